@@ -1,0 +1,138 @@
+// The development REST bridge: what Upstash's REST API does for `@upstash/redis`, in front of any Redis.
+// Source: upstash.com/docs/redis/features/restapi; status codes and texts are Upstash's where it documents them.
+
+import { hash, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { connectRedis, type RunResult } from "./bridge-redis.ts";
+import { type CommandLine, parseCommand, parsePipeline, RequestError } from "./bridge-request.ts";
+
+/** Upstash's own bound on a request, in bytes. Above it: 413. */
+const MAX_BODY_BYTES = 10 * 1024 * 1024;
+
+export interface BridgeOptions {
+  /** `redis://` or `rediss://`, with a password and database number if need be. */
+  redisUrl: string;
+  /** What clients must send as bearer token; not empty. */
+  token: string;
+  /** 0 … 65535; 0 or absent: a free one. */
+  port?: number;
+  /** The address to listen on; default 127.0.0.1. */
+  host?: string;
+}
+
+export interface Bridge {
+  url: string;
+  port: number;
+  token: string;
+  /** Whether Redis answered when the bridge started. It is asked again in the background if not. */
+  redisReachable: boolean;
+  /** Closes the HTTP server with its connections, and the connection to Redis. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a bridge and resolves when it listens, also if Redis is down: then every command is answered 500 until it is up.
+ *
+ * One connection to Redis is shared by all requests, so commands that would change it for the others are refused (400).
+ * A command is written to Redis at most once, and every request is answered in bounded time (see bridge-redis.ts).
+ * Throws on a URL that is not Redis's, an empty token, or a port that cannot be had. Speaks plain HTTP: for loopback only.
+ */
+export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.1" }: BridgeOptions): Promise<Bridge> {
+  if (token === "") throw new TypeError("expected a bearer token, found an empty string");
+  const expectedToken = digest(token);
+  const redis = await connectRedis(redisUrl);
+
+  async function answer(request: IncomingMessage): Promise<[status: number, body: unknown]> {
+    if (!timingSafeEqual(digest(bearerToken(request)), expectedToken)) {
+      return [401, { error: "WRONGPASS invalid or missing auth token" }];
+    }
+    const path = request.url?.split("?", 1)[0];
+    if (path !== "/" && path !== "/pipeline") {
+      return [404, { error: "ERR expected POST / or POST /pipeline, found another path" }];
+    }
+    if (request.method !== "POST") return [405, { error: "ERR expected POST, found another method" }];
+    const body = await readBody(request);
+    const base64 = request.headers["upstash-encoding"] === "base64";
+    if (path === "/") {
+      const result = await runOne(parseCommand(body), base64);
+      return [result.status, result.body];
+    }
+    // All are written before the first is awaited, so that they reach Redis in order and in one go.
+    const results = await Promise.all(parsePipeline(body).map((command) => runOne(command, base64)));
+    const [first] = results;
+    if (first && results.every((result) => result.status === 500)) return [500, first.body];
+    return [200, results.map((result) => result.body)];
+  }
+
+  async function runOne(command: CommandLine | RequestError, base64: boolean): Promise<RunResult> {
+    if (command instanceof RequestError) return { status: command.status, body: { error: command.message } };
+    return redis.run(command, base64);
+  }
+
+  const server = createServer((request, response) => {
+    answer(request)
+      .catch((error): [number, unknown] => {
+        if (error instanceof RequestError) return [error.status, { error: error.message }];
+        return [500, { error: "ERR the bridge failed to handle the request" }];
+      })
+      .then(([status, body]) => send(response, status, body));
+  });
+  // Node's default of 5 s closes idle connections under a client that is just about to use one.
+  server.keepAliveTimeout = 120_000;
+  try {
+    await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
+  } catch (error) {
+    redis.close();
+    throw error;
+  }
+  const address = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`,
+    port: address.port,
+    token,
+    redisReachable: redis.reachable,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      redis.close();
+      await closed;
+    },
+  };
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  const text = Buffer.from(JSON.stringify(body));
+  response.statusCode = status;
+  response.setHeader("Content-Type", "application/json");
+  response.setHeader("Content-Length", text.length);
+  if (status === 405) response.setHeader("Allow", "POST");
+  response.end(text);
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    // The rest is read and dropped: an answer sent while the client still writes is lost when the connection closes.
+    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+  }
+  if (bytes > MAX_BODY_BYTES) {
+    throw new RequestError(
+      `ERR max request size exceeded. Limit: ${MAX_BODY_BYTES} bytes, Actual: ${bytes} bytes`,
+      413,
+    );
+  }
+  const [first] = chunks;
+  return (chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString();
+}
+
+function bearerToken(request: IncomingMessage): string {
+  return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1] ?? "";
+}
+
+/** Digests have one length, so comparing them tells nothing about the token's. */
+function digest(token: string): Buffer {
+  return hash("sha256", token, "buffer");
+}

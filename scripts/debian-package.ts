@@ -1,0 +1,35 @@
+// Debian packages that tests need, for containers and CI: installed only where nobody has to be asked.
+
+import { spawnSync } from "node:child_process";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { findOnPath } from "./tied-process.ts";
+
+/** Debian's maintainer scripts ask this program whether they may start a service; exit code 101 is no. */
+const POLICY_FILE = "/usr/sbin/policy-rc.d";
+
+/** Whether this is Debian or a descendant of it, and we are root there. */
+export function canInstallDebianPackages(): boolean {
+  const isDebian = existsSync("/etc/debian_version") && findOnPath("apt-get") !== undefined;
+  return isDebian && process.getuid?.() === 0;
+}
+
+/** Installs a package without what it only recommends, and starts no service of it. @returns why it failed, if it did. */
+export function installDebianPackage(name: string): string | undefined {
+  const isPolicyOurs = !existsSync(POLICY_FILE);
+  if (isPolicyOurs) writeFileSync(POLICY_FILE, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
+  try {
+    apt("update", "-q"); // if it fails, the lists there are may do
+    const failure = apt("install", "-q", "-y", "--no-install-recommends", name);
+    return failure && `apt-get could not install ${name} (${failure})`;
+  } finally {
+    if (isPolicyOurs) rmSync(POLICY_FILE, { force: true });
+  }
+}
+
+/** Why apt-get failed, in its own last lines; undefined if it did not. */
+function apt(...args: string[]): string | undefined {
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const run = spawnSync("apt-get", args, { env, encoding: "utf8" });
+  if (run.status === 0) return undefined;
+  return `${run.stdout ?? ""}${run.stderr ?? run.error?.message ?? ""}`.trim().split("\n").slice(-3).join(" | ");
+}

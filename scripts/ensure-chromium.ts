@@ -1,0 +1,19 @@
+// `pretest`: gets the browser tests a Chromium where nobody has to be asked, else says that they will be skipped.
+
+import { findChromium, HOW_TO_GET_CHROMIUM } from "./chromium.ts";
+import { canInstallDebianPackages, installDebianPackage } from "./debian-package.ts";
+
+/** Why there is no Chromium after all; undefined if there is one. */
+function ensureChromium(): string | undefined {
+  if (findChromium() !== undefined) return undefined;
+  if (!canInstallDebianPackages()) return HOW_TO_GET_CHROMIUM;
+  console.log("headgate: no Chromium on PATH: installing Debian's chromium with apt-get for the browser tests");
+  const failure = installDebianPackage("chromium");
+  return failure ?? (findChromium() ? undefined : HOW_TO_GET_CHROMIUM);
+}
+
+const missing = ensureChromium();
+if (missing !== undefined) {
+  const consequence = process.env.CI === "true" ? "fail, since CI=true" : "be skipped";
+  console.log(`headgate: ${missing}; the browser tests will ${consequence}`);
+}

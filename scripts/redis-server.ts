@@ -1,0 +1,138 @@
+// A private Redis server for tests and `npm start`: on loopback, on a port of its own, in memory only.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { findOnPath, isRunning, spawnTied, stopProcess } from "./tied-process.ts";
+
+/** How long a server may take until it answers PING, in ms: an empty one needs about 20, a loaded CI machine more. */
+const START_TIMEOUT_MS = 10_000;
+
+export interface RedisServer {
+  /** `redis://127.0.0.1:<port>` */
+  url: string;
+  port: number;
+  /** The server's own process id. */
+  pid: number;
+  /** As it calls itself: `Redis 7.0.15`, `Valkey 8.1.1`. */
+  version: string;
+  /** Ends the server in order and removes its temporary directory. May be called more than once. */
+  stop(): Promise<void>;
+  /** Ends it as a crash would (SIGKILL) and resolves when it is gone. `stop` still has to be called. */
+  kill(): Promise<void>;
+}
+
+/** The path of `redis-server`, else `valkey-server`, on PATH. */
+export function findRedisServer(): string | undefined {
+  return findOnPath("redis-server", "valkey-server");
+}
+
+/**
+ * Starts a server and resolves when it answers PING.
+ *
+ * `port`: 1 … 65535; 0 or absent picks a free one. `args`: further command line options, which win over ours
+ * (`["--maxmemory", "10mb"]`). Nothing is written to disk, and the server dies with this process (see spawnTied).
+ * Throws if there is no server on PATH, or with the server's own words if it does not come up.
+ */
+export async function startRedisServer(options: { port?: number; args?: string[] } = {}): Promise<RedisServer> {
+  const program = findRedisServer();
+  if (program === undefined) throw new Error("expected redis-server or valkey-server on PATH, found neither");
+  // Another process can take a free port between our looking and Redis's binding it, so a free port is tried anew.
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await launch(program, options.port || (await freePort()), options.args ?? []);
+    } catch (error) {
+      if (options.port || attempt === 3) throw error;
+    }
+  }
+}
+
+async function launch(program: string, port: number, extraArgs: string[]): Promise<RedisServer> {
+  const directory = mkdtempSync(join(tmpdir(), "headgate-redis-"));
+  const network = ["--port", String(port), "--bind", "127.0.0.1"];
+  const inMemory = ["--save", "", "--appendonly", "no", "--dir", directory];
+  const args = [...network, ...inMemory, "--loglevel", "warning", "--daemonize", "no", ...extraArgs];
+  // A process group of its own: Ctrl-C must not end Redis before those who use it.
+  const child = spawnTied(program, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
+
+  let output = "";
+  const keepLast = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-2_000);
+  };
+  child.stdout?.on("data", keepLast);
+  child.stderr?.on("data", keepLast);
+  child.on("error", (error) => keepLast(Buffer.from(error.message)));
+
+  const removeDirectory = () => rmSync(directory, { recursive: true, force: true });
+  process.once("exit", removeDirectory); // for an exit that does not wait for stop
+  const stop = async () => {
+    await stopProcess(child);
+    removeDirectory();
+    process.off("exit", removeDirectory);
+  };
+  const url = `redis://127.0.0.1:${port}`;
+  const deadlineAt = Date.now() + START_TIMEOUT_MS;
+  while (isRunning(child) && Date.now() < deadlineAt) {
+    const found = await identify(url, 250).catch(() => undefined);
+    // On a port that ours failed to bind somebody else's server answers.
+    if (found !== undefined && found.pid === child.pid) {
+      const kill = () => {
+        child.kill("SIGKILL");
+        return stopProcess(child);
+      };
+      return { url, port, ...found, stop, kill };
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await stop();
+  throw new Error(`expected ${program} to answer on port ${port}, found: ${output.trim() || "no answer, no output"}`);
+}
+
+/**
+ * Which server answers at `url`: `Redis 7.0.15`, `Valkey 8.1.1`. Rejects if none does within `timeoutMs`, with a message that
+ * has neither the address nor a password in it.
+ */
+export async function redisVersion(url: string, timeoutMs: number): Promise<string> {
+  return (await identify(url, timeoutMs)).version;
+}
+
+async function identify(url: string, timeoutMs: number): Promise<{ version: string; pid: number }> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    protocol: 2,
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
+    retryStrategy: () => null,
+  });
+  let cause: Error | undefined;
+  redis.on("error", (error) => {
+    cause = error;
+  });
+  try {
+    await redis.connect();
+    await redis.ping();
+    const info = await redis.info("server");
+    const field = (name: string) => new RegExp(`^${name}:(\\S+)`, "m").exec(info)?.[1];
+    const valkey = field("valkey_version"); // Valkey's redis_version is the one it is compatible with
+    const version = valkey ? `Valkey ${valkey}` : `Redis ${field("redis_version") ?? "of unknown version"}`;
+    return { version, pid: Number(field("process_id")) };
+  } catch (error) {
+    const { code, message } = (cause ?? error) as NodeJS.ErrnoException;
+    throw new Error(code ?? message);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** A TCP port on 127.0.0.1 that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

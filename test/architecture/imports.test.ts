@@ -1,0 +1,81 @@
+// worker → gateway → http → limiter → region → store → { core | redis }, never back: from the import lines.
+
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { brokenRules } from "../../scripts/architecture.ts";
+
+const SRC = fileURLToPath(new URL("../../src", import.meta.url));
+
+/** What the rule says about a source tree with these files. */
+function brokenIn(files: Readonly<Record<string, string>>): string[] {
+  const root = mkdtempSync(join(tmpdir(), "headgate-imports-"));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(join(root, file, ".."), { recursive: true });
+    writeFileSync(join(root, file), text);
+  }
+  return brokenRules(root);
+}
+
+it("holds in src/", () => {
+  expect(brokenRules(SRC)).toEqual([]);
+});
+
+describe("the rule", () => {
+  it("says which line is wrong, and what would be right", () => {
+    expect(brokenIn({ "redis/client.ts": 'import { take } from "../core/take.ts";\n' })).toEqual([
+      "redis/client.ts imports core/take.ts: redis may import nothing",
+    ]);
+  });
+
+  it.each([
+    ["core imports a store", "core/take.ts", 'import { memoryStore } from "../store/memory.ts";'],
+    ["core imports the configuration", "core/policy.ts", 'import { parse } from "../config/policies.ts";'],
+    ["a store imports the limiter", "store/memory.ts", 'import { createLimiter } from "../limiter.ts";'],
+    ["the limiter imports http", "limiter.ts", 'import { enforce } from "./http/enforce.ts";'],
+    ["http imports the gateway", "http/enforce.ts", 'import { gateway } from "../gateway.ts";'],
+    ["http imports a store", "http/enforce.ts", 'import { memoryStore } from "../store/memory.ts";'],
+    ["the configuration imports a store", "config/settings.ts", 'import { redisStore } from "../store/redis.ts";'],
+    ["the hash imports core", "partition.ts", 'import { take } from "./core/take.ts";'],
+    ["only a type is imported", "core/take.ts", 'import type { Store } from "../store/store.ts";'],
+    ["an import has several lines", "core/take.ts", 'import {\n  a,\n  b,\n} from "../store/store.ts";'],
+    ["it is an export", "core/take.ts", 'export { a } from "../store/store.ts";'],
+    ["a layer has no place", "helpers/one.ts", "export const a = 1;"],
+  ])("is broken when %s", (_what, file, text) => {
+    expect(brokenIn({ [file]: `${text}\n` })).toHaveLength(1);
+  });
+
+  it("lets a layer import itself and those below it", () => {
+    const files = {
+      "http/enforce.ts": 'import { l } from "../limiter.ts";\nimport { k } from "./key.ts";\nimport h from "hono";\n',
+      "limiter.ts": 'import { s } from "./store/store.ts";\nimport { p } from "./partition.ts";\n',
+    };
+    expect(brokenIn(files)).toEqual([]);
+  });
+});
+
+/** What the files of a layer import from outside src/. */
+function packagesOf(layer: string): string[] {
+  const files = readdirSync(join(SRC, layer)).map((file) => readFileSync(join(SRC, layer, file), "utf8"));
+  const found = files.flatMap((text) => [...text.matchAll(/^(?:import|export)\b[^;]*?from "([^."][^"]*)"/gm)]);
+  return [...new Set(found.map(([, name]) => name!))].sort();
+}
+
+it("leaves core without any package, and Redis's client to redis/ alone", () => {
+  expect(packagesOf("core")).toEqual([]);
+  expect(packagesOf("redis")).toEqual(["@upstash/redis/cloudflare"]);
+  for (const layer of ["config", "store", "http"]) {
+    expect(packagesOf(layer).filter((name) => name.startsWith("@upstash"))).toEqual([]);
+  }
+});
+
+it("is written where a reader of imports sees it: no dynamic import, no bare import, no require", () => {
+  const sources = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
+  const hidden = sources.filter((file) =>
+    /\bimport\(|\brequire\(|^import "/m.test(readFileSync(join(SRC, file), "utf8")),
+  );
+  expect(hidden).toEqual([]);
+});

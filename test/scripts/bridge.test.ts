@@ -1,0 +1,295 @@
+import { randomUUID } from "node:crypto";
+import { Redis as UpstashRedis } from "@upstash/redis";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { createBridge } from "../../scripts/bridge.ts";
+import { REFUSED_COMMANDS } from "../../scripts/bridge-request.ts";
+import { startRedisServer } from "../../scripts/redis-server.ts";
+
+const url = inject("restUrl");
+const token = inject("restToken");
+
+const keys: string[] = [];
+
+/** A key nobody else uses, deleted at the end: the server under test may be shared. */
+function newKey(): string {
+  const key = `headgate-test:${randomUUID()}`;
+  keys.push(key);
+  return key;
+}
+
+const client = (options: { responseEncoding?: false; url?: string; token?: string } = {}) =>
+  new UpstashRedis({
+    url,
+    token,
+    retry: { retries: 0 },
+    automaticDeserialization: false,
+    enableAutoPipelining: false,
+    enableTelemetry: false,
+    ...options,
+  });
+
+/** One request as a client other than @upstash/redis could make it. */
+async function post(path: string, body: string, headers: Record<string, string> = {}, method = "POST") {
+  const init = { method, headers: { authorization: `Bearer ${token}`, ...headers } };
+  const response = await fetch(url + path, method === "GET" ? init : { ...init, body });
+  return { status: response.status, allow: response.headers.get("allow"), body: await response.json() };
+}
+
+const base64 = { "Upstash-Encoding": "base64" };
+
+let direct: Redis;
+beforeAll(() => {
+  direct = new Redis(inject("redisUrl"));
+});
+afterAll(async () => {
+  await direct.unlink(keys);
+  await direct.quit();
+});
+
+describe.each([
+  ["with base64", {}],
+  ["without base64", { responseEncoding: false }],
+] as const)("%s", (_name, options) => {
+  const redis = client(options);
+
+  it.each([
+    "plain",
+    "OK",
+    "PONG",
+    "",
+    "emoji 🚦 and é",
+    "NUL \0 and CRLF \r\n",
+    '{"json":[1]}',
+    "12",
+    "9007199254740993",
+  ])("gives back the value %j", async (value) => {
+    const key = newKey();
+    expect(await redis.set(key, value, { px: 60_000 })).toBe("OK");
+    expect(await redis.get(key)).toBe(value);
+    expect((await redis.mget(key, newKey(), key)) as unknown).toEqual([value, null, value]);
+  });
+
+  it("gives back null, integers, statuses and nested arrays", async () => {
+    expect(await redis.get(newKey())).toBeNull();
+    expect(await redis.incrby(newKey(), -7)).toBe(-7);
+    expect(await redis.ping()).toBe("PONG");
+    const reply = await redis.eval(`return {1, "two", {"OK", {3, false, "é"}}, {}}`, [], []);
+    expect(reply).toEqual([1, "two", ["OK", [3, null, "é"]], []]);
+  });
+
+  it("takes numbers and booleans as arguments", async () => {
+    expect(await redis.eval("return ARGV", [], [1.5, true, -3, "x"])).toEqual(["1.5", "true", "-3", "x"]);
+  });
+
+  it("carries 1 MiB both ways", async () => {
+    const value = "ü".repeat(512 * 1024);
+    const key = newKey();
+    await redis.set(key, value, { px: 60_000 });
+    expect(await redis.get(key)).toBe(value);
+  });
+
+  it("does not round integers above 2^53", async () => {
+    const key = newKey();
+    await redis.set(key, "9223372036854775806", { px: 60_000 });
+    expect(await redis.incr(key)).toBe("9223372036854775807");
+    expect(await redis.incrby(newKey(), Number.MAX_SAFE_INTEGER)).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  it("reports NOSCRIPT in Redis's own words", async () => {
+    await expect(redis.evalsha("0".repeat(40), [], [])).rejects.toThrow(/^NOSCRIPT No matching script/);
+  });
+
+  it("runs the rest of a pipeline in which one command fails", async () => {
+    const key = newKey();
+    const pipeline = redis.pipeline().set(key, "text", { px: 60_000 }).incr(key).get(key);
+    const results = await pipeline.exec({ keepErrors: true });
+    expect(results.map(({ result }) => result)).toEqual(["OK", undefined, "text"]);
+    expect(results[1]?.error).toMatch(/^ERR value is not an integer/);
+  });
+});
+
+describe("values that are not UTF-8", () => {
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+
+  it("arrive whole in base64, also nested", async () => {
+    const key = newKey();
+    await direct.set(key, bytes, "PX", 60_000);
+    expect((await post("/", JSON.stringify(["GET", key]), base64)).body.result).toBe(bytes.toString("base64"));
+    const nested = JSON.stringify(["EVAL", 'return {{redis.call("GET", KEYS[1])}}', "1", key]);
+    expect((await post("/", nested, base64)).body.result).toEqual([[bytes.toString("base64")]]);
+  });
+
+  it("have U+FFFD in their place without it, as documented by Upstash", async () => {
+    const key = newKey();
+    await direct.set(key, Buffer.from([0x61, 0xff, 0x62]), "PX", 60_000);
+    expect((await post("/", JSON.stringify(["GET", key]))).body).toEqual({ result: "a\ufffdb" });
+  });
+});
+
+describe("what goes over the wire", () => {
+  it.each([
+    ["/", '["ECHO","OK"]', { result: "OK" }],
+    ["/", '["ECHO","PONG"]', { result: "UE9ORw==" }],
+    ["/", '["EVAL","return {\\"OK\\"}","0"]', { result: ["T0s="] }],
+    [
+      "/pipeline",
+      '[["ECHO","a"],["GET"]]',
+      [{ result: "YQ==" }, { error: expect.stringMatching(/^ERR wrong number/) }],
+    ],
+  ])("POST %s %s", async (path, body, expected) => {
+    expect(await post(path, body, base64)).toMatchObject({ status: 200, body: expected });
+  });
+
+  it("keeps an integer argument above 2^53", async () => {
+    expect((await post("/", '["ECHO",9007199254740993]')).body).toEqual({ result: "9007199254740993" });
+  });
+
+  it("gives the text of an error inside an array", async () => {
+    const body = JSON.stringify(["EVAL", 'return {redis.error_reply("ERR inside")}', "0"]);
+    expect((await post("/", body)).body).toEqual({ result: ["ERR inside"] });
+  });
+
+  it.each([
+    ["/", "not json", "ERR failed to parse command"],
+    ["/", '{"a":1}', "ERR failed to parse command"],
+    ["/", "[]", "ERR empty command"],
+    ["/", '["GET",null]', "ERR expected strings, numbers or booleans, found something else at position 1"],
+    ["/", '["GET",["a"]]', "ERR expected strings, numbers or booleans, found something else at position 1"],
+    ["/pipeline", "[]", "ERR empty pipeline request"],
+    ["/pipeline", '["GET","a"]', "ERR failed to parse pipeline request"],
+  ])("answers 400 to %s %s", async (path, body, error) => {
+    expect(await post(path, body)).toMatchObject({ status: 400, body: { error } });
+  });
+
+  it("answers 404, 405 and 413 with JSON, and stays usable", async () => {
+    expect((await post("/multi-exec", "[]")).status).toBe(404);
+    expect(await post("/", "", {}, "GET")).toMatchObject({ status: 405, allow: "POST" });
+    const large = await post("/", JSON.stringify(["ECHO", "x".repeat(10 * 1024 * 1024)]));
+    expect(large).toMatchObject({
+      status: 413,
+      body: { error: expect.stringMatching(/^ERR max request size exceeded/) },
+    });
+    expect((await post("/", '["ECHO","a"]')).body).toEqual({ result: "a" });
+  });
+});
+
+describe("authorization", () => {
+  it.each([
+    ["a wrong one", "Bearer wrong"],
+    ["another scheme", `Basic ${token}`],
+    ["an empty one", "Bearer "],
+  ])("answers 401 to %s", async (_name, authorization) => {
+    const answer = await post("/", '["PING"]', { authorization });
+    expect(answer).toMatchObject({ status: 401, body: { error: "WRONGPASS invalid or missing auth token" } });
+  });
+
+  it("answers 401 to a request without a token, and before it looks at the path", async () => {
+    expect((await fetch(`${url}/elsewhere`)).status).toBe(401);
+  });
+
+  it("is an error for @upstash/redis", async () => {
+    await expect(client({ token: "wrong" }).ping()).rejects.toThrow(/^WRONGPASS/);
+  });
+
+  it("cannot be switched off by an empty token", async () => {
+    await expect(createBridge({ redisUrl: inject("redisUrl"), token: "" })).rejects.toThrow(/expected a bearer token/);
+  });
+});
+
+describe("commands that the shared connection cannot have", () => {
+  it.each([...REFUSED_COMMANDS])("refuses %s", async (name) => {
+    const { status, body } = await post("/", JSON.stringify([name.toLowerCase(), "0"]));
+    expect({ status, ...body }).toEqual({
+      status: 400,
+      error: expect.stringContaining(`ERR ${name} is not available`),
+    });
+  });
+
+  it.each(["XREAD BLOCK 0 STREAMS s 0", "xread count 1 block 0 streams s 0", "SCRIPT DEBUG YES"])(
+    "refuses %s",
+    async (line) => {
+      expect((await post("/", JSON.stringify(line.split(" ")))).status).toBe(400);
+    },
+  );
+
+  it("runs XREAD and SCRIPT in their harmless forms", async () => {
+    expect((await post("/", JSON.stringify(["XREAD", "STREAMS", "block", newKey(), "0", "0"]))).body).toEqual({
+      result: null,
+    });
+    expect((await post("/", JSON.stringify(["SCRIPT", "EXISTS", "0"]))).body).toEqual({ result: [0] });
+  });
+
+  it("runs the others of a pipeline", async () => {
+    const { status, body } = await post("/pipeline", '[["ECHO","a"],["SELECT","1"],[],["ECHO","b"]]');
+    expect(status).toBe(200);
+    expect(body).toEqual([
+      { result: "a" },
+      { error: expect.anything() },
+      { error: expect.anything() },
+      { result: "b" },
+    ]);
+  });
+});
+
+it("answers concurrent requests each with its own reply", async () => {
+  const redis = client();
+  const values = Array.from({ length: 200 }, (_, index) => `value ${index}`);
+  expect(await Promise.all(values.map((value) => redis.echo(value)))).toEqual(values);
+});
+
+describe("a Redis that goes away", () => {
+  it("is an error in bounded time, never a second try, and over when it is back", async () => {
+    const server = await startRedisServer();
+    const bridge = await createBridge({ redisUrl: server.url, token });
+    const redis = client({ url: bridge.url });
+    const send = (...command: string[]) =>
+      fetch(bridge.url, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}` },
+        body: JSON.stringify(command),
+      });
+    try {
+      expect(bridge.redisReachable).toBe(true);
+      expect(await redis.set("before", "1")).toBe("OK");
+      // The second command waits behind the first, which keeps Redis busy until it is killed.
+      const pending = [send("EVAL", "while true do end", "0"), send("INCR", "counter")];
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await server.kill();
+      for (const response of await Promise.all(pending)) {
+        expect(response.status).toBe(500);
+        expect(await response.json()).toEqual({ error: expect.stringContaining("may have run") });
+      }
+      const down = await send("PING");
+      expect(down.status).toBe(500);
+      expect(await down.json()).toEqual({ error: expect.stringContaining("was not sent") });
+      const pipeline = redis.pipeline().ping().ping();
+      await expect(pipeline.exec()).rejects.toThrow("was not sent");
+
+      const revived = await startRedisServer({ port: server.port });
+      try {
+        await expect.poll(() => send("PING").then((response) => response.status), { timeout: 10_000 }).toBe(200);
+        expect(await redis.get("counter")).toBeNull();
+      } finally {
+        await revived.stop();
+      }
+    } finally {
+      await bridge.close();
+      await server.stop();
+    }
+  });
+
+  it("does not keep the bridge from starting", async () => {
+    const bridge = await createBridge({ redisUrl: "redis://127.0.0.1:1", token });
+    expect(bridge.redisReachable).toBe(false);
+    await expect(client({ url: bridge.url }).ping()).rejects.toThrow("was not sent");
+    await bridge.close();
+    await expect(fetch(bridge.url)).rejects.toThrow();
+  });
+
+  it("is refused by kind of URL without showing it", async () => {
+    const error = await createBridge({ redisUrl: "http://user:secret@host", token }).catch((caught) => caught);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error.message).not.toContain("secret");
+  });
+});

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findConfiguredStore } from "../../scripts/start-store.ts";
+import { optionValues } from "../../scripts/wrangler-bindings.ts";
+
+const URL_NAME = "UPSTASH_REDIS_REST_URL";
+const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "headgate-start-store-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
+const find = (args: string[], environment: NodeJS.ProcessEnv = {}) =>
+  findConfiguredStore(["--cwd", directory, ...args], environment);
+
+describe("findConfiguredStore", () => {
+  it("finds nothing where nothing is set, or set to nothing", () => {
+    write("wrangler.toml", `name = "x"\n[vars]\n${URL_NAME} = ""`);
+    expect(find(["--var", "OTHER:1"], { [URL_NAME]: "" })).toEqual({ otherEnvFiles: [] });
+  });
+
+  it("prefers --var, then the environment, then .dev.vars, then wrangler.toml", () => {
+    const environment = { [URL_NAME]: "http://environment" };
+    const sourceOf = (args: string[], env: NodeJS.ProcessEnv) => find(args, env).found;
+    write("wrangler.toml", `[vars]\n${URL_NAME} = "http://toml"`);
+    expect(sourceOf([], {})).toEqual({ url: "http://toml", source: "wrangler.toml" });
+    write(".dev.vars", `${URL_NAME}=http://dev-vars`);
+    expect(sourceOf([], {})).toEqual({ url: "http://dev-vars", source: ".dev.vars" });
+    expect(sourceOf([], environment)).toEqual({ url: "http://environment", source: "the environment" });
+    expect(sourceOf(["--var", `${URL_NAME}:http://var:1`], environment)).toEqual({
+      url: "http://var:1",
+      source: "--var",
+    });
+  });
+
+  it("reads what wrangler reads: env files in place of .dev.vars, an environment's own files and variables", () => {
+    write(".dev.vars", `${URL_NAME}=http://dev-vars`);
+    write("given", `${URL_NAME}=http://given`);
+    expect(find(["--env-file", "given"]).found).toEqual({ url: "http://given", source: "an env file" });
+    write(".dev.vars.staging", `${URL_NAME}=http://staging`);
+    expect(find(["--env", "staging"]).found?.url).toBe("http://staging");
+    rmSync(join(directory, ".dev.vars.staging"));
+    rmSync(join(directory, ".dev.vars"));
+    write("other.toml", `[vars]\n${URL_NAME} = "http://top"\n[env.staging.vars]\n${URL_NAME} = "http://staging-toml"`);
+    expect(find(["-c", "other.toml"]).found?.url).toBe("http://top");
+    expect(find(["-c", "other.toml", "-e=staging"]).found?.url).toBe("http://staging-toml");
+    write(".env", `${URL_NAME}=http://dot-env`);
+    expect(find(["-c", "other.toml"]).found).toEqual({ url: "http://dot-env", source: "an env file" });
+  });
+
+  it("hands on what comes from the environment only, with what .dev.vars holds, and names the files it replaces", () => {
+    write(".env", "A=1");
+    const onlyToken = find(["--var", `${URL_NAME}:http://x`], { [TOKEN_NAME]: "t" });
+    expect(parseEnv(onlyToken.envFile ?? "")).toEqual({ [TOKEN_NAME]: "t" });
+    expect(onlyToken.otherEnvFiles).toEqual([join(directory, ".env")]);
+    write(".dev.vars", `KEY_SECRET=s\n${TOKEN_NAME}=other`);
+    const both = find([], { [URL_NAME]: "http://x", [TOKEN_NAME]: "t'\"$x" });
+    // `$` is escaped for dotenv-expand, which wrangler runs over env files.
+    expect(parseEnv(both.envFile ?? "")).toEqual({ KEY_SECRET: "s", [URL_NAME]: "http://x", [TOKEN_NAME]: "t'\"\\$x" });
+    expect(both.otherEnvFiles).toEqual([]);
+    expect(find(["--var", `${URL_NAME}:http://x`, `${TOKEN_NAME}:y`], { [TOKEN_NAME]: "t" }).envFile).toBeUndefined();
+  });
+
+  it("leaves a broken wrangler.toml to wrangler", () => {
+    write("wrangler.toml", "= nonsense");
+    expect(find([])).toEqual({ otherEnvFiles: [] });
+  });
+});
+
+it("optionValues reads both spellings, and each time an option is given", () => {
+  expect(optionValues(["--port", "1", "--port=2", "--portable", "3", "-p", "4", "--port"], "--port", "-p")).toEqual([
+    "1",
+    "2",
+    "4",
+  ]);
+});

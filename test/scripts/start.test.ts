@@ -1,0 +1,127 @@
+// Runs `npm start` as a user does: the real wrangler, workerd and Redis.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { freePort } from "../../scripts/redis-server.ts";
+import { commandLine, descendants, isAlive } from "../support/processes.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const directory = mkdtempSync(join(tmpdir(), "headgate-start-test-"));
+const emptyEnvFile = join(directory, "env");
+writeFileSync(emptyEnvFile, "");
+
+/** Of the developer's own settings nothing gets through: neither the environment nor, thanks to --env-file, .dev.vars. */
+const cleanEnvironment: NodeJS.ProcessEnv = { ...process.env };
+for (const name of ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN", "npm_lifecycle_event"]) {
+  delete cleanEnvironment[name];
+}
+
+interface Gateway {
+  child: ChildProcess;
+  port: number;
+  output: () => string;
+}
+
+async function start(
+  [program, ...command]: [string, ...string[]],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<Gateway> {
+  const port = await freePort();
+  const args = [...command, "--port", String(port), "--env-file", emptyEnvFile];
+  const env = { ...cleanEnvironment, ...environment };
+  // A process group of its own, for Ctrl-C.
+  const child = spawn(program, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  return { child, port, output: () => output };
+}
+
+/** What health says, asked until somebody listens. */
+async function health({ child, port, output }: Gateway): Promise<{ status: string; store: string }> {
+  const deadlineAt = Date.now() + 50_000;
+  while (child.exitCode === null && Date.now() < deadlineAt) {
+    const response = await fetch(`http://localhost:${port}/.headgate/health`).catch(() => undefined);
+    if (response) return (await response.json()) as { status: string; store: string };
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`expected a gateway on port ${port}, found none:\n${output()}`);
+}
+
+/** Sends what a user's terminal or supervisor would, and waits until nothing of the gateway runs any more. */
+async function expectNothingLeft({ child }: Gateway, pids: number[], signal: () => void): Promise<void> {
+  const exited = once(child, "exit");
+  signal();
+  await exited;
+  await expect.poll(() => pids.filter(isAlive).map(commandLine), { timeout: 15_000 }).toEqual([]);
+}
+
+const nodeStart: [string, ...string[]] = [process.execPath, "scripts/start.ts"];
+
+describe("npm start", () => {
+  let withRedis: Gateway;
+  let withMemory: Gateway;
+  let withEnvironment: Gateway;
+
+  // All at the same time, which also shows that they do not get into each other's way.
+  beforeAll(async () => {
+    withRedis = await start(["npm", "start", "--"]);
+    withMemory = await start(nodeStart, { PATH: directory });
+    const environment = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
+    withEnvironment = await start(nodeStart, environment);
+  });
+
+  afterAll(() => {
+    for (const gateway of [withRedis, withMemory, withEnvironment]) gateway?.child.kill("SIGTERM");
+    rmSync(directory, { recursive: true });
+  });
+
+  it("uses a private Redis found on PATH, and SIGTERM to npm leaves nothing behind", async () => {
+    expect(await health(withRedis)).toMatchObject({ status: "ok", store: "redis" });
+    expect(withRedis.output()).toMatch(/^headgate: store is a private (Redis|Valkey) \d+/m);
+    const pids = descendants(withRedis.child.pid as number);
+    const running = pids.map(commandLine).join("\n");
+    for (const program of ["workerd", "wrangler", "esbuild", /redis-server|valkey-server/])
+      expect(running).toMatch(program);
+    await expectNothingLeft(withRedis, pids, () => withRedis.child.kill("SIGTERM"));
+  });
+
+  it("uses memory where there is no Redis on PATH, and Ctrl-C leaves nothing behind", async () => {
+    expect(await health(withMemory)).toMatchObject({ store: "memory" });
+    expect(withMemory.output()).toMatch(/^headgate: store is this process's memory/m);
+    // wrangler dev wraps the Worker in a middleware that reads what is left of a body: the demo's echo must get on with it.
+    const echo = await fetch(`http://localhost:${withMemory.port}/`, { method: "POST", body: "hello" });
+    expect([echo.status, await echo.text()]).toEqual([200, "hello"]);
+    const pids = descendants(withMemory.child.pid as number);
+    expect(pids.map(commandLine).join("\n")).toMatch("workerd");
+    await expectNothingLeft(withMemory, pids, () => process.kill(-(withMemory.child.pid as number), "SIGINT"));
+    expect(withMemory.child.exitCode).toBe(0);
+  });
+
+  it("hands a Redis from the environment on, without its token on a command line", async () => {
+    expect(await health(withEnvironment)).toMatchObject({ status: "ok", store: "redis" });
+    expect(withEnvironment.output()).toContain(
+      `store is the Redis at ${new URL(inject("restUrl")).host}, from the environment`,
+    );
+    const pids = descendants(withEnvironment.child.pid as number);
+    expect(pids.map(commandLine).join("\n")).not.toContain(inject("restToken"));
+    expect(withEnvironment.output()).not.toContain(inject("restToken"));
+    await expectNothingLeft(withEnvironment, pids, () => withEnvironment.child.kill("SIGTERM"));
+  });
+
+  it("ends with wrangler's exit code, and the private Redis with it", async () => {
+    const broken = await start([...nodeStart, "--no-such-option"]);
+    const [code] = await once(broken.child, "exit");
+    expect(code).toBe(1);
+    const redisPort = Number(/ on port (\d+),/.exec(broken.output())?.[1]);
+    await expect(fetch(`http://127.0.0.1:${redisPort}`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+  });
+});

@@ -1,0 +1,21 @@
+// Runs once before the tests of test/gateway: the Worker, bundled as `wrangler deploy` would upload it.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { bundle } from "./bundle.ts";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** Where the bundled Worker is: `worker.js`. */
+    workerDirectory: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => void> {
+  const directory = mkdtempSync(join(tmpdir(), "headgate-worker-"));
+  await bundle(directory);
+  project.provide("workerDirectory", directory);
+  return () => rmSync(directory, { recursive: true });
+}

@@ -1,0 +1,38 @@
+// An origin whose answers begin at once and end when a test says so.
+
+import { type OriginServer, startOrigin } from "./origin-server.ts";
+
+export interface HeldOrigin extends OriginServer {
+  /** How many answers have begun and not ended. */
+  readonly inFlight: number;
+  /** The most that there ever were at once. */
+  readonly peak: number;
+  /** Ends all of them. */
+  end(): void;
+}
+
+export async function startHeldOrigin(): Promise<HeldOrigin> {
+  const open = new Set<() => void>();
+  let peak = 0;
+  const origin = await startOrigin((_request, response) => {
+    const end = () => {
+      open.delete(end);
+      response.end("last");
+    };
+    open.add(end);
+    peak = Math.max(peak, open.size);
+    response.on("close", () => open.delete(end)).write("first");
+  });
+  return {
+    ...origin,
+    get inFlight() {
+      return open.size;
+    },
+    get peak() {
+      return peak;
+    },
+    end() {
+      for (const end of [...open]) end();
+    },
+  };
+}

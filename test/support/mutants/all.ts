@@ -1,0 +1,13 @@
+import { concurrency } from "./concurrency.ts";
+import { fixedWindow } from "./fixed-window.ts";
+import type { MutatedFile } from "./mutate.ts";
+import { records } from "./records.ts";
+import { slidingLog } from "./sliding-log.ts";
+import { slidingWindow } from "./sliding-window.ts";
+import { take } from "./take.ts";
+import { tokenBucket } from "./token-bucket.ts";
+
+/** Every file of lua/ has its mutants here. */
+export const mutatedFiles: readonly MutatedFile[] = [
+  ...[take, records, slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency],
+];

@@ -1,0 +1,25 @@
+// Not here, because it changes nothing that can be seen: give_back `math.max(0` → another number, since a slot that is
+// released was counted.
+
+import type { MutatedFile } from "./mutate.ts";
+
+export const concurrency: MutatedFile = {
+  file: "concurrency",
+  cases: ["concurrency", "mixes"],
+  edits: [
+    ["'(%.0f', now_ms), '+inf'", "'%.0f', now_ms), '+inf'"],
+    ["== 'number' then", "~= 'number' then"],
+    ["in_flight = 0, is_rubbish", "in_flight = 1, is_rubbish"],
+    ["is_rubbish = true", "is_rubbish = false"],
+    ["<= limit.limit", "< limit.limit"],
+    ["math.min(cost, 1)", "math.max(cost, 1)"],
+    ["math.min(cost, 1)", "math.min(cost, 2)"],
+    ["'-inf', string.format('%.0f', now_ms)", "'-inf', string.format('(%.0f', now_ms)"],
+    ["now_ms + limit.a", "now_ms + limit.limit"],
+    ["state.in_flight + redis.call('ZADD'", "state.in_flight - redis.call('ZADD'"],
+    ["'%.0f', slot))\n    redis", "'%.1f', slot))\n    redis"],
+    ["math.max(expiry_ms, limit.a)", "math.min(expiry_ms, limit.a)"],
+    ["state.in_flight - redis.call('ZREM'", "state.in_flight + redis.call('ZREM'"],
+    ["'%.0f', slot)))", "'%.0f', now_ms)))"],
+  ],
+};

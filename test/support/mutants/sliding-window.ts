@@ -1,0 +1,40 @@
+// Not here, because it changes nothing that can be seen: roll `passed <= 0` → `< 0`, since rolling by 0 buckets copies every
+// count to where it is.
+
+import type { MutatedFile } from "./mutate.ts";
+
+export const slidingWindow: MutatedFile = {
+  file: "sliding_window",
+  cases: ["sliding-window"],
+  edits: [
+    ["buckets + 5,", "buckets + 4,"],
+    ["MAX_EXACT / bucket_ms", "MAX_EXACT * bucket_ms"],
+    ["buckets, math.floor(now_ms", "buckets, math.ceil(now_ms"],
+    ["for age = 0, buckets do record", "for age = 1, buckets do record"],
+    ["bucket = math.floor(now_ms", "bucket = math.ceil(now_ms"],
+    ["passed <= 0", "passed == 0"],
+    ["passed <= 0", "passed <= 1"],
+    ["for age = buckets, 0, -1", "for age = buckets, 1, -1"],
+    ["age >= passed and", "age > passed and"],
+    ["age - passed] or 0", "age - passed] or 1"],
+    ["for age = 0, buckets - 1 do room", "for age = 0, buckets - 2 do room"],
+    ["for age = 0, buckets - 1 do room", "for age = 1, buckets - 1 do room"],
+    ["== WHOLE", "~= WHOLE"],
+    ["return oldest <= room end", "return oldest < room end"],
+    ["math.max(0, now_ms", "math.min(0, now_ms"],
+    ["math.max(0, now_ms", "math.max(1, now_ms"],
+    ["elapsed_ms) <= room * bucket_ms", "elapsed_ms) < room * bucket_ms"],
+    ["(bucket_ms - elapsed_ms)", "(bucket_ms + elapsed_ms)"],
+    ["math.min(MAX_COUNT", "math.max(MAX_COUNT"],
+    ["math.floor(at_ms", "math.ceil(at_ms"],
+    ["if age < 0", "if age <= 0"],
+    ["age < 0 or", "age < 0 and"],
+    ["age > record[3]", "age >= record[3]"],
+    ["math.max(0, record", "math.min(0, record"],
+    ["math.max(0, record", "math.max(1, record"],
+    ["+ age] > 0 then", "+ age] >= 0 then"],
+    ["+ age] > 0 then", "+ age] > 1 then"],
+    ["+ buckets + 1 - age", "+ buckets + 2 - age"],
+    ["for i = NEWEST, #record", "for i = FIRST_COUNT, #record"],
+  ],
+};

@@ -1,0 +1,57 @@
+import { availableParallelism } from "node:os";
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+import { wranglerEnv } from "./scripts/wrangler-env.ts";
+
+// Nothing is asked of Cloudflare: no telemetry, no sample of `request.cf`.
+Object.assign(process.env, wranglerEnv());
+
+export default defineConfig({
+  test: {
+    globalSetup: ["test/support/global-setup.ts"],
+    silent: "passed-only",
+    // Vitest's own choice on a machine of two cores is one.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
+    projects: [
+      {
+        // Plain functions: no server, no Worker.
+        test: {
+          name: "unit",
+          include: ["test/{core,config,http,limiter,region,architecture,docs}/**/*.test.ts"],
+        },
+      },
+      {
+        // What needs the real Redis server, from Node.
+        extends: true,
+        test: { name: "redis", include: ["test/{lua,redis,store,scripts}/**/*.test.ts"], testTimeout: 60_000 },
+      },
+      {
+        // The bundled Worker from outside: several regions, real sockets, the same Redis.
+        test: {
+          name: "gateway",
+          include: ["test/{gateway,clients}/**/*.test.ts"],
+          globalSetup: ["test/support/gateway-build.ts"],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        // What runs inside workerd.
+        plugins: [
+          cloudflareTest(({ inject }) => ({
+            wrangler: { configPath: "./wrangler.toml" },
+            // Else workerd reports every connection that a test has refused.
+            verbose: false,
+            miniflare: {
+              bindings: {
+                UPSTASH_REDIS_REST_URL: inject<string>("restUrl"),
+                UPSTASH_REDIS_REST_TOKEN: inject<string>("restToken"),
+                REDIS_TIMEOUT_MS: 10_000,
+              },
+            },
+          })),
+        ],
+        test: { name: "worker", include: ["test/worker/**/*.test.ts"], testTimeout: 30_000 },
+      },
+    ],
+  },
+});
