@@ -1,0 +1,54 @@
+-- Requests in flight: each holds a slot until it gives it back, or until timeout_ms after it took or renewed it.
+-- Mirror: src/core/concurrency.ts
+--
+-- a: timeout_ms · b: 0
+-- No record. Own key, a sorted set: member slot (the request's number), score the instant at which the slot is lost.
+-- Taking is a charge, renewing a charge anyway (flag 1), releasing a give back (flag 2), each of one slot whatever the cost.
+
+local CONCURRENCY = 6
+
+local function concurrency()
+  local slots = {}
+
+  -- Only looks: slots that were lost are removed by the next change.
+  function slots.read(_, _, _, now_ms, key)
+    local in_flight = redis.pcall('ZCOUNT', key, string.format('(%.0f', now_ms), '+inf')
+    if type(in_flight) == 'number' then return { key = key, in_flight = in_flight } end
+    return { key = key, in_flight = 0, is_rubbish = true }
+  end
+
+  function slots.admits(state, limit, cost)
+    return state.in_flight + math.min(cost, 1) <= limit.limit
+  end
+
+  local function remove_lost(state, now_ms)
+    if state.is_rubbish then redis.call('DEL', state.key) end
+    redis.call('ZREMRANGEBYSCORE', state.key, '-inf', string.format('%.0f', now_ms))
+  end
+
+  function slots.charge(state, limit, _, now_ms, slot, expiry_ms)
+    remove_lost(state, now_ms)
+    local lost_at_ms = string.format('%.0f', now_ms + limit.a)
+    state.in_flight = state.in_flight + redis.call('ZADD', state.key, lost_at_ms, string.format('%.0f', slot))
+    redis.call('PEXPIRE', state.key, math.max(expiry_ms, limit.a))
+  end
+
+  function slots.give_back(state, _, _, _, now_ms, slot)
+    remove_lost(state, now_ms)
+    state.in_flight = math.max(0, state.in_flight - redis.call('ZREM', state.key, string.format('%.0f', slot)))
+  end
+
+  function slots.record()
+    return nil
+  end
+
+  function slots.reset_after_ms()
+    return 0
+  end
+
+  function slots.view(state, _, _, _, reply)
+    reply[#reply + 1] = state.in_flight
+  end
+
+  return slots
+end

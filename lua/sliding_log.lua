@@ -1,0 +1,161 @@
+-- The sliding log: one entry for each request, with its instant and its cost. An entry counts while now - at < window.
+-- Mirror: src/core/sliding-log.ts
+--
+-- a: window_ms · b: 0
+-- Record: { 5, window_ms, 0, used, newest_at_ms }: used is the sum of the costs in the log, in units.
+-- Own key, a list: msgpack at_ms, cost for each entry, oldest first. Without its record it counts for nothing.
+
+local LOG = 5
+
+local function sliding_log()
+  local WINDOW_MS, USED, NEWEST_AT_MS = 2, 4, 5
+  -- An entry is dropped once and read about once: so many are read at first, and twice as many each time that none still counts.
+  local FIRST_CHUNK = 16
+  local log = {}
+
+  -- state.is_rubbish: what is under the own key counts for nothing, and the next change replaces it. So does a value of another
+  -- type.
+  local function range(state, first, last)
+    local entries = redis.pcall('LRANGE', state.key, first, last)
+    if not entries.err then return entries end
+    state.is_rubbish = true
+    return {}
+  end
+
+  local function remove_rubbish(state)
+    if state.is_rubbish then redis.call('DEL', state.key) end
+  end
+
+  local function unpack_entry(entry)
+    local readable, at_ms, cost = pcall(cmsgpack.unpack, entry)
+    if readable and is_whole(at_ms, MAX_EXACT) and is_whole(cost, MAX_EXACT) then return at_ms, cost end
+    return 0, 0
+  end
+
+  -- Drops what has expired. state.dropped: the list was changed, so that the record has to be written whatever is decided.
+  local function drop_expired(state, now_ms)
+    local record, window_ms = state.record, state.record[WINDOW_MS]
+    local chunk = FIRST_CHUNK
+    while true do
+      local entries = range(state, 0, chunk - 1)
+      local expired = 0
+      for i = 1, #entries do
+        local at_ms, cost = unpack_entry(entries[i])
+        if now_ms - at_ms < window_ms then
+          state.oldest_at_ms = at_ms
+          state.oldest_cost = cost
+          break
+        end
+        expired = i
+        record[USED] = math.max(0, record[USED] - cost)
+      end
+      if expired > 0 then
+        redis.call('LTRIM', state.key, expired, -1)
+        state.dropped = true
+      end
+      if state.oldest_at_ms then return end
+      if #entries < chunk then
+        record[USED] = 0
+        return
+      end
+      chunk = chunk * 2
+    end
+  end
+
+  function log.read(records, position, limit, now_ms, key)
+    local record = find_record(records, position, LOG, limit.a, 0, 5, MAX_EXACT)
+    local state = { record = record or { LOG, limit.a, 0, 0, 0 }, key = key, is_rubbish = not record }
+    if record then drop_expired(state, now_ms) end
+    return state
+  end
+
+  function log.admits(state, limit, cost)
+    return state.record[USED] + cost <= limit.limit
+  end
+
+  -- After a clock that stepped back the entry gets the newest instant: the list stays in order.
+  function log.charge(state, _, cost, now_ms, _, expiry_ms)
+    local record = state.record
+    local at_ms = math.max(now_ms, record[NEWEST_AT_MS])
+    remove_rubbish(state)
+    redis.call('RPUSH', state.key, cmsgpack.pack(at_ms, cost))
+    redis.call('PEXPIRE', state.key, math.max(expiry_ms, at_ms + record[WINDOW_MS] - now_ms))
+    record[USED] = math.min(MAX_COUNT, record[USED] + cost)
+    record[NEWEST_AT_MS] = at_ms
+    if not state.oldest_at_ms then
+      state.oldest_at_ms = at_ms
+      state.oldest_cost = cost
+    end
+  end
+
+  -- Takes back from the entries of at_ms, newest first; what is left of an entry is at least 1.
+  function log.give_back(state, _, cost, at_ms, now_ms)
+    remove_rubbish(state)
+    local entries = range(state, 0, -1)
+    local newest_at_ms = 0
+    for i = #entries, 1, -1 do
+      local entry_at_ms, entry_cost = unpack_entry(entries[i])
+      local back = entry_at_ms == at_ms and math.min(cost, entry_cost) or 0
+      if back > 0 and back == entry_cost then
+        redis.call('LREM', state.key, -1, entries[i])
+      else
+        if back > 0 then redis.call('LSET', state.key, i - 1, cmsgpack.pack(entry_at_ms, entry_cost - back)) end
+        newest_at_ms = math.max(newest_at_ms, entry_at_ms)
+      end
+      state.record[USED] = math.max(0, state.record[USED] - back)
+      cost = cost - back
+    end
+    state.record[NEWEST_AT_MS] = newest_at_ms
+    state.oldest_at_ms = nil
+    drop_expired(state, now_ms)
+  end
+
+  function log.record(state)
+    return state.record
+  end
+
+  function log.reset_after_ms(state, _, now_ms)
+    if state.record[USED] == 0 then return 0 end
+    return state.record[NEWEST_AT_MS] + state.record[WINDOW_MS] - now_ms
+  end
+
+  -- The instants at which so many units will have left: read from the oldest entry on, in one command. What is not found in
+  -- them, since the list was damaged, leaves when the log is empty.
+  local function leave_at_ms(state, first_units, second_units)
+    local window_ms = state.record[WINDOW_MS]
+    local needed = math.max(first_units, second_units)
+    if needed <= 0 then return 0, 0 end
+    if needed <= state.oldest_cost then
+      local at_ms = state.oldest_at_ms + window_ms
+      return first_units > 0 and at_ms or 0, second_units > 0 and at_ms or 0
+    end
+    local last_at_ms = state.record[NEWEST_AT_MS] + window_ms
+    local first_at_ms = first_units > 0 and last_at_ms or 0
+    local second_at_ms = second_units > 0 and last_at_ms or 0
+    local left = 0
+    -- An entry costs 1 or more: these are enough.
+    local entries = range(state, 0, needed - 1)
+    for i = 1, #entries do
+      local at_ms, cost = unpack_entry(entries[i])
+      if left < first_units and left + cost >= first_units then first_at_ms = at_ms + window_ms end
+      if left < second_units and left + cost >= second_units then second_at_ms = at_ms + window_ms end
+      left = left + cost
+    end
+    return first_at_ms, second_at_ms
+  end
+
+  -- used, and the instants at which the cost asked is admitted, at which more is left than now, and at which the log is
+  -- empty; 0 where that is now.
+  function log.view(state, limit, cost, now_ms, reply, refused)
+    local used = state.record[USED]
+    local wait_for = refused and cost <= limit.limit and used + cost - limit.limit or 0
+    local grow_by = used > 0 and math.max(0, used - limit.limit) + 1 or 0
+    local retry_at_ms, grows_at_ms = leave_at_ms(state, wait_for, grow_by)
+    reply[#reply + 1] = used
+    reply[#reply + 1] = retry_at_ms
+    reply[#reply + 1] = grows_at_ms
+    reply[#reply + 1] = used > 0 and state.record[NEWEST_AT_MS] + state.record[WINDOW_MS] or 0
+  end
+
+  return log
+end

@@ -1,0 +1,57 @@
+-- Token bucket and leaky bucket: `burst` tokens, of which `limit` come back per window, continuously. The leaky bucket also
+-- admits what would be admitted within max_delay_ms; whoever asked holds the request until then.
+-- Mirror: src/core/token-bucket.ts
+--
+-- a: window_ms · b: burst · c: max_delay_ms, 0 for a token bucket · burst * window_ms + max_delay_ms * limit < 2^53
+-- Record: { 4, window_ms, 0, at_ms, debt }: debt is what is missing from a full bucket at at_ms, in 1/window_ms token, so that
+-- any integer rate is exact: one millisecond pays back `limit` of it.
+
+local BUCKET = 4
+
+local function token_bucket()
+  local WINDOW_MS, AT_MS, DEBT = 2, 4, 5
+  local bucket = {}
+
+  -- A clock that stepped back leaves the record where it is: nothing is paid back until it has caught up.
+  function bucket.read(records, position, limit, now_ms)
+    local window_ms = limit.a
+    local record = find_record(records, position, BUCKET, window_ms, 0, 5, MAX_EXACT) or { BUCKET, window_ms, 0, now_ms, 0 }
+    local elapsed_ms = now_ms - record[AT_MS]
+    if elapsed_ms > 0 then
+      record[DEBT] = math.max(0, record[DEBT] - elapsed_ms * limit.limit)
+      record[AT_MS] = now_ms
+    end
+    return record
+  end
+
+  -- level >= cost, with level = burst - debt and what max_delay_ms pays back. Both sides are exact below 2^53, and the right
+  -- one always is below.
+  function bucket.admits(record, limit, cost)
+    local window_ms, burst, max_delay_ms = limit.a, limit.b, limit.c
+    return cost <= burst and record[DEBT] + cost * window_ms <= burst * window_ms + max_delay_ms * limit.limit
+  end
+
+  function bucket.charge(record, limit, cost)
+    record[DEBT] = math.min(MAX_EXACT, record[DEBT] + cost * limit.a)
+  end
+
+  function bucket.give_back(record, limit, cost)
+    record[DEBT] = math.max(0, record[DEBT] - cost * limit.a)
+  end
+
+  function bucket.record(record)
+    return record
+  end
+
+  function bucket.reset_after_ms(record, limit, now_ms)
+    if record[DEBT] == 0 then return 0 end
+    return record[AT_MS] - now_ms + math.ceil(record[DEBT] / limit.limit)
+  end
+
+  function bucket.view(record, _, _, _, reply)
+    reply[#reply + 1] = record[AT_MS]
+    reply[#reply + 1] = record[DEBT]
+  end
+
+  return bucket
+end

@@ -1,0 +1,108 @@
+/** What every algorithm does, in the terms of a take. The implementations are the files beside this one, one each. */
+
+/** The numbers by which the script and the storage know an algorithm. */
+export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6 } as const;
+export type Kind = (typeof Kind)[keyof typeof Kind];
+
+/** 2^31: keeps sums of 61 forced counts far below 2^53. */
+export const MAX_COUNT = 2_147_483_648;
+
+/** Of a decision, what an algorithm may need beside the cost. */
+export interface Instant {
+  /** By the store's clock, ms since the epoch. */
+  readonly nowMs: number;
+  /** When giving back: an instant of the bucket to give back to, ms since the epoch. */
+  readonly atMs: number;
+  /** The number of this request. */
+  readonly slot: number;
+}
+
+/** What is kept under a limit's own key, beside the records. */
+export interface OwnValue<O> {
+  readonly value: O;
+  /** It means nothing any more after this many milliseconds. */
+  readonly expiryMs: number;
+}
+
+/** What a client is told of one limit. Durations in milliseconds from the decision on. */
+export interface Told {
+  /** The largest cost that would be admitted now, after this decision. */
+  readonly remaining: number;
+  /** Until the cost asked would be admitted, 0 if it was; absent: never, it is above the limit. */
+  readonly retryAfterMs?: number;
+  /** Until `remaining` is larger; absent: it is as large as it gets, or nobody can know. */
+  readonly growsAfterMs?: number;
+  /** Until the limit is as if nothing had been charged. */
+  readonly resetAfterMs: number;
+  /** How long the admitted request has to be held; absent: not at all. */
+  readonly delayMs?: number;
+}
+
+/** A view at another instant, and whether the limit refuses then. */
+export interface Recalled<V> {
+  readonly view: V;
+  readonly refused: boolean;
+}
+
+/**
+ * One algorithm over its own state: what is stored of a limit, as it is at one instant. Pure: a state is never changed in
+ * place. What the script has too takes the same steps in the same order there.
+ *
+ * @typeParam L the limit. @typeParam R the record that is stored of it. @typeParam S the state. @typeParam V what the script
+ * replies of it. @typeParam O the value of its own key.
+ */
+export interface Algorithm<L, R, S, V, O = never> {
+  /** Whether a stored record is this limit's. */
+  isRecordOf(record: { readonly kind: Kind }, limit: L): boolean;
+  /** From what is stored to the state at `nowMs`. */
+  read(record: R | undefined, own: O | undefined, limit: L, nowMs: number): S;
+  admits(state: S, limit: L, cost: number, nowMs: number): boolean;
+  charge(state: S, limit: L, cost: number, instant: Instant): S;
+  giveBack(state: S, limit: L, cost: number, instant: Instant): S;
+  /** What is stored with the records of the key; undefined: nothing. */
+  record(state: S): R | undefined;
+  resetAfterMs(state: S, limit: L, nowMs: number): number;
+  view(state: S, limit: L, cost: number, refused: boolean): V;
+
+  /** Limits of this algorithm have a key of their own: this is what is under it, undefined if nothing is. */
+  own?(state: S, limit: L, nowMs: number): OwnValue<O> | undefined;
+  /** Reading alone has changed what is stored: it is written whatever is decided. */
+  dropped?(state: S): boolean;
+
+  /** limit, kind, a, b and c of the script's arguments. */
+  encode(limit: L): readonly [limit: number, kind: Kind, a: number, b: number, c: number];
+  /** How many integers the script's view has. */
+  viewLength(limit: L): number;
+  decode(view: readonly number[], limit: L): V;
+  /**
+   * What a view that is remembered says of `cost` at a later instant, if nothing was charged meanwhile; undefined: nothing.
+   *
+   * @param askedCost the cost with whose answer the view came.
+   */
+  recall(view: V, limit: L, nowMs: number, askedCost: number, cost: number): Recalled<V> | undefined;
+  /**
+   * What a client is told: computed here only, not in the script. `cost` is the one asked, `refused` what became of it.
+   *
+   * @param charged the view has the cost in it if it was admitted; false after a look. Default true.
+   */
+  tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): Told;
+}
+
+/** `Told` without the members that are not known. */
+export function told({
+  remaining,
+  retryAfterMs,
+  growsAfterMs,
+  resetAfterMs,
+  delayMs,
+}: {
+  readonly [K in keyof Told]-?: Told[K] | undefined;
+}): Told {
+  return {
+    remaining: remaining ?? 0,
+    resetAfterMs: resetAfterMs ?? 0,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(growsAfterMs !== undefined && { growsAfterMs }),
+    ...(delayMs !== undefined && delayMs > 0 && { delayMs }),
+  };
+}

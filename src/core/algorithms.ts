@@ -1,0 +1,40 @@
+/** All algorithms, by kind. */
+
+import { type Algorithm, Kind } from "./algorithm.ts";
+import { type ConcurrencyLimit, type ConcurrencyView, concurrency, type Slots } from "./concurrency.ts";
+import { type FixedWindowLimit, type FixedWindowRecord, fixedWindow } from "./fixed-window.ts";
+import { type Log, type LogLimit, type LogRecord, type LogView, slidingLog } from "./sliding-log.ts";
+import { slidingWindow, type WindowLimit, type WindowRecord } from "./sliding-window.ts";
+import { type BucketLimit, type BucketRecord, tokenBucket } from "./token-bucket.ts";
+
+/** What the script has to know of a limit. */
+export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit | ConcurrencyLimit;
+/** What is stored of a limit among the records of its key. */
+export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord;
+/** What the script replies of a limit. */
+export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView;
+/** What is stored under a limit's own key. */
+export type LimitOwn = Log | Slots;
+
+/** The state is the algorithm's own business: nobody else looks into it. */
+type State = { readonly _opaque: never };
+type AnyAlgorithm = Algorithm<LimitSpec, LimitRecord, State, LimitView, LimitOwn>;
+
+const ALGORITHMS = {
+  [Kind.weighted]: slidingWindow,
+  [Kind.whole]: slidingWindow,
+  [Kind.fixedWindow]: fixedWindow,
+  [Kind.bucket]: tokenBucket,
+  [Kind.log]: slidingLog,
+  [Kind.concurrency]: concurrency,
+};
+
+/** The algorithm of a limit. Limit, record, state and view that go in must be of this kind, as those that come out are. */
+export function algorithmOf({ kind }: { readonly kind: Kind }): AnyAlgorithm {
+  return ALGORITHMS[kind] as unknown as AnyAlgorithm;
+}
+
+/** Limits of these kinds have a key of their own beside the records. */
+export function hasOwnKey({ kind }: { readonly kind: Kind }): boolean {
+  return kind === Kind.log || kind === Kind.concurrency;
+}

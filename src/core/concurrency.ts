@@ -1,0 +1,52 @@
+/**
+ * Requests in flight: each holds a slot until it gives it back, or until `timeoutMs` after it took or renewed it.
+ * Mirror: lua/concurrency.lua.
+ */
+
+import { type Algorithm, type Kind, told } from "./algorithm.ts";
+
+export interface ConcurrencyLimit {
+  readonly kind: typeof Kind.concurrency;
+  /** Requests in flight, 1 … 10^9. */
+  readonly limit: number;
+  readonly timeoutMs: number;
+}
+
+/** By the request's number: the instant at which its slot is lost, ms since the epoch. */
+export type Slots = ReadonlyMap<number, number>;
+
+export interface ConcurrencyView {
+  readonly kind: typeof Kind.concurrency;
+  readonly inFlight: number;
+}
+
+/** Nobody can know when a slot is free: what a refused client is told to wait, in milliseconds. */
+const RETRY_AFTER_MS = 1_000;
+
+/** Taking is a charge, renewing a charge anyway, releasing a give back, each of one slot whatever the cost. */
+export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyView, Slots> = {
+  isRecordOf: () => false,
+  read: (_record, own = new Map(), _limit, nowMs) => new Map([...own].filter(([, lostAtMs]) => lostAtMs > nowMs)),
+  admits: (slots, { limit }, cost) => slots.size + Math.min(cost, 1) <= limit,
+  charge: (slots, { timeoutMs }, _cost, { nowMs, slot }) => new Map(slots).set(slot, nowMs + timeoutMs),
+  giveBack: (slots, _limit, _cost, { slot }) => new Map([...slots].filter(([held]) => held !== slot)),
+  record: () => undefined,
+  own: (slots, { timeoutMs }) => (slots.size > 0 ? { value: slots, expiryMs: timeoutMs } : undefined),
+  resetAfterMs: () => 0,
+  view: (slots, { kind }) => ({ kind, inFlight: slots.size }),
+
+  encode: ({ limit, kind, timeoutMs }) => [limit, kind, timeoutMs, 0, 0],
+  viewLength: () => 1,
+  decode: ([inFlight = 0], { kind }) => ({ kind, inFlight }),
+  /** A slot may be free at any moment. */
+  recall: (view) => ({ view, refused: false }),
+  tell({ inFlight }, { limit }, _cost, refused) {
+    return told({
+      remaining: Math.max(0, limit - inFlight),
+      retryAfterMs: refused ? RETRY_AFTER_MS : 0,
+      growsAfterMs: undefined,
+      resetAfterMs: 0,
+      delayMs: 0,
+    });
+  },
+};

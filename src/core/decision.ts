@@ -1,0 +1,81 @@
+/** What a take means for whoever asked: from counts to remaining, waits and one verdict. Pure. */
+
+import type { Told } from "./algorithm.ts";
+import { algorithmOf } from "./algorithms.ts";
+import type { Limit, Policy } from "./policy.ts";
+import type { LimitReply } from "./take.ts";
+
+/** Who answered: the script, what the region remembered, a lease, the memory store, or a fallback without the store. */
+export type Source = "redis" | "cache" | "lease" | "memory" | "fallback";
+
+/** One limit's part in a decision. */
+export interface LimitDecision extends Told {
+  readonly policy: Policy;
+  readonly limit: Limit;
+  /** This limit alone would have admitted the cost. */
+  readonly admitted: boolean;
+}
+
+/** The slots of a request in flight. A store that does not answer is not an error: an abandoned slot frees itself. */
+export interface Hold {
+  /** How often to renew, in milliseconds: at half the shortest timeout. */
+  readonly renewEveryMs: number;
+  renew(): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** The answer to a take. A refusal is a value: nothing throws because a limit was reached. */
+export interface Decision {
+  /** Every enforced limit admitted, and all were charged; else nothing was. */
+  readonly allowed: boolean;
+  readonly source: Source;
+  /** The fewest units left under any enforced limit; absent if none is known (a fallback that keeps no counts). */
+  readonly remaining?: number;
+  /** Until this cost is admitted if nothing else is charged, 0 if allowed; absent: never, or not known. */
+  readonly retryAfterMs?: number;
+  /** Until every enforced limit is as new. */
+  readonly resetAfterMs?: number;
+  /** How long the admitted request has to be held (leaky bucket); absent: not at all. */
+  readonly delayMs?: number;
+  /** Every enforced limit, in the order of the policies. */
+  readonly limits: readonly LimitDecision[];
+  /** Every limit of a policy in shadow. */
+  readonly shadow: readonly LimitDecision[];
+  /** A concurrency limit was charged: the request holds slots, to be released when it has ended. */
+  readonly hold?: Hold;
+  /** The store had no answer, and a policy with `onStoreFailure = "deny"` applies. */
+  readonly unavailable?: true;
+}
+
+/** @param charged false after a look: the cost is not in the counts. */
+export function decideLimit(
+  policy: Policy,
+  limit: Limit,
+  { refused, view }: LimitReply,
+  cost: number,
+  nowMs: number,
+  charged = true,
+): LimitDecision {
+  const told = algorithmOf(limit).tell(view, limit, cost, refused, nowMs, charged);
+  return { policy, limit, admitted: !refused, ...told };
+}
+
+/** One verdict over all limits: allowed if every enforced one admitted. */
+export function decide(source: Source, all: readonly LimitDecision[]): Decision {
+  const limits = all.filter(({ policy }) => policy.mode === "enforce");
+  const waits = limits.map(({ retryAfterMs }) => retryAfterMs);
+  const allowed = limits.every(({ admitted }) => admitted);
+  const delayMs = allowed ? Math.max(0, ...limits.map(({ delayMs = 0 }) => delayMs)) : 0;
+  return {
+    allowed,
+    source,
+    limits,
+    shadow: all.filter(({ policy }) => policy.mode === "shadow"),
+    ...(limits.length > 0 && {
+      remaining: Math.min(...limits.map(({ remaining }) => remaining)),
+      resetAfterMs: Math.max(...limits.map(({ resetAfterMs }) => resetAfterMs)),
+    }),
+    ...(delayMs > 0 && { delayMs }),
+    ...(waits.every((wait) => wait !== undefined) && { retryAfterMs: Math.max(0, ...waits) }),
+  };
+}

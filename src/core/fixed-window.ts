@@ -1,0 +1,56 @@
+/** The fixed window counter: aligned windows, each with a count of its own. Mirror: lua/fixed_window.lua. */
+
+import { type Algorithm, Kind, MAX_COUNT, told } from "./algorithm.ts";
+
+export interface FixedWindowLimit {
+  readonly kind: typeof Kind.fixedWindow;
+  /** Units per window, 1 … 10^9. */
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+export interface FixedWindowRecord {
+  readonly kind: typeof Kind.fixedWindow;
+  readonly windowMs: number;
+  /** Number of the newest window written: `floor(ms / windowMs)`, ms since the epoch. */
+  readonly newest: number;
+  /** Units. */
+  readonly count: number;
+}
+
+export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWindowRecord, FixedWindowRecord> = {
+  isRecordOf: (record, { windowMs }) =>
+    record.kind === Kind.fixedWindow && (record as FixedWindowRecord).windowMs === windowMs,
+  /** A clock that stepped back leaves the newer window where it is. */
+  read(record, _own, { kind, windowMs }, nowMs) {
+    const current = Math.floor(nowMs / windowMs);
+    return !record || record.newest < current ? { kind, windowMs, newest: current, count: 0 } : record;
+  },
+  admits: ({ count }, { limit }, cost) => count + cost <= limit,
+  charge: (record, _limit, cost) => ({ ...record, count: Math.min(MAX_COUNT, record.count + cost) }),
+  giveBack(record, { windowMs }, cost, { atMs }) {
+    if (record.newest !== Math.floor(atMs / windowMs)) return record;
+    return { ...record, count: Math.max(0, record.count - cost) };
+  },
+  record: (record) => record,
+  resetAfterMs: ({ newest, windowMs, count }, _limit, nowMs) => (count === 0 ? 0 : (newest + 1) * windowMs - nowMs),
+  view: (record) => record,
+
+  encode: ({ limit, kind, windowMs }) => [limit, kind, windowMs, 0, 0],
+  viewLength: () => 2,
+  decode: ([newest = 0, count = 0], { kind, windowMs }) => ({ kind, windowMs, newest, count }),
+  recall(record, limit, nowMs, _askedCost, cost) {
+    const view = fixedWindow.read(record, undefined, limit, nowMs);
+    return { view, refused: !fixedWindow.admits(view, limit, cost, nowMs) };
+  },
+  tell({ newest, count }, { limit, windowMs }, cost, refused, nowMs) {
+    const endsAfterMs = (newest + 1) * windowMs - nowMs;
+    return told({
+      remaining: Math.max(0, limit - count),
+      retryAfterMs: !refused ? 0 : cost > limit ? undefined : endsAfterMs,
+      growsAfterMs: count > 0 ? endsAfterMs : undefined,
+      resetAfterMs: count > 0 ? endsAfterMs : 0,
+      delayMs: 0,
+    });
+  },
+};

@@ -1,0 +1,149 @@
+/**
+ * The sliding log: one entry for each request, with its instant and its cost. An entry counts while `now - at < window`.
+ * Mirror: lua/sliding_log.lua.
+ */
+
+import { type Algorithm, Kind, MAX_COUNT, told } from "./algorithm.ts";
+
+export interface LogLimit {
+  readonly kind: typeof Kind.log;
+  /** Units per window, 1 … 10,000. */
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+export interface LogRecord {
+  readonly kind: typeof Kind.log;
+  readonly windowMs: number;
+  /** The sum of the costs in the log, in units. */
+  readonly used: number;
+  /** Milliseconds since the epoch. */
+  readonly newestAtMs: number;
+}
+
+export interface LogEntry {
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+  /** Units, 1 or more. */
+  readonly cost: number;
+}
+
+/** Oldest first. Without its record it counts for nothing. */
+export type Log = readonly LogEntry[];
+
+interface LogState {
+  readonly record: LogRecord;
+  readonly entries: Log;
+  /** Reading found entries that had expired. */
+  readonly dropped: boolean;
+}
+
+/** What the script says of a log: instants in ms since the epoch, 0 where that is now. */
+export interface LogView {
+  readonly kind: typeof Kind.log;
+  readonly used: number;
+  /** When the refused cost is admitted. */
+  readonly retryAtMs: number;
+  /** When more is left than now. */
+  readonly growsAtMs: number;
+  /** When the log is empty. */
+  readonly resetAtMs: number;
+}
+
+export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> = {
+  isRecordOf: (record, { windowMs }) => record.kind === Kind.log && (record as LogRecord).windowMs === windowMs,
+  read(record, own = [], { kind, windowMs }, nowMs) {
+    if (!record) return { record: { kind, windowMs, used: 0, newestAtMs: 0 }, entries: [], dropped: false };
+    return dropExpired(record, own, nowMs);
+  },
+  admits: ({ record }, { limit }, cost) => record.used + cost <= limit,
+  /** After a clock that stepped back the entry gets the newest instant: the list stays in order. */
+  charge({ record, entries, ...state }, _limit, cost, { nowMs }) {
+    const atMs = Math.max(nowMs, record.newestAtMs);
+    const used = Math.min(MAX_COUNT, record.used + cost);
+    return { ...state, record: { ...record, used, newestAtMs: atMs }, entries: [...entries, { atMs, cost }] };
+  },
+  /** Takes back from the entries of `atMs`, newest first; what is left of an entry is at least 1. */
+  giveBack(state, _limit, cost, { nowMs, atMs }) {
+    let left = cost;
+    let { used } = state.record;
+    const entries = state.entries.toReversed().flatMap((entry): LogEntry[] => {
+      const back = entry.atMs === atMs ? Math.min(left, entry.cost) : 0;
+      if (back === 0) return [entry];
+      left -= back;
+      used = Math.max(0, used - back);
+      return back === entry.cost ? [] : [{ ...entry, cost: entry.cost - back }];
+    });
+    const newestAtMs = entries.reduce((newest, entry) => Math.max(newest, entry.atMs), 0);
+    const after = dropExpired({ ...state.record, used, newestAtMs }, entries.toReversed(), nowMs);
+    return { ...after, dropped: state.dropped || after.dropped };
+  },
+  record: ({ record }) => record,
+  own({ record, entries }, { windowMs }, nowMs) {
+    if (entries.length === 0) return undefined;
+    return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };
+  },
+  dropped: ({ dropped }) => dropped,
+  resetAfterMs: ({ record }, { windowMs }, nowMs) => (record.used === 0 ? 0 : record.newestAtMs + windowMs - nowMs),
+  view({ record, entries }, { kind, limit, windowMs }, cost, refused) {
+    const { used, newestAtMs } = record;
+    const waitFor = refused && cost <= limit ? used + cost - limit : 0;
+    const growBy = used > 0 ? Math.max(0, used - limit) + 1 : 0;
+    // An entry costs 1 or more: these are enough.
+    const oldest = entries.slice(0, Math.max(waitFor, growBy));
+    return {
+      kind,
+      used,
+      retryAtMs: leaveAtMs(record, oldest, waitFor),
+      growsAtMs: leaveAtMs(record, oldest, growBy),
+      resetAtMs: used > 0 ? newestAtMs + windowMs : 0,
+    };
+  },
+
+  encode: ({ limit, kind, windowMs }) => [limit, kind, windowMs, 0, 0],
+  viewLength: () => 4,
+  decode: ([used = 0, retryAtMs = 0, growsAtMs = 0, resetAtMs = 0], { kind }) => ({
+    kind,
+    used,
+    retryAtMs,
+    growsAtMs,
+    resetAtMs,
+  }),
+  /** When units leave is known for the cost asked, and for one more than what remains. */
+  recall(view, { limit }, nowMs, askedCost, cost) {
+    if (view.used + cost <= limit) return { view, refused: false };
+    if (cost > limit) return { view, refused: true };
+    const isNextUnit = cost === Math.max(0, limit - view.used) + 1;
+    const retryAtMs = cost === askedCost && view.retryAtMs > 0 ? view.retryAtMs : isNextUnit ? view.growsAtMs : 0;
+    return nowMs < retryAtMs ? { view: { ...view, retryAtMs }, refused: true } : undefined;
+  },
+  tell({ used, retryAtMs, growsAtMs, resetAtMs }, { limit }, cost, refused, nowMs) {
+    return told({
+      remaining: Math.max(0, limit - used),
+      retryAfterMs: !refused ? 0 : cost > limit ? undefined : retryAtMs - nowMs,
+      growsAfterMs: growsAtMs > 0 ? growsAtMs - nowMs : undefined,
+      resetAfterMs: resetAtMs > 0 ? resetAtMs - nowMs : 0,
+      delayMs: 0,
+    });
+  },
+};
+
+function dropExpired(record: LogRecord, all: Log, nowMs: number): LogState {
+  const live = all.findIndex(({ atMs }) => nowMs - atMs < record.windowMs);
+  const expired = live < 0 ? all.length : live;
+  const entries = all.slice(expired);
+  const gone = all.slice(0, expired).reduce((sum, { cost }) => sum + cost, 0);
+  const used = entries.length === 0 ? 0 : Math.max(0, record.used - gone);
+  return { record: { ...record, used }, entries, dropped: expired > 0 };
+}
+
+/** The instant at which so many units will have left, 0 for none. What is not found, in a damaged log, leaves when it is empty. */
+function leaveAtMs({ newestAtMs, windowMs }: LogRecord, oldest: Log, units: number): number {
+  if (units <= 0) return 0;
+  let left = 0;
+  for (const { atMs, cost } of oldest) {
+    left += cost;
+    if (left >= units) return atMs + windowMs;
+  }
+  return newestAtMs + windowMs;
+}

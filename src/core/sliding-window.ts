@@ -1,0 +1,165 @@
+/**
+ * The sliding window counter: `buckets` buckets of `bucketMs`, and the bucket before them, which counts by the part
+ * of it that the window still covers ("weighted") or in full ("whole").
+ *
+ * Mirror: lua/sliding_window.lua, for everything that decides or changes a count. What a client is told (remaining,
+ * waits) is computed here only, from the record that the script returns.
+ */
+
+import { type Algorithm, Kind, MAX_COUNT, told } from "./algorithm.ts";
+
+/** `weighted` and `whole`: how the bucket before the window counts. */
+export type WindowKind = typeof Kind.weighted | typeof Kind.whole;
+
+/** What a limit asks of the counter. `limit * bucketMs < 2^53`. */
+export interface WindowLimit {
+  /** Units per window, 1 … 10^9. */
+  readonly limit: number;
+  readonly kind: WindowKind;
+  /** Length of a bucket in milliseconds; the window is `buckets * bucketMs`. */
+  readonly bucketMs: number;
+  /** 1 … 60. */
+  readonly buckets: number;
+}
+
+/** The counts of one limit, as they are stored. Never changed in place. */
+export interface WindowRecord {
+  readonly kind: WindowKind;
+  /** Length of a bucket in milliseconds. */
+  readonly bucketMs: number;
+  /** How many buckets make the window. */
+  readonly buckets: number;
+  /** Number of the newest bucket written: `floor(ms / bucketMs)`, ms since the epoch. */
+  readonly newest: number;
+  /** `buckets + 1` counts in units, newest first; the last is the bucket before the window. */
+  readonly counts: readonly number[];
+}
+
+export function newWindow(limit: WindowLimit, nowMs: number): WindowRecord {
+  const { kind, bucketMs, buckets } = limit;
+  return { kind, bucketMs, buckets, newest: Math.floor(nowMs / bucketMs), counts: new Array(buckets + 1).fill(0) };
+}
+
+/**
+ * Makes the bucket of `nowMs` the newest. A clock that stepped back leaves the newer bucket where it is: rolling back
+ * would forget what was charged.
+ */
+export function rollWindow(record: WindowRecord, nowMs: number): WindowRecord {
+  const bucket = Math.floor(nowMs / record.bucketMs);
+  const passed = bucket - record.newest;
+  if (passed <= 0) return record;
+  const counts = record.counts.map((_, age) => (age >= passed ? record.counts[age - passed]! : 0));
+  return { ...record, newest: bucket, counts };
+}
+
+/**
+ * `S*B + O*(B-e) + c*B <= L*B` (design: the decision), in the form that stays exact when forced counts make `O*(B-e)`
+ * pass 2^53: a rounded product is then still above the right side, which is below it.
+ */
+export function windowAdmits(record: WindowRecord, limit: number, cost: number, nowMs: number): boolean {
+  const { kind, bucketMs, buckets, counts } = record;
+  let room = limit - cost;
+  for (let age = 0; age < buckets; age++) room -= counts[age]!;
+  const oldest = counts[buckets]!;
+  if (kind === Kind.whole) return oldest <= room;
+  const elapsedMs = Math.max(0, nowMs - record.newest * bucketMs);
+  return oldest * (bucketMs - elapsedMs) <= room * bucketMs;
+}
+
+export function chargeWindow(record: WindowRecord, cost: number): WindowRecord {
+  return { ...record, counts: record.counts.with(0, Math.min(MAX_COUNT, record.counts[0]! + cost)) };
+}
+
+/** Takes back what was charged in the bucket of `atMs`, never below zero; a bucket that has left is left alone. */
+export function giveBackWindow(record: WindowRecord, cost: number, atMs: number): WindowRecord {
+  const age = record.newest - Math.floor(atMs / record.bucketMs);
+  if (age < 0 || age > record.buckets) return record;
+  return { ...record, counts: record.counts.with(age, Math.max(0, record.counts[age]! - cost)) };
+}
+
+/** Milliseconds until the record is as new: when the newest bucket with a count has left. */
+export function windowResetAfterMs(record: WindowRecord, nowMs: number): number {
+  const { bucketMs, buckets, newest, counts } = record;
+  for (let age = 0; age <= buckets; age++) {
+    if (counts[age]! > 0) return (newest + buckets + 1 - age) * bucketMs - nowMs;
+  }
+  return 0;
+}
+
+/** The largest cost that would be admitted now, 0 if none: `floor((L*B - S*B - O*(B-e)) / B)`. */
+export function windowRemaining(record: WindowRecord, limit: number, nowMs: number): number {
+  const { kind, bucketMs, buckets, counts } = record;
+  let room = limit;
+  for (let age = 0; age < buckets; age++) room -= counts[age]!;
+  const oldest = counts[buckets]!;
+  if (kind === Kind.whole) return Math.max(0, room - oldest);
+  const elapsedMs = Math.max(0, nowMs - record.newest * bucketMs);
+  return Math.max(0, Math.floor((room * bucketMs - oldest * (bucketMs - elapsedMs)) / bucketMs));
+}
+
+/**
+ * Milliseconds until `cost` would be admitted if nothing else is charged meanwhile: 0 now, `undefined` never
+ * (`cost > limit`). Asks bucket by bucket: what counts then is known, so the first instant inside that bucket at which
+ * the decaying bucket leaves enough room is `B - floor((L-c-S)*B / O)`.
+ */
+export function windowRetryAfterMs(
+  record: WindowRecord,
+  limit: number,
+  cost: number,
+  nowMs: number,
+): number | undefined {
+  if (cost > limit) return undefined;
+  if (windowAdmits(record, limit, cost, nowMs)) return 0;
+  const { kind, bucketMs, buckets, counts } = record;
+  const sinceNewestMs = nowMs - record.newest * bucketMs;
+  let room = limit - cost;
+  for (let age = 0; age < buckets; age++) room -= counts[age]!;
+  for (let steps = 0; ; steps++) {
+    // After `steps` more buckets, the one that decays is the one that is `steps` newer than the oldest now.
+    const oldest = counts[buckets - steps] ?? 0;
+    if (room >= 0) {
+      const decayedMs = decayNeededMs(kind, oldest, room, bucketMs);
+      // At the end of the bucket the next one begins: the same instant, found there with nothing left to decay.
+      if (decayedMs < bucketMs) return steps * bucketMs + decayedMs - sinceNewestMs;
+    }
+    room += counts[buckets - 1 - steps] ?? 0;
+  }
+}
+
+/** How far into a bucket the decaying one leaves `room` for itself: 0 … bucketMs (not inside this bucket). */
+function decayNeededMs(kind: WindowKind, oldest: number, room: number, bucketMs: number): number {
+  if (oldest <= room) return 0;
+  return kind === Kind.whole ? bucketMs : bucketMs - Math.floor((room * bucketMs) / oldest);
+}
+
+export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, WindowRecord> = {
+  isRecordOf: (record, { kind, bucketMs, buckets }) => {
+    const { kind: ofKind, bucketMs: ofMs, buckets: of } = record as WindowRecord;
+    return ofKind === kind && ofMs === bucketMs && of === buckets;
+  },
+  read: (record, _own, limit, nowMs) => rollWindow(record ?? newWindow(limit, nowMs), nowMs),
+  admits: (record, { limit }, cost, nowMs) => windowAdmits(record, limit, cost, nowMs),
+  charge: (record, _limit, cost) => chargeWindow(record, cost),
+  giveBack: (record, _limit, cost, { atMs }) => giveBackWindow(record, cost, atMs),
+  record: (record) => record,
+  resetAfterMs: (record, _limit, nowMs) => windowResetAfterMs(record, nowMs),
+  view: (record) => record,
+
+  encode: ({ limit, kind, bucketMs, buckets }) => [limit, kind, bucketMs, buckets, 0],
+  viewLength: ({ buckets }) => buckets + 2,
+  decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
+  recall(record, limit, nowMs, _askedCost, cost) {
+    const view = rollWindow(record, nowMs);
+    return { view, refused: !windowAdmits(view, limit.limit, cost, nowMs) };
+  },
+  tell(record, { limit }, cost, refused, nowMs) {
+    const remaining = windowRemaining(record, limit, nowMs);
+    return told({
+      remaining,
+      retryAfterMs: refused ? windowRetryAfterMs(record, limit, cost, nowMs) : 0,
+      growsAfterMs: windowRetryAfterMs(record, limit, remaining + 1, nowMs),
+      resetAfterMs: windowResetAfterMs(record, nowMs),
+      delayMs: 0,
+    });
+  },
+};

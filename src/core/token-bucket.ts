@@ -1,0 +1,89 @@
+/**
+ * Token bucket and leaky bucket: `burst` tokens, of which `limit` come back per window, continuously. The leaky bucket also
+ * admits what would be admitted within `maxDelayMs`; whoever asked holds the request until then.
+ * Mirror: lua/token_bucket.lua.
+ */
+
+import { type Algorithm, Kind, told } from "./algorithm.ts";
+
+export interface BucketLimit {
+  readonly kind: typeof Kind.bucket;
+  /** Tokens that come back per window, 1 … 10^9. */
+  readonly limit: number;
+  readonly windowMs: number;
+  /** Capacity in tokens, 1 … 10^9. */
+  readonly burst: number;
+  /** Milliseconds, 0 for a token bucket. `burst * windowMs + maxDelayMs * limit < 2^53`. */
+  readonly maxDelayMs: number;
+}
+
+export interface BucketRecord {
+  readonly kind: typeof Kind.bucket;
+  readonly windowMs: number;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+  /**
+   * What is missing from a full bucket at `atMs`, in 1/windowMs token, so that any integer rate is exact: one millisecond
+   * pays back `limit` of it.
+   */
+  readonly debt: number;
+}
+
+export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, BucketRecord> = {
+  isRecordOf: (record, { windowMs }) => record.kind === Kind.bucket && (record as BucketRecord).windowMs === windowMs,
+  /** A clock that stepped back leaves the record where it is: nothing is paid back until it has caught up. */
+  read(record, _own, { kind, windowMs, limit }, nowMs) {
+    if (!record) return { kind, windowMs, atMs: nowMs, debt: 0 };
+    const elapsedMs = nowMs - record.atMs;
+    return elapsedMs > 0 ? { ...record, atMs: nowMs, debt: Math.max(0, record.debt - elapsedMs * limit) } : record;
+  },
+  /**
+   * `level >= cost` (design: the decision), with level = burst - debt and what `maxDelayMs` pays back. Both sides are exact
+   * below 2^53, and the right one always is below.
+   */
+  admits: ({ debt }, limit, cost) => cost <= limit.burst && debt + cost * limit.windowMs <= capacity(limit),
+  charge(record, { windowMs }, cost) {
+    return { ...record, debt: Math.min(Number.MAX_SAFE_INTEGER, record.debt + cost * windowMs) };
+  },
+  giveBack: (record, { windowMs }, cost) => ({ ...record, debt: Math.max(0, record.debt - cost * windowMs) }),
+  record: (record) => record,
+  resetAfterMs: payBackAfterMs,
+  view: (record) => record,
+
+  encode: ({ limit, kind, windowMs, burst, maxDelayMs }) => [limit, kind, windowMs, burst, maxDelayMs],
+  viewLength: () => 2,
+  decode: ([atMs = 0, debt = 0], { kind, windowMs }) => ({ kind, windowMs, atMs, debt }),
+  recall(record, limit, nowMs, _askedCost, cost) {
+    const view = tokenBucket.read(record, undefined, limit, nowMs);
+    return { view, refused: !tokenBucket.admits(view, limit, cost, nowMs) };
+  },
+  tell(record, limit, cost, refused, nowMs, charged = true) {
+    const { windowMs, burst } = limit;
+    const free = Math.floor((capacity(limit) - record.debt) / windowMs);
+    const remaining = Math.max(0, Math.min(burst, free));
+    /** Until `units` are admitted: the debt must be so much smaller. */
+    const admitsAfterMs = (units: number) => {
+      if (units > burst) return undefined;
+      return payBackAfterMs(record, limit, nowMs, capacity(limit) - units * windowMs);
+    };
+    const queued = charged ? record : { ...record, debt: record.debt + cost * windowMs };
+    return told({
+      remaining,
+      retryAfterMs: refused ? admitsAfterMs(cost) : 0,
+      growsAfterMs: admitsAfterMs(remaining + 1),
+      resetAfterMs: payBackAfterMs(record, limit, nowMs),
+      // A request that only looks has nothing to wait for.
+      delayMs: refused || cost === 0 ? 0 : payBackAfterMs(queued, limit, nowMs, burst * windowMs),
+    });
+  },
+};
+
+/** How much debt there may be at most. */
+function capacity({ limit, windowMs, burst, maxDelayMs }: BucketLimit): number {
+  return burst * windowMs + maxDelayMs * limit;
+}
+
+/** Milliseconds until the debt is down to `target`. */
+function payBackAfterMs({ atMs, debt }: BucketRecord, { limit }: BucketLimit, nowMs: number, target = 0): number {
+  return debt <= target ? 0 : atMs - nowMs + Math.ceil((debt - target) / limit);
+}

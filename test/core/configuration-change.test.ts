@@ -1,0 +1,57 @@
+// The limits of a policy change while its keys are counted: what stays a limit keeps its count.
+
+import { expect, it } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { WindowLimit } from "../../src/core/sliding-window.ts";
+import { Flag } from "../../src/core/take.ts";
+import { Counter, keyRequest } from "../support/counter.ts";
+import { windowOf } from "../support/views.ts";
+
+const NOW_MS = 1_700_000_000_000;
+
+const second: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 1000, buckets: 1 };
+const minute: WindowLimit = { limit: 20, kind: Kind.weighted, bucketMs: 60_000, buckets: 1 };
+const hour: WindowLimit = { limit: 30, kind: Kind.whole, bucketMs: 360_000, buckets: 10 };
+
+/** 3 units were charged under `before`; one more is under `after`. What is counted by each of `after` then? */
+function countsAfter(before: readonly WindowLimit[], after: readonly WindowLimit[]): number[] {
+  const counter = new Counter();
+  counter.take({ keys: [keyRequest("key", before, { cost: 3 })], flag: Flag.take }, NOW_MS);
+  counter.take({ keys: [keyRequest("key", after, { cost: 1 })], flag: Flag.take }, NOW_MS);
+  expect(counter.values.get("key")).toHaveLength(after.length);
+  return after.map((_, position) => counter.total("key", position));
+}
+
+it.each([
+  ["nothing changed", [second, minute], [second, minute], [4, 4]],
+  ["a limit was put last", [second, minute], [second, minute, hour], [4, 4, 1]],
+  ["a limit was put first", [second, minute], [hour, second, minute], [1, 4, 4]],
+  ["the first was removed", [second, minute, hour], [minute, hour], [4, 4]],
+  ["one in the middle was removed", [second, minute, hour], [second, hour], [4, 4]],
+  ["they were reordered", [second, minute, hour], [hour, second, minute], [4, 4, 4]],
+  ["a number changed", [second, minute], [{ ...second, limit: 7 }, minute], [4, 4]],
+  ["one was replaced", [second, minute], [second, hour], [4, 1]],
+  ["its kind changed", [second, minute], [{ ...second, kind: Kind.whole }, minute], [1, 4]],
+  ["its buckets changed", [minute], [{ ...minute, buckets: 2 }], [1]],
+  ["the length of its buckets changed", [minute], [{ ...minute, bucketMs: 30_000 }], [1]],
+])("keeps every count that it can when %s", (_what, before, after, counts) => {
+  expect(countsAfter(before, after)).toEqual(counts);
+});
+
+it("applies a lowered and a raised number at once", () => {
+  const counter = new Counter();
+  counter.takeOne(minute, 20, NOW_MS);
+  expect(counter.takeOne({ ...minute, limit: 21 }, 1, NOW_MS).allowed).toBe(true);
+  expect(counter.takeOne({ ...minute, limit: 20 }, 1, NOW_MS).allowed).toBe(false);
+});
+
+it("forgets a removed limit only when the key is charged", () => {
+  const counter = new Counter();
+  const take = (limits: readonly WindowLimit[], cost: number) =>
+    counter.take({ keys: [keyRequest("key", limits, { cost })], flag: Flag.take }, NOW_MS);
+  take([second, minute], 3);
+  take([minute], 0);
+  expect(take([second, minute], 0).keys[0]!.map((reply) => windowOf(reply).counts[0])).toEqual([3, 3]);
+  take([minute], 1);
+  expect(take([second, minute], 0).keys[0]!.map((reply) => windowOf(reply).counts[0])).toEqual([0, 4]);
+});

@@ -1,0 +1,108 @@
+// What token and leaky bucket promise, over everything that was admitted: none of it knows of levels or debts.
+
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { BucketLimit } from "../../src/core/token-bucket.ts";
+import { history, instant } from "../support/arbitrary.ts";
+import { leakyBucketLimit, tokenBucketLimit } from "../support/arbitrary-limits.ts";
+import { Counter } from "../support/counter.ts";
+import { type Asked, ask, look, replay } from "../support/replay.ts";
+
+const RUNS = { numRuns: 1_000 };
+
+/** Units that passed from the i-th to the j-th: at most burst + t * limit / window, in exact integers. */
+function expectWithinPromise(
+  { limit, windowMs, burst }: BucketLimit,
+  passed: readonly [atMs: number, cost: number][],
+  lateByMs = 0,
+): void {
+  for (const [i, [fromMs]] of passed.entries()) {
+    let sum = 0n;
+    for (const [atMs, cost] of passed.slice(i)) {
+      sum += BigInt(cost);
+      const most = BigInt(burst) * BigInt(windowMs) + BigInt(atMs - fromMs + lateByMs) * BigInt(limit);
+      expect(sum * BigInt(windowMs) <= most, `${sum} units in ${atMs - fromMs} ms`).toBe(true);
+    }
+  }
+}
+
+/** What only looks passes nothing, and is not held. */
+const passedOf = (asked: readonly Asked[]) =>
+  asked
+    .filter(({ allowed, cost }) => allowed && cost > 0)
+    .map(({ atMs, cost, delayMs }): [atMs: number, cost: number] => [atMs + delayMs, cost]);
+
+it("token bucket: admits at most burst + t * limit / window in any span t", () => {
+  const property = fc.property(tokenBucketLimit, instant, history, (limit, startMs, events) => {
+    const { asked } = replay(limit, startMs, events);
+    expect(asked.every(({ delayMs }) => delayMs === 0)).toBe(true);
+    expectWithinPromise(limit, passedOf(asked));
+  });
+  fc.assert(property, RUNS);
+});
+
+it("leaky bucket: lets pass at most burst + t * limit / window in any span t, each up to 1 ms after its time", () => {
+  const property = fc.property(leakyBucketLimit, instant, history, (limit, startMs, events) => {
+    // Waits are whole milliseconds, rounded up: the first of a span may have been up to 1 ms late.
+    expectWithinPromise(limit, passedOf(replay(limit, startMs, events).asked), 1);
+  });
+  fc.assert(property, RUNS);
+});
+
+it("leaky bucket: holds nothing longer than maxDelay, and nothing overtakes", () => {
+  const property = fc.property(leakyBucketLimit, instant, history, (limit, startMs, events) => {
+    const { asked } = replay(limit, startMs, events);
+    for (const { delayMs } of asked) expect(delayMs).toBeLessThanOrEqual(limit.maxDelayMs);
+    const times = passedOf(asked).map(([atMs]) => atMs);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+  fc.assert(property, RUNS);
+});
+
+it("leaky bucket: holds a request exactly until a token bucket would admit it", () => {
+  const costs = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 20 });
+  const property = fc.property(leakyBucketLimit, instant, costs, (limit, atMs, costs) => {
+    const counter = new Counter();
+    for (const cost of costs) {
+      const before = counter.copy();
+      const { allowed, delayMs } = ask(counter, limit, cost, atMs);
+      const token = { ...limit, maxDelayMs: 0 };
+      const tokenAllows = (afterMs: number) => before.copy().takeOne(token, cost, atMs + afterMs).allowed;
+      expect(tokenAllows(allowed ? delayMs : limit.maxDelayMs)).toBe(allowed);
+      if (delayMs > 0) expect(tokenAllows(delayMs - 1)).toBe(false);
+    }
+  });
+  fc.assert(property, RUNS);
+});
+
+it("leaky bucket: spaces a burst evenly", () => {
+  const limit: BucketLimit = { kind: Kind.bucket, limit: 10, windowMs: 1000, burst: 1, maxDelayMs: 450 };
+  const counter = new Counter();
+  const asked = Array.from({ length: 6 }, () => ask(counter, limit, 1, 5000));
+  expect(asked.map(({ allowed, delayMs }) => [allowed, delayMs])).toEqual([
+    [true, 0],
+    [true, 100],
+    [true, 200],
+    [true, 300],
+    [true, 400],
+    [false, 0],
+  ]);
+});
+
+it.each([
+  ["7 per second", { limit: 7, windowMs: 1_000, burst: 7 }],
+  ["1,000,000 per second", { limit: 1_000_000, windowMs: 1_000, burst: 2_000 }],
+  ["9,500 per day", { limit: 9_500, windowMs: 86_400_000, burst: 2 }],
+])("token bucket: refills %s to the unit over three windows of constant thirst", (_what, numbers) => {
+  const limit: BucketLimit = { kind: Kind.bucket, ...numbers, maxDelayMs: 0 };
+  const counter = new Counter();
+  let [atMs, admitted] = [1_700_000_000_000, 0];
+  const endMs = atMs + 3 * limit.windowMs;
+  const thirst = () => {
+    const { remaining } = look(counter, limit, atMs);
+    if (remaining > 0 && ask(counter, limit, remaining, atMs).allowed) admitted += remaining;
+  };
+  for (thirst(); atMs < endMs; thirst()) atMs += Math.min(endMs - atMs, look(counter, limit, atMs).growsAfterMs!);
+  expect(admitted).toBe(limit.burst + 3 * limit.limit);
+});

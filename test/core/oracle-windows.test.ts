@@ -1,0 +1,82 @@
+// What fixed window and sliding log promise, over everything that was asked. "oldest = whole" is in oracle.test.ts.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import type { LogLimit } from "../../src/core/sliding-log.ts";
+import { history, instant, windowLimit } from "../support/arbitrary.ts";
+import { fixedWindowLimit, logLimit } from "../support/arbitrary-limits.ts";
+import { Counter } from "../support/counter.ts";
+import { type Asked, ask, mostAdmittedWithin, replay } from "../support/replay.ts";
+
+const RUNS = { numRuns: 1_000 };
+
+it("fixed window: admits a cost exactly when its aligned window has room for it", () => {
+  const property = fc.property(fixedWindowLimit, instant, history, (limit, startMs, events) => {
+    const used = new Map<number, number>();
+    for (const { atMs, cost, allowed } of replay(limit, startMs, events).asked) {
+      const beginsMs = atMs - (atMs % limit.windowMs);
+      const sum = (used.get(beginsMs) ?? 0) + cost;
+      expect(allowed).toBe(sum <= limit.limit);
+      if (allowed) used.set(beginsMs, sum);
+    }
+  });
+  fc.assert(property, RUNS);
+});
+
+it("sliding log: admits a cost exactly when the true window that ends now has room for it", () => {
+  const property = fc.property(logLimit, instant, history, (limit, startMs, events) => {
+    const admitted: Asked[] = [];
+    for (const asked of replay(limit, startMs, events).asked) {
+      const recent = admitted.filter(({ atMs }) => asked.atMs - atMs < limit.windowMs);
+      const used = recent.reduce((sum, { cost }) => sum + cost, 0);
+      expect(asked.allowed).toBe(used + asked.cost <= limit.limit);
+      if (asked.allowed) admitted.push(asked);
+    }
+  });
+  fc.assert(property, RUNS);
+});
+
+it("sliding log: admits 3 a minute at 400, 465, 480, 505, 520 and 530 s, all but the fifth", () => {
+  const limit: LogLimit = { kind: Kind.log, limit: 3, windowMs: 60_000 };
+  const counter = new Counter();
+  const answers = [400, 465, 480, 505, 520, 530].map((s) => counter.takeOne(limit, 1, s * 1000).allowed);
+  expect(answers).toEqual([true, true, true, true, false, true]);
+});
+
+/** The longest closed span that fits into a true window of W ms: it begins with its first ms and ends W - 1 later. */
+const trueWindowMs = (limit: LimitSpec) =>
+  (limit.kind === Kind.whole ? limit.bucketMs * limit.buckets : (limit as LogLimit).windowMs) - 1;
+
+const strict = fc.oneof<fc.Arbitrary<LimitSpec>[]>(logLimit, windowLimit({ kind: Kind.whole }));
+
+describe("sliding log and oldest = whole", () => {
+  it("never admit more than the limit in a true window of any position, over random traffic", () => {
+    const property = fc.property(strict, instant, history, (limit, startMs, events) => {
+      const { asked } = replay(limit, startMs, events);
+      expect(mostAdmittedWithin(trueWindowMs(limit), asked)).toBeLessThanOrEqual(limit.limit);
+    });
+    fc.assert(property, RUNS);
+  });
+
+  it("nor before one that asks at every millisecond around every boundary and every expiry, for all that is left", () => {
+    const small = { bucketMs: fc.integer({ min: 2, max: 12 }), buckets: 3 };
+    const windows = windowLimit({ kind: Kind.whole, ...small });
+    const logs = fc.record<LogLimit>({
+      kind: fc.constant(Kind.log),
+      limit: fc.integer({ min: 1, max: 20 }),
+      windowMs: fc.integer({ min: 2, max: 36 }),
+    });
+    const costs = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 3, maxLength: 9 });
+    const property = fc.property(fc.oneof<fc.Arbitrary<LimitSpec>[]>(logs, windows), costs, (limit, costs) => {
+      const counter = new Counter();
+      const asked: Asked[] = [];
+      for (let atMs = 1000; atMs < 1200; atMs++) {
+        for (let unit = costs[atMs % costs.length]!; unit > 0; unit--) asked.push(ask(counter, limit, unit, atMs));
+      }
+      expect(mostAdmittedWithin(trueWindowMs(limit), asked)).toBeLessThanOrEqual(limit.limit);
+    });
+    fc.assert(property, { numRuns: 100 });
+  });
+});

@@ -1,0 +1,122 @@
+// One HTTP request and 3 + keys Redis commands when admitted, 3 when denied, whatever the number of windows. Logs and
+// concurrency limits have keys of their own: each adds what is said here.
+
+import { beforeEach, expect, it } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import type { WindowLimit } from "../../src/core/sliding-window.ts";
+import { Flag, type KeyRequest, ownKeyOf } from "../../src/core/take.ts";
+import { redisStore } from "../../src/store/redis.ts";
+import type { Store } from "../../src/store/store.ts";
+import { commandsOf } from "../support/command-stats.ts";
+import { keyRequest } from "../support/counter.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
+
+let server: PrivateRedis;
+let store: Store;
+
+beforeEach(async (context) => {
+  server = await startPrivateRedis();
+  context.skip(!server.isPrivate, "the statistics of a Redis that other tests use");
+  store = redisStore({ ...server.rest, timeoutMs: 30_000 });
+  await store.take({ keys: [keyRequest("known", windows(1), { cost: 0 })], flag: Flag.take });
+});
+
+function windows(count: number, limit = 3): WindowLimit[] {
+  return Array.from({ length: count }, (_, i) => ({ limit, kind: Kind.weighted, bucketMs: 3_600_000, buckets: i + 1 }));
+}
+
+async function costOf(keys: KeyRequest[], flag: Flag = Flag.take, atMs = 0, slot = 0) {
+  server.calls.length = 0;
+  const commands = await commandsOf(server.redis, () => store.take({ keys, flag, atMs, slot }));
+  return { http: server.calls.length, ...commands };
+}
+
+const DENIED = { http: 1, evalsha: 1, time: 1, mget: 1 };
+
+it.each([1, 3, 8])("is 4 commands for %i limits of one key when admitted, 3 when denied", async (count) => {
+  const keys = [keyRequest("key", windows(count), { cost: 2 })];
+  expect(await costOf(keys)).toEqual({ ...DENIED, set: 1 });
+  expect(await costOf(keys)).toEqual(DENIED);
+});
+
+it.each([2, 3, 4])("is 3 + %i commands for that many keys when admitted, 3 when denied", async (count) => {
+  const keys = Array.from({ length: count }, (_, k) => keyRequest(`key ${k}`, windows(2), { cost: 2 }));
+  expect(await costOf(keys)).toEqual({ ...DENIED, set: count });
+  expect(await costOf(keys)).toEqual(DENIED);
+});
+
+it("is 3 commands for a look", async () => {
+  expect(await costOf([keyRequest("key", windows(3), { cost: 0 })])).toEqual(DENIED);
+});
+
+it("does not write what is in shadow and refuses", async () => {
+  const keys = [keyRequest("enforced", windows(1)), keyRequest("shadow", windows(1, 1), { cost: 2, group: 1 })];
+  expect(await costOf(keys)).toEqual({ ...DENIED, set: 1 });
+});
+
+it("is 4 commands to charge anyway and to give back, 3 to give back where nothing is", async () => {
+  const key = [keyRequest("key", windows(2), { cost: 5 })];
+  expect(await costOf(key, Flag.chargeAnyway)).toEqual({ ...DENIED, set: 1 });
+  expect(await costOf(key, Flag.giveBack, Date.now())).toEqual({ ...DENIED, set: 1 });
+  expect(await costOf([keyRequest("none", windows(2))], Flag.giveBack, Date.now())).toEqual(DENIED);
+});
+
+const HOUR_MS = 3_600_000;
+const fixed: LimitSpec = { kind: Kind.fixedWindow, limit: 3, windowMs: HOUR_MS };
+const token: LimitSpec = { kind: Kind.bucket, limit: 3, windowMs: HOUR_MS, burst: 3, maxDelayMs: 0 };
+const leaky: LimitSpec = { ...token, windowMs: 2 * HOUR_MS, maxDelayMs: 1 };
+const log: LimitSpec = { kind: Kind.log, limit: 3, windowMs: HOUR_MS };
+const atOnce: LimitSpec = { kind: Kind.concurrency, limit: 3, timeoutMs: HOUR_MS };
+
+it.each<[string, LimitSpec[]]>([
+  ["a fixed window", [fixed]],
+  ["a token bucket", [token]],
+  ["a leaky bucket", [leaky]],
+  ["all of them beside windows", [fixed, token, leaky, ...windows(3)]],
+])("is 4 commands for %s when admitted, 3 when denied", async (_what, limits) => {
+  const keys = [keyRequest("key", limits, { cost: 2 })];
+  expect(await costOf(keys)).toEqual({ ...DENIED, set: 1 });
+  expect(await costOf(keys)).toEqual(DENIED);
+});
+
+it("is 3 more for a log when admitted, and 1 or 2 when denied", async () => {
+  const ask = (cost: number) => costOf([keyRequest("key", [log], { cost })]);
+  const ADMITTED = { ...DENIED, set: 1, rpush: 1, pexpire: 1 };
+  // The first has no log to look into, but may have to replace one without a record.
+  expect(await ask(1)).toEqual({ ...ADMITTED, del: 1 });
+  expect(await ask(1)).toEqual({ ...ADMITTED, lrange: 1 });
+  expect(await ask(1)).toEqual({ ...ADMITTED, lrange: 1 });
+  expect(await ask(1)).toEqual({ ...DENIED, lrange: 1 });
+  // When the second entry leaves is not known from the first.
+  expect(await ask(2)).toEqual({ ...DENIED, lrange: 2 });
+});
+
+it("is 4 more for a concurrency limit when admitted, 1 when denied, and no SET for it alone", async () => {
+  const ask = (flag: Flag, slot: number) => costOf([keyRequest("key", [atOnce])], flag, undefined, slot);
+  const ADMITTED = { ...DENIED, zcount: 1, zremrangebyscore: 1, zadd: 1, pexpire: 1 };
+  for (const slot of [1, 2, 3]) expect(await ask(Flag.take, slot)).toEqual(ADMITTED);
+  expect(await ask(Flag.take, 4)).toEqual({ ...DENIED, zcount: 1 });
+  expect(await ask(Flag.chargeAnyway, 3)).toEqual(ADMITTED);
+  expect(await ask(Flag.giveBack, 3)).toEqual({ ...DENIED, zcount: 1, zremrangebyscore: 1, zrem: 1 });
+});
+
+it("is the sum of these for any mix, and no write at all when any of them denies", async () => {
+  const keys = [keyRequest("one", [fixed, log, token], { cost: 2 }), keyRequest("two", [...windows(2), atOnce])];
+  const writes = { set: 2, del: 1, rpush: 1, pexpire: 2, zremrangebyscore: 1, zadd: 1 };
+  expect(await costOf(keys, Flag.take, undefined, 1)).toEqual({ ...DENIED, zcount: 1, ...writes });
+  expect(await costOf(keys, Flag.take, undefined, 2)).toEqual({ ...DENIED, zcount: 1, lrange: 1 });
+});
+
+it("leaves no key without an expiry", async () => {
+  for (const flag of [Flag.take, Flag.chargeAnyway, Flag.take, Flag.giveBack]) {
+    const others = [fixed, token, log, atOnce];
+    const keys = [keyRequest("one", [...windows(3), ...others], { cost: 2 }), keyRequest("two", [log], { group: 1 })];
+    await store.take({ keys, flag, atMs: Date.now(), slot: flag === Flag.giveBack ? 2 : 1 });
+    await store.take({ keys: [keyRequest("simulated", windows(2))], flag, atMs: 1000 }, 1000);
+  }
+  const stored = (await server.redis.keys("*")).sort();
+  const own = [ownKeyOf("one", log), ownKeyOf("one", atOnce), ownKeyOf("two", log)];
+  expect(stored).toEqual(["one", "simulated", "two", ...own].sort());
+  for (const key of stored) expect(await server.redis.pttl(key)).toBeGreaterThan(0);
+});

@@ -1,0 +1,69 @@
+// The script on a real Redis and its mirror in src/core: the same reply, the same stored bytes and the same expiry at
+// every step. A failure prints its seed and the smallest case found: put that case into `examples`.
+
+import fc from "fast-check";
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import { Flag } from "../../src/core/take.ts";
+import { TAKE } from "../../src/redis/script.generated.ts";
+import { type ParityCase, type ParityName, parityCases, parityNames } from "../support/parity-case.ts";
+import { planCase } from "../support/parity-plan.ts";
+import { firstDifference, parityRedis } from "../support/parity-run.ts";
+
+const STEPS = 20_000;
+/** About 30 steps each. */
+const CASES = 810;
+/** About 40. */
+const LONG_CASES = 600;
+
+const step = {
+  ...{ about: 0, advance: { until: "now" as const, n: 1 }, costs: [1], flag: Flag.take, slot: 1 },
+  back: { to: "ago" as const, n: 0 },
+};
+
+/** Cases that once failed, each with what was wrong. */
+const examples: Partial<Record<ParityName, readonly [ParityCase][]>> = {
+  "sliding-window": [
+    [
+      // A count that is text made the script fail for ever on `>`: not a record of ours.
+      {
+        startMs: 1_700_000_000_000,
+        keys: [{ group: 0, configurations: [[{ limit: 5, kind: Kind.weighted, bucketMs: 1000, buckets: 1 }]] }],
+        steps: [
+          { ...step, costs: [2] },
+          { ...step, damage: { by: "field", field: 4, value: "x" } },
+        ],
+      },
+    ],
+  ],
+};
+
+let redis: Redis;
+let sha1: string;
+
+beforeAll(async () => {
+  redis = parityRedis(inject("redisUrl"));
+  sha1 = (await redis.script("LOAD", TAKE.text)) as string;
+});
+afterAll(async () => {
+  await redis.quit();
+});
+
+it.each(parityNames)("decides, replies, stores and expires as src/core does: %s", async (name) => {
+  const seed = Number(process.env.PARITY_SEED ?? Date.now() % 2 ** 31);
+  let steps = 0;
+  const property = fc.asyncProperty<[ParityCase]>(parityCases[name], async (drawn) => {
+    const plan = planCase(drawn);
+    steps += plan.length;
+    expect(await firstDifference(redis, sha1, plan)).toBeUndefined();
+  });
+  await fc.assert(property, {
+    seed,
+    numRuns: name === "long logs" ? LONG_CASES : CASES,
+    examples: [...(examples[name] ?? [])],
+  });
+  // Not console.log: its output is shown for failed tests only.
+  process.stdout.write(`parity, ${name}: ${steps} steps, seed ${seed} (PARITY_SEED=${seed} repeats them)\n`);
+  expect(steps).toBeGreaterThanOrEqual(STEPS);
+});

@@ -1,0 +1,73 @@
+// The script as text: what is generated, its hashes and its two variants; and the clock that it reads.
+
+import { spawnSync } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { joinLua } from "../../scripts/build-lua.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import { Flag } from "../../src/core/take.ts";
+import { TAKE, TAKE_KEY_LOCKING } from "../../src/redis/script.generated.ts";
+import { keyRequest } from "../support/counter.ts";
+import { argsOf } from "../support/script-call.ts";
+
+let redis: Redis;
+beforeAll(() => {
+  redis = new Redis(inject("redisUrl"), { protocol: 2 });
+});
+afterAll(async () => {
+  await redis.quit();
+});
+
+it("is what lua/ says", () => {
+  const script = fileURLToPath(new URL("../../scripts/build-lua.ts", import.meta.url));
+  const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+});
+
+it("has the SHA-1 by which Redis knows it", async () => {
+  expect(await redis.script("LOAD", TAKE.text)).toBe(TAKE.sha1);
+  expect(TAKE_KEY_LOCKING.sha1).toBe(createHash("sha1").update(TAKE_KEY_LOCKING.text).digest("hex"));
+});
+
+it("is the same script for Upstash, after a line that asks for locks on its keys only", () => {
+  expect(TAKE_KEY_LOCKING.text).toBe(`#!lua flags=allow-key-locking\n${TAKE.text}`);
+});
+
+it("has no comment lines, no indentation and no include left", () => {
+  expect(TAKE.text).not.toMatch(/^(\s|--)/m);
+  expect(joinLua("take", "--@include records\n  local one = 1 -- kept\n\n")).toMatch(/\nlocal one = 1 -- kept\n$/);
+});
+
+it("reads the clock of the server, to the millisecond", async () => {
+  const key = `headgate-test:${randomUUID()}`;
+  const limit = { limit: 5, kind: Kind.weighted, bucketMs: 1000, buckets: 1 };
+  const args = argsOf({ keys: [keyRequest(key, [limit], { cost: 0 })], flag: Flag.take }, 0).map(String);
+  const calls = Array.from({ length: 50 }, () =>
+    redis
+      .pipeline()
+      .time()
+      .eval(TAKE.text, 1, key, ...args)
+      .time()
+      .exec(),
+  );
+  for (const results of await Promise.all(calls)) {
+    const [before, reply, after] = results!.map(([, value]) => value as (string | number)[]);
+    const milliseconds = ([seconds, microseconds]: (string | number)[] = []) =>
+      Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+    const nowMs = Number(reply![0]);
+    expect(nowMs).toBeGreaterThanOrEqual(milliseconds(before));
+    expect(nowMs).toBeLessThanOrEqual(milliseconds(after));
+    expect(reply).toEqual([nowMs, 1, 0, Math.floor(nowMs / 1000), 0, 0]);
+  }
+});
+
+it("answers with integers only, whatever the instant", async () => {
+  const key = `headgate-test:${randomUUID()}`;
+  const latestMs = 8_640_000_000_000_000; // the last instant of a Date
+  const limit = { limit: 1_000_000_000, kind: Kind.weighted, bucketMs: 1, buckets: 1 };
+  const args = argsOf({ keys: [keyRequest(key, [limit], { cost: 7 })], flag: Flag.take }, latestMs).map(String);
+  expect(await redis.eval(TAKE.text, 1, key, ...args)).toEqual([latestMs, 1, 0, latestMs, 7, 0]);
+  await redis.unlink(key);
+});

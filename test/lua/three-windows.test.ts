@@ -1,0 +1,64 @@
+// The story of three windows, through core and through the script on Redis, in every order of the limits.
+
+import { randomUUID } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Flag } from "../../src/core/take.ts";
+import { TAKE } from "../../src/redis/script.generated.ts";
+import { Counter, keyRequest } from "../support/counter.ts";
+import { mostAdmittedWithin } from "../support/replay.ts";
+import { argsOf } from "../support/script-call.ts";
+import { sharedRedis } from "../support/shared-redis.ts";
+import { hourOfTraffic, orders, promises, type Request, rightAnswers } from "../support/three-windows.ts";
+
+const START_MS = 1_700_000_000_000;
+
+const requestOf = (key: string, { cost }: Request, limits: (typeof orders)[number]) => {
+  return { keys: [keyRequest(key, limits, { cost })], flag: Flag.take };
+};
+
+/** Numbers of 0 … 1, the same for the same seed. */
+function randomOf(seed: number): () => number {
+  const numbers = fc.sample(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { seed, numRuns: 20_000 });
+  let at = 0;
+  return () => numbers[at++ % numbers.length]!;
+}
+
+describe.each([1, 2, 3])("an hour of random traffic, %i", (seed) => {
+  const requests = hourOfTraffic(randomOf(seed), START_MS);
+  const right = rightAnswers(requests);
+
+  it("is enough to reach every limit", () => {
+    expect(right.filter(Boolean).length).toBeGreaterThan(100);
+    expect(right.filter((allowed) => !allowed).length).toBeGreaterThan(100);
+  });
+
+  it.each(promises)("never exceeds a promise: in %i ms at most %i units", (spanMs, units) => {
+    const asked = requests.map((request, i) => ({ ...request, allowed: right[i]! }));
+    expect(mostAdmittedWithin(spanMs, asked)).toBeLessThanOrEqual(units);
+  });
+
+  it.each(orders.map((limits) => ({ limits, order: limits.map(({ limit }) => limit).join(", ") })))(
+    "is admitted by core exactly where all three admit, asked in the order $order",
+    ({ limits }) => {
+      const counter = new Counter();
+      const answers = requests.map((request) => counter.take(requestOf("key", request, limits), request.atMs).allowed);
+      expect(answers).toEqual(right);
+    },
+  );
+
+  it("is admitted by the script exactly where all three admit, in every order", async () => {
+    const redis = sharedRedis();
+    await redis.script("LOAD", TAKE.text);
+    const key = `headgate-test:${randomUUID()}`;
+    for (const limits of orders) {
+      const pipeline = redis.pipeline();
+      for (const request of requests) {
+        const args = argsOf(requestOf(key, request, limits), request.atMs);
+        pipeline.evalsha(TAKE.sha1, 1, key, ...args.map(String));
+      }
+      const replies = (await pipeline.unlink(key).exec()) ?? [];
+      expect(replies.slice(0, -1).map(([, reply]) => (reply as number[])[1] === 1)).toEqual(right);
+    }
+  });
+});

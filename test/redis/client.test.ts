@@ -1,0 +1,80 @@
+// One Redis over REST: tried once, in time, and nothing of a failure but its kind.
+
+import { expect, inject, it, vi } from "vitest";
+import { RedisError, type RedisOptions, replyOf, withRedis } from "../../src/redis/client.ts";
+import { leaksIn } from "../support/leaks.ts";
+import { startOrigin } from "../support/origin-server.ts";
+
+const live = (): RedisOptions => ({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
+
+async function failureOf(options: RedisOptions, work: Parameters<typeof withRedis>[1]): Promise<RedisError> {
+  const error: unknown = await withRedis(options, work).catch((error) => error);
+  if (!(error instanceof RedisError)) throw new Error("expected a RedisError, found another outcome");
+  return error;
+}
+
+it("hands on what the work returns", async () => {
+  expect(await withRedis(live(), (redis) => redis.ping())).toBe("PONG");
+  expect(await withRedis(live(), async () => 7)).toBe(7);
+});
+
+it("keeps texts as they are: no base64, no JSON", async () => {
+  expect(await withRedis(live(), (redis) => redis.echo('{"a":1}'))).toBe('{"a":1}');
+});
+
+it("sends one request with nothing but the token and the command", async () => {
+  const { url, requests } = await startOrigin((_request, response) => response.end('{"result":"PONG"}'));
+  await withRedis({ url, token: "secret", timeoutMs: 30_000 }, (redis) => redis.ping());
+  expect(requests).toHaveLength(1);
+  const { authorization, ...headers } = requests[0]!.headers;
+  expect(authorization).toBe("Bearer secret");
+  expect(Object.keys(headers).filter((name) => name.startsWith("upstash"))).toEqual([]);
+});
+
+it("has the first word of Redis's refusal, and not the command that the client adds to it", async () => {
+  const error = await failureOf(live(), (redis) => redis.eval("return redis.error_reply('BUSYKEY x')", ["a-key"], []));
+  expect({ code: error.code, reply: error.reply }).toEqual({ code: "REPLY", reply: "BUSYKEY" });
+  expect(error.message).toBe("redis: REPLY BUSYKEY");
+  expect(leaksIn(error, ["a-key", "error_reply", inject("restToken")])).toEqual([]);
+});
+
+it("is a timeout as soon as the time is up, whatever the work does with the failure", async () => {
+  const { url } = await startOrigin(() => {});
+  const error = await failureOf({ url, token: "t", timeoutMs: 50 }, async (redis) => {
+    await redis.ping().catch(() => {
+      throw new Error("something else");
+    });
+  });
+  expect(error.code).toBe("TIMEOUT");
+});
+
+it("gives each piece of work a time of its own", async () => {
+  const { url } = await startOrigin(({ headers }, response) => {
+    if (headers.authorization !== "Bearer silent") response.end('{"result":"PONG"}');
+  });
+  expect((await failureOf({ url, token: "silent", timeoutMs: 50 }, (redis) => redis.ping())).code).toBe("TIMEOUT");
+  expect(await withRedis({ url, token: "t", timeoutMs: 30_000 }, (redis) => redis.ping())).toBe("PONG");
+});
+
+it("never writes to the console", async () => {
+  const written = (["log", "warn", "error"] as const).map((name) => vi.spyOn(console, name));
+  await failureOf({ ...live(), token: "wrong" }, (redis) => redis.ping());
+  for (const spy of written) expect(spy).not.toHaveBeenCalled();
+});
+
+it.each([
+  ["NOSCRIPT No matching script. Please use EVAL.", "NOSCRIPT"],
+  ["ERR Unexpected flag in script shebang: allow-key-locking", "UNEXPECTED_FLAG"],
+  ["Unexpected flag in script shebang: allow-key-locking", "UNEXPECTED_FLAG"],
+  ["NOAUTH Authentication required.", "UNAUTHORIZED"],
+  ["WRONGPASS invalid or missing auth token", "UNAUTHORIZED"],
+  ["something without a code", "ERR"],
+])("reads %j as %s", (message, reply) => {
+  const error = Object.assign(new Error(`${message}, command was: ["evalsha"]`), { name: "UpstashError" });
+  expect(replyOf(error)).toBe(reply);
+});
+
+it("reads no reply out of anything that Redis did not say", () => {
+  expect(replyOf(new TypeError("NOSCRIPT fetch failed"))).toBeUndefined();
+  expect(replyOf("NOSCRIPT")).toBeUndefined();
+});

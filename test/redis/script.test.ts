@@ -1,0 +1,70 @@
+// EVALSHA, EVAL and the two variants, before a server that is told what to say.
+
+import { expect, it, vi } from "vitest";
+import { RedisError } from "../../src/redis/client.ts";
+import { scriptRunner } from "../../src/redis/script.ts";
+import { startOrigin } from "../support/origin-server.ts";
+
+const variants = {
+  plain: { text: "plain text", sha1: "plain sha" },
+  keyLocking: { text: "locking text", sha1: "locking sha" },
+};
+const NOSCRIPT = { error: "NOSCRIPT No matching script." };
+const UNEXPECTED_FLAG = { error: "ERR Unexpected flag in script shebang: allow-key-locking" };
+
+/** A server that says this, one after the other, and what it was asked. */
+async function serverThatSays(...replies: object[]) {
+  const asked: unknown[][] = [];
+  const { url } = await startOrigin(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    asked.push(JSON.parse(Buffer.concat(chunks).toString()));
+    const reply = replies.shift() ?? {};
+    response.writeHead("error" in reply ? 400 : 200).end(JSON.stringify(reply));
+  });
+  return { url, asked };
+}
+
+const runnerAt = (url: string) => scriptRunner({ url, token: "t", timeoutMs: 30_000 }, variants);
+
+it("runs a known script with one call, keys and arguments as they are", async () => {
+  const { url, asked } = await serverThatSays({ result: [1, 2] });
+  expect(await runnerAt(url)(["a", "b"], [5, 9_007_199_254_740_991])).toEqual([1, 2]);
+  expect(asked).toEqual([["evalsha", "plain sha", 2, "a", "b", 5, 9_007_199_254_740_991]]);
+});
+
+it("sends the text once when the script is not known", async () => {
+  const { url, asked } = await serverThatSays(NOSCRIPT, { result: 1 });
+  expect(await runnerAt(url)(["a"], [5])).toBe(1);
+  expect(asked).toEqual([
+    ["evalsha", "plain sha", 1, "a", 5],
+    ["eval", "plain text", 1, "a", 5],
+  ]);
+});
+
+it.each([
+  ["of EVALSHA", [{ error: "READONLY no" }]],
+  ["of EVAL", [NOSCRIPT, { error: "READONLY no" }]],
+  ["that it does not know it even then", [NOSCRIPT, NOSCRIPT]],
+  ["of a flag that the plain variant has not", [UNEXPECTED_FLAG, UNEXPECTED_FLAG]],
+])("asks no more after a refusal %s", async (_what, replies) => {
+  const { url, asked } = await serverThatSays(...replies);
+  await expect(runnerAt(url)([], [])).rejects.toThrow(RedisError);
+  expect(asked).toHaveLength(replies.length);
+});
+
+it.each([
+  ["https://eu1-good-cat-1.upstash.io", "locking sha"],
+  ["https://upstash.io", "locking sha"],
+  ["https://upstash.io.example.com", "plain sha"],
+  ["https://notupstash.io", "plain sha"],
+  ["https://example.com/upstash.io", "plain sha"],
+])("sends %s the %s", async (url, sha1) => {
+  const bodies: string[] = [];
+  vi.stubGlobal("fetch", async (_url: string, { body }: { body: string }) => {
+    bodies.push(body);
+    return Response.json({ result: 1 });
+  });
+  await runnerAt(url)([], []).finally(() => vi.unstubAllGlobals());
+  expect(bodies.map((body) => JSON.parse(body)[1])).toEqual([sha1]);
+});
