@@ -1,0 +1,173 @@
+/** Policies, a store and a region put together: who takes what, and what came of it. */
+
+import { ConfigurationError } from "./config/mistake.ts";
+import { parsePolicies } from "./config/policies.ts";
+import { MAX_UNITS, type PolicyInput } from "./config/policy-schema.ts";
+import { type Decision, decide } from "./core/decision.ts";
+import type { Policy } from "./core/policy.ts";
+import { Flag, keysOfRequest } from "./core/take.ts";
+import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
+import { type ClientKey, partitionHasher } from "./partition.ts";
+import { direct, remembering } from "./region/answers.ts";
+import { memoryStore } from "./store/memory.ts";
+import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
+
+export interface LimiterOptions {
+  /** As in wrangler.toml; checked here, every mistake at once. */
+  readonly policies: readonly PolicyInput[];
+  readonly store: Store;
+  /** Name of the region that limits with `scope: "region"` count in. Default `"local"`. */
+  readonly region?: string;
+  /** Key of the hash that client keys become before they reach the store. Default: derived from the store's token. */
+  readonly keySecret?: string;
+  /** Called after every decision, before its answer. What it throws is reported on the console and goes no further. */
+  readonly onDecision?: OnDecision;
+}
+
+export type OnDecision = (decision: Decision, context: DecisionContext) => void;
+
+export interface DecisionContext {
+  readonly takes: readonly AppliedPolicy[];
+  readonly region: string;
+  /** Why the store had no answer, if it had none. */
+  readonly failure?: StoreErrorCode;
+}
+
+/** One policy applied to one client. */
+export interface Take {
+  readonly policy: Policy;
+  readonly key: ClientKey;
+  /** Units, 0 … 10^9. */
+  readonly cost: number;
+}
+
+export interface TakeOptions {
+  /** Who is counted, any text. May be left out only under a policy whose key is `global`. */
+  readonly key?: string;
+  /** Units, an integer 0 … 10^9; 0 looks without charging. Default 1. */
+  readonly cost?: number;
+  /** Default: the limiter's region. */
+  readonly region?: string;
+}
+
+/** One of several policies of a take. */
+export interface PolicyTake {
+  readonly policy: string;
+  readonly key?: string;
+  /** Default: the cost of the whole take. */
+  readonly cost?: number;
+}
+
+/**
+ * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a cost that is no
+ * integer of 0 … 10^9, the same policy and key twice. A refusal is a value; a failing store is handled as the policy says.
+ */
+export interface Limiter {
+  readonly policies: readonly Policy[];
+  /** Checks every limit of the policy, or of several policies, and charges all or none, atomically. */
+  take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
+  /** What a take of this cost would answer now. Charges nothing. */
+  peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
+  /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
+  reset(policy: string, options?: Omit<TakeOptions, "cost">): Promise<void>;
+  /** `take` for policies and keys that were matched already. */
+  takeMatched(takes: readonly Take[], region?: string): Promise<Decision>;
+}
+
+/** @throws {ConfigurationError} with every mistake of the policies. */
+export function createLimiter({ policies, ...options }: LimiterOptions): Limiter {
+  const parsed = parsePolicies(policies, "policies");
+  if (parsed.mistakes) throw new ConfigurationError(parsed.mistakes);
+  return limiterOf(parsed.value, options);
+}
+
+/** As `createLimiter`, for policies that were checked already. */
+export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
+  const { store, region: ownRegion = "local", keySecret, onDecision } = options;
+  const hash = partitionHasher(keySecret, store.keySecret);
+  const answers = store.kind === "redis" ? remembering(store) : direct(store);
+  const local = direct(memoryStore(), "fallback");
+
+  async function run(takes: readonly Take[], region: string, flag: Flag): Promise<Decision> {
+    const context = { takes: await Promise.all(takes.map(apply)), region };
+    const keys = keysOf(context.takes, region);
+    if (keys.length === 0) return decide(store.kind, []);
+
+    let decision: Decision;
+    let failure: StoreErrorCode | undefined;
+    try {
+      decision = await ask(answers, keys, flag);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      failure = error.code;
+      decision = await fallBack(keys, flag);
+    }
+    report(decision, failure === undefined ? context : { ...context, failure });
+    return decision;
+  }
+
+  async function apply({ policy, key, cost }: Take): Promise<AppliedPolicy> {
+    return { policy, kind: key.kind, partition: await hash(key), cost };
+  }
+
+  /** The store has no answer: what each policy declared for that. The strictest answer wins. */
+  async function fallBack(keys: readonly PolicyKey[], flag: Flag): Promise<Decision> {
+    const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
+    const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
+    if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
+    return counted.length > 0 ? await ask(local, counted, flag) : decide("fallback", []);
+  }
+
+  function report(decision: Decision, context: DecisionContext): void {
+    try {
+      onDecision?.(decision, context);
+    } catch (error) {
+      console.error("headgate: onDecision threw", error);
+    }
+  }
+
+  /** Policies and keys by hand, checked. */
+  function takesOf(policy: string | readonly PolicyTake[], options: TakeOptions): Take[] {
+    const list = typeof policy === "string" ? [{ policy, ...options }] : policy;
+    if (list.length === 0) throw new TypeError("take: expected at least one policy, found an empty list");
+    if (typeof policy !== "string" && options.key !== undefined) {
+      throw new TypeError("take: with a list of policies each has its own key; found one for all");
+    }
+    const takes = list.map((one): Take => {
+      const found = policies.find(({ name }) => name === one.policy);
+      if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
+      const cost = one.cost ?? options.cost ?? 1;
+      if (!Number.isSafeInteger(cost) || cost < 0 || cost > MAX_UNITS) {
+        throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
+      }
+      return { policy: found, key: keyByHand(found, one.key), cost };
+    });
+    const distinct = new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
+    if (distinct.size < takes.length) throw new TypeError("take: the same policy and key twice in one take");
+    return takes;
+  }
+
+  return {
+    policies,
+    async take(policy, options = {}) {
+      return await run(takesOf(policy, options), options.region ?? ownRegion, Flag.take);
+    },
+    async peek(policy, options = {}) {
+      return await run(takesOf(policy, options), options.region ?? ownRegion, Flag.look);
+    },
+    async reset(policy, options = {}) {
+      const takes = await Promise.all(takesOf(policy, options).map(apply));
+      const keys = keysOf(takes, options.region ?? ownRegion).map(({ request }) => request);
+      await answers.reset(keysOfRequest({ keys, flag: Flag.take }));
+    },
+    async takeMatched(takes, region = ownRegion) {
+      return await run(takes, region, Flag.take);
+    },
+  };
+}
+
+function keyByHand(policy: Policy, key: string | undefined): ClientKey {
+  if (key !== undefined && key !== "") return { kind: "key", values: [key] };
+  if (policy.key.length === 1 && policy.key[0] === "global") return { kind: "global", values: [] };
+  throw new TypeError(`take: policy ${policy.name} needs a key (only policies with key "global" do without)`);
+}

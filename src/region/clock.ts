@@ -1,0 +1,58 @@
+/** What an isolate knows of the store's clock: an interval, from the instants in replies and the round trips that brought them. */
+
+/** Two clocks drift apart by this part at most (100 ppm is poor for a server's quartz). */
+const DRIFT = 1e-4;
+/** Local clocks stand still between I/O in production: what a request has computed since then, generously. */
+const STANDSTILL_MS = 5;
+
+/** The store's time lies between the two, ms since the epoch. */
+export interface StoreTime {
+  readonly earliestMs: number;
+  readonly latestMs: number;
+}
+
+export interface StoreClock {
+  /**
+   * Learns from a reply. All in ms since the epoch, the first two by the local clock.
+   *
+   * @returns false if one of the two clocks has stepped: what was computed with the old offset is worth nothing.
+   */
+  observe(sentAtMs: number, receivedAtMs: number, storeAtMs: number): boolean;
+  /** The store's time at a local instant; undefined before the first reply, and after a step back of the local clock. */
+  at(localAtMs: number): StoreTime | undefined;
+}
+
+/** No clock of its own: every instant is passed in. */
+export function createStoreClock(): StoreClock {
+  /** Store time minus local time, as it was known at `atMs`. */
+  let offset: { readonly atMs: number; readonly low: number; readonly high: number } | undefined;
+
+  /** The interval as it is known at a later instant: wider by what the clocks may have drifted. */
+  const widened = (localAtMs: number) => {
+    if (!offset || localAtMs < offset.atMs) return undefined;
+    const drift = (localAtMs - offset.atMs) * DRIFT;
+    return { low: offset.low - drift, high: offset.high + drift };
+  };
+
+  return {
+    observe(sentAtMs, receivedAtMs, storeAtMs) {
+      // The store looked at its clock between the two, and its millisecond may have been almost over.
+      const seen = { low: storeAtMs - receivedAtMs - STANDSTILL_MS, high: storeAtMs + 1 - sentAtMs };
+      const known = widened(receivedAtMs);
+      const low = Math.max(seen.low, known?.low ?? seen.low);
+      const high = Math.min(seen.high, known?.high ?? seen.high);
+      const stepped = offset !== undefined && (known === undefined || low > high);
+      offset = { atMs: receivedAtMs, ...(stepped ? seen : { low, high }) };
+      return !stepped;
+    },
+
+    at(localAtMs) {
+      const known = widened(localAtMs);
+      if (!known) return undefined;
+      return {
+        earliestMs: Math.floor(localAtMs + known.low),
+        latestMs: Math.ceil(localAtMs + known.high) + STANDSTILL_MS,
+      };
+    },
+  };
+}

@@ -1,0 +1,91 @@
+/**
+ * What an isolate remembers of the counts that the store last told it. Between replies the true counts can only be higher, so
+ * what they refuse is refused rightly, without asking.
+ */
+
+import QuickLRU from "quick-lru";
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { createStoreClock } from "./clock.ts";
+
+/** Without a reply for so long counts are asked for again: resets, refunds and raised limits must show. */
+const TRUSTED_MS = 5_000;
+/** A refused key takes about 1 KiB: at most 20 MiB of the 128 MiB that an isolate has (2026-11), in two generations. */
+const MAX_KEYS = 10_000;
+
+interface Remembered {
+  /** By the local clock, ms since the epoch. */
+  readonly receivedAtMs: number;
+  /** The cost that the counts were asked for. */
+  readonly cost: number;
+  readonly limits: readonly LimitReply[];
+}
+
+export interface RememberedCounts {
+  /**
+   * The refusal that the remembered counts are sure of; undefined if the store has to be asked.
+   *
+   * @param localAtMs now by the local clock, ms since the epoch.
+   */
+  refusal(request: TakeRequest, localAtMs: number): TakeReply | undefined;
+  /** Learns from a reply; instants by the local clock, ms since the epoch. */
+  learn(request: TakeRequest, reply: TakeReply, sentAtMs: number, receivedAtMs: number): void;
+  forget(keys: readonly string[]): void;
+}
+
+export function rememberCounts(): RememberedCounts {
+  const clock = createStoreClock();
+  const remembered = new QuickLRU<string, Remembered>({ maxSize: MAX_KEYS });
+
+  /** What is remembered of one key, at an instant of the store; undefined if that is not enough. */
+  function recall({ key, cost, limits }: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {
+    const known = remembered.get(key);
+    if (!known || localAtMs - known.receivedAtMs >= TRUSTED_MS) return undefined;
+    const recalled = limits.map((limit, l) =>
+      algorithmOf(limit).recall(known.limits[l]!.view, limit, nowMs, known.cost, cost),
+    );
+    return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
+  }
+
+  const refuses = ({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[]) =>
+    keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
+
+  return {
+    refusal(request, localAtMs) {
+      const storeTime = clock.at(localAtMs);
+      if (!storeTime) return undefined;
+      // Fields and waits need every limit, not only the one that refuses.
+      const at = (nowMs: number) => request.keys.map((key) => recall(key, localAtMs, nowMs));
+      const [earliest, latest] = [at(storeTime.earliestMs), at(storeTime.latestMs)];
+      if (!areKnown(earliest) || !areKnown(latest)) return undefined;
+      // Refused even at the latest instant that it may be there; waits are told from the earliest, so that they are never short.
+      return refuses(request, latest) ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest } : undefined;
+    },
+
+    learn({ keys }, reply, sentAtMs, receivedAtMs) {
+      if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) remembered.clear();
+      const mayRefuse = keys.some(
+        ({ group, cost, limits }, k) =>
+          group === ENFORCED && limits.some((limit, l) => isUsedUp(limit, reply.keys[k]![l]!, cost, reply.nowMs)),
+      );
+      for (const [k, { key, cost }] of keys.entries()) {
+        // Only what may refuse is worth remembering: keys far from their limits would push the others out.
+        if (mayRefuse) remembered.set(key, { receivedAtMs, cost, limits: reply.keys[k]! });
+        else remembered.delete(key);
+      }
+    },
+
+    forget(keys) {
+      for (const key of keys) remembered.delete(key);
+    },
+  };
+}
+
+function areKnown(keys: readonly (LimitReply[] | undefined)[]): keys is LimitReply[][] {
+  return keys.every((key) => key !== undefined);
+}
+
+/** Whether the next request of this cost would be refused. */
+function isUsedUp(limit: LimitSpec, { refused, view }: LimitReply, cost: number, nowMs: number): boolean {
+  return refused || algorithmOf(limit).tell(view, limit, cost, refused, nowMs).remaining < cost;
+}

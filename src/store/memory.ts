@@ -1,0 +1,58 @@
+/** A store in this isolate's memory: the same decision, for tests, `wrangler dev` and the time when Redis is away. */
+
+import QuickLRU from "quick-lru";
+import type { LimitOwn } from "../core/algorithms.ts";
+import type { Records } from "../core/records.ts";
+import { type Stored, take } from "../core/take.ts";
+import type { Store } from "./store.ts";
+
+/** 2 x 20,000 keys of a two-bucket counter are about 15 MiB of the 128 MiB that an isolate has (2026-11). */
+const DEFAULT_MAX_KEYS = 20_000;
+
+export interface MemoryStoreOptions {
+  /**
+   * How many keys (policy, partition and scope) are remembered at least, 1 or more; at most twice as many are. The key
+   * used longest ago is forgotten first, and then starts at zero: with more active keys than this, limits loosen.
+   * Default 20,000.
+   */
+  readonly maxKeys?: number;
+}
+
+/**
+ * Limits hold for this isolate only: each edge location, and each isolate there, counts on its own.
+ *
+ * @throws {TypeError} if `maxKeys` is not a positive integer.
+ */
+export function memoryStore({ maxKeys = DEFAULT_MAX_KEYS }: MemoryStoreOptions = {}): Store {
+  if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
+    throw new TypeError(`memoryStore: maxKeys must be a positive integer, found ${String(maxKeys)}`);
+  }
+  const values = new QuickLRU<string, Records | LimitOwn>({ maxSize: maxKeys });
+  // A key holds what was written under it: records and own values have different keys.
+  const stored: Stored = {
+    records: (key) => values.get(key) as Records | undefined,
+    own: (key) => values.get(key) as LimitOwn | undefined,
+  };
+
+  return {
+    kind: "memory",
+    // Keys never leave the isolate: hashing hides nothing here, it only keeps their length bounded.
+    keySecret: "memory",
+
+    async take(request, nowMs = Date.now()) {
+      const { reply, records, own } = take(stored, request, nowMs);
+      for (const written of records) values.set(written.key, written.records);
+      for (const { key, own: written } of own) {
+        if (written) values.set(key, written.value);
+        else values.delete(key);
+      }
+      return reply;
+    },
+
+    async reset(keys) {
+      for (const key of keys) values.delete(key);
+    },
+
+    async ping() {},
+  };
+}

@@ -1,0 +1,94 @@
+/** The store that all regions share: lua/take.lua on one Redis, reached over HTTP. */
+
+import { algorithmOf } from "../core/algorithms.ts";
+import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { RedisError, withRedis } from "../redis/client.ts";
+import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
+import { scriptRunner } from "../redis/script.ts";
+import { type Store, StoreError } from "./store.ts";
+
+export interface RedisStoreOptions {
+  /** Base URL of the REST service: Upstash's, or a serverless-redis-http in front of any Redis. */
+  readonly url: string;
+  /** Its bearer token. */
+  readonly token: string;
+  /** Time budget of one call in milliseconds, connection included. Default 250. */
+  readonly timeoutMs?: number;
+}
+
+export const DEFAULT_TIMEOUT_MS = 250;
+
+/**
+ * Exact over all regions: every decision is one call of one atomic script, which reads the clock of Redis.
+ *
+ * No I/O until the first take: may be called at module scope.
+ *
+ * @throws {TypeError} if `url` is no http(s) URL, `token` is empty, or `timeoutMs` is not a positive integer.
+ */
+export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: RedisStoreOptions): Store {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+    throw new TypeError("redisStore: url must be an http(s) URL (the REST URL, not redis://)");
+  }
+  if (!token) throw new TypeError("redisStore: token must not be empty");
+  if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
+    throw new TypeError(`redisStore: timeoutMs must be a positive integer, found ${String(timeoutMs)}`);
+  }
+  const options = { url, token, timeoutMs };
+  const run = scriptRunner(options, { plain: TAKE, keyLocking: TAKE_KEY_LOCKING });
+
+  return {
+    kind: "redis",
+    keySecret: token,
+
+    async take(request, nowMs = 0) {
+      const reply = await run(keysOfRequest(request), encodeRequest(request, nowMs)).catch(asStoreError);
+      return decodeReply(reply, request.keys);
+    },
+
+    async reset(keys) {
+      if (keys.length > 0) await withRedis(options, (redis) => redis.del(...keys)).catch(asStoreError);
+    },
+
+    async ping() {
+      const answer = await withRedis(options, (redis) => redis.ping()).catch(asStoreError);
+      if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
+    },
+  };
+}
+
+/** ARGV of lua/take.lua. */
+function encodeRequest({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
+  const args: number[] = [nowMs, flag, atMs, slot, keys.length];
+  for (const { group, cost, limits } of keys) {
+    args.push(group, cost, limits.length);
+    for (const limit of limits) args.push(...algorithmOf(limit).encode(limit));
+  }
+  return args;
+}
+
+/** The flat reply of lua/take.lua, or a `StoreError` if it is anything else. */
+function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
+  if (!Array.isArray(reply) || !reply.every(Number.isSafeInteger)) throw new StoreError("MALFORMED_REPLY");
+  const integers: number[] = reply;
+  const [nowMs = 0, allowed] = integers;
+  let at = 2;
+  const decoded = keys.map(({ limits }) =>
+    limits.map((limit): LimitReply => {
+      const algorithm = algorithmOf(limit);
+      const from = at;
+      at += 1 + algorithm.viewLength(limit);
+      const [refused, ...view] = integers.slice(from, at);
+      return { refused: refused === 1, view: algorithm.decode(view, limit) };
+    }),
+  );
+  if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");
+  return { nowMs, allowed: allowed === 1, keys: decoded };
+}
+
+function asStoreError(error: unknown): never {
+  if (!(error instanceof RedisError)) throw error;
+  const { code, reply } = error;
+  if (code !== "REPLY") throw new StoreError(code);
+  if (reply === "UNAUTHORIZED" || reply === "CROSSSLOT") throw new StoreError(reply);
+  throw new StoreError("REDIS", reply);
+}

@@ -1,0 +1,59 @@
+/**
+ * What every store promises. `test/store/contract.ts` is this text as tests; a store is done when it passes them.
+ *
+ * A store holds counts and decides over them, atomically: of two takes that run at once, one sees all of the other's
+ * charges or none. It owns the clock, so that callers whose clocks disagree still share one window.
+ */
+
+import type { TakeReply, TakeRequest } from "../core/take.ts";
+
+export interface Store {
+  readonly kind: "redis" | "memory";
+
+  /** Secret material from which client keys are hashed when the operator gave no secret of their own. */
+  readonly keySecret: string;
+
+  /**
+   * Checks every limit of the request, then charges all or none (core/take.ts has the law).
+   *
+   * `nowMs` replaces the store's clock, in ms since the epoch: tests and simulation only.
+   *
+   * @throws {StoreError} when there is no answer to be had. A refusal is an answer.
+   */
+  take(request: TakeRequest, nowMs?: number): Promise<TakeReply>;
+
+  /** Forgets the counts of these keys. @throws {StoreError} */
+  reset(keys: readonly string[]): Promise<void>;
+
+  /** Answers when the store can; what it took is the latency. @throws {StoreError} */
+  ping(): Promise<void>;
+}
+
+/** Why a store had no answer; goes into logs and health, never anything more of the failure's own text. */
+export type StoreErrorCode =
+  /** No reply within the time budget. */
+  | "TIMEOUT"
+  /** The connection failed, or broke before the reply. */
+  | "NETWORK"
+  /** The REST service refused the token. */
+  | "UNAUTHORIZED"
+  /** A reply that is none of the script's. */
+  | "MALFORMED_REPLY"
+  /** Keys of one decision lie in different slots of a Redis Cluster: only decisions over one policy work there. */
+  | "CROSSSLOT"
+  /** Anything else that Redis or the service answered; `redisCode` has its first word. */
+  | "REDIS";
+
+/** A store without an answer. Its text holds no key, token, address or command body. */
+export class StoreError extends Error {
+  readonly code: StoreErrorCode;
+  /** The first word of Redis's own error, for example `READONLY`. */
+  readonly redisCode: string | undefined;
+
+  constructor(code: StoreErrorCode, redisCode?: string) {
+    super(redisCode ? `store: ${code} (${redisCode})` : `store: ${code}`);
+    this.name = "StoreError";
+    this.code = code;
+    this.redisCode = redisCode;
+  }
+}

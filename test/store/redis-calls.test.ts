@@ -1,0 +1,63 @@
+// What a take asks of the REST service and of Redis, counted. On a Redis of its own: scripts are flushed here.
+
+import { afterEach, expect, it, vi } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { WindowLimit } from "../../src/core/sliding-window.ts";
+import { Flag } from "../../src/core/take.ts";
+import { redisStore } from "../../src/store/redis.ts";
+import { keyRequest } from "../support/counter.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
+import { firstWindow } from "../support/views.ts";
+
+const limit: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 3_600_000, buckets: 1 };
+
+function storeOf({ rest, calls }: PrivateRedis, url = rest.url) {
+  const store = redisStore({ url, token: rest.token, timeoutMs: 30_000 });
+  return {
+    /** Takes 1 unit: what was charged so far, and which calls it took. */
+    async take() {
+      calls.length = 0;
+      const reply = await store.take({ keys: [keyRequest("key", [limit])], flag: Flag.take });
+      return { charged: firstWindow(reply).counts[0], calls: [...calls] };
+    },
+  };
+}
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+it("asks once, and once more when the script is not known, for one charge", async (context) => {
+  const server = await startPrivateRedis();
+  context.skip(!server.isPrivate, "flushes scripts that other tests use");
+  const { take } = storeOf(server);
+  expect(await take()).toEqual({ charged: 1, calls: ["evalsha", "eval"] });
+  expect(await take()).toEqual({ charged: 2, calls: ["evalsha"] });
+  await server.redis.script("FLUSH");
+  expect(await take()).toEqual({ charged: 3, calls: ["evalsha", "eval"] });
+  expect(await take()).toEqual({ charged: 4, calls: ["evalsha"] });
+});
+
+it("sends an upstash.io host the variant that locks only its keys, and falls back once where it is refused", async (context) => {
+  const server = await startPrivateRedis();
+  context.skip(!server.isPrivate, "counts calls that depend on which scripts are known");
+  const toPrivateRedis = fetch;
+  vi.stubGlobal("fetch", (url: string, init: RequestInit) =>
+    toPrivateRedis(url.replace("https://example.upstash.io", server.rest.url), init),
+  );
+  const { take } = storeOf(server, "https://example.upstash.io");
+  // Not known, refused before it ran; then the plain one, not known.
+  expect(await take()).toEqual({ charged: 1, calls: ["evalsha", "eval", "evalsha", "eval"] });
+  expect(await take()).toEqual({ charged: 2, calls: ["evalsha"] });
+  await server.redis.script("FLUSH");
+  expect(await take()).toEqual({ charged: 3, calls: ["evalsha", "eval"] });
+});
+
+it("makes one call of a reset, of a ping, and of a reset of nothing none", async () => {
+  const server = await startPrivateRedis();
+  const store = redisStore({ ...server.rest, timeoutMs: 30_000 });
+  await store.reset(["one", "two"]);
+  await store.ping();
+  await store.reset([]);
+  expect(server.calls).toEqual(["del", "ping"]);
+});

@@ -1,0 +1,124 @@
+// A Redis that cannot answer: a StoreError that says why and shows nothing, after exactly one request.
+
+import type { RequestListener } from "node:http";
+import { expect, inject, it } from "vitest";
+import { freePort } from "../../scripts/redis-server.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import { Flag, type TakeRequest } from "../../src/core/take.ts";
+import { redisStore } from "../../src/store/redis.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
+import { keyRequest } from "../support/counter.ts";
+import { everythingOf, leaksIn } from "../support/leaks.ts";
+import { startOrigin } from "../support/origin-server.ts";
+
+const KEY = "hg:1:{api:client-hash}";
+const TOKEN = "token-of-the-store";
+const COMMAND = ["evalsha", "cmsgpack", "redis.call", "4711"];
+
+const request: TakeRequest = {
+  keys: [keyRequest(KEY, [{ limit: 4711, kind: Kind.weighted, bucketMs: 1000, buckets: 1 }])],
+  flag: Flag.take,
+};
+
+async function failureOf(work: Promise<unknown>): Promise<StoreError> {
+  const error = await work.then(
+    () => new Error("expected a failure, found an answer"),
+    (error) => error,
+  );
+  expect(error).toBeInstanceOf(StoreError);
+  return error;
+}
+
+const storeAt = (url: string, timeoutMs = 30_000) => redisStore({ url, token: TOKEN, timeoutMs });
+
+const answer =
+  (status: number, body: string): RequestListener =>
+  (_request, response) => {
+    response.writeHead(status, { "Content-Type": "application/json" }).end(body);
+  };
+const reply = (result: unknown) => answer(200, JSON.stringify({ result }));
+const refusal = (error: string, status = 400) => answer(status, JSON.stringify({ error }));
+
+const silence: RequestListener = () => {};
+const hangUp: RequestListener = ({ socket }) => socket.destroy();
+const hangUpHalfWay: RequestListener = (_request, response) => {
+  response.writeHead(200, { "Content-Length": "100" }).write('{"result":[');
+  setImmediate(() => response.destroy());
+};
+
+it.each<[what: string, listener: RequestListener, code: string, redisCode?: string]>([
+  ["a server that hangs up", hangUp, "NETWORK"],
+  ["a server that hangs up within its reply", hangUpHalfWay, "NETWORK"],
+  ["a page of a proxy", answer(200, "<html>"), "MALFORMED_REPLY"],
+  ["an error page of a proxy", answer(502, "<html>Bad gateway</html>"), "MALFORMED_REPLY"],
+  ["an empty body", answer(200, ""), "MALFORMED_REPLY"],
+  ["JSON without a result", answer(200, "{}"), "MALFORMED_REPLY"],
+  ["JSON that is null", answer(200, "null"), "MALFORMED_REPLY"],
+  ["an error that is null", answer(500, "null"), "MALFORMED_REPLY"],
+  ["nothing as result", reply(null), "MALFORMED_REPLY"],
+  ["a text as result", reply("OK"), "MALFORMED_REPLY"],
+  ["an empty list", reply([]), "MALFORMED_REPLY"],
+  ["a list that is too short", reply([1, 1, 0, 5, 1]), "MALFORMED_REPLY"],
+  ["a list that is too long", reply([1, 1, 0, 5, 1, 0, 0]), "MALFORMED_REPLY"],
+  ["a list with text in it", reply([1, 1, 0, 5, "1", 0]), "MALFORMED_REPLY"],
+  ["a list with a fraction in it", reply([1, 1, 0, 5, 0.5, 0]), "MALFORMED_REPLY"],
+  ["CROSSSLOT", refusal("CROSSSLOT Keys in request don't hash to the same slot"), "CROSSSLOT"],
+  ["WRONGPASS", refusal("WRONGPASS invalid or missing auth token", 401), "UNAUTHORIZED"],
+  ["Unauthorized", refusal("Unauthorized", 401), "UNAUTHORIZED"],
+  ["READONLY", refusal("READONLY You can't write against a read only replica."), "REDIS", "READONLY"],
+  ["LOADING", refusal("LOADING Redis is loading the dataset in memory", 500), "REDIS", "LOADING"],
+  ["OOM", refusal("OOM command not allowed when used memory > 'maxmemory'."), "REDIS", "OOM"],
+  ["an error that names the key", refusal(`ERR no such key ${KEY}`), "REDIS", "ERR"],
+  ["an error that begins with the key", refusal(`${KEY} is wrong`), "REDIS", "ERR"],
+  ["an error with status 200", answer(200, '{"error":"BUSY Redis is busy running a script."}'), "REDIS", "BUSY"],
+  ["an error without words", answer(500, "{}"), "REDIS", "ERR"],
+])("after %s: one request, a code and no secret", async (_what, listener, code, redisCode) => {
+  const { url, requests } = await startOrigin(listener);
+  const error = await failureOf(storeAt(url).take(request));
+  expect({ code: error.code, redisCode: error.redisCode }).toEqual({ code, redisCode });
+  expect(requests).toHaveLength(1);
+  expect(leaksIn(error, [KEY, "client-hash", TOKEN, new URL(url).host, ...COMMAND])).toEqual([]);
+});
+
+it("gives up a server that never answers when the time is up, after one request", async () => {
+  const { url, requests } = await startOrigin(silence);
+  const error = await failureOf(storeAt(url, 500).take(request));
+  expect(error.code).toBe("TIMEOUT");
+  expect(requests).toHaveLength(1);
+  expect(leaksIn(error, [KEY, TOKEN, new URL(url).host, ...COMMAND])).toEqual([]);
+});
+
+it("spends one time budget on both calls when the script is not known", async () => {
+  const { url, requests } = await startOrigin((request, response) => {
+    if (requests.length === 1) refusal("NOSCRIPT No matching script.")(request, response);
+  });
+  expect((await failureOf(storeAt(url, 500).take(request))).code).toBe("TIMEOUT");
+  expect(requests).toHaveLength(2);
+});
+
+it("says that a refused connection is the network", async () => {
+  const error = await failureOf(storeAt(`http://127.0.0.1:${await freePort()}`).take(request));
+  expect(error.code).toBe("NETWORK");
+  expect(leaksIn(error, [KEY, TOKEN, ...COMMAND])).toEqual([]);
+});
+
+it("says that a wrong token is unauthorized, whatever is asked", async () => {
+  const store = redisStore({ url: inject("restUrl"), token: "wrong", timeoutMs: 30_000 });
+  const asks: ((store: Store) => Promise<unknown>)[] = [
+    (store) => store.take(request),
+    (store) => store.reset([KEY]),
+    (store) => store.ping(),
+  ];
+  for (const ask of asks) expect((await failureOf(ask(store))).code).toBe("UNAUTHORIZED");
+});
+
+it("refuses a pong that is none", async () => {
+  const { url } = await startOrigin(reply("PING"));
+  expect((await failureOf(storeAt(url).ping())).code).toBe("MALFORMED_REPLY");
+});
+
+it("would notice a leak", () => {
+  const error = Object.assign(new Error("fine"), { cause: new Error(`command was: ${KEY}`) });
+  expect(leaksIn(error, [KEY, TOKEN])).toEqual([KEY]);
+  expect(everythingOf(new StoreError("REDIS", "READONLY"))).toContain("store: REDIS (READONLY)");
+});
