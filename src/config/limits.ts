@@ -1,0 +1,100 @@
+/** Limits as they are written, and as the program knows them: both ways, and what bounds each algorithm. */
+
+import type * as v from "valibot";
+import { Kind } from "../core/algorithm.ts";
+import type { LimitSpec } from "../core/algorithms.ts";
+import type { Limit } from "../core/policy.ts";
+import { formatDuration } from "./duration.ts";
+import type { limitSchema } from "./policy-schema.ts";
+
+/** A limit with its defaults filled in and its durations in milliseconds. */
+export type ParsedLimit = v.InferOutput<typeof limitSchema>;
+/** A limit as it may be written. */
+export type LimitInput = v.InferInput<typeof limitSchema>;
+
+/** Every product of a decision is an exact integer as long as it stays below 2^53. */
+const EXACT = 2 ** 53;
+
+export function specOf(limit: ParsedLimit): LimitSpec {
+  switch (limit.algorithm) {
+    case "sliding-window": {
+      const { window: windowMs, buckets, oldest } = limit;
+      return { kind: Kind[oldest], limit: limit.limit, bucketMs: windowMs / buckets, buckets };
+    }
+    case "fixed-window":
+      return { kind: Kind.fixedWindow, limit: limit.limit, windowMs: limit.window };
+    case "sliding-log":
+      return { kind: Kind.log, limit: limit.limit, windowMs: limit.window };
+    case "token-bucket":
+    case "leaky-bucket": {
+      const maxDelayMs = limit.algorithm === "leaky-bucket" ? limit.maxDelay : 0;
+      const { window: windowMs, burst = limit.limit } = limit;
+      return { kind: Kind.bucket, limit: limit.limit, windowMs, burst, maxDelayMs };
+    }
+    case "concurrency":
+      return { kind: Kind.concurrency, limit: limit.limit, timeoutMs: limit.timeout };
+  }
+}
+
+/** As it could be written, defaults filled in. */
+export function writeLimit(limit: Limit): LimitInput {
+  const { algorithm, scope } = limit;
+  switch (limit.kind) {
+    case Kind.weighted:
+    case Kind.whole: {
+      const oldest = limit.kind === Kind.whole ? "whole" : "weighted";
+      const window = formatDuration(limit.bucketMs * limit.buckets);
+      return { algorithm: "sliding-window", limit: limit.limit, window, buckets: limit.buckets, oldest, scope };
+    }
+    case Kind.fixedWindow:
+      return { algorithm: "fixed-window", limit: limit.limit, window: formatDuration(limit.windowMs), scope };
+    case Kind.log:
+      return { algorithm: "sliding-log", limit: limit.limit, window: formatDuration(limit.windowMs), scope };
+    case Kind.bucket: {
+      const bucket = { limit: limit.limit, window: formatDuration(limit.windowMs), burst: limit.burst, scope };
+      if (algorithm === "token-bucket") return { algorithm, ...bucket };
+      return { algorithm: "leaky-bucket", ...bucket, maxDelay: formatDuration(limit.maxDelayMs) };
+    }
+    case Kind.concurrency:
+      return { algorithm: "concurrency", limit: limit.limit, timeout: formatDuration(limit.timeoutMs), scope };
+  }
+}
+
+/** The largest cost that such a limit ever admits; a concurrency limit does not look at costs. */
+export function largestCost(limit: LimitSpec): number {
+  if (limit.kind === Kind.concurrency) return Number.POSITIVE_INFINITY;
+  return limit.kind === Kind.bucket ? limit.burst : limit.limit;
+}
+
+/** What two limits of a policy must not share: they would be one record. */
+export function recordIdentity(limit: LimitSpec): string {
+  switch (limit.kind) {
+    case Kind.weighted:
+    case Kind.whole:
+      return `${limit.kind} ${limit.bucketMs} ${limit.buckets}`;
+    case Kind.concurrency:
+      return `${limit.kind} ${limit.timeoutMs}`;
+    default:
+      return `${limit.kind} ${limit.windowMs}`;
+  }
+}
+
+/** If its numbers are too large for exact decisions: what would fit. */
+export function tooLarge(limit: LimitSpec): string | undefined {
+  switch (limit.kind) {
+    case Kind.weighted:
+    case Kind.whole: {
+      if (limit.limit * limit.bucketMs < EXACT) return undefined;
+      const largest = Math.floor((EXACT - 1) / limit.bucketMs);
+      return `a limit of at most ${largest} with buckets of ${limit.bucketMs} ms, or shorter buckets (limit * window / buckets < 2^53)`;
+    }
+    case Kind.bucket: {
+      const delayed = limit.maxDelayMs * limit.limit;
+      if (limit.burst * limit.windowMs + delayed < EXACT) return undefined;
+      const largest = Math.floor((EXACT - 1 - delayed) / limit.windowMs);
+      return `a burst of at most ${largest} with a window of ${limit.windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
+    }
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,81 @@
+/** What is wrong with a configuration, as data: every mistake at once, each with a place, an expectation and a code. */
+
+/** Every code has a heading in docs/errors.md. */
+export const MISTAKE_CODES = [
+  "ERR_POLICIES_MISSING",
+  "ERR_POLICIES_JSON",
+  "ERR_POLICIES_SIZE",
+  "ERR_POLICIES_VARIABLE",
+  "ERR_POLICY_TYPE",
+  "ERR_POLICY_FIELD",
+  "ERR_POLICY_NAME",
+  "ERR_POLICY_NAME_TAKEN",
+  "ERR_POLICY_MATCH",
+  "ERR_POLICY_KEY",
+  "ERR_POLICY_COST",
+  "ERR_POLICY_COST_NEVER",
+  "ERR_POLICY_LIMITS",
+  "ERR_POLICY_LIMIT",
+  "ERR_POLICY_LIMIT_TWICE",
+  "ERR_POLICY_LIMIT_ID_TAKEN",
+  "ERR_POLICY_ALGORITHM",
+  "ERR_POLICY_WINDOW",
+  "ERR_POLICY_BUCKETS",
+  "ERR_POLICY_OLDEST",
+  "ERR_POLICY_BURST",
+  "ERR_POLICY_MAX_DELAY",
+  "ERR_POLICY_TIMEOUT",
+  "ERR_POLICY_SCOPE",
+  "ERR_POLICY_RANGE",
+  "ERR_POLICY_CONSISTENCY",
+  "ERR_POLICY_MODE",
+  "ERR_POLICY_ON_STORE_FAILURE",
+  "ERR_POLICY_DOCUMENTED",
+  "ERR_REDIS_URL",
+  "ERR_REDIS_TOKEN",
+  "ERR_REDIS_TIMEOUT_MS",
+  "ERR_ORIGIN_URL",
+  "ERR_ORIGIN_TWICE",
+  "ERR_ORIGIN_TIMEOUT_MS",
+  "ERR_REGION",
+  "ERR_REGIONS",
+  "ERR_KEY_SECRET",
+  "ERR_RATE_LIMIT_HEADERS",
+] as const;
+export type MistakeCode = (typeof MISTAKE_CODES)[number];
+
+export interface Mistake {
+  readonly code: MistakeCode;
+  /** Where, for example `POLICIES[1].limits[0].window`. */
+  readonly path: string;
+  /** What would be right, as the end of "expected …". */
+  readonly expected: string;
+  /** What was there, shortened; never of a secret. */
+  readonly found: string;
+}
+
+/** Thrown when something is constructed from a configuration with mistakes. */
+export class ConfigurationError extends Error {
+  readonly mistakes: readonly Mistake[];
+
+  constructor(mistakes: readonly Mistake[]) {
+    super(
+      `${mistakes.length === 1 ? "1 mistake" : `${mistakes.length} mistakes`} in the configuration:\n${mistakes.map(describeMistake).join("\n")}`,
+    );
+    this.name = "ConfigurationError";
+    this.mistakes = mistakes;
+  }
+}
+
+export function describeMistake({ code, path, expected, found }: Mistake): string {
+  return `${path}: expected ${expected}; found ${found} (${code})`;
+}
+
+const MAX_FOUND_LENGTH = 80;
+
+/** A value as a message shows it. */
+export function describeValue(value: unknown): string {
+  if (value === undefined) return "nothing";
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > MAX_FOUND_LENGTH ? `${text.slice(0, MAX_FOUND_LENGTH)}…` : text;
+}

@@ -1,0 +1,159 @@
+/** From what an operator wrote to checked policies, or to every mistake in it. */
+
+import * as v from "valibot";
+import type { Limit, Policy } from "../core/policy.ts";
+import { largestCost, type ParsedLimit, recordIdentity, specOf, tooLarge, writeLimit } from "./limits.ts";
+import { describeValue, type Mistake } from "./mistake.ts";
+import { EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
+
+export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
+
+/**
+ * Checks a list of policies as section 3 of the design describes them.
+ *
+ * @param path what the list is called in messages, for example `POLICIES`.
+ * @param places what each policy is called, if not by its position in the list.
+ */
+export function parsePolicies(input: unknown, path: string, places?: readonly string[]): Parsed<readonly Policy[]> {
+  if (!Array.isArray(input) || input.length === 0) {
+    const expected = "a list of at least one policy";
+    return { mistakes: [{ code: "ERR_POLICIES_MISSING", path, expected, found: describeValue(input) }] };
+  }
+  const placeOf = (i: number) => places?.[i] ?? `${path}[${i}]`;
+  const mistakes = [...input.flatMap((policy, i) => policyMistakes(policy, placeOf(i))), ...takenNames(input, placeOf)];
+  if (mistakes.length > 0) return { mistakes };
+
+  const policies = input.map((policy) => compilePolicy(v.parse(policySchema, policy)));
+  const taken = takenLimitIds(policies, placeOf);
+  return taken.length > 0 ? { mistakes: taken } : { value: policies };
+}
+
+function policyMistakes(input: unknown, path: string): Mistake[] {
+  const { issues = [] } = v.safeParse(policySchema, input, { abortPipeEarly: true });
+  return [...issues.map((issue) => fieldMistake(issue, path)), ...limitMistakes(input, path)];
+}
+
+/** Valibot says where; what should have been there is looked up by the field's name. */
+function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
+  const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
+  const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
+  const field = keys.filter((key) => typeof key === "string").join(".");
+  const found = describeValue(issue.path ? issue.path.at(-1)!.value : issue.input);
+  const algorithm = (issue.path?.at(-1)?.input as { algorithm?: unknown } | undefined)?.algorithm;
+  if (issue.type === "strict_object" && issue.expected === "never") {
+    const expected = `only the fields ${siblingsOf(field, algorithm).join(", ")}`;
+    return { code: "ERR_POLICY_FIELD", path: place, expected, found };
+  }
+  const [code, expected] = EXPECTED[`${field} of ${algorithm}`] ?? EXPECTED[field] ?? EXPECTED[field.split(".")[0]!]!;
+  return { code, path: place, expected, found };
+}
+
+/** The fields that may stand where an unknown one was found. */
+function siblingsOf(field: string, algorithm: unknown): string[] {
+  const parent = field.slice(0, field.lastIndexOf(".") + 1);
+  if (parent === "limits.") {
+    return Object.keys(LIMIT_SCHEMAS[(algorithm ?? "sliding-window") as keyof typeof LIMIT_SCHEMAS].entries);
+  }
+  return Object.keys(EXPECTED)
+    .filter((name) => name.startsWith(parent) && name !== "" && !name.slice(parent.length).includes("."))
+    .map((name) => name.slice(parent.length));
+}
+
+/** What the fields of each limit mean together, and all limits of a policy; a limit with a wrong field is left out. */
+function limitMistakes(policy: unknown, path: string): Mistake[] {
+  const { limits, cost: rules } = (policy ?? {}) as { limits?: unknown; cost?: unknown };
+  if (!Array.isArray(limits)) return [];
+  const parsed = limits.flatMap((input, i) => {
+    const { success, output } = v.safeParse(limitSchema, input);
+    return success ? [{ limit: output, path: `${path}.limits[${i}]` }] : [];
+  });
+  return [
+    ...parsed.flatMap(({ limit, path }) => rangeMistakes(limit, path)),
+    ...limitsTwice(parsed),
+    ...costsThatNeverPass(
+      rules,
+      parsed.map(({ limit }) => limit),
+      path,
+    ),
+  ];
+}
+
+function rangeMistakes(limit: ParsedLimit, path: string): Mistake[] {
+  if (limit.algorithm === "sliding-window" && limit.window % limit.buckets !== 0) {
+    const expected = `a number that divides the window of ${limit.window} ms`;
+    return [{ code: "ERR_POLICY_BUCKETS", path: `${path}.buckets`, expected, found: String(limit.buckets) }];
+  }
+  const spec = specOf(limit);
+  const expected = tooLarge(spec);
+  if (expected === undefined) return [];
+  const field = "burst" in limit && limit.burst !== undefined ? "burst" : "limit";
+  return [{ code: "ERR_POLICY_RANGE", path: `${path}.${field}`, expected, found: String(largestCost(spec)) }];
+}
+
+/** Two limits that share a record; of two windows, the larger limit would never be reached. */
+function limitsTwice(limits: readonly { limit: ParsedLimit; path: string }[]): Mistake[] {
+  const seen = new Map<string, string>();
+  return limits.flatMap(({ limit, path }): Mistake[] => {
+    const identity = `${limit.scope} ${recordIdentity(specOf(limit))}`;
+    const first = seen.get(identity);
+    if (first === undefined) {
+      seen.set(identity, path);
+      return [];
+    }
+    const expected =
+      "a window (timeout), buckets, oldest or scope that no other limit of this algorithm in the policy has: they would share one count";
+    return [{ code: "ERR_POLICY_LIMIT_TWICE", path, expected, found: `the same as ${first}` }];
+  });
+}
+
+function costsThatNeverPass(rules: unknown, limits: readonly ParsedLimit[], path: string): Mistake[] {
+  if (!Array.isArray(rules) || limits.length === 0) return [];
+  const smallest = Math.min(...limits.map((limit) => largestCost(specOf(limit))));
+  return rules.flatMap((rule, i): Mistake[] => {
+    const cost = Number((rule as { cost?: unknown } | null)?.cost);
+    if (!(cost > smallest)) return [];
+    const expected = `at most the policy's smallest limit (or burst), ${smallest}: a larger cost would never be admitted`;
+    return [{ code: "ERR_POLICY_COST_NEVER", path: `${path}.cost[${i}].cost`, expected, found: String(cost) }];
+  });
+}
+
+function takenNames(policies: readonly unknown[], placeOf: (i: number) => string): Mistake[] {
+  const names = policies.map((policy) => (policy as { name?: unknown } | null)?.name);
+  return names.flatMap((name, i): Mistake[] => {
+    const first = names.indexOf(name);
+    if (typeof name !== "string" || first === i) return [];
+    const expected = `a name that no other policy has`;
+    const found = `${describeValue(name)}, the name of ${placeOf(first)}`;
+    return [{ code: "ERR_POLICY_NAME_TAKEN", path: `${placeOf(i)}.name`, expected, found }];
+  });
+}
+
+/** `api-1` may be a policy of one limit, or the first limit of `api`: in headers they would be the same. */
+function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => string): Mistake[] {
+  const owners = new Map<string, string>();
+  return policies.flatMap(({ name, limits }, i) =>
+    limits.flatMap(({ id }): Mistake[] => {
+      const owner = owners.get(id);
+      owners.set(id, name);
+      if (owner === undefined) return [];
+      const expected = "a name whose limits have ids of their own";
+      const found = `${describeValue(id)}, an id that policy ${describeValue(owner)} has too`;
+      return [{ code: "ERR_POLICY_LIMIT_ID_TAKEN", path: `${placeOf(i)}.name`, expected, found }];
+    }),
+  );
+}
+
+function compilePolicy({ limits, ...policy }: v.InferOutput<typeof policySchema>): Policy {
+  return {
+    ...policy,
+    limits: limits.map((limit, i): Limit => {
+      const id = limits.length === 1 ? policy.name : `${policy.name}-${i + 1}`;
+      return { id, algorithm: limit.algorithm, scope: limit.scope, ...specOf(limit) };
+    }),
+  } as Policy;
+}
+
+/** A policy as it could be written, defaults filled in: `parsePolicies` makes the same policy of it. */
+export function writePolicy({ limits, ...policy }: Policy): v.InferInput<typeof policySchema> {
+  return { ...policy, limits: limits.map(writeLimit) } as v.InferInput<typeof policySchema>;
+}

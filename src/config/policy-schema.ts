@@ -1,0 +1,175 @@
+/** The shape of a policy as it is written in configuration, field by field. What fields mean together: policies.ts. */
+
+import * as v from "valibot";
+import type { AlgorithmName } from "../core/policy.ts";
+import { parseDurationMs } from "./duration.ts";
+import type { MistakeCode } from "./mistake.ts";
+
+export const MAX_LIMITS = 8;
+export const MAX_UNITS = 1_000_000_000;
+export const MAX_WINDOW_MS = 31 * 86_400_000;
+export const MAX_BUCKETS = 60;
+/** A log has an entry for each request: about 14 bytes of Redis each. */
+export const MAX_LOG_UNITS = 10_000;
+/** How long a request may be held: below the 100 s after which Cloudflare gives a silent connection up (2026-11). */
+const MAX_DELAY_MS = 60_000;
+/** A slot is renewed at half of it. */
+const MIN_TIMEOUT_MS = 1_000;
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/** A number that may also arrive as text, which is how `--var` and JSON in a variable bring it. */
+const integer = (min: number, max: number) => {
+  const number = v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
+  return v.union([number, v.pipe(v.string(), v.regex(/^\d{1,10}$/), v.transform(Number), number)]);
+};
+
+const boolean = v.union([
+  v.boolean(),
+  v.pipe(
+    v.picklist(["true", "false"]),
+    v.transform((text) => text === "true"),
+  ),
+]);
+
+const duration = (minMs: number, maxMs: number) =>
+  v.pipe(
+    v.union([v.number(), v.string()]),
+    v.transform(parseDurationMs),
+    v.number(),
+    v.integer(),
+    v.minValue(minMs),
+    v.maxValue(maxMs),
+  );
+
+const oneOrMore = <S extends v.GenericSchema<unknown, string>>(item: S) =>
+  v.union([
+    v.pipe(
+      item,
+      v.transform((one) => [one]),
+    ),
+    v.pipe(v.array(item), v.nonEmpty()),
+  ]);
+
+const method = v.pipe(v.string(), v.regex(/^[A-Za-z][A-Za-z-]{0,31}$/), v.toUpperCase());
+
+/** What URLPattern accepts, so that a typing error is found when the Worker starts and not by a request. */
+const pattern = (component: "pathname" | "hostname") =>
+  v.pipe(
+    v.string(),
+    v.nonEmpty(),
+    v.check((value) => {
+      try {
+        new URLPattern({ [component]: value });
+        return component !== "pathname" || /^[/*:({]/.test(value);
+      } catch {
+        return false;
+      }
+    }),
+  );
+
+const match = {
+  method: v.optional(oneOrMore(method)),
+  path: v.optional(oneOrMore(pattern("pathname"))),
+  host: v.optional(oneOrMore(pattern("hostname"))),
+};
+
+const KEY_PART =
+  "(?:ip|bearer|country|asn|host|region|global|(?:header|cookie):[!#$%&'*.^_`|~0-9A-Za-z-]+|query:[^+]+)";
+const keyKind = v.pipe(v.string(), v.regex(new RegExp(`^${KEY_PART}(?:\\+${KEY_PART})*$`)));
+
+const limit = { limit: integer(1, MAX_UNITS) };
+const window = { window: duration(1, MAX_WINDOW_MS) };
+const scope = { scope: v.optional(v.picklist(["global", "region"]), "global") };
+const burst = { burst: v.optional(integer(1, MAX_UNITS)) };
+const named = <N extends AlgorithmName>(name: N) => ({ algorithm: v.literal(name) });
+
+/** The fields of a limit, by algorithm. */
+export const LIMIT_SCHEMAS = {
+  "sliding-window": v.strictObject({
+    algorithm: v.optional(v.literal("sliding-window"), "sliding-window"),
+    ...limit,
+    ...window,
+    buckets: v.optional(integer(1, MAX_BUCKETS), 1),
+    oldest: v.optional(v.picklist(["weighted", "whole"]), "weighted"),
+    ...scope,
+  }),
+  "fixed-window": v.strictObject({ ...named("fixed-window"), ...limit, ...window, ...scope }),
+  "sliding-log": v.strictObject({
+    ...named("sliding-log"),
+    limit: integer(1, MAX_LOG_UNITS),
+    ...window,
+    ...scope,
+  }),
+  "token-bucket": v.strictObject({ ...named("token-bucket"), ...limit, ...window, ...burst, ...scope }),
+  "leaky-bucket": v.strictObject({
+    ...named("leaky-bucket"),
+    ...limit,
+    ...window,
+    ...burst,
+    maxDelay: v.optional(duration(0, MAX_DELAY_MS), 0),
+    ...scope,
+  }),
+  concurrency: v.strictObject({
+    ...named("concurrency"),
+    ...limit,
+    timeout: v.optional(duration(MIN_TIMEOUT_MS, MAX_WINDOW_MS), DEFAULT_TIMEOUT_MS),
+    ...scope,
+  }),
+} as const satisfies Record<AlgorithmName, v.GenericSchema>;
+
+const ALGORITHM_NAMES = Object.keys(LIMIT_SCHEMAS) as AlgorithmName[];
+
+export const limitSchema = v.variant("algorithm", Object.values(LIMIT_SCHEMAS));
+
+export const policySchema = v.strictObject({
+  name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,31}$/)),
+  match: v.optional(v.strictObject(match), {}),
+  key: v.optional(oneOrMore(keyKind), ["ip"]),
+  cost: v.optional(v.array(v.strictObject({ ...match, cost: integer(0, MAX_UNITS) })), []),
+  limits: v.pipe(v.array(limitSchema), v.minLength(1), v.maxLength(MAX_LIMITS)),
+  consistency: v.optional(v.picklist(["strict", "leased"]), "strict"),
+  mode: v.optional(v.picklist(["enforce", "shadow"]), "enforce"),
+  onStoreFailure: v.optional(v.picklist(["local", "allow", "deny"]), "local"),
+  documented: v.optional(boolean, true),
+});
+
+/** A policy as it is written. */
+export type PolicyInput = v.InferInput<typeof policySchema>;
+
+const METHOD = 'a method or a list of them, for example "POST"';
+const PATH = 'a path in URLPattern syntax or a list of them, for example "/v1/*"';
+const HOST = 'a host name in URLPattern syntax or a list of them, for example "api.example.com"';
+
+/** What each field should have been, by its path within a policy. */
+export const EXPECTED: Readonly<Record<string, readonly [MistakeCode, string]>> = {
+  "": ["ERR_POLICY_TYPE", "a table with name, key and limits"],
+  name: ["ERR_POLICY_NAME", "1 to 32 of a-z, 0-9 and -, not beginning with -"],
+  match: ["ERR_POLICY_MATCH", "a table with method, path or host"],
+  "match.method": ["ERR_POLICY_MATCH", METHOD],
+  "match.path": ["ERR_POLICY_MATCH", PATH],
+  "match.host": ["ERR_POLICY_MATCH", HOST],
+  key: [
+    "ERR_POLICY_KEY",
+    "a list of ip, bearer, header:<name>, cookie:<name>, query:<name>, country, asn, host, region, global, or several joined by +",
+  ],
+  cost: ["ERR_POLICY_COST", 'a list of rules, for example { path = "/v1/search", cost = 100 }'],
+  "cost.method": ["ERR_POLICY_COST", METHOD],
+  "cost.path": ["ERR_POLICY_COST", PATH],
+  "cost.host": ["ERR_POLICY_COST", HOST],
+  "cost.cost": ["ERR_POLICY_COST", `an integer from 0 to ${MAX_UNITS}`],
+  limits: ["ERR_POLICY_LIMITS", `a list of 1 to ${MAX_LIMITS} limits`],
+  "limits.algorithm": ["ERR_POLICY_ALGORITHM", `one of ${ALGORITHM_NAMES.join(", ")}`],
+  "limits.limit": ["ERR_POLICY_LIMIT", `an integer from 1 to ${MAX_UNITS}`],
+  "limits.limit of sliding-log": ["ERR_POLICY_LIMIT", `an integer from 1 to ${MAX_LOG_UNITS} for a sliding-log`],
+  "limits.window": ["ERR_POLICY_WINDOW", 'a duration from 1ms to 31d, for example "10s" or "1h"'],
+  "limits.buckets": ["ERR_POLICY_BUCKETS", `an integer from 1 to ${MAX_BUCKETS}`],
+  "limits.oldest": ["ERR_POLICY_OLDEST", '"weighted" or "whole"'],
+  "limits.burst": ["ERR_POLICY_BURST", `an integer from 1 to ${MAX_UNITS}`],
+  "limits.maxDelay": ["ERR_POLICY_MAX_DELAY", 'a duration from 0 to 60s, for example "2s"'],
+  "limits.timeout": ["ERR_POLICY_TIMEOUT", 'a duration from 1s to 31d, for example "60s"'],
+  "limits.scope": ["ERR_POLICY_SCOPE", '"global" or "region"'],
+  consistency: ["ERR_POLICY_CONSISTENCY", '"strict" or "leased"'],
+  mode: ["ERR_POLICY_MODE", '"enforce" or "shadow"'],
+  onStoreFailure: ["ERR_POLICY_ON_STORE_FAILURE", '"local", "allow" or "deny"'],
+  documented: ["ERR_POLICY_DOCUMENTED", "true or false"],
+};

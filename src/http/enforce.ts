@@ -1,0 +1,127 @@
+/** Where a decision becomes HTTP, and the only place: the gateway, the wrapper and the middleware all come through here. */
+
+import type { RateLimitHeaders } from "../config/settings.ts";
+import { Kind } from "../core/algorithm.ts";
+import type { Decision, LimitDecision } from "../core/decision.ts";
+import type { Limiter, Take } from "../limiter.ts";
+import { addRateLimitFields, toSeconds } from "./headers.ts";
+import { type Background, holding } from "./hold.ts";
+import { clientKey } from "./key.ts";
+import { compileMatcher } from "./match.ts";
+import { ProblemType, problemResponse } from "./problem.ts";
+import { describeLimit } from "./quota.ts";
+
+export interface EnforceOptions {
+  readonly limiter: Limiter;
+  readonly rateLimitHeaders: RateLimitHeaders;
+  /** Name of the region that answers this request. */
+  readonly regionOf: (request: Request) => string;
+}
+
+/** Answers a request: refuses it, or lets `next` answer and adds the rate limit fields. */
+export type Enforce = (
+  request: Request,
+  next: (request: Request) => Response | Promise<Response>,
+  /** Where the release of a concurrency limit's slot may outlive the answer. */
+  background?: Background,
+) => Promise<Response>;
+
+/** How long a client should wait when the store is away: the breaker probes about every second. */
+const UNAVAILABLE_RETRY_SECONDS = 1;
+
+export function createEnforce({ limiter, rateLimitHeaders, regionOf }: EnforceOptions): Enforce {
+  const match = compileMatcher(limiter.policies);
+
+  return async (request, next, background) => {
+    const matched = match(request);
+    if (matched.length === 0) return await next(request);
+
+    const region = regionOf(request);
+    const takes = matched.map(
+      ({ policy, cost }): Take => ({ policy, cost, key: clientKey(policy.key, request, region) }),
+    );
+    const deciding = limiter.takeMatched(takes, region);
+    // Also a client that goes away before the decision is known may have taken a slot, which somebody has to give back.
+    if (takes.some(({ policy }) => policy.limits.some(({ kind }) => kind === Kind.concurrency))) {
+      background?.waitUntil(deciding);
+    }
+    const decision = await deciding;
+    const admit = async () => {
+      if (decision.delayMs && !request.signal.aborted) await turn(decision.delayMs, request.signal);
+      return request.signal.aborted ? nobodyIsLeft() : await next(request);
+    };
+    const { allowed, hold } = decision;
+    const response = !allowed
+      ? refusal(request, decision)
+      : await (hold ? holding(hold, request, background, admit) : admit());
+    return withFields(response, request, decision, rateLimitHeaders);
+  };
+}
+
+/** Holds a request of a leaky bucket until its time, or until its client goes away. */
+async function turn(delayMs: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, delayMs);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** To a client that has gone away. No error: a flood of them would fill the log. */
+function nobodyIsLeft(): Response {
+  return new Response(null, { status: 499 });
+}
+
+function refusal(request: Request, decision: Decision): Response {
+  if (decision.unavailable) {
+    return problemResponse(
+      request,
+      {
+        type: ProblemType.temporaryReducedCapacity,
+        title: "Temporary Reduced Capacity",
+        status: 503,
+        detail: "The rate limit of this resource cannot be checked at the moment.",
+      },
+      { "Retry-After": String(UNAVAILABLE_RETRY_SECONDS) },
+    );
+  }
+  const violated = decision.limits.filter(({ admitted }) => !admitted);
+  const { retryAfterMs } = decision;
+  const seconds = retryAfterMs === undefined ? undefined : Math.max(1, toSeconds(retryAfterMs));
+  return problemResponse(
+    request,
+    {
+      type: ProblemType.quotaExceeded,
+      title: "Quota Exceeded",
+      status: 429,
+      detail: describeRefusal(violated, seconds),
+      "violated-policies": violated.map(({ limit }) => limit.id),
+      ...(seconds === undefined && { retry: "never" }),
+    },
+    seconds === undefined ? {} : { "Retry-After": String(seconds) },
+  );
+}
+
+function describeRefusal(violated: readonly LimitDecision[], seconds: number | undefined): string {
+  const limits = violated.map(({ limit }) => `${limit.id} (${describeLimit(limit)})`);
+  const when =
+    seconds === undefined
+      ? "This request costs more than the limit and can never be admitted."
+      : `Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`;
+  return `Over the limit ${limits.join(" and ")}. ${when}`;
+}
+
+/** Adds our fields after the origin's own. A fallback knows no true numbers, so it shows none. */
+function withFields(response: Response, request: Request, decision: Decision, mode: RateLimitHeaders): Response {
+  // A fetched response is immutable; a copy of it is not, and shares the body and the WebSocket.
+  const answer = new Response(response.body, response);
+  const limits = decision.source === "fallback" ? [] : decision.limits;
+  const fields = addRateLimitFields(answer.headers, mode, limits, Date.now());
+  // Lets a page of another origin read them; the origin's own layer for that cannot know of ours.
+  if (fields.length > 0 && request.headers.has("Origin")) {
+    answer.headers.append("Access-Control-Expose-Headers", fields.join(", "));
+  }
+  return answer;
+}

@@ -1,0 +1,84 @@
+/**
+ * The rate limit fields, one function per draft: they still move, and nothing else should have to.
+ *
+ * `RateLimit-Policy` and `RateLimit` are those of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4;
+ * the `X-RateLimit-` fields have no specification but many readers.
+ */
+
+import { type Item, serializeList } from "structured-headers";
+import type { RateLimitHeaders } from "../config/settings.ts";
+import { Kind } from "../core/algorithm.ts";
+import type { LimitDecision } from "../core/decision.ts";
+import { quotaOf } from "./quota.ts";
+
+const LEGACY_REMAINING = "X-RateLimit-Remaining";
+
+/**
+ * Adds the fields for `limits` after those that are there: lists are appended to, so that another limiter's members stay.
+ * The X- fields hold one limit only; the one with fewer units left stays.
+ *
+ * @param nowMs ms since the epoch. @returns the names of the fields that the answer now has from us.
+ */
+export function addRateLimitFields(
+  headers: Headers,
+  mode: RateLimitHeaders,
+  limits: readonly LimitDecision[],
+  nowMs: number,
+): string[] {
+  if (limits.length === 0 || mode === "none") return [];
+  const lists = mode === "legacy" ? [] : draft11Fields(limits);
+  for (const [name, value] of lists) headers.append(name, value);
+  const legacy = mode === "draft-11" ? [] : legacyFields(limits, nowMs);
+  if (!isTighterAlready(headers, legacy)) for (const [name, value] of legacy) headers.set(name, value);
+  return [...lists, ...legacy].map(([name]) => name);
+}
+
+function isTighterAlready(headers: Headers, ours: readonly [string, string][]): boolean {
+  const theirs = headers.get(LEGACY_REMAINING);
+  const remaining = ours.find(([name]) => name === LEGACY_REMAINING)?.[1];
+  return theirs !== null && /^\d{1,15}$/.test(theirs) && Number(theirs) < Number(remaining);
+}
+
+function draft11Fields(limits: readonly LimitDecision[]): [string, string][] {
+  const policies = limits.map(({ limit }) => {
+    const { quota, windowMs } = quotaOf(limit);
+    // The draft knows whole seconds only: a window that is none goes unsaid rather than wrong.
+    const w = windowMs !== undefined && windowMs % 1000 === 0 ? windowMs / 1000 : undefined;
+    return item(limit.id, { q: quota, w, qu: limit.kind === Kind.concurrency ? "concurrent-requests" : undefined });
+  });
+  const states = limits.map(({ limit: { id }, remaining, growsAfterMs }) =>
+    item(id, { r: remaining, t: growsAfterMs === undefined ? undefined : toSeconds(growsAfterMs) }),
+  );
+  return [
+    ["RateLimit-Policy", serializeList(policies)],
+    ["RateLimit", serializeList(states)],
+  ];
+}
+
+/** One limit only fits: the one with the fewest units left, and of several the one that stays so longest. */
+function legacyFields(limits: readonly LimitDecision[], nowMs: number): [string, string][] {
+  const tightest = limits.reduce((a, b) => (isTighter(b, a) ? b : a));
+  const resetAtMs = nowMs + 1000 * toSeconds(tightest.growsAfterMs ?? 0);
+  return [
+    ["X-RateLimit-Limit", String(quotaOf(tightest.limit).quota)],
+    [LEGACY_REMAINING, String(tightest.remaining)],
+    ["X-RateLimit-Reset", String(toSeconds(resetAtMs))],
+  ];
+}
+
+function isTighter(a: LimitDecision, b: LimitDecision): boolean {
+  if (a.remaining !== b.remaining) return a.remaining < b.remaining;
+  return (a.growsAfterMs ?? 0) > (b.growsAfterMs ?? 0);
+}
+
+/** Whole seconds, rounded up: waits are never promised short. */
+export function toSeconds(durationMs: number): number {
+  return Math.ceil(durationMs / 1000);
+}
+
+function item(name: string, parameters: Record<string, number | string | undefined>): Item {
+  const given = Object.entries(parameters).filter(
+    (entry): entry is [string, number | string] => entry[1] !== undefined,
+  );
+  return [name, new Map(given)];
+}

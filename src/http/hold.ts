@@ -1,0 +1,60 @@
+/** Keeps a request's slots for as long as it is in flight: until its answer's body has ended, failed or been cancelled. */
+
+import type { Hold } from "../core/decision.ts";
+
+/** What keeps work alive after the answer: an `ExecutionContext`, for example. */
+export interface Background {
+  waitUntil(work: Promise<unknown>): void;
+}
+
+/**
+ * Runs `answer` and releases the slots when its body is done. A WebSocket keeps them for its handshake only. The release is in
+ * the background's hands before `answer` begins, so that a client that goes away does not take it with it.
+ */
+export async function holding(
+  hold: Hold,
+  request: Request,
+  background: Background | undefined,
+  answer: () => Promise<Response>,
+): Promise<Response> {
+  const ended = Promise.withResolvers<void>();
+  let renewed: Promise<unknown> = Promise.resolve();
+  const renewal = setInterval(() => {
+    renewed = Promise.all([renewed, hold.renew()]);
+  }, hold.renewEveryMs);
+  const end = () => {
+    clearInterval(renewal);
+    ended.resolve();
+  };
+  // Not before the renewals are through: one that came after the release would take the slot again.
+  const released = ended.promise.then(() => renewed.finally(() => hold.release()));
+  background?.waitUntil(released);
+  request.signal.addEventListener("abort", end);
+
+  try {
+    const response = await answer();
+    if (response.body === null) {
+      end();
+      return response;
+    }
+    const { readable, writable } = passThrough(response.headers);
+    response.body.pipeTo(writable).then(end, end);
+    return new Response(readable, response);
+  } catch (error) {
+    end();
+    throw error;
+  }
+}
+
+/** workerd's own pipes: bytes pass without JavaScript, and the announced length with them. Elsewhere they do not exist. */
+const { FixedLengthStream: Fixed, IdentityTransformStream: Identity = TransformStream } = globalThis as {
+  FixedLengthStream?: new (length: number) => TransformStream;
+  IdentityTransformStream?: new () => TransformStream;
+};
+
+function passThrough(headers: Headers): TransformStream {
+  const length = headers.get("Content-Length");
+  // The length of a compressed body is not that of its bytes here, where the runtime unpacks it.
+  const known = length !== null && /^\d+$/.test(length) && !headers.has("Content-Encoding");
+  return known && Fixed ? new Fixed(Number(length)) : new Identity();
+}

@@ -1,0 +1,97 @@
+/** Who is counted: from a request to the client key of a policy (design, section 6). */
+
+import ipaddr from "ipaddr.js";
+import type { ClientKey } from "../partition.ts";
+
+/** Requests of nobody in particular: no key of the policy is present, and no address either. */
+export const ANONYMOUS: ClientKey = { kind: "anonymous", values: [] };
+
+const IPV6_PARTITION_BITS = 64;
+
+/**
+ * The first of `kinds` that the request presents; if it presents none its address; `ANONYMOUS` without one.
+ *
+ * @param region name of the region that answers.
+ */
+export function clientKey(kinds: readonly string[], request: Request, region: string): ClientKey {
+  for (const kind of [...kinds, "ip"]) {
+    const values = kind.split("+").map((part) => readPart(part, request, region));
+    if (values.every((value) => value !== undefined && value !== "")) return { kind, values: values as string[] };
+  }
+  return ANONYMOUS;
+}
+
+/** The value of one part, `undefined` or empty if it is absent. */
+function readPart(part: string, request: Request, region: string): string | undefined {
+  const [kind, name = ""] = splitOnce(part, ":");
+  const { headers } = request;
+  switch (kind) {
+    case "ip":
+      return clientAddress(headers);
+    case "bearer":
+      return /^Bearer +(\S.*)$/i.exec(headers.get("Authorization") ?? "")?.[1]?.trim();
+    case "header":
+      return headers.get(name)?.trim();
+    case "cookie":
+      return cookieValue(headers.get("Cookie") ?? "", name);
+    case "query":
+      return new URL(request.url).searchParams.get(name) ?? undefined;
+    case "country":
+      return cfProperty(request, "country");
+    case "asn":
+      return cfProperty(request, "asn");
+    case "host":
+      return new URL(request.url).hostname.replace(/\.$/, "").toLowerCase();
+    case "region":
+      return region;
+    case "global":
+      return "global";
+    default:
+      throw new TypeError(`unknown key kind ${part}`);
+  }
+}
+
+/**
+ * The client's address as Cloudflare saw it, in the form that is counted: IPv4 as it is (IPv4-mapped IPv6 too), IPv6 as
+ * its /64, which one subscriber has at least. X-Forwarded-For and its like are the client's own words and never read.
+ */
+export function clientAddress(headers: Headers): string | undefined {
+  const direct = parseAddress(headers.get("CF-Connecting-IP"));
+  const actual = direct && isPseudoAddress(direct) ? parseAddress(headers.get("CF-Connecting-IPv6")) : undefined;
+  return direct && partitionOf(actual ?? direct);
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+function parseAddress(text: string | null): Address | undefined {
+  return text !== null && ipaddr.isValid(text.trim()) ? ipaddr.process(text.trim()) : undefined;
+}
+
+/** "Pseudo IPv4" puts an address of class E (240/4) in front of an IPv6 client. */
+function isPseudoAddress(address: Address): boolean {
+  return address.kind() === "ipv4" && address.toByteArray()[0]! >= 240;
+}
+
+function partitionOf(address: Address): string {
+  if (address.kind() === "ipv4") return address.toString();
+  const bytes = address.toByteArray().map((byte, i) => (i < IPV6_PARTITION_BITS / 8 ? byte : 0));
+  return `${ipaddr.fromByteArray(bytes).toString()}/${IPV6_PARTITION_BITS}`;
+}
+
+function cookieValue(header: string, name: string): string | undefined {
+  for (const pair of header.split(";")) {
+    const [key, value = ""] = splitOnce(pair, "=");
+    if (key.trim() === name) return value.trim();
+  }
+  return undefined;
+}
+
+function cfProperty(request: Request, name: "country" | "asn"): string | undefined {
+  const value = (request.cf as Record<string, unknown> | undefined)?.[name];
+  return value === undefined || value === null ? undefined : String(value);
+}
+
+function splitOnce(text: string, separator: string): [string, string?] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+}

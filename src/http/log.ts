@@ -1,0 +1,59 @@
+/** One JSON line for each decision that an operator wants to see. */
+
+import type { LimitDecision } from "../core/decision.ts";
+import type { OnDecision } from "../limiter.ts";
+import { ANONYMOUS } from "./key.ts";
+
+/** A flood must not become a flood of log lines. */
+const LINES_PER_SECOND = 10;
+
+/**
+ * Logs refusals, shadow refusals, decisions without the store and requests that nothing identifies, at most 10 lines a second and isolate; the next line says how many were left out.
+ * Keys appear as the hash that Redis sees.
+ *
+ * @param write where lines go; default the console, which `wrangler tail` and Workers Logs read.
+ */
+export function logDecisions(write: (line: string) => void = console.log): OnDecision {
+  let second = 0;
+  let lines = 0;
+  let suppressed = 0;
+
+  return (decision, { takes, region, failure }) => {
+    const shadowRefused = decision.shadow.filter(({ admitted }) => !admitted);
+    const anonymous = takes.some(({ kind }) => kind === ANONYMOUS.kind);
+    if (decision.allowed && shadowRefused.length === 0 && failure === undefined && !anonymous) return;
+
+    const nowMs = Date.now();
+    const thisSecond = Math.floor(nowMs / 1000);
+    if (thisSecond !== second) [second, lines] = [thisSecond, 0];
+    if (++lines > LINES_PER_SECOND) {
+      suppressed++;
+      return;
+    }
+    const line = {
+      event: eventOf(decision.allowed, shadowRefused.length > 0, failure !== undefined),
+      at: new Date(nowMs).toISOString(),
+      region,
+      source: decision.source,
+      policies: takes.map(({ policy, kind, partition, cost }) => ({ policy: policy.name, kind, key: partition, cost })),
+      violated: idsOf(decision.limits),
+      shadow: idsOf(decision.shadow),
+      ...(decision.retryAfterMs && { retryAfterMs: decision.retryAfterMs }),
+      ...(failure !== undefined && { failure }),
+      ...(suppressed > 0 && { suppressed }),
+    };
+    suppressed = 0;
+    write(JSON.stringify(line));
+  };
+}
+
+/** The most telling one; the line's other members say the rest. */
+function eventOf(allowed: boolean, shadowRefused: boolean, failed: boolean): string {
+  if (!allowed) return "refused";
+  if (shadowRefused) return "shadow-refused";
+  return failed ? "store-failure" : "anonymous";
+}
+
+function idsOf(limits: readonly LimitDecision[]): string[] {
+  return limits.filter(({ admitted }) => !admitted).map(({ limit }) => limit.id);
+}

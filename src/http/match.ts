@@ -1,0 +1,108 @@
+/** Which policies apply to a request, and at what cost (design, section 6). */
+
+import QuickLRU from "quick-lru";
+import type { Match, Policy } from "../core/policy.ts";
+
+/** What matching looks at, computed once for a request. */
+export interface RequestLine {
+  /** The method, and the one that a method-override header asks for. Upper case. */
+  readonly methods: readonly string[];
+  /** The path in the form that patterns are tested against: see `normalizePath`. */
+  readonly path: string;
+  /** Lower case, without port and trailing dot. */
+  readonly host: string;
+  /** It is a CORS preflight. */
+  readonly preflight: boolean;
+}
+
+export interface Matched {
+  readonly policy: Policy;
+  /** Units. */
+  readonly cost: number;
+}
+
+export type Matcher = (request: Request) => readonly Matched[];
+
+/** Headers by which frameworks let a POST stand for another method: the request then counts as both. */
+const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];
+const METHOD = /^[A-Z][A-Z-]{0,31}$/;
+
+/** A miss costs a test of every pattern, about 1 µs each: paths that come again should not pay it again. */
+const REMEMBERED_LINES = 1_000;
+const LONGEST_REMEMBERED = 512;
+
+/** Patterns are compiled here, once; what they say of a request line is remembered. */
+export function compileMatcher(policies: readonly Policy[]): Matcher {
+  const compiled = policies.map((policy) => {
+    const rules = policy.cost.map((rule) => ({ test: compileMatch(rule), cost: rule.cost }));
+    const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
+    return { policy, test: compileMatch(policy.match), rules, namesOptions };
+  });
+  const remembered = new QuickLRU<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
+
+  const match = (line: RequestLine): readonly Matched[] =>
+    compiled
+      .filter(({ test, namesOptions }) => (!line.preflight || namesOptions) && test(line))
+      .map(({ policy, rules }) => ({ policy, cost: rules.find(({ test }) => test(line))?.cost ?? 1 }));
+
+  return (request) => {
+    const line = requestLine(request);
+    // No part can hold a space: methods are tokens, a host name has none, and URL encodes it in a path.
+    const text = `${line.preflight} ${line.methods} ${line.host} ${line.path}`;
+    let matched = remembered.get(text);
+    if (!matched) {
+      matched = match(line);
+      if (text.length <= LONGEST_REMEMBERED) remembered.set(text, matched);
+    }
+    return matched;
+  };
+}
+
+export function requestLine(request: Request): RequestLine {
+  const url = new URL(request.url);
+  const overrides = METHOD_OVERRIDES.map((name) => request.headers.get(name)?.trim().toUpperCase());
+  const methods = [
+    request.method.toUpperCase(),
+    ...overrides.filter((method) => method && METHOD.test(method)),
+  ] as string[];
+  const [path, host] = [normalizePath(url.pathname), normalizeHost(url.hostname)];
+  return { methods, path, host, preflight: isPreflight(request) };
+}
+
+/** A CORS preflight is the browser's question, not the client's request. */
+function isPreflight({ method, headers }: Request): boolean {
+  return method === "OPTIONS" && headers.has("Origin") && headers.has("Access-Control-Request-Method");
+}
+
+/**
+ * One form for the paths that an origin is likely to treat as one: unreserved characters decoded (once: `%256c` is
+ * another path), repeated slashes merged, no trailing slash. Dot segments were resolved by URL; `;` and `%2F` stay.
+ */
+export function normalizePath(pathname: string): string {
+  const decoded = pathname.replace(/%[2-7][0-9a-f]/gi, (code) => {
+    const character = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return /[\w.~-]/.test(character) ? character : code;
+  });
+  const merged = decoded.replace(/\/{2,}/g, "/");
+  return merged.length > 1 && merged.endsWith("/") ? merged.slice(0, -1) : merged;
+}
+
+/** `Example.com.` and `example.com` are one host. */
+function normalizeHost(hostname: string): string {
+  return hostname.replace(/\.$/, "").toLowerCase();
+}
+
+function compileMatch({ method, path, host }: Match): (line: RequestLine) => boolean {
+  const methods = method && new Set(method.includes("GET") ? [...method, "HEAD"] : method);
+  const paths = path?.map((pathname) => new URLPattern({ pathname }, { ignoreCase: true }));
+  const hosts = host?.map((hostname) => new URLPattern({ hostname }, { ignoreCase: true }));
+  return (line) =>
+    (!methods || line.methods.some((name) => methods.has(name))) &&
+    (!paths || paths.some((pattern) => testsPath(pattern, line.path))) &&
+    (!hosts || hosts.some((pattern) => pattern.test({ hostname: line.host })));
+}
+
+/** With or without its trailing slash, so that `/v1` matches `/v1/*` and `/login` matches `/login/`. */
+function testsPath(pattern: URLPattern, path: string): boolean {
+  return pattern.test({ pathname: path }) || (path !== "/" && pattern.test({ pathname: `${path}/` }));
+}

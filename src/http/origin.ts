@@ -1,0 +1,74 @@
+/** Where allowed requests go. Bodies stream both ways: nothing here reads them. */
+
+import type { Origin } from "../config/settings.ts";
+import { demoOrigin } from "./demo-origin.ts";
+import { ProblemType, problemResponse } from "./problem.ts";
+
+export type Forward = (request: Request) => Promise<Response>;
+
+/** Fields that belong to one connection (RFC 9110, section 7.6.1), which ends here. `Upgrade` asks for a WebSocket. */
+const HOP_BY_HOP = ["Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "TE", "Trailer"];
+
+/**
+ * @param timeoutMs until the origin's header section has arrived; only for requests without a body, since an upload
+ * takes as long as it takes. 0: none.
+ * @returns what forwards a request and answers with the origin's response; 502 if there is none, 504 if it came too late.
+ */
+export function createForward(origin: Origin, timeoutMs: number): Forward {
+  const forward = forwardTo(origin);
+  return async (request) => {
+    const late = new AbortController();
+    const timed = timeoutMs > 0 && request.body === null;
+    const timer = timed ? setTimeout(() => late.abort(), timeoutMs) : undefined;
+    try {
+      return await forward(request, AbortSignal.any([request.signal, late.signal]));
+    } catch (error) {
+      // The error names hosts and addresses: it goes to the log, not to the client. One who has gone away is no error.
+      if (!request.signal.aborted) {
+        console.error(JSON.stringify({ event: "origin-error", timeout: late.signal.aborted, error: String(error) }));
+      }
+      return late.signal.aborted
+        ? originProblem(request, 504, "Gateway Timeout", "The origin server did not answer in time.")
+        : originProblem(request, 502, "Bad Gateway", "The origin server could not be reached.");
+    } finally {
+      if (timer !== undefined) clearTimeout(timer);
+    }
+  };
+}
+
+function originProblem(request: Request, status: number, title: string, detail: string): Response {
+  return problemResponse(request, { type: ProblemType.blank, title, status, detail });
+}
+
+/** Redirects are the client's to follow; a compressed body stays as it is, also where it is piped on its way (hold.ts). */
+const AS_IT_IS = { redirect: "manual", encodeResponseBody: "manual" } as const;
+
+function forwardTo(origin: Origin): (request: Request, signal: AbortSignal) => Promise<Response> {
+  switch (origin.kind) {
+    case "demo":
+      return async (request) => demoOrigin(request);
+    case "route":
+      return (request, signal) => fetch(request, { ...AS_IT_IS, signal });
+    case "service":
+      return (request, signal) => origin.service.fetch(new Request(request, { redirect: "manual", signal }));
+    case "url":
+      return (request, signal) => {
+        const outgoing = new Request(targetUrl(origin.url, request.url), request);
+        dropHopByHop(outgoing.headers);
+        return fetch(outgoing, { ...AS_IT_IS, signal });
+      };
+  }
+}
+
+/** The base's path goes in front, its host in place of ours; path and query stay as the client sent them. */
+export function targetUrl(base: URL, requestUrl: string): string {
+  const { pathname, search } = new URL(requestUrl);
+  return `${base.origin}${base.pathname.replace(/\/$/, "")}${pathname}${search}`;
+}
+
+function dropHopByHop(headers: Headers): void {
+  const named = (headers.get("Connection") ?? "").split(",").map((name) => name.trim());
+  const upgrade = headers.get("Upgrade");
+  for (const name of [...HOP_BY_HOP, ...named]) if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) headers.delete(name);
+  if (upgrade !== null) headers.set("Upgrade", upgrade);
+}

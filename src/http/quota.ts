@@ -1,0 +1,37 @@
+/** A limit in the terms of clients: so many units per so long. */
+
+import { formatDuration } from "../config/duration.ts";
+import { Kind } from "../core/algorithm.ts";
+import type { Limit } from "../core/policy.ts";
+
+export interface Quota {
+  /** The most that is ever admitted at once, in units. */
+  readonly quota: number;
+  /** In how many milliseconds all of it comes back; absent: that depends on others (concurrency). May be a fraction. */
+  readonly windowMs?: number;
+}
+
+export function quotaOf(limit: Limit): Quota {
+  switch (limit.kind) {
+    case Kind.weighted:
+    case Kind.whole:
+      return { quota: limit.limit, windowMs: limit.bucketMs * limit.buckets };
+    case Kind.bucket:
+      return { quota: limit.burst, windowMs: (limit.burst * limit.windowMs) / limit.limit };
+    case Kind.concurrency:
+      return { quota: limit.limit };
+    default:
+      return { quota: limit.limit, windowMs: limit.windowMs };
+  }
+}
+
+/** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`; with where it counts. */
+export function describeLimit(limit: Limit): string {
+  const where = limit.scope === "region" ? " in this region" : "";
+  if (limit.kind === Kind.concurrency) return `${limit.limit} at a time${where}`;
+  if (limit.kind === Kind.bucket) {
+    const burst = limit.burst === limit.limit ? "" : `, at most ${limit.burst} at once`;
+    return `${limit.limit} per ${formatDuration(limit.windowMs)}${burst}${where}`;
+  }
+  return `${limit.limit} per ${formatDuration(quotaOf(limit).windowMs!)}${where}`;
+}

@@ -1,0 +1,54 @@
+import { expect, it } from "vitest";
+import { formatDuration, parseDurationMs } from "../../src/config/duration.ts";
+
+it.each([
+  ["250ms", 250],
+  ["10s", 10_000],
+  ["1m", 60_000],
+  ["1h", 3_600_000],
+  ["1d", 86_400_000],
+  ["31d", 2_678_400_000],
+  ["0s", 0],
+  ["007s", 7_000],
+  [1_500, 1_500],
+  // A number that arrived as text.
+  ["1500", 1_500],
+])("%j is %i ms", (written, durationMs) => {
+  expect(parseDurationMs(written)).toBe(durationMs);
+});
+
+it.each([
+  "",
+  "s",
+  "1y",
+  "1w",
+  "1 m",
+  " 1m",
+  "1m ",
+  "1M",
+  "1min",
+  "-1s",
+  "+1s",
+  "1.5s",
+  "1e3",
+  "1m30s",
+  "0x10s",
+  "1234567890123s",
+])("%j is no duration", (written) => {
+  expect(parseDurationMs(written)).toBeUndefined();
+});
+
+it.each([
+  [0, "0ms"],
+  [1, "1ms"],
+  [1_500, "1500ms"],
+  [1_000, "1s"],
+  [90_000, "90s"],
+  [120_000, "2m"],
+  [3_600_000, "1h"],
+  [86_400_000, "1d"],
+  [90_000_000, "25h"],
+])("%i ms are written %s, and read back", (durationMs, written) => {
+  expect(formatDuration(durationMs)).toBe(written);
+  expect(parseDurationMs(written)).toBe(durationMs);
+});

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { describeMistake, MISTAKE_CODES } from "../../src/config/mistake.ts";
+import { parseSettings } from "../../src/config/settings.ts";
+import { readFixtures } from "../support/fixtures.ts";
+
+const fixtures = readFixtures();
+
+describe("a configuration with mistakes", () => {
+  it.each(fixtures)("$name is refused with exactly the messages that its file names", ({ bindings, expected }) => {
+    expect(expected).not.toHaveLength(0);
+    expect(parseSettings(bindings).mistakes?.map(describeMistake)).toEqual(expected);
+  });
+
+  it("has a fixture for every code that a file can cause", () => {
+    const codes = new Set(
+      fixtures.flatMap(({ expected }) => expected.map((message) => /\((\w+)\)$/.exec(message)?.[1])),
+    );
+    // A wrangler.toml cannot hold a service binding among its variables: settings.test.ts has that one.
+    const missing = MISTAKE_CODES.filter((code) => !codes.has(code) && code !== "ERR_ORIGIN_TWICE");
+    expect(missing).toEqual([]);
+  });
+
+  it("never repeats a secret", () => {
+    const messages = fixtures.flatMap(({ expected }) => expected).join("\n");
+    expect(messages).not.toMatch(/secret token|hunter2|user:secret/);
+  });
+});

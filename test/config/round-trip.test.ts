@@ -1,0 +1,85 @@
+import { expect, it } from "vitest";
+import { parsePolicies, writePolicy } from "../../src/config/policies.ts";
+import { LIMIT_SCHEMAS } from "../../src/config/policy-schema.ts";
+
+const limits = [
+  { limit: "10", window: "250ms", scope: "region" },
+  { algorithm: "sliding-window", limit: 600, window: 60_000, buckets: 60, oldest: "whole", scope: "global" },
+  { algorithm: "fixed-window", limit: 1000, window: "31d", scope: "region" },
+  { algorithm: "sliding-log", limit: "10000", window: "90s", scope: "region" },
+  { algorithm: "token-bucket", limit: 7, window: "1s", burst: "20", scope: "region" },
+  { algorithm: "leaky-bucket", limit: 1_000_000, window: "1h", burst: 1, maxDelay: "1500ms", scope: "region" },
+  { algorithm: "concurrency", limit: 5, timeout: "90s", scope: "region" },
+];
+
+const everyField = [
+  {
+    name: "every-field",
+    match: { method: ["GET", "post"], path: ["/v1/*", "/v2/:id"], host: "api.example.com" },
+    key: [
+      "bearer",
+      "header:X-User+ip",
+      "cookie:sid",
+      "query:token",
+      "country",
+      "asn",
+      "host",
+      "region",
+      "global",
+      "ip",
+    ],
+    cost: [{ method: "GET", path: "/v1/search", host: ["api.example.com"], cost: "1" }, { cost: 0 }],
+    consistency: "leased",
+    mode: "shadow",
+    onStoreFailure: "deny",
+    documented: "false",
+    limits,
+  },
+  {
+    name: "defaults",
+    limits: [
+      { limit: 1, window: "1d" },
+      { algorithm: "fixed-window", limit: 1, window: "1d" },
+      { algorithm: "sliding-log", limit: 1, window: "1d" },
+      { algorithm: "token-bucket", limit: 2, window: "1d" },
+      { algorithm: "leaky-bucket", limit: 2, window: "2d" },
+      { algorithm: "concurrency", limit: 1 },
+    ],
+  },
+];
+
+it("policies of every algorithm and field, written out with their defaults, are read as the same policies", () => {
+  const first = parsePolicies(everyField, "POLICIES");
+  expect(first.mistakes).toBeUndefined();
+  const written = JSON.parse(JSON.stringify(first.mistakes ? [] : first.value.map(writePolicy)));
+  expect(parsePolicies(written, "POLICIES")).toEqual(first);
+  expect(written[0]).toMatchObject({
+    match: { method: ["GET", "POST"], host: ["api.example.com"] },
+    cost: [{ cost: 1 }, { cost: 0 }],
+    documented: false,
+  });
+  expect(written[0].limits).toEqual([
+    { algorithm: "sliding-window", limit: 10, window: "250ms", buckets: 1, oldest: "weighted", scope: "region" },
+    { ...limits[1], window: "1m" },
+    limits[2],
+    { ...limits[3], limit: 10_000 },
+    { ...limits[4], burst: 20 },
+    limits[5],
+    limits[6],
+  ]);
+  expect(written[1].limits).toEqual([
+    { algorithm: "sliding-window", limit: 1, window: "1d", buckets: 1, oldest: "weighted", scope: "global" },
+    { algorithm: "fixed-window", limit: 1, window: "1d", scope: "global" },
+    { algorithm: "sliding-log", limit: 1, window: "1d", scope: "global" },
+    { algorithm: "token-bucket", limit: 2, window: "1d", burst: 2, scope: "global" },
+    { algorithm: "leaky-bucket", limit: 2, window: "2d", burst: 2, maxDelay: "0ms", scope: "global" },
+    { algorithm: "concurrency", limit: 1, timeout: "1m", scope: "global" },
+  ]);
+});
+
+it("that is every field that the schema of an algorithm has", () => {
+  for (const [algorithm, { entries }] of Object.entries(LIMIT_SCHEMAS)) {
+    const given = limits.find((limit) => limit.algorithm === algorithm)!;
+    expect(Object.keys(given).sort()).toEqual(Object.keys(entries).sort());
+  }
+});

@@ -1,0 +1,201 @@
+import { readFileSync } from "node:fs";
+import { parse as parseToml } from "smol-toml";
+import { describe, expect, it } from "vitest";
+import { type Bindings, parseSettings } from "../../src/config/settings.ts";
+
+const POLICIES = [{ name: "default", limits: [{ limit: 60, window: "1m" }] }];
+const REDIS = { UPSTASH_REDIS_REST_URL: "https://x.upstash.io", UPSTASH_REDIS_REST_TOKEN: "token" };
+
+function settingsOf(bindings: Bindings) {
+  const parsed = parseSettings(bindings);
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return parsed.value;
+}
+
+const mistakesOf = (bindings: Bindings) => parseSettings(bindings).mistakes ?? [];
+const named = (name: string) => ({ ...POLICIES[0], name });
+const namesOf = (bindings: Bindings) => settingsOf(bindings).policies.map(({ name }) => name);
+
+describe("wrangler.toml as it ships", () => {
+  const toml = readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8");
+
+  it("is valid: one policy, 60 requests a minute for each address", () => {
+    const settings = settingsOf(parseToml(toml).vars as Bindings);
+    expect(settings.policies).toMatchObject([
+      {
+        name: "default",
+        key: ["ip"],
+        match: {},
+        limits: [
+          { id: "default", algorithm: "sliding-window", limit: 60, bucketMs: 60_000, buckets: 1, scope: "global" },
+        ],
+      },
+    ]);
+    expect(settings).toMatchObject({ redis: undefined, origin: { kind: "demo" }, rateLimitHeaders: "both" });
+  });
+
+  it("is valid too with every commented default taken in", () => {
+    const everything = toml.replace(/^# ([A-Z_]+ = )/gm, "$1").replace("https://<name>", "https://name");
+    const vars = parseToml(everything).vars as Bindings;
+    expect(Object.keys(vars).sort()).toEqual(
+      expect.arrayContaining(["ORIGIN_URL", "RATE_LIMIT_HEADERS", "REDIS_TIMEOUT_MS", "REGION", "REGIONS"]),
+    );
+    expect(mistakesOf({ ...vars, UPSTASH_REDIS_REST_TOKEN: "token" })).toEqual([]);
+  });
+});
+
+describe("settings", () => {
+  it("have a default for everything but the policies", () => {
+    const { policies, ...rest } = settingsOf({ POLICIES });
+    expect(policies).toHaveLength(1);
+    expect(rest).toMatchObject({
+      redis: undefined,
+      origin: { kind: "demo" },
+      region: undefined,
+      regions: { colo: {}, country: {}, continent: {} },
+      keySecret: undefined,
+      rateLimitHeaders: "both",
+    });
+    expect(settingsOf({ POLICIES, ...REDIS }).redis).toEqual({
+      url: "https://x.upstash.io",
+      token: "token",
+      timeoutMs: 250,
+    });
+  });
+
+  it("take what is given, numbers and tables as text too", () => {
+    const given = {
+      POLICIES: JSON.stringify(POLICIES),
+      ...REDIS,
+      REDIS_TIMEOUT_MS: "1000",
+      ORIGIN_URL: "https://origin.example/base",
+      REGION: "eu-west_1.a",
+      REGIONS: JSON.stringify({ colo: { fra: "frankfurt" }, country: { DE: "germany" }, continent: { EU: "europe" } }),
+      KEY_SECRET: "sixteen letters!",
+      RATE_LIMIT_HEADERS: "legacy",
+    };
+    expect(settingsOf(given)).toMatchObject({
+      redis: { timeoutMs: 1000 },
+      origin: { kind: "url", url: new URL("https://origin.example/base") },
+      region: "eu-west_1.a",
+      regions: { colo: { FRA: "frankfurt" }, country: { DE: "germany" }, continent: { EU: "europe" } },
+      keySecret: "sixteen letters!",
+      rateLimitHeaders: "legacy",
+    });
+  });
+
+  it("take an empty variable for none, as `--var NAME:` makes it", () => {
+    const names = [
+      "UPSTASH_REDIS_REST_URL",
+      "UPSTASH_REDIS_REST_TOKEN",
+      "REDIS_TIMEOUT_MS",
+      "ORIGIN_URL",
+      "REGION",
+      "REGIONS",
+      "KEY_SECRET",
+      "RATE_LIMIT_HEADERS",
+      "POLICIES_2",
+    ];
+    const empty = Object.fromEntries(names.map((name) => [name, ""]));
+    expect(settingsOf({ POLICIES, ...empty })).toEqual(settingsOf({ POLICIES }));
+  });
+
+  it("know three kinds of origin beside the demo, and refuse two at once", () => {
+    const ORIGIN = { fetch: async () => new Response() };
+    expect(settingsOf({ POLICIES, ORIGIN_URL: "route" }).origin).toEqual({ kind: "route" });
+    expect(settingsOf({ POLICIES, ORIGIN }).origin).toEqual({ kind: "service", service: ORIGIN });
+    expect(mistakesOf({ POLICIES, ORIGIN, ORIGIN_URL: "https://origin.example" })).toMatchObject([
+      { code: "ERR_ORIGIN_TWICE", path: "ORIGIN_URL", found: '"both"' },
+    ]);
+    expect(mistakesOf({ POLICIES, ORIGIN: "https://origin.example" })).toMatchObject([
+      { code: "ERR_ORIGIN_URL", path: "ORIGIN" },
+    ]);
+  });
+
+  it("need URL and token of Redis together", () => {
+    const { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN } = REDIS;
+    expect(mistakesOf({ POLICIES, UPSTASH_REDIS_REST_URL })).toMatchObject([
+      { code: "ERR_REDIS_TOKEN", found: "nothing" },
+    ]);
+    expect(mistakesOf({ POLICIES, UPSTASH_REDIS_REST_TOKEN })).toMatchObject([
+      { code: "ERR_REDIS_URL", found: "nothing" },
+    ]);
+  });
+
+  it("report the mistakes of all variables at once, and repeat no secret", () => {
+    const mistakes = mistakesOf({
+      POLICIES: [{ name: "api", limits: [{ limit: 0, window: "1s" }] }],
+      UPSTASH_REDIS_REST_URL: "redis://user:s3cret@host:6379",
+      UPSTASH_REDIS_REST_TOKEN: "s3cret token",
+      REDIS_TIMEOUT_MS: "soon",
+      ORIGIN_URL: "https://user:s3cret@origin.example",
+      REGION: "a b",
+      REGIONS: { planet: {} },
+      KEY_SECRET: "s3cret",
+      RATE_LIMIT_HEADERS: "all",
+    });
+    expect(mistakes.map(({ code, path }) => [code, path])).toEqual([
+      ["ERR_POLICY_LIMIT", "POLICIES[0].limits[0].limit"],
+      ["ERR_REDIS_TIMEOUT_MS", "REDIS_TIMEOUT_MS"],
+      ["ERR_REDIS_URL", "UPSTASH_REDIS_REST_URL"],
+      ["ERR_REDIS_TOKEN", "UPSTASH_REDIS_REST_TOKEN"],
+      ["ERR_ORIGIN_URL", "ORIGIN_URL"],
+      ["ERR_REGION", "REGION"],
+      ["ERR_REGIONS", "REGIONS.planet"],
+      ["ERR_KEY_SECRET", "KEY_SECRET"],
+      ["ERR_RATE_LIMIT_HEADERS", "RATE_LIMIT_HEADERS"],
+    ]);
+    expect(JSON.stringify(mistakes)).not.toContain("s3cret");
+  });
+});
+
+describe("POLICIES", () => {
+  it("continues in POLICIES_2, POLICIES_3, … in the order of their numbers", () => {
+    const bindings = {
+      POLICIES_10: [named("ten")],
+      POLICIES_2: JSON.stringify([named("two"), named("two-more")]),
+      POLICIES: [named("one")],
+      POLICIES_3: [],
+    };
+    expect(namesOf(bindings)).toEqual(["one", "two", "two-more", "ten"]);
+    expect(namesOf({ POLICIES_2: [named("two")] })).toEqual(["two"]);
+  });
+
+  it("locates a mistake in the variable that has it", () => {
+    const mistakes = mistakesOf({
+      POLICIES: [named("one"), named("two")],
+      POLICIES_2: [named("three"), { name: "four", limits: [{ limit: 1, window: "1x" }] }],
+      POLICIES_3: JSON.stringify([{ ...named("five"), mode: "off" }]),
+    });
+    expect(mistakes).toMatchObject([
+      { path: "POLICIES_2[1].limits[0].window", code: "ERR_POLICY_WINDOW", found: '"1x"' },
+      { path: "POLICIES_3[0].mode", code: "ERR_POLICY_MODE", found: '"off"' },
+    ]);
+  });
+
+  it("names the variable of the policy that has a name already", () => {
+    const [mistake] = mistakesOf({ POLICIES: [named("a")], POLICIES_2: [named("b")], POLICIES_3: [named("b")] });
+    expect(mistake).toMatchObject({ path: "POLICIES_3[0].name", code: "ERR_POLICY_NAME_TAKEN" });
+    expect(mistake?.found).toBe('"b", the name of POLICIES_2[0]');
+  });
+
+  it.each(["[", "{}", "null", '"api"', "7"])("may not be the text %s", (text) => {
+    expect(mistakesOf({ POLICIES: text })).toMatchObject([{ path: "POLICIES", code: "ERR_POLICIES_JSON" }]);
+  });
+
+  it("may have 5 KB in each variable, as array or as text, and not a byte more", () => {
+    const sized = (bytes: number) => {
+      const fill = (host: string) => JSON.stringify([{ ...named("a"), match: { host } }]);
+      return fill("h".repeat(bytes - fill("").length));
+    };
+    for (const bytes of [5120, 5121]) {
+      const text = sized(bytes);
+      expect(new TextEncoder().encode(text)).toHaveLength(bytes);
+      for (const value of [text, JSON.parse(text)]) {
+        const expected =
+          bytes > 5120 ? [{ path: "POLICIES_2", code: "ERR_POLICIES_SIZE", found: `${bytes} bytes` }] : [];
+        expect(mistakesOf({ POLICIES, POLICIES_2: value })).toMatchObject(expected);
+      }
+    }
+  });
+});

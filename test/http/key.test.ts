@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import { ANONYMOUS, clientAddress, clientKey } from "../../src/http/key.ts";
+
+const ADDRESS = "192.0.2.1";
+
+function keyOf(kinds: string[], headers: Record<string, string> = {}, url = "https://gate.example/", cf?: object) {
+  const request = new Request(url, { headers });
+  if (cf) Object.defineProperty(request, "cf", { value: cf });
+  return clientKey(kinds, request, "eu");
+}
+
+const addressOf = (headers: Record<string, string>) => clientAddress(new Headers(headers));
+
+describe("the address", () => {
+  it.each([
+    ["192.0.2.1", "192.0.2.1"],
+    [" 192.0.2.1 ", "192.0.2.1"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["::FFFF:c000:0201", "192.0.2.1"],
+    ["2001:db8:1:2::1", "2001:db8:1:2::/64"],
+    ["2001:0DB8:0001:0002:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"],
+    ["2001:db8:1:3::1", "2001:db8:1:3::/64"],
+    ["::1", "::/64"],
+  ])("%s is counted as %s", (address, counted) => {
+    expect(addressOf({ "CF-Connecting-IP": address })).toBe(counted);
+  });
+
+  it.each(["240.0.0.1", "244.1.2.3", "255.255.255.255"])("%s stands for the IPv6 address beside it", (pseudo) => {
+    const headers = { "CF-Connecting-IP": pseudo, "CF-Connecting-IPv6": "2001:db8:1:2::1" };
+    expect(addressOf(headers)).toBe("2001:db8:1:2::/64");
+    expect(addressOf({ "CF-Connecting-IP": pseudo })).toBe(pseudo);
+    expect(addressOf({ ...headers, "CF-Connecting-IPv6": "nonsense" })).toBe(pseudo);
+  });
+
+  it("beside another address is not looked at", () => {
+    expect(addressOf({ "CF-Connecting-IP": "239.1.2.3", "CF-Connecting-IPv6": "2001:db8::1" })).toBe("239.1.2.3");
+    expect(addressOf({ "CF-Connecting-IPv6": "2001:db8::1" })).toBeUndefined();
+  });
+
+  it.each(["", "unknown", "192.0.2.1, 192.0.2.2", "192.0.2.256", "2001:db8::1::2"])("%j is none", (address) => {
+    expect(addressOf({ "CF-Connecting-IP": address })).toBeUndefined();
+  });
+
+  it.each(["X-Forwarded-For", "True-Client-IP", "X-Real-IP", "Forwarded", "X-Client-IP", "CF-Pseudo-IPv4"])(
+    "is never what a client says in %s",
+    (name) => {
+      expect(addressOf({ [name]: "198.51.100.7" })).toBeUndefined();
+      expect(addressOf({ "CF-Connecting-IP": ADDRESS, [name]: "198.51.100.7" })).toBe(ADDRESS);
+    },
+  );
+});
+
+describe("a key", () => {
+  const url = "https://API.gate.example.:8080/path?user=7&user=8&empty=&enc=a%20b";
+  const headers = {
+    "CF-Connecting-IP": ADDRESS,
+    Authorization: "bearer  t0ken ",
+    "X-User": " alice ",
+    Cookie: "a=1; sid=abc=def; sid=second; b",
+  };
+  const cf = { country: "DE", asn: 64496 };
+
+  it.each([
+    ["ip", [ADDRESS]],
+    ["bearer", ["t0ken"]],
+    ["header:x-user", ["alice"]],
+    ["header:X-User", ["alice"]],
+    ["cookie:sid", ["abc=def"]],
+    ["query:user", ["7"]],
+    ["query:enc", ["a b"]],
+    ["country", ["DE"]],
+    ["asn", ["64496"]],
+    ["host", ["api.gate.example"]],
+    ["region", ["eu"]],
+    ["global", ["global"]],
+    ["header:x-user+ip", ["alice", ADDRESS]],
+    ["country+asn+query:user", ["DE", "64496", "7"]],
+  ])("%s reads %j", (kind, values) => {
+    expect(keyOf([kind], headers, url, cf)).toEqual({ kind, values });
+  });
+
+  it.each([
+    "bearer",
+    "header:x-none",
+    "header:x-empty",
+    "cookie:SID",
+    "cookie:b",
+    "cookie:none",
+    "query:none",
+    "query:empty",
+    "query:USER",
+    "country",
+    "asn",
+    "header:x-user+bearer",
+    "bearer+header:x-user",
+  ])("%s is absent: the address is counted", (kind) => {
+    const { Authorization: _, ...rest } = headers;
+    expect(keyOf([kind], { ...rest, "X-Empty": "  " }, url)).toEqual({ kind: "ip", values: [ADDRESS] });
+  });
+
+  it.each(["", "Bearer", "Bearer ", "Basic dXNlcg==", "Token x", "xBearer t"])(
+    "bearer is absent in %j",
+    (Authorization) => {
+      expect(keyOf(["bearer"], { Authorization })).toEqual(ANONYMOUS);
+    },
+  );
+
+  it("is the first of the list that is present", () => {
+    expect(keyOf(["query:none", "header:x-user", "ip"], headers)).toEqual({ kind: "header:x-user", values: ["alice"] });
+    expect(keyOf(["ip", "header:x-user"], headers)).toEqual({ kind: "ip", values: [ADDRESS] });
+    expect(keyOf(["query:none+ip", "cookie:sid"], headers)).toEqual({ kind: "cookie:sid", values: ["abc=def"] });
+  });
+
+  it("of nobody is anonymous: nothing of the list present, and no address", () => {
+    expect(keyOf(["bearer", "header:x-user"])).toEqual({ kind: "anonymous", values: [] });
+    expect(keyOf(["ip"])).toEqual(ANONYMOUS);
+    expect(keyOf(["bearer"], { "X-Forwarded-For": ADDRESS })).toEqual(ANONYMOUS);
+  });
+
+  it("tells a token from an address with the same text", () => {
+    const byToken = keyOf(["bearer", "ip"], { Authorization: `Bearer ${ADDRESS}`, "CF-Connecting-IP": "198.51.100.7" });
+    expect(byToken).toEqual({ kind: "bearer", values: [ADDRESS] });
+    expect(byToken).not.toEqual(keyOf(["ip"], { "CF-Connecting-IP": ADDRESS }));
+  });
+});

@@ -1,0 +1,214 @@
+import { describe, expect, it } from "vitest";
+import { parsePolicies } from "../../src/config/policies.ts";
+import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import { compileMatcher, normalizePath } from "../../src/http/match.ts";
+
+/** Which policies apply to a request, and at what cost: `{ login: 1 }`. */
+function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "cost">>) {
+  const limits = [{ limit: 1000, window: "1m" }];
+  const parsed = parsePolicies(
+    Object.entries(policies).map(([name, policy]) => ({ name, ...policy, limits })),
+    "policies",
+  );
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  const match = compileMatcher(parsed.value);
+  return (url: string, init: RequestInit = {}) =>
+    Object.fromEntries(
+      match(new Request(url.startsWith("/") ? `https://gate.example${url}` : url, init)).map(({ policy, cost }) => [
+        policy.name,
+        cost,
+      ]),
+    );
+}
+
+const login = matcherOf({ login: { match: { path: "/login" } } });
+const versioned = matcherOf({ v1: { match: { path: "/v1/*" } } });
+const HIT = { login: 1 };
+
+describe("a path", () => {
+  it.each([
+    "/login",
+    "/LOGIN",
+    "/LogIn",
+    "//login",
+    "///login",
+    "/login/",
+    "/login//",
+    "/x/../login",
+    "/./login",
+    "/x/./.././login",
+    "/%2e/login",
+    "/x/%2E%2e/login",
+    "/%6cogin",
+    "/%6C%6fgin",
+    "/%4cOGIN",
+    "/login?x=1",
+    "/login/?x=1",
+    "/login#fragment",
+  ])("%s counts against /login", (path) => {
+    expect(login(path)).toEqual(HIT);
+  });
+
+  it.each([
+    ["/%256cogin", "decoding happens once"],
+    ["/x%2Flogin", "an encoded slash separates nothing"],
+    ["/%2Flogin", "an encoded slash separates nothing"],
+    ["/login%2F", "an encoded slash separates nothing"],
+    ["/login;v=1", "a path parameter belongs to the path"],
+    ["/login;", "a path parameter belongs to the path"],
+    ["/login%3Fx", "an encoded question mark begins no query"],
+    ["/loginx", "another path"],
+    ["/login/x", "another path"],
+    ["/x/login", "another path"],
+    ["/", "another path"],
+  ])("%s does not: %s", (path) => {
+    expect(login(path)).toEqual({});
+  });
+
+  it.each(["/v1", "/v1/", "/V1/", "/v1/users", "/v1/users/7/", "//v1//users", "/v1/a%2Fb"])(
+    "%s counts against /v1/*",
+    (path) => {
+      expect(versioned(path)).toEqual({ v1: 1 });
+    },
+  );
+
+  it.each(["/v10", "/v2/v1", "/", "/v1x/"])("%s does not", (path) => {
+    expect(versioned(path)).toEqual({});
+  });
+
+  it("matches a pattern that is written with a trailing slash, with or without it", () => {
+    const match = matcherOf({ docs: { match: { path: "/docs/" } } });
+    expect([match("/docs"), match("/docs/"), match("/docs/x")]).toEqual([{ docs: 1 }, { docs: 1 }, {}]);
+  });
+
+  it("is matched by any pattern of a list, and by groups and names of URLPattern", () => {
+    const match = matcherOf({ some: { match: { path: ["/a", "/users/:id(\\d+)/posts", "/b{/c}?"] } } });
+    const hits = ["/a", "/users/42/posts", "/b", "/b/c"].map((path) => match(path));
+    const misses = ["/c", "/users/me/posts", "/b/d"].map((path) => match(path));
+    expect(hits).toEqual(hits.map(() => ({ some: 1 })));
+    expect(misses).toEqual([{}, {}, {}]);
+  });
+});
+
+describe("normalizePath", () => {
+  it.each([
+    ["/", "/"],
+    ["//", "/"],
+    ["/a//b/", "/a/b"],
+    ["/%7Euser/%5f%2D%2e", "/~user/_-."],
+    ["/%41%7a%30", "/Az0"],
+    ["/a%20b%2Fc%3B;d", "/a%20b%2Fc%3B;d"],
+    ["/%2541", "/%2541"],
+    ["/%C3%A9", "/%C3%A9"],
+    ["/100%", "/100%"],
+  ])("makes %s %s", (path, normal) => {
+    expect(normalizePath(path)).toBe(normal);
+  });
+});
+
+describe("a method", () => {
+  const match = matcherOf({
+    get: { match: { method: "GET" } },
+    post: { match: { method: "post" } },
+    several: { match: { method: ["PUT", "DELETE"] } },
+    head: { match: { method: "HEAD" } },
+  });
+
+  it("GET stands for HEAD, but not the other way round", () => {
+    expect(match("/", { method: "GET" })).toEqual({ get: 1 });
+    expect(match("/", { method: "HEAD" })).toEqual({ get: 1, head: 1 });
+  });
+
+  it("matches in any case of the configuration, and any of a list", () => {
+    expect(match("/", { method: "POST" })).toEqual({ post: 1 });
+    expect(match("/", { method: "DELETE" })).toEqual({ several: 1 });
+    expect(match("/", { method: "PATCH" })).toEqual({});
+  });
+
+  it.each(["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])(
+    "in %s counts beside the request's own",
+    (name) => {
+      expect(match("/", { method: "GET", headers: { [name]: " post " } })).toEqual({ get: 1, post: 1 });
+      expect(match("/", { method: "POST", headers: { [name]: "DELETE" } })).toEqual({ post: 1, several: 1 });
+      expect(match("/", { method: "POST", headers: { [name]: "not a method" } })).toEqual({ post: 1 });
+      expect(match("/", { method: "POST", headers: { [name]: "" } })).toEqual({ post: 1 });
+    },
+  );
+});
+
+describe("OPTIONS", () => {
+  const match = matcherOf({ all: {}, options: { match: { method: ["OPTIONS", "GET"] } } });
+  const preflight = { Origin: "https://page.example", "Access-Control-Request-Method": "POST" };
+
+  it("as a preflight is counted only by a policy that names OPTIONS", () => {
+    expect(match("/", { method: "OPTIONS", headers: preflight })).toEqual({ options: 1 });
+  });
+
+  it.each(["Origin", "Access-Control-Request-Method"])("without %s is a request like any other", (missing) => {
+    const headers = Object.fromEntries(Object.entries(preflight).filter(([name]) => name !== missing));
+    expect(match("/", { method: "OPTIONS", headers })).toEqual({ all: 1, options: 1 });
+  });
+
+  it("is what makes a preflight: the same header fields with another method count", () => {
+    expect(match("/", { method: "GET", headers: preflight })).toEqual({ all: 1, options: 1 });
+    expect(match("/", { method: "POST", headers: preflight })).toEqual({ all: 1 });
+  });
+});
+
+describe("a host", () => {
+  const match = matcherOf({
+    api: { match: { host: "api.example.com" } },
+    any: { match: { host: "*.example.com" } },
+  });
+
+  it.each([
+    "https://api.example.com/",
+    "https://API.Example.COM/",
+    "https://api.example.com./",
+    "http://api.example.com:8080/",
+  ])("%s is api.example.com", (url) => {
+    expect(match(url)).toEqual({ api: 1, any: 1 });
+  });
+
+  it("matches patterns", () => {
+    expect(match("https://www.example.com/")).toEqual({ any: 1 });
+    expect(match("https://example.com/")).toEqual({});
+    expect(match("https://api.example.com.evil.example/")).toEqual({});
+  });
+});
+
+describe("conditions", () => {
+  it("must all hold", () => {
+    const match = matcherOf({ all: { match: { method: "POST", path: "/login", host: "a.example" } } });
+    expect(match("https://a.example/login", { method: "POST" })).toEqual({ all: 1 });
+    expect(match("https://a.example/login")).toEqual({});
+    expect(match("https://b.example/login", { method: "POST" })).toEqual({});
+    expect(match("https://a.example/x", { method: "POST" })).toEqual({});
+  });
+
+  it("that are left out match everything, and every policy that matches applies, in order", () => {
+    const match = matcherOf({ z: {}, a: { match: { path: "/a" } }, m: { match: {} } });
+    expect(Object.keys(match("/a"))).toEqual(["z", "a", "m"]);
+    expect(Object.keys(match("/b"))).toEqual(["z", "m"]);
+  });
+});
+
+describe("a cost", () => {
+  it("is that of the first rule that matches, by method, path and host as policies match", () => {
+    const match = matcherOf({
+      api: {
+        cost: [
+          { method: "GET", path: "/search", cost: 100 },
+          { path: "/search", cost: 5 },
+          { host: "big.example", cost: 7 },
+          { path: "/free/*", cost: 0 },
+        ],
+      },
+    });
+    expect(match("/SEARCH/", { method: "HEAD" })).toEqual({ api: 100 });
+    expect(match("/search", { method: "POST" })).toEqual({ api: 5 });
+    expect(match("https://big.example/free/x")).toEqual({ api: 7 });
+    expect(match("/free")).toEqual({ api: 0 });
+    expect(match("/else")).toEqual({ api: 1 });
+  });
+});
