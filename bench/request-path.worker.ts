@@ -1,0 +1,40 @@
+/** Runs inside workerd: times requests through the gateway's own code, with nothing on the network. */
+
+import type { Bindings } from "../src/config/settings.ts";
+import { createGateway } from "../src/gateway.ts";
+
+interface Run {
+  /** Bindings of the gateway; null: a bare handler, the baseline. */
+  readonly bindings: Bindings | null;
+  readonly batches: number;
+  /** In each batch. */
+  readonly requests: number;
+  /** Every request comes from an address of its own. */
+  readonly distinct: boolean;
+}
+
+export default {
+  async fetch(request: Request): Promise<Response> {
+    const { bindings, batches, requests, distinct }: Run = await request.json();
+    const gateway = bindings && createGateway(bindings);
+    const answer = async (incoming: Request) => (gateway ? await gateway.fetch(incoming) : new Response("ok"));
+
+    // The clock ticks in milliseconds here: only a whole batch can be timed.
+    const perRequestUs: number[] = [];
+    for (let batch = 0; batch < batches; batch++) {
+      const start = Date.now();
+      for (let i = 0; i < requests; i++) {
+        const n = distinct ? batch * requests + i : 0;
+        const incoming = new Request("https://api.example/v1/search?q=1", {
+          headers: {
+            "CF-Connecting-IP": `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`,
+            Authorization: `Bearer ${n}`,
+          },
+        });
+        await answer(incoming);
+      }
+      perRequestUs.push((1000 * (Date.now() - start)) / requests);
+    }
+    return Response.json(perRequestUs);
+  },
+};

@@ -1,0 +1,148 @@
+/** Two panels as an SVG: admissions per second, and a quantity over the same time with its limit. */
+
+const WIDTH = 720;
+const HEIGHT = 300;
+const LEFT = 44;
+const RIGHT = 704;
+/** Top and bottom of the panels. */
+const UPPER = { top: 62, bottom: 152 } as const;
+const LOWER = { top: 190, bottom: 270 } as const;
+
+export interface Picture {
+  readonly title: string;
+  /** For those who do not see it. */
+  readonly description: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly askedMs: readonly number[];
+  readonly admittedMs: readonly number[];
+  /** What the upper panel says of its bars. */
+  readonly bars: string;
+  /** The quantity of the lower panel: its value from each instant on. */
+  readonly steps: readonly (readonly [ms: number, value: number])[];
+  readonly quantity: string;
+  /** Another one that it contains, as an area. */
+  readonly part?: readonly (readonly [ms: number, value: number])[];
+  readonly limit: number;
+  /** The largest value that the lower panel has room for. */
+  readonly max: number;
+  /** A span that matters, and what to say of it. */
+  readonly span: { readonly fromMs: number; readonly toMs: number; readonly label: string };
+}
+
+export function draw(picture: Picture): string {
+  const { title, description, fromMs, toMs, askedMs, admittedMs, bars, steps, quantity, limit, max, span, part } =
+    picture;
+  const x = (ms: number) => round(LEFT + ((ms - fromMs) / (toMs - fromMs)) * (RIGHT - LEFT));
+  const asked = perSecond(askedMs, fromMs, toMs);
+  const admitted = perSecond(admittedMs, fromMs, toMs);
+  const most = niceMax(Math.max(...asked));
+  const upperY = (count: number) => y(UPPER, count / most);
+  const lowerY = (value: number) => y(LOWER, value / max);
+  const bar = (count: number, i: number) => {
+    const left = x(fromMs + 1000 * i) + 1;
+    return `M${left} ${UPPER.bottom}V${upperY(count)}h${round(x(fromMs + 1000) - x(fromMs) - 2)}V${UPPER.bottom}`;
+  };
+  const path = (counts: readonly number[]) => counts.map((count, i) => (count > 0 ? bar(count, i) : "")).join("");
+  const line = (values: typeof steps) => {
+    const changes = values.filter(([, value], i) => value !== values[i - 1]?.[1]);
+    return changes.map(([ms, value]) => `H${x(Math.max(ms, fromMs))}V${lowerY(value)}`).join("");
+  };
+  const spanX = x(Math.max(span.fromMs, fromMs));
+  const ticks = Array.from({ length: Math.floor(toMs / 5000) + 1 }, (_, i) => 5 * i);
+
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img" aria-labelledby="t d">`,
+    `<title id="t">${xml(title)}</title>`,
+    `<desc id="d">${xml(description)}</desc>`,
+    STYLE,
+    `<rect class="paper" width="${WIDTH}" height="${HEIGHT}"/>`,
+    `<rect class="span" x="${spanX}" y="${UPPER.top - 16}" width="${round(x(span.toMs) - spanX)}" height="${LOWER.bottom - UPPER.top + 16}"/>`,
+    `<text class="head" x="${LEFT}" y="20">${xml(title)}</text>`,
+    `<text class="key" x="${LEFT}" y="38">${xml(bars)}</text>`,
+    `<text class="mark" x="${round((spanX + x(span.toMs)) / 2)}" y="${UPPER.top - 4}" text-anchor="middle">${xml(span.label)}</text>`,
+    `<text class="key" x="${LEFT}" y="${LOWER.top - 10}">${xml(quantity)}</text>`,
+    ...axis(UPPER, [0, most], upperY),
+    ...axis(LOWER, [0, limit, ...(max >= 2 * limit ? [2 * limit] : [])], lowerY),
+    `<path class="asked" d="${path(asked)}"/>`,
+    `<path class="admitted" d="${path(admitted)}"/>`,
+    ...(part ? [`<path class="part" d="M${x(fromMs)} ${lowerY(0)}${line(part)}H${x(toMs)}V${lowerY(0)}"/>`] : []),
+    `<path class="sum" d="M${x(fromMs)} ${lowerY(0)}${line(steps)}H${x(toMs)}"/>`,
+    `<path class="limit" d="M${LEFT} ${lowerY(limit)}H${RIGHT}"/>`,
+    `<text class="limit-name" x="${RIGHT}" y="${round(lowerY(limit) - 4)}" text-anchor="end">limit ${limit}</text>`,
+    `<path class="boundary" d="${ticks
+      .filter((s) => s % 10 === 0)
+      .map((s) => `M${x(1000 * s)} ${UPPER.top - 16}V${LOWER.bottom}`)
+      .join("")}"/>`,
+    ...ticks.map(
+      (s) =>
+        `<text class="tick" x="${x(1000 * s)}" y="${LOWER.bottom + 16}" text-anchor="middle">${s === 0 ? "0 s" : s}</text>`,
+    ),
+    "</svg>",
+    "",
+  ].join("\n");
+}
+
+/** `prefers-color-scheme` also works in an SVG that a page shows as an image. */
+const STYLE = `<style>
+text{font:12px system-ui,sans-serif;fill:#1f2328}
+.head{font-size:14px;font-weight:600}
+.key,.tick{fill:#59636e}
+.paper{fill:#fff}
+.mark{fill:#7d4e00;font-weight:600}
+.span{fill:#d4a72c;fill-opacity:.18}
+.axis,.boundary{stroke:#d1d9e0;fill:none}
+.boundary{stroke-dasharray:2 3;stroke:#818b98}
+.asked{fill:none;stroke:#818b98}
+.admitted,.part{fill:#0969da}
+.part{fill-opacity:.25}
+.sum{fill:none;stroke:#0969da;stroke-width:2}
+.limit{stroke:#cf222e;stroke-dasharray:6 3}
+.limit-name{fill:#cf222e}
+@media (prefers-color-scheme:dark){
+text{fill:#f0f6fc}
+.key,.tick{fill:#9198a1}
+.paper{fill:#0d1117}
+.mark{fill:#e3b341}
+.span{fill:#bb8009;fill-opacity:.25}
+.axis{stroke:#3d444d}
+.boundary,.asked{stroke:#7d8590}
+.admitted,.part{fill:#4493f8}
+.sum{stroke:#4493f8}
+.limit{stroke:#ff7b72}
+.limit-name{fill:#ff7b72}
+}
+</style>`;
+
+function axis(
+  panel: { top: number; bottom: number },
+  values: readonly number[],
+  toY: (value: number) => number,
+): string[] {
+  return values.flatMap((value) => [
+    `<path class="axis" d="M${LEFT} ${toY(value)}H${RIGHT}"/>`,
+    `<text class="tick" x="${LEFT - 6}" y="${round(toY(value) + (value === 0 && panel.bottom === toY(0) ? 0 : 4))}" text-anchor="end">${value}</text>`,
+  ]);
+}
+
+function perSecond(instantsMs: readonly number[], fromMs: number, toMs: number): number[] {
+  const counts = Array<number>((toMs - fromMs) / 1000).fill(0);
+  for (const ms of instantsMs) counts[Math.floor((ms - fromMs) / 1000)]!++;
+  return counts;
+}
+
+function niceMax(value: number): number {
+  return value <= 10 ? Math.ceil(value / 2) * 2 : Math.ceil(value / 10) * 10;
+}
+
+function y({ top, bottom }: { top: number; bottom: number }, part: number): number {
+  return round(bottom - part * (bottom - top));
+}
+
+function round(value: number): number {
+  return Math.round(10 * value) / 10;
+}
+
+function xml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+}

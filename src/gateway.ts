@@ -1,0 +1,100 @@
+/** The gateway as a Hono app: reserved paths, then policies, then the origin. One for each set of bindings. */
+
+import { Hono } from "hono";
+import packageJson from "../package.json" with { type: "json" };
+import { describeMistake, type Mistake } from "./config/mistake.ts";
+import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
+import { policyWarnings } from "./config/warnings.ts";
+import { createProbe } from "./health.ts";
+import { createEnforce } from "./http/enforce.ts";
+import type { Background } from "./http/hold.ts";
+import { logDecisions } from "./http/log.ts";
+import { normalizePath } from "./http/match.ts";
+import { createForward } from "./http/origin.ts";
+import { ProblemType, problemResponse } from "./http/problem.ts";
+import { regionOf } from "./http/region.ts";
+import { limiterOf } from "./limiter.ts";
+import { memoryStore } from "./store/memory.ts";
+import { redisStore } from "./store/redis.ts";
+
+const VERSION = packageJson.version;
+
+export function createGateway(bindings: Bindings): Hono {
+  const parsed = parseSettings(bindings);
+  return parsed.mistakes ? misconfigured(parsed.mistakes) : gateway(parsed.value);
+}
+
+function gateway(settings: Settings): Hono {
+  const store = settings.redis ? redisStore(settings.redis) : memoryStore();
+  const limiter = limiterOf(settings.policies, {
+    store,
+    onDecision: logDecisions(),
+    ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
+  });
+  const resolveRegion = (request: Request) => regionOf(request, settings.region, settings.regions);
+  const enforce = createEnforce({ limiter, rateLimitHeaders: settings.rateLimitHeaders, regionOf: resolveRegion });
+  const forward = createForward(settings.origin, settings.originTimeoutMs);
+  const probe = createProbe(store);
+
+  const notes = [...storeAndOriginNotes(settings), ...policyWarnings(settings.policies)];
+  for (const note of notes) console.warn(JSON.stringify({ event: "note", note }));
+
+  const app = new Hono();
+  app.get("/.headgate/health", async (c) => {
+    const redis = settings.redis ? await probe() : undefined;
+    const healthy = redis?.reachable ?? true;
+    const body = {
+      status: healthy ? "ok" : "unavailable",
+      version: VERSION,
+      store: store.kind,
+      region: resolveRegion(c.req.raw),
+      ...(redis && { redis }),
+      origin: settings.origin.kind,
+      notes,
+    };
+    return c.json(body, healthy ? 200 : 503, { "Cache-Control": "no-store" });
+  });
+  serveRest(app, (request, background) => enforce(request, forward, background));
+  return app;
+}
+
+/** What an operator should know of a configuration that is right, but perhaps not what was meant. */
+function storeAndOriginNotes({ redis, origin }: Settings): string[] {
+  return [
+    ...(redis ? [] : ["no Redis is configured: limits hold per isolate (memory store)"]),
+    ...(origin.kind === "demo" ? ["no origin is configured: the built-in demo answers"] : []),
+  ];
+}
+
+/** A wrong configuration serves nothing: without limits by accident would be worse. Found values stay in the log. */
+function misconfigured(mistakes: readonly Mistake[]): Hono {
+  console.error(JSON.stringify({ event: "misconfigured", mistakes: mistakes.map(describeMistake) }));
+  // Not even what was expected: "at most the policy's smallest limit, 100" is made of values too.
+  const shown = mistakes.map(({ path, code }) => ({ path, code }));
+  const app = new Hono();
+  app.get("/.headgate/health", (c) => {
+    return c.json({ status: "misconfigured", version: VERSION, mistakes: shown }, 503, { "Cache-Control": "no-store" });
+  });
+  serveRest(app, (request) =>
+    problemResponse(request, {
+      type: ProblemType.misconfigured,
+      title: "Misconfigured",
+      status: 500,
+      detail: "This gateway's configuration has mistakes; it serves nothing until they are mended.",
+      mistakes: shown,
+    }),
+  );
+  return app;
+}
+
+/** Everything that has no route of its own: reserved paths end here, in any spelling, the rest is `serve`d. */
+function serveRest(app: Hono, serve: (request: Request, background: Background) => Response | Promise<Response>): void {
+  app.all("*", (c) => {
+    const request = c.req.raw;
+    const path = normalizePath(new URL(request.url).pathname).toLowerCase();
+    if (path !== "/.headgate" && !path.startsWith("/.headgate/"))
+      return serve(request, { waitUntil: (work) => c.executionCtx.waitUntil(work) });
+    const detail = "Paths under /.headgate/ belong to the gateway; there is nothing at this one.";
+    return problemResponse(request, { type: ProblemType.blank, title: "Not Found", status: 404, detail });
+  });
+}

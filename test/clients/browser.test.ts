@@ -1,0 +1,123 @@
+// What a page of another origin can read, and what a person sees. The origin's CORS layer knows nothing of the gateway.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeEach, expect, it } from "vitest";
+import { freePort } from "../../scripts/redis-server.ts";
+import { fieldsOf } from "../support/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startOrigin } from "../support/origin-server.ts";
+import { launchChromium, openPage } from "./browser.ts";
+
+let browser: Browser | undefined;
+beforeEach(async (context) => {
+  browser ??= await launchChromium(context);
+});
+afterAll(() => browser?.close());
+
+const policyOf2 = () => ({ name: uniqueName("browser"), key: ["global"], limits: [{ limit: 2, window: "1h" }] });
+const failedToLoad = (status: string) => `Failed to load resource: the server responded with a status of ${status}`;
+
+/** An API for pages of other origins, as it was before a gateway stood in front of it. */
+function answerPages(request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader("Access-Control-Allow-Origin", request.headers.origin ?? "*");
+  response.setHeader("Access-Control-Expose-Headers", "X-Origin");
+  response.setHeader("X-Origin", "yes");
+  if (request.method !== "OPTIONS") return void response.end("hello");
+  response.writeHead(204, {
+    "Access-Control-Allow-Methods": "POST",
+    "Access-Control-Allow-Headers": "Content-Type, X-Client",
+  });
+  response.end();
+}
+
+it("lets a page read the fields of a 200 and of a 429", async () => {
+  const origin = await startOrigin(answerPages);
+  const policy = policyOf2();
+  const gateway = await startGateway({ policies: [policy], vars: { ORIGIN_URL: origin.url } });
+  const { read, complaints } = await openPage(browser!);
+
+  const first = await read(gateway.url);
+  expect(first).toMatchObject({ status: 200, body: "hello" });
+  expect(first.headers.get("X-Origin")).toBe("yes");
+  expect(fieldsOf(first)).toMatchObject({
+    policies: { [policy.name]: { q: 2, w: 3600 } },
+    states: { [policy.name]: { r: 1 } },
+    legacy: { limit: 2, remaining: 1 },
+  });
+
+  await read(gateway.url);
+  const refused = await read(gateway.url);
+  expect(refused.status).toBe(429);
+  const { retryAfter, ...fields } = fieldsOf(refused);
+  expect(fields).toMatchObject({
+    policies: { [policy.name]: { q: 2, w: 3600 } },
+    states: { [policy.name]: { r: 0, t: retryAfter } },
+    legacy: { limit: 2, remaining: 0 },
+  });
+  expect(retryAfter).toBeGreaterThan(0);
+  expect(refused.headers.get("Content-Type")).toBe("application/problem+json");
+  expect(JSON.parse(refused.body)).toMatchObject({ status: 429, "violated-policies": [policy.name] });
+  expect(complaints).toEqual([failedToLoad("429 (Too Many Requests)")]);
+});
+
+it("counts a request that needs a preflight once, and lets the page read its answer and its refusal", async () => {
+  const origin = await startOrigin(answerPages);
+  const policy = policyOf2();
+  const gateway = await startGateway({ policies: [policy], vars: { ORIGIN_URL: origin.url } });
+  const { read, complaints } = await openPage(browser!);
+  const asked = { method: "POST", headers: { "Content-Type": "application/json", "X-Client": "a" }, body: "{}" };
+
+  const seen: unknown[] = [];
+  // A path each, since a browser remembers a preflight by its URL.
+  for (const path of ["/1", "/2", "/3"]) {
+    const answer = await read(new URL(path, gateway.url), asked);
+    seen.push([answer.status, fieldsOf(answer).states?.[policy.name]?.r]);
+  }
+
+  expect(seen).toEqual([
+    [200, 1],
+    [200, 0],
+    [429, 0],
+  ]);
+  const preflights = ["OPTIONS /1", "OPTIONS /2", "OPTIONS /3"];
+  expect(origin.requests.map(({ method, url }) => `${method} ${url}`).sort()).toEqual([
+    ...preflights,
+    "POST /1",
+    "POST /2",
+  ]);
+  expect(complaints).toEqual([failedToLoad("429 (Too Many Requests)")]);
+});
+
+it("lets a page read a 502 of the gateway, with its fields", async () => {
+  const policy = policyOf2();
+  const vars = { ORIGIN_URL: `http://127.0.0.1:${await freePort()}` };
+  const gateway = await startGateway({ policies: [policy], vars });
+  const { read, complaints } = await openPage(browser!);
+
+  const answer = await read(gateway.url);
+
+  expect(answer.status).toBe(502);
+  expect(JSON.parse(answer.body)).toMatchObject({ type: "about:blank", status: 502 });
+  expect(fieldsOf(answer).states).toMatchObject({ [policy.name]: { r: 1 } });
+  expect(complaints).toEqual([failedToLoad("502 (Bad Gateway)")]);
+});
+
+it("shows a person who is refused a page with the reason, and a program a problem document", async () => {
+  const policy = policyOf2();
+  const gateway = await startGateway({ policies: [policy] });
+  const { page, complaints } = await openPage(browser!);
+  for (let i = 0; i < 2; i++) await gateway.fetch("/");
+
+  const answer = await page.goto(gateway.url.href);
+  const { detail } = (await (await gateway.fetch("/")).json()) as { detail: string };
+
+  expect(answer?.status()).toBe(429);
+  expect(await page.title()).toBe("429 Quota Exceeded");
+  expect(await page.getByRole("heading").textContent()).toBe("429 Quota Exceeded");
+  // Between the two a second may have begun, and the wait is told in seconds.
+  const reason = (text: string | null) => text?.replace(/\d+ seconds?/, "… seconds");
+  expect(reason(await page.getByRole("paragraph").textContent())).toBe(reason(detail));
+  expect(detail).toContain(policy.name);
+  expect(complaints).toEqual([failedToLoad("429 (Too Many Requests)")]);
+});

@@ -1,0 +1,72 @@
+// A headless Chromium with one page, served by a server of its own: to the gateway it is a page of another origin.
+
+import { type Browser, chromium, type Page } from "playwright-core";
+import { onTestFinished, type TestContext } from "vitest";
+import { findChromium, HOW_TO_GET_CHROMIUM } from "../../scripts/chromium.ts";
+import { startOrigin } from "../support/origin-server.ts";
+
+/** No sandbox, because containers run tests as root; the rest keeps Chromium from asking anyone else for anything. */
+const ARGUMENTS = [
+  ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+];
+
+/** What can be handed to the page of the arguments of `fetch`. */
+export interface Asked {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+/** An answer as the page could read it: only the header fields that CORS let it see. */
+export interface Read {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+export interface OpenPage {
+  readonly page: Page;
+  /** What the page wrote to the console, or threw. */
+  readonly complaints: readonly string[];
+  /** `fetch` inside the page. Rejects if the page may not read the answer. */
+  read(url: URL, asked?: Asked): Promise<Read>;
+}
+
+/** Skips the test without a Chromium; with CI=true it fails instead, so that no machine forgets it for good. */
+export async function launchChromium({ skip }: Pick<TestContext, "skip">): Promise<Browser> {
+  const executablePath = findChromium();
+  if (executablePath !== undefined) return await chromium.launch({ executablePath, args: ARGUMENTS });
+  if (process.env.CI === "true") throw new Error(HOW_TO_GET_CHROMIUM);
+  return skip(HOW_TO_GET_CHROMIUM);
+}
+
+/** Opens a page for the test that runs, and closes it after that. */
+export async function openPage(browser: Browser): Promise<OpenPage> {
+  const server = await startOrigin((_request, response) => {
+    // The icon is named, so that none is asked for.
+    response.setHeader("Content-Type", "text/html");
+    response.end(`<!doctype html><link rel="icon" href="data:,"><title>A page</title>`);
+  });
+  const page = await browser.newPage();
+  onTestFinished(() => page.close());
+  const complaints: string[] = [];
+  page.on("console", (message) => void complaints.push(message.text()));
+  page.on("pageerror", (error) => void complaints.push(String(error)));
+  await page.goto(server.url);
+
+  return {
+    page,
+    complaints,
+    async read(url, asked = {}) {
+      const { headers, ...rest } = await page.evaluate(readInPage, { url: url.href, asked });
+      return { ...rest, headers: new Headers(headers) };
+    },
+  };
+}
+
+/** Runs in the page. */
+async function readInPage({ url, asked }: { url: string; asked: Asked }) {
+  const response = await fetch(url, asked);
+  return { status: response.status, headers: [...response.headers], body: await response.text() };
+}

@@ -1,0 +1,105 @@
+// HTTP clients that try again by themselves, with the configuration their documentation shows, against a limited gateway.
+// The gateway sends every field it can (RATE_LIMIT_HEADERS = "both"), so each client may pick the one it believes.
+
+import { Octokit } from "@octokit/core";
+import { throttling } from "@octokit/plugin-throttling";
+import axios from "axios";
+import axiosRetry from "axios-retry";
+import got from "got";
+import ky from "ky";
+import { Agent, RetryAgent } from "undici";
+import { expect, it, onTestFinished } from "vitest";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startOrigin } from "../support/origin-server.ts";
+import { type Exchange, watchExchanges } from "./exchanges.ts";
+
+/** Timers count whole ms, and so may fire almost one early by a finer clock. */
+const TIMER_GRAIN_MS = 1;
+
+/** A gateway that admits 2 requests per 2 s: the third in a row is refused, for 1 to 3 s. */
+async function startLimited() {
+  const origin = await startOrigin((_request, response) => response.end("hello"));
+  const gateway = await startGateway({
+    policies: [{ name: uniqueName("client"), key: ["global"], limits: [{ limit: 2, window: "2s" }] }],
+    vars: { ORIGIN_URL: origin.url },
+  });
+  return { url: gateway.url, origin, exchanges: watchExchanges(gateway.url) };
+}
+
+/** The third request was refused once and then admitted, after a wait that was not too short and need not be repeated. */
+function expectOneWait(exchanges: readonly Exchange[]): void {
+  expect(exchanges.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
+  const [refused, admitted] = exchanges.slice(-2) as [Exchange, Exchange];
+  expect(refused.retryAfter).toBeGreaterThanOrEqual(1);
+  const waitedMs = admitted.sentAtMs - refused.answeredAtMs!;
+  expect(waitedMs).toBeGreaterThanOrEqual(refused.retryAfter! * 1000 - TIMER_GRAIN_MS);
+}
+
+it("ky waits for Retry-After, and then succeeds", async () => {
+  const { url, origin, exchanges } = await startLimited();
+
+  for (let i = 0; i < 3; i++) expect(await ky.get(url).text()).toBe("hello");
+
+  expectOneWait(exchanges);
+  expect(origin.requests.length).toBe(3);
+});
+
+it("got waits for Retry-After, and then succeeds", async () => {
+  const { url, origin, exchanges } = await startLimited();
+
+  for (let i = 0; i < 3; i++) expect(await got(url).text()).toBe("hello");
+
+  expectOneWait(exchanges);
+  expect(origin.requests.length).toBe(3);
+});
+
+it.each([
+  ["its default delay", {}],
+  ["exponential delay", { retryDelay: axiosRetry.exponentialDelay }],
+])("axios with axios-retry and %s waits for Retry-After, and then succeeds", async (_name, options) => {
+  const { url, origin, exchanges } = await startLimited();
+  const client = axios.create();
+  axiosRetry(client, { retries: 3, ...options });
+
+  for (let i = 0; i < 3; i++) expect((await client.get(url.href)).data).toBe("hello");
+
+  expectOneWait(exchanges);
+  expect(origin.requests.length).toBe(3);
+});
+
+it("undici's RetryAgent waits for Retry-After, and then succeeds", async () => {
+  const { url, origin, exchanges } = await startLimited();
+  const agent = new RetryAgent(new Agent());
+  onTestFinished(() => agent.close());
+
+  for (let i = 0; i < 3; i++) {
+    const { statusCode, body } = await agent.request({ method: "GET", origin: url.origin, path: "/" });
+    expect([statusCode, await body.text()]).toEqual([200, "hello"]);
+  }
+
+  expectOneWait(exchanges);
+  expect(origin.requests.length).toBe(3);
+});
+
+it("octokit with its throttling plugin waits until X-RateLimit-Reset, as X-RateLimit-Remaining is 0, and then succeeds", async () => {
+  const { url, origin, exchanges } = await startLimited();
+  const asked: string[] = [];
+  const ThrottledOctokit = Octokit.plugin(throttling);
+  const octokit = new ThrottledOctokit({
+    baseUrl: url.origin,
+    throttle: {
+      onRateLimit: (_retryAfter, _options, _octokit, retryCount) => {
+        asked.push("rate limit");
+        return retryCount < 1;
+      },
+      // Chosen instead if the message contained "secondary rate": a minute's wait, unless Retry-After says less.
+      onSecondaryRateLimit: () => void asked.push("secondary rate limit"),
+    },
+  });
+
+  for (let i = 0; i < 3; i++) expect((await octokit.request("GET /")).status).toBe(200);
+
+  expect(asked).toEqual(["rate limit"]);
+  expectOneWait(exchanges);
+  expect(origin.requests.length).toBe(3);
+});

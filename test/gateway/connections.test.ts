@@ -1,0 +1,162 @@
+// What happens to a connection between client and origin: upgrades, aborts, slow answers, encodings.
+
+import { once } from "node:events";
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
+import { buffer, text } from "node:stream/consumers";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { expect, it, onTestFinished } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+import { fieldsOf } from "../support/fields.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
+import { startOrigin } from "../support/origin-server.ts";
+
+const policy = (limit: number) => ({ name: uniqueName("origin"), key: ["ip"], limits: [{ limit, window: "1h" }] });
+
+/** A request as bytes on a socket would make it: fetch adds, forbids and decodes fields of its own. */
+async function rawRequest({ url }: Gateway, headers: Record<string, string>, method = "GET") {
+  const outgoing = httpRequest(url, { method, headers });
+  outgoing.end();
+  const [response] = await once(outgoing, "response");
+  return {
+    headers: response.headers as Record<string, string>,
+    status: response.statusCode,
+    body: await buffer(response),
+  };
+}
+
+it("passes a WebSocket on, with the fields on its handshake, and counts the handshake only", async () => {
+  const origin = await startOrigin((_request, response) => response.end());
+  const sockets = new WebSocketServer({ noServer: true });
+  origin.server.on("upgrade", (request, socket, head) => {
+    sockets.handleUpgrade(request, socket, head, (peer) => peer.on("message", (data) => peer.send(`echo ${data}`)));
+  });
+  const limited = policy(2);
+  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: `${origin.url}/ws` } });
+  const url = gateway.url.href.replace("http", "ws");
+
+  const socket = new WebSocket(`${url}room?a=1`);
+  onTestFinished(() => socket.terminate());
+  const [[handshake]] = await Promise.all([once(socket, "upgrade"), once(socket, "open")]);
+  for (const message of ["one", "two", "three"]) {
+    socket.send(message);
+    expect(String((await once(socket, "message"))[0])).toBe(`echo ${message}`);
+  }
+
+  expect(handshake.statusCode).toBe(101);
+  const headers = { get: (name: string): string | null => handshake.headers[name.toLowerCase()] ?? null };
+  expect(fieldsOf({ headers }).states).toMatchObject({ [limited.name]: { r: 1 } });
+  expect((await gateway.fetch("/", { address: "127.0.0.1" })).status).toBe(200);
+  const refused = new WebSocket(url);
+  const [, answer] = await once(refused, "unexpected-response");
+  expect(answer.statusCode).toBe(429);
+});
+
+// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to it.
+it.each(["before an answer", "in the middle of one"])("tells the origin when the client goes away %s", async (when) => {
+  const [arrived, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const origin = await startOrigin((_request, response) => {
+    response.on("close", () => closed.resolve());
+    if (when !== "before an answer") response.write("first");
+    arrived.resolve();
+  });
+  const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
+
+  const client = connect(Number(gateway.url.port), gateway.url.hostname);
+  client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  await (when === "before an answer" ? arrived.promise : once(client, "data"));
+  client.resetAndDestroy();
+
+  await closed.promise;
+});
+
+it("answers 504 with the rate limit fields when the origin takes too long to begin", async () => {
+  const origin = await startOrigin(() => {});
+  const limited = policy(10);
+  const vars = { ORIGIN_URL: origin.url, ORIGIN_TIMEOUT_MS: 100 };
+  const gateway = await startGateway({ policies: [limited], vars });
+
+  const answer = await gateway.fetch("/");
+
+  expect(answer.status).toBe(504);
+  expect(await answer.json()).toMatchObject({ type: "about:blank", title: "Gateway Timeout", status: 504 });
+  expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
+});
+
+it("does not time an answer that has begun", async () => {
+  const origin = await startOrigin((_request, response) => {
+    response.write("slow");
+    setTimeout(() => response.end("ly"), 400);
+  });
+  const vars = { ORIGIN_URL: origin.url, ORIGIN_TIMEOUT_MS: 100 };
+  const gateway = await startGateway({ policies: [policy(10)], vars });
+
+  expect(await (await gateway.fetch("/")).text()).toBe("slowly");
+});
+
+it("keeps what belongs to one connection from the origin", async () => {
+  const origin = await startOrigin((_request, response) => response.end());
+  const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
+
+  await rawRequest(gateway, {
+    Connection: "close, X-Secret-Of-This-Hop",
+    "X-Secret-Of-This-Hop": "1",
+    TE: "trailers",
+    "Proxy-Authorization": "Basic abc",
+    "Keep-Alive": "timeout=5",
+    "X-End-To-End": "kept",
+  });
+
+  const { headers } = origin.requests[0]!;
+  expect(headers["x-end-to-end"]).toBe("kept");
+  expect(Object.keys(headers)).not.toEqual(
+    expect.arrayContaining([expect.stringMatching(/^(x-secret-of-this-hop|te|proxy-authorization|keep-alive)$/)]),
+  );
+});
+
+it("passes a compressed answer on as it is", async () => {
+  const packed = gzipSync("hello ".repeat(1000));
+  const origin = await startOrigin((_request, response) => {
+    response.writeHead(200, { "Content-Encoding": "gzip", "Content-Type": "text/plain" }).end(packed);
+  });
+  const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
+
+  const answer = await rawRequest(gateway, { "Accept-Encoding": "gzip" });
+
+  expect(answer.headers["content-encoding"]).toBe("gzip");
+  expect(gunzipSync(answer.body).toString()).toBe("hello ".repeat(1000));
+});
+
+it("answers HEAD with the origin's fields, ours, and no body", async () => {
+  const origin = await startOrigin((request, response) => {
+    response.writeHead(200, { "Content-Length": 5, ETag: '"x"' }).end(request.method === "HEAD" ? "" : "hello");
+  });
+  const limited = policy(10);
+  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: origin.url } });
+
+  const answer = await gateway.fetch("/", { method: "HEAD" });
+
+  expect(origin.requests[0]!.method).toBe("HEAD");
+  expect(answer.headers.get("ETag")).toBe('"x"');
+  expect(answer.headers.get("Content-Length")).toBe("5");
+  expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
+  expect(await answer.text()).toBe("");
+});
+
+it("hands an upload with trailers on without them", async () => {
+  const origin = await startOrigin(async (request, response) => {
+    response.end(`${await text(request)} ${JSON.stringify(request.trailers)}`);
+  });
+  const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
+
+  const outgoing = httpRequest(gateway.url, {
+    method: "POST",
+    headers: { Trailer: "X-Sum", "Transfer-Encoding": "chunked" },
+  });
+  outgoing.addTrailers({ "X-Sum": "1" });
+  outgoing.end("body");
+  const [response] = await once(outgoing, "response");
+
+  expect(await text(response)).toBe("body {}");
+  expect(origin.requests[0]!.headers.trailer).toBeUndefined();
+});

@@ -1,0 +1,74 @@
+// Bodies far larger than what workerd may hold pass through it.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { Readable } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startOrigin } from "../support/origin-server.ts";
+
+/** What workerd's peak may rise by, whatever the size of the body. */
+const BUDGET_MIB = 32;
+
+const MIB = 1024 * 1024;
+
+/** A body of the right size, made as it is read. */
+function* chunks(bytes: number): Generator<Buffer> {
+  const chunk = Buffer.alloc(64 * 1024, "headgate");
+  for (let sent = 0; sent < bytes; sent += chunk.length) yield chunk;
+}
+
+async function length(stream: AsyncIterable<Uint8Array>): Promise<number> {
+  let sum = 0;
+  for await (const chunk of stream) sum += chunk.length;
+  return sum;
+}
+
+/** Peak resident memory of the workerd processes that this process started, in MiB. */
+function workerdPeakMib(): number {
+  const peaks = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const status = readFileSync(`/proc/${pid}/status`, "utf8");
+        const field = (name: string) => new RegExp(`^${name}:\\s*(\\S+)`, "m").exec(status)?.[1];
+        return field("Name") === "workerd" && field("PPid") === String(process.pid) ? [Number(field("VmHWM"))] : [];
+      } catch {
+        return []; // it has ended meanwhile
+      }
+    });
+  return Math.max(...peaks) / 1024;
+}
+
+describe.skipIf(process.platform !== "linux")("bodies up and down", () => {
+  it.each([
+    ["1024 MiB under a window", 1024, { limit: 10, window: "1h" }],
+    ["256 MiB under a concurrency limit, which watches for their end", 256, { algorithm: "concurrency", limit: 10 }],
+  ])("stream in bounded memory: %s", async (_, mib, limit) => {
+    const bytes = mib * MIB;
+    const origin = await startOrigin(async (request, response) => {
+      if (request.method === "GET") Readable.from(chunks(bytes)).pipe(response);
+      else response.end(String(await length(request)));
+    });
+    const policies = [{ name: uniqueName("large"), key: ["ip"], limits: [limit] }];
+    const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
+    await gateway.fetch("/", { method: "POST", body: "warm-up" });
+    const before = workerdPeakMib();
+    expect(before).toBeGreaterThan(0);
+
+    const download = await gateway.fetch("/");
+    expect(await length(download.body!)).toBe(bytes);
+    const upload = httpRequest(gateway.url, { method: "POST" });
+    Readable.from(chunks(bytes)).pipe(upload);
+    const received = await new Promise<string>((resolve, reject) => {
+      upload
+        .on("error", reject)
+        .on("response", async (response) => resolve(await new Response(Readable.toWeb(response) as BodyInit).text()));
+    });
+    expect(received).toBe(String(bytes));
+
+    const rise = workerdPeakMib() - before;
+    console.log(`workerd's peak rose by ${rise.toFixed(1)} MiB for ${mib} MiB each way`);
+    expect(rise).toBeLessThan(BUDGET_MIB);
+  });
+});

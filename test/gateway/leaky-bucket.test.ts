@@ -1,0 +1,101 @@
+// The leaky bucket holds what comes too early until its time.
+
+import { once } from "node:events";
+import { connect } from "node:net";
+import { expect, it } from "vitest";
+import { fieldsOf } from "../support/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startOrigin } from "../support/origin-server.ts";
+import { sharedRedis } from "../support/shared-redis.ts";
+import { atATime, watchSlots } from "../support/slots.ts";
+
+const INTERVAL_MS = 100;
+const leaky = { algorithm: "leaky-bucket", limit: 10, window: "1s", burst: 1, maxDelay: "300ms" };
+
+it("spaces requests that come at once, and refuses those that would wait longer than maxDelay", async () => {
+  const arrivedAtMs: number[] = [];
+  const origin = await startOrigin((_request, response) => {
+    arrivedAtMs.push(performance.now());
+    response.end();
+  });
+  const name = uniqueName("leaky");
+  const gateway = await startGateway({
+    policies: [{ name, key: ["global"], limits: [leaky] }],
+    vars: { ORIGIN_URL: origin.url },
+  });
+
+  const startedAtMs = performance.now();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.fetch("/")));
+
+  // One at once, three that wait 100, 200 and 300 ms; one more for each interval that a busy machine takes to ask for all.
+  const admitted = answers.filter(({ status }) => status === 200);
+  expect(admitted.length).toBeGreaterThanOrEqual(4);
+  expect(arrivedAtMs).toHaveLength(admitted.length);
+  // Redis's clock counts whole milliseconds: the first may be up to one of them older than it looks.
+  for (const [i, atMs] of arrivedAtMs.entries()) {
+    expect(atMs - startedAtMs).toBeGreaterThanOrEqual(i * INTERVAL_MS - 1);
+  }
+  const refused = answers.filter(({ status }) => status !== 200);
+  expect(refused.length).toBeGreaterThanOrEqual(1);
+  for (const answer of refused) {
+    const { policies, states, retryAfter } = fieldsOf(answer);
+    expect([answer.status, policies, retryAfter]).toEqual([429, { [name]: { q: 1 } }, 1]);
+    expect(states).toEqual({ [name]: { r: 0, t: 1 } });
+  }
+});
+
+it("refuses the fifth of five at once when four fit into maxDelay", async () => {
+  const origin = await startOrigin((_request, response) => response.end());
+  // As above, a hundred times slower: no machine is that busy. The held ones are not waited for.
+  const slow = { ...leaky, window: "100s", maxDelay: "30s" };
+  const gateway = await startGateway({
+    policies: [{ name: uniqueName("slow"), key: ["global"], limits: [slow] }],
+    vars: { ORIGIN_URL: origin.url },
+  });
+  const statuses: number[] = [];
+  const asking = new AbortController();
+  const five = Array.from({ length: 5 }, async () => {
+    const answer = await gateway.fetch("/", { signal: asking.signal }).catch(() => undefined);
+    if (answer) statuses.push(answer.status);
+  });
+
+  await expect.poll(() => statuses, { timeout: 30_000 }).toHaveLength(2);
+  asking.abort();
+  await Promise.all(five);
+  expect(statuses.sort()).toEqual([200, 429]);
+  expect(origin.requests).toHaveLength(1);
+});
+
+// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN): that client's request goes to
+// the origin when its time has come.
+it.each([
+  ["", []],
+  [", and gives its slot back at once", [atATime(2)]],
+])("does not ask the origin for a client that resets its connection while it is held%s", async (_, others) => {
+  const origin = await startOrigin((_request, response) => response.end());
+  const name = uniqueName("reset");
+  const redis = sharedRedis();
+  const slots = watchSlots(name, redis);
+  const limits = [{ ...leaky, limit: 1, maxDelay: "10s" }, ...others];
+  const gateway = await startGateway({
+    policies: [{ name, key: ["global"], limits }],
+    vars: { ORIGIN_URL: origin.url },
+  });
+  expect((await gateway.fetch("/first")).status).toBe(200);
+  await slots.free();
+
+  const [key] = await redis.keys(`hg:1:{${name}:*}`);
+  const bucket = () => redis.getBuffer(key!);
+  const before = await bucket();
+  const client = connect(Number(gateway.url.port), gateway.url.hostname);
+  await once(client, "connect");
+  client.write("GET /held HTTP/1.1\r\nHost: a\r\n\r\n");
+  await expect.poll(bucket, { timeout: 30_000, interval: 10 }).not.toEqual(before);
+  expect(await slots.held()).toBe(others.length);
+  client.resetAndDestroy();
+  await slots.free();
+  const last = await gateway.fetch("/last");
+
+  expect(last.status).toBe(200);
+  expect(origin.requests.map(({ url }) => url)).toEqual(["/first", "/last"]);
+});

@@ -1,0 +1,44 @@
+// The origins that are no base URL: a service binding, and the zone behind a route.
+
+import { Response, type Request as WorkerdRequest } from "miniflare";
+import { expect, it } from "vitest";
+import { fieldsOf } from "../support/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+
+const policy = (limit: number) => ({ name: uniqueName("kind"), key: ["ip"], limits: [{ limit, window: "1h" }] });
+
+/** Says what it was asked, and redirects where a test could follow. */
+function answer(request: WorkerdRequest) {
+  return new Response(`${request.method} ${request.url} ${request.headers.get("X-Client")}`, {
+    status: 302,
+    headers: { Location: "/elsewhere" },
+  });
+}
+
+it("sends allowed requests to the service binding, with the URL that the client asked for", async () => {
+  const limited = policy(1);
+  const gateway = await startGateway({ policies: [limited], redis: null, origin: answer });
+
+  const first = await gateway.fetch("/%6cogin//?a=1", { headers: { "X-Client": "yes" } });
+  const second = await gateway.fetch("/login");
+
+  expect([first.status, first.headers.get("Location")]).toEqual([302, "/elsewhere"]);
+  expect(await first.text()).toBe(`GET ${gateway.url.origin}/%6cogin//?a=1 yes`);
+  expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 0 } });
+  expect(second.status).toBe(429);
+  const health = await (await gateway.fetch("/.headgate/health")).json();
+  expect(health).toMatchObject({ origin: "service" });
+});
+
+it('fetches the request as it is for ORIGIN_URL = "route"', async () => {
+  const limited = policy(1);
+  const vars = { ORIGIN_URL: "route" };
+  const gateway = await startGateway({ policies: [limited], redis: null, vars, network: answer });
+
+  const first = await gateway.fetch("/v1/a?b=c", { headers: { "X-Client": "yes" } });
+
+  expect([first.status, first.headers.get("Location")]).toEqual([302, "/elsewhere"]);
+  expect(await first.text()).toBe(`GET ${gateway.url.origin}/v1/a?b=c yes`);
+  expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 0 } });
+  expect((await gateway.fetch("/v1/a")).status).toBe(429);
+});

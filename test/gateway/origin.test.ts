@@ -1,0 +1,170 @@
+// What the origin sees of a request, and the client of its answer.
+
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { expect, it } from "vitest";
+import { freePort } from "../../scripts/redis-server.ts";
+import { fieldsOf } from "../support/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startOrigin } from "../support/origin-server.ts";
+
+const policy = (limit: number) => ({ name: uniqueName("origin"), key: ["ip"], limits: [{ limit, window: "1h" }] });
+
+it("hands on method, path, query, header fields and body, and the origin's answer with our fields", async () => {
+  const origin = await startOrigin(async (request, response) => {
+    response.writeHead(201, { "Content-Type": "text/plain", "X-Origin": "yes", "Set-Cookie": ["a=1", "b=2"] });
+    response.end(`got ${await text(request)}`);
+  });
+  const limited = policy(10);
+  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: `${origin.url}/base/` } });
+
+  const answer = await gateway.fetch("/Some//path;v=1/%2Fx/%6cogin/?a=1&a=%202&b", {
+    method: "PUT",
+    headers: { "X-Client": "yes", "Content-Type": "text/plain" },
+    body: "hello",
+  });
+
+  const [request] = origin.requests;
+  expect(request?.method).toBe("PUT");
+  expect(request?.url).toBe("/base/Some//path;v=1/%2Fx/%6cogin/?a=1&a=%202&b");
+  expect(request?.headers).toMatchObject({ host: new URL(origin.url).host, "x-client": "yes" });
+  expect(answer.status).toBe(201);
+  expect(await answer.text()).toBe("got hello");
+  expect(answer.headers.get("X-Origin")).toBe("yes");
+  expect(answer.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
+});
+
+it("gives the client the first part of an answer before the origin has finished it", async () => {
+  const origin = await startOrigin((_request, response) => {
+    response.write("first");
+    rest.promise.then((last) => response.end(last));
+  });
+  const rest = Promise.withResolvers<string>();
+  const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
+
+  const answer = await gateway.fetch("/", { headers: { "Accept-Encoding": "identity" } });
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  expect(await reader.read()).toEqual({ done: false, value: "first" });
+  rest.resolve("last");
+  expect(await reader.read()).toEqual({ done: false, value: "last" });
+  expect((await reader.read()).done).toBe(true);
+});
+
+it("gives the origin the first part of an upload before the client has finished it", async () => {
+  const origin = await startOrigin(async (request, response) => {
+    const [first] = await once(request, "data");
+    received.resolve(String(first));
+    response.end(await text(request));
+  });
+  const received = Promise.withResolvers<string>();
+  const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
+  const upload = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = upload.writable.getWriter();
+  const encoder = new TextEncoder();
+
+  const answer = gateway.fetch("/", { method: "POST", body: upload.readable, duplex: "half" } as RequestInit);
+  writer.write(encoder.encode("first"));
+  expect(await received.promise).toBe("first");
+  writer.write(encoder.encode("last"));
+  writer.close();
+  expect(await (await answer).text()).toBe("last");
+});
+
+it("does not let a refused request reach the origin", async () => {
+  const origin = await startOrigin((_request, response) => response.end());
+  const gateway = await startGateway({ policies: [policy(2)], vars: { ORIGIN_URL: origin.url } });
+
+  const statuses: number[] = [];
+  for (let i = 0; i < 4; i++) statuses.push((await gateway.fetch(`/${i}`)).status);
+
+  expect(statuses).toEqual([200, 200, 429, 429]);
+  expect(origin.requests.map(({ url }) => url)).toEqual(["/0", "/1"]);
+});
+
+it("never forwards a reserved path, however it is spelt", async () => {
+  const origin = await startOrigin((_request, response) => response.end());
+  const gateway = await startGateway({ policies: [policy(2)], vars: { ORIGIN_URL: origin.url } });
+
+  const paths = [
+    "/.headgate/",
+    "//.headgate/x",
+    "/.HEADGATE/health",
+    "/%2Eheadgate/x",
+    "/x/../.headgate",
+    "/.headgate//x",
+  ];
+  for (const path of paths) {
+    const answer = await gateway.fetch(`${gateway.url.origin}${path}`);
+    expect([path, answer.status, answer.headers.get("RateLimit")]).toEqual([path, 404, null]);
+  }
+  expect(origin.requests).toEqual([]);
+});
+
+it("answers 502 with the rate limit fields, and no address, when the origin is down", async () => {
+  const limited = policy(10);
+  const port = await freePort();
+  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: `http://127.0.0.1:${port}` } });
+
+  const answer = await gateway.fetch("/");
+  const body = await answer.text();
+
+  expect(answer.status).toBe(502);
+  expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
+  expect(answer.headers.get("Cache-Control")).toBe("no-store");
+  expect(JSON.parse(body)).toMatchObject({ type: "about:blank", title: "Bad Gateway", status: 502 });
+  expect(body).not.toContain(String(port));
+  expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
+});
+
+it("hands a redirect to the client instead of following it", async () => {
+  const origin = await startOrigin((_request, response) => response.writeHead(302, { Location: "/elsewhere" }).end());
+  const limited = policy(10);
+  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: origin.url } });
+
+  const answer = await gateway.fetch("/");
+
+  expect(answer.status).toBe(302);
+  expect(answer.headers.get("Location")).toBe("/elsewhere");
+  expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
+  expect(origin.requests).toHaveLength(1);
+});
+
+it.each([204, 304, 404, 500])("keeps the origin's status %i and adds the fields", async (status) => {
+  const origin = await startOrigin((_request, response) => response.writeHead(status).end());
+  const limited = policy(10);
+  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: origin.url } });
+
+  const answer = await gateway.fetch("/");
+
+  expect(answer.status).toBe(status);
+  expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
+});
+
+it("appends to the origin's own RateLimit members, and shows the tighter limit in the X- fields", async () => {
+  const origin = await startOrigin((_request, response) => {
+    response.setHeader("RateLimit-Policy", '"theirs";q=7;w=7');
+    response.setHeader("RateLimit", '"theirs";r=7;t=2');
+    response.setHeader("X-RateLimit-Limit", "7");
+    response.setHeader("X-RateLimit-Remaining", "7");
+    response.setHeader("X-RateLimit-Reset", "4102444800");
+    response.end();
+  });
+  const limited = policy(9);
+  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: origin.url } });
+
+  const looser = fieldsOf(await gateway.fetch("/"));
+  await gateway.fetch("/");
+  const tighter = fieldsOf(await gateway.fetch("/"));
+
+  expect(Object.entries(looser.policies!)).toEqual([
+    ["theirs", { q: 7, w: 7 }],
+    [limited.name, { q: 9, w: 3600 }],
+  ]);
+  expect(Object.entries(looser.states!)).toEqual([
+    ["theirs", { r: 7, t: 2 }],
+    [limited.name, { r: 8, t: expect.any(Number) }],
+  ]);
+  expect(looser.legacy).toEqual({ limit: 7, remaining: 7, resetAt: 4102444800 });
+  expect(tighter.legacy).toMatchObject({ limit: 9, remaining: 6 });
+});

@@ -1,0 +1,109 @@
+// What a gateway asks of Redis, and what it leaves there.
+
+import { expect, it } from "vitest";
+import { fieldsOf } from "../support/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startPrivateRedis } from "../support/private-redis.ts";
+
+it("asks the REST service once for each decision, admitted or denied, over any number of policies", async () => {
+  const { rest, calls } = await startPrivateRedis();
+  const windows = ["10m", "15m", "20m", "30m", "1h", "2h", "1d", "7d"];
+  const gateway = await startGateway({
+    redis: rest,
+    policies: [
+      { name: uniqueName("eight"), limits: windows.map((window) => ({ limit: 2, window })) },
+      {
+        name: uniqueName("both"),
+        limits: [
+          ...windows.slice(0, 2).map((window) => ({ limit: 5, window, scope: "region" })),
+          { limit: 5, window: "1h" },
+        ],
+      },
+      { name: uniqueName("shadow"), mode: "shadow", limits: [{ limit: 1, window: "1h" }] },
+    ],
+  });
+  // The first one brings the script along.
+  expect((await gateway.fetch("/")).status).toBe(200);
+  expect(calls).toEqual(["evalsha", "eval"]);
+
+  calls.length = 0;
+  expect((await gateway.fetch("/")).status).toBe(200);
+  expect(calls).toEqual(["evalsha"]);
+
+  expect((await gateway.fetch("/", { address: "192.0.2.9" })).status).toBe(200);
+  expect(calls).toEqual(["evalsha", "evalsha"]);
+
+  // A refusal may also come from what the isolate remembers: then it is no call at all.
+  expect((await gateway.fetch("/")).status).toBe(429);
+  expect(calls.filter((name) => name !== "evalsha")).toEqual([]);
+  expect(calls.length).toBeLessThanOrEqual(3);
+});
+
+it("asks nothing for a request that no policy matches", async () => {
+  const { rest, calls } = await startPrivateRedis();
+  const limits = [{ limit: 2, window: "1h" }];
+  const gateway = await startGateway({
+    redis: rest,
+    policies: [{ name: "some", match: { path: "/limited" }, limits }],
+  });
+
+  const answer = await gateway.fetch("/free");
+
+  expect(answer.status).toBe(200);
+  expect(fieldsOf(answer)).toEqual({});
+  expect(calls).toEqual([]);
+});
+
+it("answers rightly after SCRIPT FLUSH, with one extra call and one charge", async () => {
+  const { redis, rest, calls } = await startPrivateRedis();
+  const name = uniqueName("flushed");
+  const gateway = await startGateway({ redis: rest, policies: [{ name, limits: [{ limit: 10, window: "1h" }] }] });
+  const remaining = async () => fieldsOf(await gateway.fetch("/")).states?.[name]?.r;
+  expect(await remaining()).toBe(9);
+
+  await redis.script("FLUSH");
+  calls.length = 0;
+  expect(await remaining()).toBe(8);
+  expect(calls).toEqual(["evalsha", "eval"]);
+  expect(await remaining()).toBe(7);
+  expect(calls).toEqual(["evalsha", "eval", "evalsha"]);
+});
+
+it("leaves keys that begin with the storage version, expire, and show nothing of the client", async () => {
+  const { redis, rest, isPrivate } = await startPrivateRedis();
+  const name = uniqueName("keys");
+  const secrets = [
+    "203.0.113.77",
+    "2001:db8:aaaa:bbbb",
+    "alice-s3cret",
+    "t0ken-of-alice",
+    "c00kie-of-alice",
+    "qu3ry-of-alice",
+  ];
+  const policies = ["ip", "bearer", "header:x-user", "cookie:sid", "query:user", "ip+bearer"].map((key, i) => ({
+    name: `${name}-${i}`,
+    key: [key],
+    limits: [
+      { limit: 5, window: "1h" },
+      { limit: 5, window: "1d", scope: "region" },
+    ],
+  }));
+  const gateway = await startGateway({ redis: rest, policies, vars: { REGION: "eu" } });
+  const headers = { Authorization: `Bearer ${secrets[3]}`, "X-User": secrets[2]!, Cookie: `sid=${secrets[4]}` };
+  for (const address of [secrets[0]!, `${secrets[1]}::1`]) {
+    for (let i = 0; i < 3; i++) await gateway.fetch(`/?user=${secrets[5]}`, { address, headers });
+  }
+
+  // Twelve of the first address; of the second, whose sixth request alice's other counts refuse, those that name it.
+  const keys = await redis.keys(`*${name}*`);
+  expect(keys).toHaveLength(16);
+  if (isPrivate) expect(await redis.dbsize()).toBe(keys.length);
+  for (const key of keys) {
+    expect(key).toMatch(/^hg:1:\{keys-[0-9a-f]{12}-\d:[\w-]{22}\}(:eu)?$/);
+    expect(await redis.pttl(key)).toBeGreaterThan(0);
+    const value = (await redis.getBuffer(key))!.toString("latin1");
+    for (const secret of secrets) expect(key + value).not.toContain(secret);
+  }
+  for (const secret of secrets) expect(gateway.logs.join()).not.toContain(secret);
+  expect(gateway.logs.join()).toContain("refused");
+});

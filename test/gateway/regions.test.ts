@@ -1,0 +1,50 @@
+// The promise of the project: one limit over all regions, exactly, whoever asks where and when.
+
+import { describe, expect, it } from "vitest";
+import { fieldsOf } from "../support/fields.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
+
+const REGIONS = ["eu", "na", "as", "sa"];
+const REPETITIONS = 20;
+
+describe("four regions, one Redis, a limit of 100 per 10 minutes", { timeout: 120_000 }, () => {
+  it("admits exactly 100 of 400 concurrent requests, in each of 20 repetitions", async () => {
+    const { gateways, name } = await startRegions("global");
+    for (let repetition = 1; repetition <= REPETITIONS; repetition++) {
+      const admitted = await admittedByRegion(gateways, name, 100, repetition);
+      expect(admitted.reduce((sum, count) => sum + count)).toBe(100);
+    }
+  });
+
+  it("admits exactly 100 in each region when the limit counts per region", async () => {
+    const { gateways, name } = await startRegions("region");
+    for (let repetition = 1; repetition <= REPETITIONS; repetition++) {
+      expect(await admittedByRegion(gateways, name, 110, repetition)).toEqual([100, 100, 100, 100]);
+    }
+  });
+});
+
+async function startRegions(scope: "global" | "region"): Promise<{ gateways: Gateway[]; name: string }> {
+  const name = uniqueName("regions");
+  const policies = [{ name, key: ["ip"], limits: [{ limit: 100, window: "10m", buckets: 10, scope }] }];
+  const gateways = await Promise.all(REGIONS.map((region) => startGateway({ policies, vars: { REGION: region } })));
+  return { gateways, name };
+}
+
+/** All requests at once, those of the regions interleaved; a client that nobody counted before. */
+async function admittedByRegion(gateways: Gateway[], name: string, each: number, repetition: number) {
+  const address = `198.51.100.${repetition}`;
+  const sent = Array.from({ length: each }, () => gateways.map((gateway) => gateway.fetch("/", { address })));
+  const admitted = gateways.map(() => 0);
+  for (const round of sent) {
+    for (const [region, answer] of (await Promise.all(round)).entries()) {
+      const { states, retryAfter } = fieldsOf(answer);
+      await answer.arrayBuffer();
+      // Only a decision over Redis's own counts shows numbers: a fallback would not.
+      expect(states?.[name]?.r).toBeTypeOf("number");
+      if (answer.status === 200) admitted[region]!++;
+      else expect([answer.status, retryAfter]).toEqual([429, expect.any(Number)]);
+    }
+  }
+  return admitted;
+}

@@ -1,0 +1,45 @@
+import { expect, it } from "vitest";
+import { fieldsOf } from "../support/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+
+it("leaves the site's count unchanged by what a user asks beyond the user's own limit", async () => {
+  const [user, site] = [uniqueName("user"), uniqueName("site")];
+  const gateway = await startGateway({
+    policies: [
+      { name: user, key: ["header:x-user"], limits: [{ limit: 5, window: "1h" }] },
+      { name: site, key: ["global"], limits: [{ limit: 100, window: "1h" }] },
+    ],
+  });
+  const asAlice = { headers: { "X-User": "alice" } };
+
+  for (let request = 1; request <= 5; request++) {
+    const answer = await gateway.fetch("/", asAlice);
+    expect(answer.status).toBe(200);
+    expect(fieldsOf(answer).states).toMatchObject({ [user]: { r: 5 - request }, [site]: { r: 100 - request } });
+  }
+  for (let request = 6; request <= 15; request++) {
+    const answer = await gateway.fetch("/", asAlice);
+    expect(answer.status).toBe(429);
+    expect(await answer.json()).toMatchObject({ "violated-policies": [user] });
+    expect(fieldsOf(answer).states).toMatchObject({ [user]: { r: 0 }, [site]: { r: 95 } });
+  }
+  const answer = await gateway.fetch("/", { headers: { "X-User": "bob" } });
+  expect(answer.status).toBe(200);
+  expect(fieldsOf(answer).states).toMatchObject({ [user]: { r: 4 }, [site]: { r: 94 } });
+});
+
+it("charges neither of two policies when the second refuses", async () => {
+  const [first, second] = [uniqueName("first"), uniqueName("second")];
+  const gateway = await startGateway({
+    policies: [
+      { name: first, key: ["ip"], limits: [{ limit: 9, window: "1h" }] },
+      { name: second, key: ["global"], limits: [{ limit: 1, window: "1h" }] },
+    ],
+  });
+
+  expect((await gateway.fetch("/", { address: "192.0.2.1" })).status).toBe(200);
+  const refused = await gateway.fetch("/", { address: "192.0.2.2" });
+  expect(refused.status).toBe(429);
+  expect(await refused.json()).toMatchObject({ "violated-policies": [second] });
+  expect(fieldsOf(refused).states).toMatchObject({ [first]: { r: 9 }, [second]: { r: 0 } });
+});

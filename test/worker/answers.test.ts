@@ -1,0 +1,196 @@
+// What a client gets: the fields of an answer, and the body of a refusal.
+
+import { describe, expect, it } from "vitest";
+import { fieldsOf } from "../support/fields.ts";
+import { gatewayWith, recordingOrigin, uniqueName } from "./support.ts";
+
+describe("an admitted request", () => {
+  it("carries one member for each limit of each matching policy, in the order of the configuration", async () => {
+    const [first, second, other] = [uniqueName("first"), uniqueName("second"), uniqueName("other")];
+    const ask = gatewayWith({
+      POLICIES: [
+        {
+          name: first,
+          limits: [
+            { limit: 20, window: "1h" },
+            { limit: 5, window: "30m", scope: "region" },
+            { limit: 100, window: "1d", buckets: 24 },
+          ],
+        },
+        { name: other, match: { path: "/other" }, limits: [{ limit: 1, window: "1h" }] },
+        { name: second, limits: [{ limit: 9, window: "1500ms" }] },
+      ],
+    });
+
+    const { policies, states, legacy } = fieldsOf(await ask("/"));
+
+    expect(Object.entries(policies!)).toEqual([
+      [`${first}-1`, { q: 20, w: 3600 }],
+      [`${first}-2`, { q: 5, w: 1800 }],
+      [`${first}-3`, { q: 100, w: 86_400 }],
+      // No whole second fits this window.
+      [second, { q: 9 }],
+    ]);
+    expect(Object.entries(states!).map(([name, { r }]) => [name, r])).toEqual([
+      [`${first}-1`, 19],
+      [`${first}-2`, 4],
+      [`${first}-3`, 99],
+      [second, 8],
+    ]);
+    expect(legacy).toMatchObject({ limit: 5, remaining: 4 });
+  });
+
+  it("carries no field of ours if no policy matches it", async () => {
+    const ask = gatewayWith({
+      POLICIES: [
+        { name: uniqueName("login"), match: { method: "POST", path: "/login" }, limits: [{ limit: 1, window: "1h" }] },
+      ],
+    });
+    expect(fieldsOf(await ask("/login"))).toEqual({});
+    expect(fieldsOf(await ask("/other", { method: "POST" }))).toEqual({});
+    expect(fieldsOf(await ask("/login", { method: "POST" })).legacy).toMatchObject({ remaining: 0 });
+  });
+
+  it.each([
+    ["both", true, true],
+    ["draft-11", true, false],
+    ["legacy", false, true],
+    ["none", false, false],
+  ])("with RATE_LIMIT_HEADERS = %s carries the draft's fields: %s, the X- fields: %s", async (mode, draft, legacy) => {
+    const ask = gatewayWith({
+      RATE_LIMIT_HEADERS: mode,
+      POLICIES: [{ name: uniqueName("mode"), limits: [{ limit: 1, window: "1h" }] }],
+    });
+    for (const status of [200, 429]) {
+      const answer = await ask("/");
+      const fields = fieldsOf(answer);
+      expect(answer.status).toBe(status);
+      expect([fields.policies, fields.states].map((found) => found !== undefined)).toEqual([draft, draft]);
+      expect(fields.legacy !== undefined).toBe(legacy);
+      expect(fields.retryAfter !== undefined).toBe(status === 429);
+    }
+  });
+});
+
+describe("a refused request", () => {
+  it("is a problem that names the violated limits and the wait, and is not to be stored", async () => {
+    const name = uniqueName("refused");
+    const { requests, ORIGIN } = recordingOrigin();
+    const ask = gatewayWith({
+      ORIGIN,
+      POLICIES: [
+        {
+          name,
+          limits: [
+            { limit: 1, window: "1h" },
+            { limit: 2, window: "2h" },
+          ],
+        },
+      ],
+    });
+    await ask("/");
+
+    const answer = await ask("/");
+    const fields = fieldsOf(answer);
+    const body = (await answer.json()) as Record<string, unknown>;
+
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
+    expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    expect(body).toEqual({
+      type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+      title: "Quota Exceeded",
+      status: 429,
+      detail: expect.stringContaining(`${name}-1 (1 per 1h)`),
+      "violated-policies": [`${name}-1`],
+    });
+    expect(fields.states).toMatchObject({ [`${name}-1`]: { r: 0 }, [`${name}-2`]: { r: 1 } });
+    // One unit: when it comes back, `r` grows and the request is admitted.
+    expect(fields.retryAfter).toBe(fields.states![`${name}-1`]!.t);
+    expect(fields.retryAfter).toBeGreaterThan(0);
+    expect(requests).toHaveLength(1);
+  });
+
+  it("of method HEAD has no body, but all fields", async () => {
+    const ask = gatewayWith({ POLICIES: [{ name: uniqueName("head"), limits: [{ limit: 1, window: "1h" }] }] });
+    await ask("/");
+    const answer = await ask("/", { method: "HEAD" });
+    expect(answer.status).toBe(429);
+    expect(await answer.text()).toBe("");
+    expect(fieldsOf(answer)).toMatchObject({ legacy: { remaining: 0 }, retryAfter: expect.any(Number) });
+  });
+
+  it("can be read by a page of another origin", async () => {
+    const ask = gatewayWith({ POLICIES: [{ name: uniqueName("cors"), limits: [{ limit: 1, window: "1h" }] }] });
+    const headers = { Origin: "https://page.example" };
+    const admitted = await ask("/", { headers });
+    const refused = await ask("/", { headers });
+
+    for (const answer of [admitted, refused]) {
+      const exposed = answer.headers.get("Access-Control-Expose-Headers")!.split(", ");
+      expect(exposed).toEqual(expect.arrayContaining(["RateLimit-Policy", "RateLimit", "X-RateLimit-Limit"]));
+    }
+    expect(refused.headers.get("Access-Control-Expose-Headers")).toContain("Retry-After");
+    expect(refused.headers.get("Access-Control-Allow-Origin")).toBe("https://page.example");
+    expect(refused.headers.get("Vary")).toContain("Origin");
+    // Whether an answer of the origin may be read is the origin's to say.
+    expect(admitted.headers.get("Access-Control-Allow-Origin")).toBeNull();
+  });
+});
+
+describe("costs", () => {
+  it("are those of the first rule that matches, else 1", async () => {
+    const name = uniqueName("cost");
+    const ask = gatewayWith({
+      POLICIES: [
+        {
+          name,
+          cost: [
+            { method: "GET", path: "/search", cost: "30" },
+            { path: "/free", cost: 0 },
+            { path: "/*", method: "POST", cost: 20 },
+            { path: "/search", cost: 99 },
+          ],
+          limits: [{ limit: 100, window: "1h" }],
+        },
+      ],
+    });
+    const remaining = async (path: string, method: string) => fieldsOf(await ask(path, { method })).states![name]!.r;
+
+    expect(await remaining("/free", "GET")).toBe(100);
+    expect(await remaining("/search", "GET")).toBe(70);
+    expect(await remaining("/search", "POST")).toBe(50);
+    expect(await remaining("/else", "GET")).toBe(49);
+    const refused = await ask("/search", { method: "PUT" });
+    expect(refused.status).toBe(429);
+    expect(fieldsOf(refused).states![name]!.r).toBe(49);
+    // Free also where nothing else would be admitted.
+    expect((await ask("/search")).status).toBe(200);
+    expect(await remaining("/free", "GET")).toBe(19);
+  });
+});
+
+describe("a limit per region", () => {
+  it("counts in each region on its own, by REGION or by the codes of Cloudflare", async () => {
+    const POLICIES = [
+      {
+        name: uniqueName("region"),
+        limits: [
+          { limit: 3, window: "1h" },
+          { limit: 1, window: "1h", scope: "region" },
+        ],
+      },
+    ];
+    const named = gatewayWith({ POLICIES, REGION: "frankfurt" });
+    const byCode = gatewayWith({ POLICIES, REGIONS: { colo: { FRA: "frankfurt" }, country: { US: "america" } } });
+
+    expect((await named("/")).status).toBe(200);
+    const refused = await byCode("/", { cf: { colo: "FRA", continent: "EU" } });
+    expect(refused.status).toBe(429);
+    expect(((await refused.json()) as { detail: string }).detail).toContain("1 per 1h in this region");
+    expect((await byCode("/", { cf: { colo: "EWR", country: "US", continent: "NA" } })).status).toBe(200);
+    expect((await byCode("/", { cf: { colo: "NRT", country: "JP", continent: "AS" } })).status).toBe(200);
+    // Another region still, but the global limit is reached.
+    expect((await byCode("/", { cf: { continent: "SA" } })).status).toBe(429);
+  });
+});

@@ -1,0 +1,95 @@
+// src/worker.ts with the policies of wrangler.toml, as the runtime calls it.
+
+import { createExecutionContext } from "cloudflare:test";
+import { env, exports } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import worker from "../../src/worker.ts";
+import { fieldsOf } from "../support/fields.ts";
+import { redisBindings, uniqueName } from "./support.ts";
+
+const ask = (address: string, init: RequestInit = {}) =>
+  exports.default.fetch("https://gate.example/", { ...init, headers: { "CF-Connecting-IP": address } });
+
+/** A client that no run of this test was before: the counts are in a Redis that may be shared. */
+function newAddress(): string {
+  return [198, 18, ...crypto.getRandomValues(new Uint8Array(2))].join(".");
+}
+
+describe("the Worker", () => {
+  it("answers 200 with the fields of the built-in policy", async () => {
+    const beforeMs = Date.now();
+    const answer = await ask(newAddress());
+    const fields = fieldsOf(answer);
+
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({ origin: "headgate demo", method: "GET", path: "/" });
+    expect(fields.policies).toEqual({ default: { q: 60, w: 60 } });
+    expect(fields.states).toEqual({ default: { r: 59, t: expect.any(Number) } });
+    // The unit comes back as the bucket it is in decays: while the next bucket runs.
+    const t = fields.states!.default!.t as number;
+    expect(t).toBeGreaterThanOrEqual(60);
+    expect(t).toBeLessThanOrEqual(120);
+    expect(fields.legacy).toMatchObject({ limit: 60, remaining: 59 });
+    expect(fields.legacy!.resetAt).toBeGreaterThanOrEqual(Math.floor(beforeMs / 1000) + t);
+    expect(fields.legacy!.resetAt).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000) + t);
+    expect(fields.retryAfter).toBeUndefined();
+  });
+
+  it("admits 60 of 61 requests and answers the other with 429", async () => {
+    const answers = await insideOneMinute(() => {
+      const address = newAddress();
+      return Promise.all(Array.from({ length: 61 }, () => ask(address)));
+    });
+
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60);
+    expect(refused).toHaveLength(1);
+    expect(fieldsOf(refused[0]!)).toMatchObject({ states: { default: { r: 0 } }, retryAfter: expect.any(Number) });
+  });
+
+  it("answers HEAD without a body, and counts it like GET", async () => {
+    const address = newAddress();
+    await ask(address);
+    const answer = await ask(address, { method: "HEAD" });
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toBe("");
+    expect(fieldsOf(answer).states).toMatchObject({ default: { r: 58 } });
+  });
+
+  it("says in health that it counts in Redis", async () => {
+    const answer = await exports.default.fetch("https://gate.example/.headgate/health");
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ status: "ok", store: "redis", redis: { reachable: true } });
+  });
+
+  it("keeps one gateway for each set of bindings", async () => {
+    const bindings = () => ({
+      ...redisBindings(),
+      UPSTASH_REDIS_REST_URL: "",
+      UPSTASH_REDIS_REST_TOKEN: "",
+      POLICIES: [{ name: uniqueName("one"), limits: [{ limit: 1, window: "1h" }] }],
+    });
+    const [first, second] = [bindings(), bindings()];
+    const statuses: number[] = [];
+    for (const each of [first, first, second]) {
+      const request = new Request("https://gate.example/") as Parameters<typeof worker.fetch>[0];
+      statuses.push((await worker.fetch(request, each, createExecutionContext())).status);
+    }
+    expect(statuses).toEqual([200, 429, 200]);
+  });
+
+  it("has the policies of wrangler.toml", () => {
+    expect((env as { POLICIES?: unknown }).POLICIES).toEqual([
+      { name: "default", key: ["ip"], limits: [{ limit: 60, window: "1m" }] },
+    ]);
+  });
+});
+
+/** A minute that ends while the requests run gives units back: then once more, with a minute ahead. */
+async function insideOneMinute<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const minute = Math.floor(Date.now() / 60_000);
+    const result = await work();
+    if (Math.floor(Date.now() / 60_000) === minute) return result;
+  }
+}

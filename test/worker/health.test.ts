@@ -1,0 +1,131 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+import { fieldsOf } from "../support/fields.ts";
+import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
+
+const POLICIES = [{ name: uniqueName("health"), key: ["ip"], limits: [{ limit: 1, window: "1h" }] }];
+const HEALTH = "/.headgate/health";
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+describe("/.headgate/health", () => {
+  it("is ok while Redis answers", async () => {
+    const { requests, ORIGIN } = recordingOrigin();
+    const answer = await gatewayWith({ POLICIES, ORIGIN, REGION: "eu" })(HEALTH);
+
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    expect(await answer.json()).toEqual({
+      status: "ok",
+      version: packageJson.version,
+      store: "redis",
+      region: "eu",
+      redis: { reachable: true, latencyMs: expect.any(Number) },
+      origin: "service",
+      notes: [],
+    });
+    expect(requests).toEqual([]);
+  });
+
+  it("is 503 and says why while the configured Redis cannot be reached", async () => {
+    const answer = await gatewayWith({ ...DEAD_REDIS, POLICIES })(HEALTH);
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({
+      status: "unavailable",
+      store: "redis",
+      redis: { reachable: false, error: "NETWORK" },
+    });
+    const refused = await gatewayWith({ UPSTASH_REDIS_REST_TOKEN: "wrong", POLICIES })(HEALTH);
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ redis: { reachable: false, error: "UNAUTHORIZED" } });
+  });
+
+  it("notes that limits hold per isolate without a Redis, and that the demo answers without an origin", async () => {
+    const answer = await gatewayWith({ ...NO_REDIS, POLICIES })(HEALTH, { cf: { continent: "EU" } });
+    const body = await answer.json();
+    expect(answer.status).toBe(200);
+    expect(body).toMatchObject({ status: "ok", store: "memory", region: "EU", origin: "demo" });
+    expect(body).toHaveProperty("notes", [expect.stringContaining("per isolate"), expect.stringContaining("demo")]);
+    expect(body).not.toHaveProperty("redis");
+  });
+
+  it("shows no token, address of Redis or secret in any state", async () => {
+    const secrets = { KEY_SECRET: "a key secret of the operator", UPSTASH_REDIS_REST_TOKEN: "wr0ng-token" };
+    for (const bindings of [secrets, { ...DEAD_REDIS, ...secrets }, { ...secrets, REGION: "!" }]) {
+      const text = await (await gatewayWith({ POLICIES, ...bindings })(HEALTH)).text();
+      expect(text).not.toMatch(/wr0ng-token|127\.0\.0\.1|a key secret/);
+    }
+  });
+
+  it("is never limited and shows no limits", async () => {
+    const ask = gatewayWith({ POLICIES });
+    await ask("/");
+    expect((await ask("/")).status).toBe(429);
+    const answer = await ask(HEALTH);
+    expect(answer.status).toBe(200);
+    expect(fieldsOf(answer)).toEqual({});
+  });
+
+  it("asks Redis once in 5 seconds, however often it is asked itself", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const fetched = vi.spyOn(globalThis, "fetch");
+    const ask = gatewayWith({ POLICIES });
+    const startMs = Date.now();
+    const probes = async (atMs: number) => {
+      vi.setSystemTime(startMs + atMs);
+      expect((await ask(HEALTH)).status).toBe(200);
+      return fetched.mock.calls.length;
+    };
+
+    expect(await probes(0)).toBe(1);
+    expect(await probes(1)).toBe(1);
+    expect(await probes(4_999)).toBe(1);
+    expect(await probes(5_000)).toBe(2);
+    expect(await probes(9_999)).toBe(2);
+    expect(await probes(10_000)).toBe(3);
+  });
+
+  it("asks a Redis that is away no more often", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const fetched = vi.spyOn(globalThis, "fetch");
+    const ask = gatewayWith({ ...DEAD_REDIS, POLICIES });
+    for (let i = 0; i < 5; i++) expect((await ask(HEALTH)).status).toBe(503);
+    expect(fetched).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("reserved paths", () => {
+  const spellings = [
+    "/.headgate",
+    "/.headgate/",
+    "/.headgate/limits/x",
+    "//.headgate/health",
+    "/.HeadGate/health",
+    "/%2eheadgate/x",
+    "/.%68eadgate//health/",
+    "/x/../.headgate/x",
+    "/./.headgate/x",
+    "/.headgate/health/",
+  ];
+
+  it.each(spellings)("%s never reaches the origin and is never counted", async (path) => {
+    const { requests, ORIGIN } = recordingOrigin();
+    const ask = gatewayWith({ POLICIES, ORIGIN });
+    for (const method of ["GET", "POST", "OPTIONS"]) {
+      const answer = await ask(path, { method });
+      expect(answer.status).toBe(404);
+      expect(fieldsOf(answer)).toEqual({});
+    }
+    expect(requests).toEqual([]);
+  });
+
+  it.each(["/.headgates", "/x/.headgate/health", "/.headgat"])("%s is the origin's", async (path) => {
+    const { requests, ORIGIN } = recordingOrigin();
+    const free = [{ name: "elsewhere", match: { path: "/limited" }, limits: [{ limit: 1, window: "1h" }] }];
+    expect(await (await gatewayWith({ POLICIES: free, ORIGIN })(path)).text()).toBe("origin");
+    expect(requests).toHaveLength(1);
+  });
+});

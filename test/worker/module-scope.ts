@@ -1,0 +1,18 @@
+// A Worker of its own, bundled by test/gateway/deploy.test.ts: constructs everything at module scope, where a Worker may
+// do no I/O, start no timer and draw no random number; then takes three times from a limit of two.
+
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { redisStore } from "../../src/store/redis.ts";
+
+const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }];
+const limiter = createLimiter({ policies, store: memoryStore() });
+createLimiter({ policies, store: redisStore({ url: "https://redis.example", token: "never used" }) });
+
+export default {
+  async fetch(): Promise<Response> {
+    const admitted: boolean[] = [];
+    for (let i = 0; i < 3; i++) admitted.push((await limiter.take("two")).allowed);
+    return Response.json(admitted);
+  },
+};

@@ -1,0 +1,52 @@
+// Gateways called directly: the quickest way to try many configurations inside workerd.
+
+import { createExecutionContext } from "cloudflare:test";
+import { inject } from "vitest";
+import type { Bindings } from "../../src/config/settings.ts";
+import { createGateway } from "../../src/gateway.ts";
+
+/** Asks as one client, whose address is the same in every request unless `address` says otherwise. */
+export type Ask = (path: string, init?: RequestInit & { address?: string; cf?: object }) => Promise<Response>;
+
+/** A gateway on the real Redis, with bindings that may replace it. */
+export function gatewayWith(bindings: Bindings): Ask {
+  const gateway = createGateway({ ...redisBindings(), ...bindings });
+  return async (path, { address = "192.0.2.1", headers, ...init } = {}) => {
+    const all = new Headers(headers);
+    all.set("CF-Connecting-IP", address);
+    const request = new Request(`https://gate.example${path}`, { ...init, headers: all } as RequestInit);
+    return await gateway.fetch(request, {}, createExecutionContext());
+  };
+}
+
+export function redisBindings() {
+  return {
+    UPSTASH_REDIS_REST_URL: inject("restUrl"),
+    UPSTASH_REDIS_REST_TOKEN: inject("restToken"),
+    // A busy machine must not turn into fallback decisions.
+    REDIS_TIMEOUT_MS: 10_000,
+  };
+}
+
+/** A Redis that refuses connections: nothing listens on port 1. */
+export const DEAD_REDIS = { UPSTASH_REDIS_REST_URL: "http://127.0.0.1:1", UPSTASH_REDIS_REST_TOKEN: "dead" };
+
+/** No Redis: the memory store. */
+export const NO_REDIS = { UPSTASH_REDIS_REST_URL: "", UPSTASH_REDIS_REST_TOKEN: "" };
+
+/** A policy name that no other test has: Redis is shared, and so would be the counts. */
+export function uniqueName(name: string): string {
+  return `${name}-${crypto.randomUUID().slice(-12)}`;
+}
+
+/** An origin that answers "origin" and remembers what it was asked. */
+export function recordingOrigin() {
+  const requests: Request[] = [];
+  const service = {
+    async fetch(request: Request) {
+      requests.push(request);
+      return new Response("origin");
+    },
+  };
+  return { requests, ORIGIN: service };
+}

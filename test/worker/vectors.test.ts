@@ -1,0 +1,122 @@
+// The stories of test/vectors through HTTP: each step is a request, and what the story says is read off the answer.
+// Time comes from the story: a store that passes it on stands in front of the real one.
+
+import { describe, expect, it } from "vitest";
+import { parsePolicies } from "../../src/config/policies.ts";
+import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import { createEnforce } from "../../src/http/enforce.ts";
+import { limiterOf } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { redisStore } from "../../src/store/redis.ts";
+import type { Store } from "../../src/store/store.ts";
+import { fieldsOf } from "../support/fields.ts";
+import fixedWindow from "../vectors/fixed-window.json" with { type: "json" };
+import leakyBucket from "../vectors/leaky-bucket.json" with { type: "json" };
+import slidingLog from "../vectors/sliding-log.json" with { type: "json" };
+import slidingWindow from "../vectors/sliding-window.json" with { type: "json" };
+import tokenBucket from "../vectors/token-bucket.json" with { type: "json" };
+import { redisBindings, uniqueName } from "./support.ts";
+
+interface Step {
+  readonly atMs: number;
+  readonly cost: number;
+  readonly allowed: boolean;
+  readonly remaining: number;
+  /** null: never. */
+  readonly retryAfterMs: number | null;
+  readonly resetAfterMs: number;
+  readonly delayMs?: number;
+}
+
+interface Story {
+  readonly number: number;
+  readonly algorithm: string;
+  /** As in the configuration. */
+  readonly limit: PolicyInput["limits"][number];
+  /** The largest cost. */
+  readonly most: number;
+  readonly steps: readonly Step[];
+}
+
+type Numbers = Record<string, string | number> & { readonly limit: number; readonly windowMs: number };
+
+const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = redisBindings();
+
+/** Time that passes while stories of leaky buckets are told is real: only those that hold requests for a moment. */
+const LONGEST_STORY_MS = 12;
+
+/** What configuration allows. */
+const LONGEST_DELAY_MS = 60_000;
+
+function isBriefAndAllowed({ steps, limit }: Story): boolean {
+  const heldMs = steps.reduce((sum, { delayMs = 0 }) => sum + delayMs, 0);
+  return heldMs > 0 && heldMs <= LONGEST_STORY_MS && Number("maxDelay" in limit && limit.maxDelay) <= LONGEST_DELAY_MS;
+}
+const everyTwentieth = ({ number }: Story) => number % 20 === 1;
+
+describe.each<[algorithm: string, stories: readonly Story[]]>([
+  ["sliding-window", storiesOf("sliding-window", slidingWindow)],
+  ["fixed-window", storiesOf("fixed-window", fixedWindow).filter(everyTwentieth)],
+  ["sliding-log", storiesOf("sliding-log", slidingLog).filter(everyTwentieth)],
+  ["token-bucket", storiesOf("token-bucket", tokenBucket).filter(everyTwentieth)],
+  ["leaky-bucket", storiesOf("leaky-bucket", leakyBucket).filter(isBriefAndAllowed).slice(0, 10)],
+])("stories of %s hold through HTTP", (_algorithm, stories) => {
+  it("over the memory store", async () => {
+    expect(stories.length).toBeGreaterThanOrEqual(10);
+    for (const story of stories) await play(story, memoryStore());
+  });
+
+  it("over Redis", async () => {
+    for (const story of stories) await play(story, redisStore({ url, token, timeoutMs: 10_000 }));
+  });
+});
+
+async function play(story: Story, store: Store): Promise<void> {
+  const name = uniqueName("story");
+  let nowMs = 0;
+  // A memory store is asked at every step: what a region remembers goes by its own clock, which knows no story.
+  const atStoryTime: Store = { ...store, kind: "memory", take: (request) => store.take(request, nowMs) };
+  const limiter = limiterOf([storyPolicy(name, story)], { store: atStoryTime });
+  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "local" });
+
+  for (const [i, step] of story.steps.entries()) {
+    const title = `story ${story.number}, step ${i + 1}`;
+    nowMs = step.atMs;
+    const answer = await enforce(new Request(`https://gate.example/${step.cost}`), () => new Response("admitted"));
+    const { states, legacy, retryAfter } = fieldsOf(answer);
+    const { r, t } = states![name]!;
+    expect({ status: answer.status, remaining: r, retryAfter }, title).toEqual({
+      status: step.allowed ? 200 : 429,
+      remaining: step.remaining,
+      retryAfter: retryAfterOf(step),
+    });
+    expect(legacy, title).toMatchObject({ limit: story.most, remaining: step.remaining });
+    expect(t === undefined, title).toBe(step.remaining === story.most);
+    // What is left grows before the refused cost fits, and before everything is as new.
+    expect(Number(t ?? 0), title).toBeLessThanOrEqual(retryAfter ?? Number.POSITIVE_INFINITY);
+    expect(Number(t ?? 0), title).toBeLessThanOrEqual(Math.ceil(step.resetAfterMs / 1000));
+    if (step.retryAfterMs === null) expect(await answer.json(), title).toMatchObject({ retry: "never" });
+  }
+}
+
+function retryAfterOf({ allowed, retryAfterMs }: Step): number | undefined {
+  return allowed || retryAfterMs === null ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
+}
+
+/** Costs come from the path. Configuration refuses one above the limit, so the rules are added to the checked policy. */
+function storyPolicy(name: string, { limit, steps }: Story) {
+  const parsed = parsePolicies([{ name, key: "global", limits: [limit] }], "policies");
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  const costs = new Set(steps.map(({ cost }) => cost));
+  return { ...parsed.value[0]!, cost: [...costs].map((cost) => ({ path: [`/${cost}`], cost })) };
+}
+
+function storiesOf(algorithm: string, { stories }: { readonly stories: readonly object[] }): Story[] {
+  return stories.map((story, i): Story => {
+    const { steps, ...numbers } = story as { readonly steps: readonly Step[] };
+    const { windowMs: window, maxDelayMs: maxDelay, ...others } = numbers as Numbers;
+    const limit = { algorithm, window, ...others, ...(maxDelay !== undefined && { maxDelay }) };
+    const most = Number(others.burst ?? others.limit);
+    return { number: i + 1, algorithm, limit: limit as unknown as Story["limit"], most, steps };
+  });
+}
