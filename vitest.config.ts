@@ -17,6 +17,8 @@ export default defineConfig({
         // Plain functions: no server, no Worker.
         test: {
           name: "unit",
+          // Properties take their time on a busy machine.
+          testTimeout: 60_000,
           include: ["test/{core,config,http,limiter,region,architecture,docs}/**/*.test.ts"],
         },
       },

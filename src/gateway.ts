@@ -7,13 +7,12 @@ import { type Bindings, parseSettings, type Settings } from "./config/settings.t
 import { policyWarnings } from "./config/warnings.ts";
 import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
-import type { Background } from "./http/hold.ts";
 import { logDecisions } from "./http/log.ts";
 import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
-import { limiterOf } from "./limiter.ts";
+import { type Background, limiterOf } from "./limiter.ts";
 import { memoryStore } from "./store/memory.ts";
 import { redisStore } from "./store/redis.ts";
 

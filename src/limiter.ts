@@ -8,9 +8,12 @@ import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
-import { direct, remembering } from "./region/answers.ts";
+import { type Background, direct } from "./region/answers.ts";
+import { regional } from "./region/regional.ts";
 import { memoryStore } from "./store/memory.ts";
 import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
+
+export type { Background };
 
 export interface LimiterOptions {
   /** As in wrangler.toml; checked here, every mistake at once. */
@@ -48,6 +51,11 @@ export interface TakeOptions {
   readonly cost?: number;
   /** Default: the limiter's region. */
   readonly region?: string;
+  /**
+   * Where work may go on after the answer: the `ctx` of a fetch handler. Without it a policy with `consistency: "leased"`
+   * behaves as `strict`.
+   */
+  readonly background?: Background;
 }
 
 /** One of several policies of a take. */
@@ -71,7 +79,7 @@ export interface Limiter {
   /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
   reset(policy: string, options?: Omit<TakeOptions, "cost">): Promise<void>;
   /** `take` for policies and keys that were matched already. */
-  takeMatched(takes: readonly Take[], region?: string): Promise<Decision>;
+  takeMatched(takes: readonly Take[], region?: string, background?: Background): Promise<Decision>;
 }
 
 /** @throws {ConfigurationError} with every mistake of the policies. */
@@ -85,10 +93,10 @@ export function createLimiter({ policies, ...options }: LimiterOptions): Limiter
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
-  const answers = store.kind === "redis" ? remembering(store) : direct(store);
+  const answers = store.kind === "redis" ? regional(store) : direct(store);
   const local = direct(memoryStore(), "fallback");
 
-  async function run(takes: readonly Take[], region: string, flag: Flag): Promise<Decision> {
+  async function run(takes: readonly Take[], region: string, flag: Flag, background?: Background): Promise<Decision> {
     const context = { takes: await Promise.all(takes.map(apply)), region };
     const keys = keysOf(context.takes, region);
     if (keys.length === 0) return decide(store.kind, []);
@@ -96,7 +104,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     let decision: Decision;
     let failure: StoreErrorCode | undefined;
     try {
-      decision = await ask(answers, keys, flag);
+      decision = await ask(answers, keys, flag, takes.every(mayLease) ? background : undefined);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       failure = error.code;
@@ -150,7 +158,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   return {
     policies,
     async take(policy, options = {}) {
-      return await run(takesOf(policy, options), options.region ?? ownRegion, Flag.take);
+      return await run(takesOf(policy, options), options.region ?? ownRegion, Flag.take, options.background);
     },
     async peek(policy, options = {}) {
       return await run(takesOf(policy, options), options.region ?? ownRegion, Flag.look);
@@ -160,10 +168,15 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
       const keys = keysOf(takes, options.region ?? ownRegion).map(({ request }) => request);
       await answers.reset(keysOfRequest({ keys, flag: Flag.take }));
     },
-    async takeMatched(takes, region = ownRegion) {
-      return await run(takes, region, Flag.take);
+    async takeMatched(takes, region = ownRegion, background) {
+      return await run(takes, region, Flag.take, background);
     },
   };
+}
+
+/** One strict policy makes the whole request strict; so do one in shadow and a cost of 0, which only the script can answer. */
+function mayLease({ policy, cost }: Take): boolean {
+  return policy.consistency === "leased" && policy.mode === "enforce" && cost > 0;
 }
 
 function keyByHand(policy: Policy, key: string | undefined): ClientKey {

@@ -1,10 +1,13 @@
 /** From what an operator wrote to checked policies, or to every mistake in it. */
 
 import * as v from "valibot";
-import type { Limit, Policy } from "../core/policy.ts";
+import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
 import { largestCost, type ParsedLimit, recordIdentity, specOf, tooLarge, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake } from "./mistake.ts";
 import { EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
+
+/** Algorithms whose units may be charged before their request comes. */
+const LEASABLE: readonly AlgorithmName[] = ["sliding-window", "fixed-window", "token-bucket"];
 
 export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
 
@@ -61,7 +64,7 @@ function siblingsOf(field: string, algorithm: unknown): string[] {
 
 /** What the fields of each limit mean together, and all limits of a policy; a limit with a wrong field is left out. */
 function limitMistakes(policy: unknown, path: string): Mistake[] {
-  const { limits, cost: rules } = (policy ?? {}) as { limits?: unknown; cost?: unknown };
+  const { limits, cost: rules, consistency } = (policy ?? {}) as Partial<Record<string, unknown>>;
   if (!Array.isArray(limits)) return [];
   const parsed = limits.flatMap((input, i) => {
     const { success, output } = v.safeParse(limitSchema, input);
@@ -70,6 +73,7 @@ function limitMistakes(policy: unknown, path: string): Mistake[] {
   return [
     ...parsed.flatMap(({ limit, path }) => rangeMistakes(limit, path)),
     ...limitsTwice(parsed),
+    ...(consistency === "leased" ? parsed.flatMap(cannotBeLeased) : []),
     ...costsThatNeverPass(
       rules,
       parsed.map(({ limit }) => limit),
@@ -104,6 +108,14 @@ function limitsTwice(limits: readonly { limit: ParsedLimit; path: string }[]): M
       "a window (timeout), buckets, oldest or scope that no other limit of this algorithm in the policy has: they would share one count";
     return [{ code: "ERR_POLICY_LIMIT_TWICE", path, expected, found: `the same as ${first}` }];
   });
+}
+
+function cannotBeLeased({ limit, path }: { limit: ParsedLimit; path: string }): Mistake[] {
+  if (LEASABLE.includes(limit.algorithm)) return [];
+  const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased; or consistency = "strict"`;
+  return [
+    { code: "ERR_POLICY_CONSISTENCY", path: `${path}.algorithm`, expected, found: describeValue(limit.algorithm) },
+  ];
 }
 
 function costsThatNeverPass(rules: unknown, limits: readonly ParsedLimit[], path: string): Mistake[] {

@@ -44,6 +44,26 @@ export interface Recalled<V> {
   readonly refused: boolean;
 }
 
+/** How units are spent that were charged before their request came. */
+export interface Leasing<L, V> {
+  windowMs(limit: L): number;
+  /**
+   * Until when units charged at an instant may be spent: later ones would not be what the algorithm promises. Both by the
+   * store's clock, ms since the epoch.
+   */
+  endsAtMs(limit: L, chargedAtMs: number): number;
+  /** The view without `units` that were charged at an instant of the store but not spent. */
+  without(view: V, limit: L, units: number, chargedAtMs: number): V;
+}
+
+/** Units are leased for at most this part of a window, and at most so long: what nobody spends must not keep others waiting. */
+const LEASED_PART = 1 / 20;
+const MAX_LEASED_MS = 5_000;
+
+export function leasedMs(windowMs: number): number {
+  return Math.min(windowMs * LEASED_PART, MAX_LEASED_MS);
+}
+
 /**
  * One algorithm over its own state: what is stored of a limit, as it is at one instant. Pure: a state is never changed in
  * place. What the script has too takes the same steps in the same order there.
@@ -86,6 +106,8 @@ export interface Algorithm<L, R, S, V, O = never> {
    * @param charged the view has the cost in it if it was admitted; false after a look. Default true.
    */
   tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): Told;
+  /** Absent: units of this algorithm cannot be taken ahead of demand. */
+  lease?: Leasing<L, V>;
 }
 
 /** `Told` without the members that are not known. */

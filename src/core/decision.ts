@@ -51,13 +51,14 @@ export interface Decision {
 export function decideLimit(
   policy: Policy,
   limit: Limit,
-  { refused, view }: LimitReply,
+  { refused, view, heldBackMs }: LimitReply,
   cost: number,
   nowMs: number,
   charged = true,
 ): LimitDecision {
   const told = algorithmOf(limit).tell(view, limit, cost, refused, nowMs, charged);
-  return { policy, limit, admitted: !refused, ...told };
+  const heldBack = heldBackMs !== undefined && { remaining: 0, retryAfterMs: heldBackMs, growsAfterMs: heldBackMs };
+  return { policy, limit, admitted: !refused, ...told, ...heldBack };
 }
 
 /** One verdict over all limits: allowed if every enforced one admitted. */

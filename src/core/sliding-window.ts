@@ -162,4 +162,10 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
       delayMs: 0,
     });
   },
+  lease: {
+    windowMs: ({ bucketMs, buckets }) => bucketMs * buckets,
+    // In the same bucket it makes no difference when they are charged: giving back and taking again leaves the same counts.
+    endsAtMs: ({ bucketMs }, chargedAtMs) => (Math.floor(chargedAtMs / bucketMs) + 1) * bucketMs,
+    without: (record, _limit, units, chargedAtMs) => giveBackWindow(record, units, chargedAtMs),
+  },
 };

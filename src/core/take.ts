@@ -40,6 +40,8 @@ export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
+  /** Refused by the region for so many milliseconds, whatever the counts say: it asks the store no more often (leases). */
+  readonly heldBackMs?: number;
 }
 
 export interface TakeReply {

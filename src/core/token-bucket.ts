@@ -4,7 +4,7 @@
  * Mirror: lua/token_bucket.lua.
  */
 
-import { type Algorithm, Kind, told } from "./algorithm.ts";
+import { type Algorithm, Kind, leasedMs, told } from "./algorithm.ts";
 
 export interface BucketLimit {
   readonly kind: typeof Kind.bucket;
@@ -75,6 +75,13 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
       // A request that only looks has nothing to wait for.
       delayMs: refused || cost === 0 ? 0 : payBackAfterMs(queued, limit, nowMs, burst * windowMs),
     });
+  },
+  lease: {
+    windowMs: ({ windowMs }) => windowMs,
+    // The bucket refills for units that wait to be spent, so they must not wait for long.
+    endsAtMs: ({ windowMs }, chargedAtMs) => chargedAtMs + leasedMs(windowMs),
+    without: (record, limit, units, chargedAtMs) =>
+      tokenBucket.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
   },
 };
 

@@ -1,11 +1,10 @@
 /** Where a decision becomes HTTP, and the only place: the gateway, the wrapper and the middleware all come through here. */
 
 import type { RateLimitHeaders } from "../config/settings.ts";
-import { Kind } from "../core/algorithm.ts";
 import type { Decision, LimitDecision } from "../core/decision.ts";
-import type { Limiter, Take } from "../limiter.ts";
+import type { Background, Limiter, Take } from "../limiter.ts";
 import { addRateLimitFields, toSeconds } from "./headers.ts";
-import { type Background, holding } from "./hold.ts";
+import { holding } from "./hold.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
@@ -22,7 +21,7 @@ export interface EnforceOptions {
 export type Enforce = (
   request: Request,
   next: (request: Request) => Response | Promise<Response>,
-  /** Where the release of a concurrency limit's slot may outlive the answer. */
+  /** Where work may go on after the answer: releasing slots, asking ahead. */
   background?: Background,
 ) => Promise<Response>;
 
@@ -40,11 +39,9 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf }: EnforceOp
     const takes = matched.map(
       ({ policy, cost }): Take => ({ policy, cost, key: clientKey(policy.key, request, region) }),
     );
-    const deciding = limiter.takeMatched(takes, region);
-    // Also a client that goes away before the decision is known may have taken a slot, which somebody has to give back.
-    if (takes.some(({ policy }) => policy.limits.some(({ kind }) => kind === Kind.concurrency))) {
-      background?.waitUntil(deciding);
-    }
+    const deciding = limiter.takeMatched(takes, region, background);
+    // A client that goes away before the decision is known leaves no slot taken, no ask open and no charge undone.
+    background?.waitUntil(deciding);
     const decision = await deciding;
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await turn(decision.delayMs, request.signal);

@@ -3,7 +3,7 @@
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import type { Answers } from "../region/answers.ts";
+import type { Answers, Background } from "../region/answers.ts";
 import { holdOf, isConcurrency, randomSlot } from "./hold.ts";
 
 /** A policy as it is applied to one client. */
@@ -41,12 +41,21 @@ export function keysOf(takes: readonly AppliedPolicy[], region: string): PolicyK
   });
 }
 
-/** @throws {StoreError} */
-export async function ask(answers: Answers, keys: readonly PolicyKey[], flag: Flag): Promise<Decision> {
+/**
+ * @param leasedIn every policy agrees to leases: where their work goes on.
+ *
+ * @throws {StoreError}
+ */
+export async function ask(
+  answers: Answers,
+  keys: readonly PolicyKey[],
+  flag: Flag,
+  leasedIn?: Background,
+): Promise<Decision> {
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
   const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));
   const slot = holds ? randomSlot() : 0;
-  const { reply, source } = await answers.take(holds ? { ...request, slot } : request);
+  const { reply, source } = await answers.take(holds ? { ...request, slot } : request, leasedIn);
   const limits = limitDecisions(keys, reply, flag !== Flag.look);
   // How many requests are in flight is not known from memory: such a limit goes unsaid rather than wrong.
   const known = source === "cache" ? limits.filter(({ limit }) => !isConcurrency(limit)) : limits;

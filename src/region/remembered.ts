@@ -6,12 +6,17 @@
 import QuickLRU from "quick-lru";
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { createStoreClock } from "./clock.ts";
+import type { StoreClock } from "./clock.ts";
+import type { InFlight } from "./in-flight.ts";
 
 /** Without a reply for so long counts are asked for again: resets, refunds and raised limits must show. */
 const TRUSTED_MS = 5_000;
 /** A refused key takes about 1 KiB: at most 20 MiB of the 128 MiB that an isolate has (2026-11), in two generations. */
 const MAX_KEYS = 10_000;
+/** A request waits so long at most for its moment to come; a longer wait is as well spent on asking. */
+const MAX_WAIT_MS = 50;
+/** How often a request looks whether the answer to another one has come. */
+const POLL_MS = 4;
 
 interface Remembered {
   /** By the local clock, ms since the epoch. */
@@ -28,13 +33,20 @@ export interface RememberedCounts {
    * @param localAtMs now by the local clock, ms since the epoch.
    */
   refusal(request: TakeRequest, localAtMs: number): TakeReply | undefined;
-  /** Learns from a reply; instants by the local clock, ms since the epoch. */
-  learn(request: TakeRequest, reply: TakeReply, sentAtMs: number, receivedAtMs: number): void;
+  /**
+   * When a request that is not refused for sure would better ask, in ms from now; 0: at once. Not before the store can admit
+   * it: whoever hammers a limit would else ask once for each request in the meantime.
+   */
+  askAfterMs(request: TakeRequest, localAtMs: number): number;
+  /** Learns from a reply; the instant by the local clock, ms since the epoch. */
+  learn(request: TakeRequest, reply: TakeReply, receivedAtMs: number): void;
   forget(keys: readonly string[]): void;
+  /** A clock has stepped: nothing that was computed with the old one is worth anything. */
+  clear(): void;
 }
 
-export function rememberCounts(): RememberedCounts {
-  const clock = createStoreClock();
+/** @param inFlight what this isolate is asking the store for. */
+export function rememberCounts(clock: StoreClock, inFlight: InFlight): RememberedCounts {
   const remembered = new QuickLRU<string, Remembered>({ maxSize: MAX_KEYS });
 
   /** What is remembered of one key, at an instant of the store; undefined if that is not enough. */
@@ -45,6 +57,19 @@ export function rememberCounts(): RememberedCounts {
       algorithmOf(limit).recall(known.limits[l]!.view, limit, nowMs, known.cost, cost),
     );
     return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
+  }
+
+  /** Until the counts that are remembered of this key admit so many units, in ms; 0: now, or nothing is known. */
+  function admittedAfterMs({ key, limits }: KeyRequest, units: number, nowMs: number): number {
+    const known = remembered.get(key);
+    if (!known) return 0;
+    const waits = limits.map((limit, l) => {
+      const algorithm = algorithmOf(limit);
+      const recalled = algorithm.recall(known.limits[l]!.view, limit, nowMs, known.cost, units);
+      if (!recalled?.refused) return 0;
+      return algorithm.tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
+    });
+    return Math.max(...waits);
   }
 
   const refuses = ({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[]) =>
@@ -62,8 +87,21 @@ export function rememberCounts(): RememberedCounts {
       return refuses(request, latest) ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest } : undefined;
     },
 
-    learn({ keys }, reply, sentAtMs, receivedAtMs) {
-      if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) remembered.clear();
+    askAfterMs({ keys }, localAtMs) {
+      const storeTime = clock.at(localAtMs);
+      if (!storeTime) return 0;
+      const waits = keys.map((key) => {
+        if (key.group !== ENFORCED) return 0;
+        const asked = inFlight.units(key.key, localAtMs);
+        // What others ask for meanwhile may be all that there is: their answer will tell.
+        if (asked > 0) return admittedAfterMs(key, asked + key.cost, storeTime.latestMs) > 0 ? POLL_MS : 0;
+        const waitMs = admittedAfterMs(key, key.cost, storeTime.earliestMs);
+        return waitMs <= MAX_WAIT_MS ? waitMs : 0;
+      });
+      return Math.max(...waits);
+    },
+
+    learn({ keys }, reply, receivedAtMs) {
       const mayRefuse = keys.some(
         ({ group, cost, limits }, k) =>
           group === ENFORCED && limits.some((limit, l) => isUsedUp(limit, reply.keys[k]![l]!, cost, reply.nowMs)),
@@ -78,6 +116,8 @@ export function rememberCounts(): RememberedCounts {
     forget(keys) {
       for (const key of keys) remembered.delete(key);
     },
+
+    clear: () => remembered.clear(),
   };
 }
 

@@ -29,7 +29,7 @@ const everyField = [
       "ip",
     ],
     cost: [{ method: "GET", path: "/v1/search", host: ["api.example.com"], cost: "1" }, { cost: 0 }],
-    consistency: "leased",
+    consistency: "strict",
     mode: "shadow",
     onStoreFailure: "deny",
     documented: "false",
@@ -46,6 +46,7 @@ const everyField = [
       { algorithm: "concurrency", limit: 1 },
     ],
   },
+  { name: "leased", consistency: "leased", limits: [{ limit: 1, window: "1d" }] },
 ];
 
 it("policies of every algorithm and field, written out with their defaults, are read as the same policies", () => {

@@ -3,6 +3,8 @@
 import type { LimitOwn } from "../../src/core/algorithms.ts";
 import type { Records } from "../../src/core/records.ts";
 import { Flag, type KeyRequest, type TakeReply, take } from "../../src/core/take.ts";
+import { createStoreClock, type StoreClock } from "../../src/region/clock.ts";
+import { countInFlight } from "../../src/region/in-flight.ts";
 import { type RememberedCounts, rememberCounts } from "../../src/region/remembered.ts";
 
 /** The store: what Redis would hold, decided by core. */
@@ -27,12 +29,14 @@ export function virtualStore() {
 
 /** One isolate: how far its clock is ahead of the store's, and what it remembers. */
 export interface Isolate {
+  readonly clock: StoreClock;
   readonly counts: RememberedCounts;
   offsetMs: number;
 }
 
 export function isolate(offsetMs: number): Isolate {
-  return { counts: rememberCounts(), offsetMs };
+  const clock = createStoreClock();
+  return { clock, counts: rememberCounts(clock, countInFlight()), offsetMs };
 }
 
 /** What became of a request at `nowMs` of the store's clock. */
@@ -44,7 +48,7 @@ export interface Outcome {
 /** @param delayMs to the store and back, each way. */
 export function request(
   store: ReturnType<typeof virtualStore>,
-  { counts, offsetMs }: Isolate,
+  { clock, counts, offsetMs }: Isolate,
   keys: readonly KeyRequest[],
   nowMs: number,
   delayMs: readonly [there: number, back: number],
@@ -53,6 +57,8 @@ export function request(
   const refusal = counts.refusal({ keys, flag: Flag.take }, sentAtMs);
   if (refusal) return { reply: refusal, local: true };
   const reply = store.take(keys, Flag.take, nowMs + delayMs[0]);
-  counts.learn({ keys, flag: Flag.take }, reply, sentAtMs, sentAtMs + delayMs[0] + delayMs[1]);
+  const receivedAtMs = sentAtMs + delayMs[0] + delayMs[1];
+  if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) counts.clear();
+  counts.learn({ keys, flag: Flag.take }, reply, receivedAtMs);
   return { reply, local: false };
 }

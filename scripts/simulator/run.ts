@@ -1,0 +1,133 @@
+/** One run: traffic of one key over many isolates, and what became of it. */
+
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { ENFORCED } from "../../src/core/take.ts";
+import { virtualTime } from "./virtual-time.ts";
+import { createWorld } from "./world.ts";
+
+export interface Scenario {
+  readonly limit: LimitSpec;
+  readonly windowMs: number;
+  /** Requests per window, relative to the limit. */
+  readonly demand: number;
+  readonly mode: "strict" | "leased";
+  readonly isolates: number;
+  /** One way between an isolate and the store, in ms. */
+  readonly delayMs: readonly [min: number, max: number];
+  /** How many windows are simulated. */
+  readonly windows: number;
+  /** `bursts`: all isolates begin at the same instant, send for one window, and are silent for two. */
+  readonly arrivals: "steady" | "bursts";
+  readonly seed: number;
+}
+
+export interface Measured {
+  readonly requests: number;
+  readonly callsPerRequest: number;
+  /** Share of the requests that were answered at once. */
+  readonly withoutWait: number;
+  /** Most units admitted in any true window. */
+  readonly mostInWindow: number;
+  /** Admitted units / what demand and limit leave to admit. */
+  readonly used: number;
+  /** Admissions per tenth of a window, for the chart. */
+  readonly perTenth: readonly number[];
+}
+
+const START_MS = 1_700_000_000_000;
+const BURST_EVERY = 3;
+
+export async function simulate(scenario: Scenario): Promise<Measured> {
+  const { limit, windowMs, isolates: count, windows, mode } = scenario;
+  const random = mulberry32(scenario.seed);
+  const time = virtualTime(START_MS);
+  const world = createWorld(time);
+  const [min, max] = scenario.delayMs;
+  const isolates = Array.from({ length: count }, () => {
+    const base = min + (max - min) * random();
+    const jitter = mulberry32(Math.floor(random() * 2 ** 32));
+    return world.isolate(() => base * (0.9 + 0.2 * jitter()), Math.round((random() - 0.5) * 60_000));
+  });
+  const arrivals = arrivalsOf(scenario, random);
+
+  const admittedAtMs: number[] = [];
+  let withoutWait = 0;
+  for (const { atMs, isolate } of arrivals) {
+    time.at(atMs, async () => {
+      const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
+      const { reply, source } = await isolates[isolate]!.take(keys, mode === "leased");
+      if (time.nowMs() === atMs) withoutWait++;
+      if (reply.allowed) admittedAtMs.push(source === "lease" ? time.nowMs() : reply.nowMs);
+    });
+  }
+  const endMs = START_MS + windows * windowMs;
+  await time.runUntil(endMs + 2 * windowMs);
+
+  const sending = scenario.arrivals === "steady" ? windows : Math.ceil(windows / BURST_EVERY);
+  admittedAtMs.sort((a, b) => a - b);
+  const perTenth = new Array<number>(windows * 10).fill(0);
+  for (const atMs of admittedAtMs) {
+    const tenth = Math.floor(((atMs - START_MS) / windowMs) * 10);
+    if (tenth < perTenth.length) perTenth[tenth]!++;
+  }
+  return {
+    requests: arrivals.length,
+    callsPerRequest: world.calls() / arrivals.length,
+    withoutWait: withoutWait / arrivals.length,
+    mostInWindow: mostWithin(admittedAtMs, windowMs),
+    used: admittedAtMs.length / Math.min(arrivals.length, limit.limit * sending),
+    perTenth,
+  };
+}
+
+interface Arrival {
+  readonly atMs: number;
+  readonly isolate: number;
+}
+
+/** Zipf with exponent 1 over the isolates: the n-th gets 1/n of what the first gets. */
+function arrivalsOf(scenario: Scenario, random: () => number): Arrival[] {
+  const { limit, windowMs, demand, windows, arrivals } = scenario;
+  const weights = Array.from({ length: scenario.isolates }, (_, i) => 1 / (i + 1));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const all = weights.flatMap((weight, isolate) => {
+    const perMs = (limit.limit * demand * weight) / total / windowMs;
+    return poisson(perMs, windows * windowMs, random).map((afterMs) => ({ afterMs, isolate }));
+  });
+  return all
+    .filter(({ afterMs }) => arrivals === "steady" || Math.floor(afterMs / windowMs) % BURST_EVERY === 0)
+    .map(({ afterMs, isolate }) => ({ atMs: START_MS + afterMs, isolate }))
+    .sort((a, b) => a.atMs - b.atMs);
+}
+
+/** Independent arrivals at a mean rate. */
+function poisson(perMs: number, durationMs: number, random: () => number): number[] {
+  const instants: number[] = [];
+  for (let afterMs = 0; ; ) {
+    afterMs -= Math.log(1 - random()) / perMs;
+    if (afterMs >= durationMs) return instants;
+    instants.push(afterMs);
+  }
+}
+
+/** The largest number of instants within any span of this length (its end excluded). */
+export function mostWithin(sortedMs: readonly number[], spanMs: number): number {
+  let most = 0;
+  let from = 0;
+  for (const [to, atMs] of sortedMs.entries()) {
+    while (sortedMs[from]! <= atMs - spanMs) from++;
+    most = Math.max(most, to - from + 1);
+  }
+  return most;
+}
+
+/** Reproducible random numbers, 0 … 1 (mulberry32, public domain, by Tommy Ettinger). */
+export function mulberry32(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,293 @@
+/**
+ * Units that this isolate has taken from the store ahead of demand, and what it knows of the demand. Plain data: instants
+ * and replies go in, what to ask for comes out (leasing.ts asks).
+ *
+ * A unit that is held has been charged, so no more than the limit is ever handed out. How many are held follows from the
+ * recent rate of a key: what is not spent soon is given back.
+ */
+
+import QuickLRU from "quick-lru";
+import { leasedMs } from "../core/algorithm.ts";
+import { algorithmOf, type LimitSpec, type LimitView } from "../core/algorithms.ts";
+import type { KeyRequest, LimitReply } from "../core/take.ts";
+import type { StoreClock } from "./clock.ts";
+
+/** A key takes about 1 KiB: at most 20 MiB of the 128 MiB that an isolate has (2026-11), in two generations. */
+const MAX_KEYS = 10_000;
+// The numbers below were found by simulation (npm run simulate; docs/consistency.md): fewer calls against units that lie
+// where nobody needs them.
+
+/** What is held should last for this part of a lease's life at the recent rate, if there is plenty. */
+const HELD_PART = 1;
+/** If there is not. */
+const SCARCE_PART = 0.45;
+/** There is plenty if so many times the demand of this isolate remains: others want some too. */
+const PLENTY = 16;
+/** Below this part of what should be held more is asked for. */
+const RENEWED_BELOW = 0.5;
+/** Of what remains nobody takes a larger part, so that the others find some too. */
+const LARGEST_SHARE = 1 / 4;
+/** Getting less than this part of what was wanted is a short grant. */
+const SHORT_PART = 0.5;
+/** After a short grant nothing is asked for this long, or for this part of the window if that is shorter. */
+const HELD_BACK_MS = 250;
+const HELD_BACK_PART = 1 / 40;
+/** An ask that has not come back by then was ended with its request. */
+const FORGOTTEN_MS = 1_000;
+
+/** Instants by the store's clock, ms since the epoch. */
+interface Grant {
+  units: number;
+  readonly chargedAtMs: number;
+  readonly endsAtMs: number;
+  /** Until then nobody asks whether they are still needed. */
+  reviewedAtMs: number;
+}
+
+/** What is held of one key; instants without another word by the local clock. */
+export interface Lease {
+  readonly key: string;
+  readonly limits: readonly LimitSpec[];
+  readonly lifeMs: number;
+  readonly heldBackForMs: number;
+  grants: Grant[];
+  /** The counts that the store told last, everything that is held here charged. */
+  replies: readonly LimitReply[] | undefined;
+  /** Units asked for recently, each weighing less as it ages: the rate times `lifeMs`. */
+  demand: number;
+  demandAtMs: number;
+  /** Units that requests wait for at this moment. */
+  waiting: number;
+  /** When the ask in flight was sent. */
+  askedAtMs: number | undefined;
+  heldBackUntilMs: number;
+  /** Somebody looks after what is held until then. */
+  tendedUntilMs: number;
+}
+
+/** What is asked of the store for one key. */
+export interface LeaseAsk {
+  readonly lease: Lease;
+  /** Its cost: what the request that asks needs, and the units to hold. */
+  readonly key: KeyRequest;
+  /** Units for the request that asks, and units to hold. */
+  readonly own: number;
+  readonly extra: number;
+  /** Taken out of what is held, for the request that asks. */
+  readonly reserved: readonly Grant[];
+  /** Fewer than the demand would need. */
+  readonly isShort: boolean;
+}
+
+/** Units to give back to the bucket that they were charged in. */
+export interface Unused {
+  readonly units: number;
+  readonly chargedAtMs: number;
+}
+
+export interface Leases {
+  of(request: KeyRequest): Lease;
+  /** Counts what a request wants. */
+  want(lease: Lease, units: number, localAtMs: number): void;
+  /** Units that may be spent. */
+  held(lease: Lease, localAtMs: number): number;
+  /** Spends units that are held. */
+  spend(lease: Lease, units: number, localAtMs: number): readonly Grant[];
+  /** Whether it is time to ask for more in the background. */
+  isLow(lease: Lease, localAtMs: number): boolean;
+  isAsking(lease: Lease, localAtMs: number): boolean;
+  /** What to ask for: what the request needs beside what is held for it, and with `ahead` also units to hold. */
+  ask(lease: Lease, key: KeyRequest, localAtMs: number, ahead: boolean): LeaseAsk;
+  /** The answer to an ask, none if its outcome is not known; the key's replies if the key was asked for at all. */
+  settle(
+    ask: LeaseAsk,
+    answer: LeaseAnswer | undefined,
+    replies: readonly LimitReply[] | undefined,
+    localAtMs: number,
+  ): void;
+  /** The counts that were told last, at an instant of the store, without what is held. */
+  views(lease: Lease, nowMs: number): readonly LimitView[];
+  /** What nobody needs any more; it is not held after this. */
+  unused(lease: Lease, localAtMs: number): readonly Unused[];
+  /** Until the next time to ask for what is not used, in ms; undefined: nothing is held. */
+  reviewAfterMs(lease: Lease, localAtMs: number): number | undefined;
+  forget(keys: readonly string[]): void;
+  clear(): void;
+}
+
+export interface LeaseAnswer {
+  readonly allowed: boolean;
+  /** When, by the store's clock. */
+  readonly nowMs: number;
+}
+
+export function createLeases(clock: StoreClock): Leases {
+  const leases = new QuickLRU<string, Lease>({ maxSize: MAX_KEYS });
+
+  /** Nothing may be spent unless the store's clock is known. */
+  const latestMs = (localAtMs: number) => clock.at(localAtMs)?.latestMs ?? Number.POSITIVE_INFINITY;
+
+  function held({ grants }: Lease, localAtMs: number): number {
+    const atMs = latestMs(localAtMs);
+    return grants.reduce((sum, { units, endsAtMs }) => (endsAtMs > atMs ? sum + units : sum), 0);
+  }
+
+  function spend(lease: Lease, units: number, localAtMs: number): Grant[] {
+    const atMs = latestMs(localAtMs);
+    let left = units;
+    const spent: Grant[] = [];
+    for (const grant of lease.grants) {
+      const part = grant.endsAtMs > atMs ? Math.min(left, grant.units) : 0;
+      if (part === 0) continue;
+      grant.units -= part;
+      left -= part;
+      spent.push({ ...grant, units: part });
+    }
+    lease.grants = lease.grants.filter(({ units }) => units > 0);
+    return spent;
+  }
+
+  /** How many units should be held. */
+  function wanted(lease: Lease, localAtMs: number): number {
+    const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
+    // Units that are waited for are not what will come.
+    const demand = Math.max(0, lease.demand * Math.exp(-ageMs / lease.lifeMs) - lease.waiting);
+    const part = Math.min(HELD_PART, Math.max(SCARCE_PART, remaining(lease, localAtMs) / (PLENTY * demand)));
+    return lease.waiting + Math.floor(demand * part);
+  }
+
+  /** Units that the counts leave at the earliest instant that it may be there. */
+  function remaining({ limits, replies }: Lease, localAtMs: number): number {
+    const nowMs = clock.at(localAtMs)?.earliestMs;
+    if (!replies || nowMs === undefined) return 0;
+    return Math.min(
+      ...limits.map((limit, l) => {
+        const algorithm = algorithmOf(limit);
+        const recalled = algorithm.recall(replies[l]!.view, limit, nowMs, 1, 1);
+        return recalled ? algorithm.tell(recalled.view, limit, 1, recalled.refused, nowMs).remaining : 0;
+      }),
+    );
+  }
+
+  return {
+    held,
+    spend,
+
+    of({ key, limits }) {
+      const known = leases.get(key);
+      if (known) return known;
+      const windowMs = Math.min(...limits.map((limit) => algorithmOf(limit).lease?.windowMs(limit) ?? 0));
+      const lease: Lease = {
+        key,
+        limits,
+        lifeMs: leasedMs(windowMs),
+        heldBackForMs: Math.min(HELD_BACK_MS, windowMs * HELD_BACK_PART),
+        grants: [],
+        replies: undefined,
+        demand: 0,
+        demandAtMs: 0,
+        waiting: 0,
+        askedAtMs: undefined,
+        heldBackUntilMs: 0,
+        tendedUntilMs: 0,
+      };
+      leases.set(key, lease);
+      return lease;
+    },
+
+    want(lease, units, localAtMs) {
+      const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
+      lease.demand = lease.demand * Math.exp(-ageMs / lease.lifeMs) + units;
+      lease.demandAtMs = localAtMs;
+    },
+
+    isLow(lease, localAtMs) {
+      const target = wanted(lease, localAtMs);
+      return target >= 2 && held(lease, localAtMs) < target * RENEWED_BELOW && localAtMs >= lease.heldBackUntilMs;
+    },
+
+    isAsking({ askedAtMs }, localAtMs) {
+      return askedAtMs !== undefined && Math.abs(localAtMs - askedAtMs) < FORGOTTEN_MS;
+    },
+
+    ask(lease, key, localAtMs, ahead) {
+      const reserved = spend(lease, key.cost, localAtMs);
+      const own = key.cost - reserved.reduce((sum, { units }) => sum + units, 0);
+      const target = ahead ? wanted(lease, localAtMs) - held(lease, localAtMs) : 0;
+      const share = Math.ceil((remaining(lease, localAtMs) - own) * LARGEST_SHARE);
+      const extra = Math.max(0, Math.min(target, share));
+      lease.askedAtMs = localAtMs;
+      return {
+        lease,
+        key: { ...key, cost: own + extra },
+        own,
+        extra,
+        reserved,
+        isShort: lease.replies !== undefined && extra < target * SHORT_PART,
+      };
+    },
+
+    settle({ lease, own, extra, reserved, isShort }, answer, replies, localAtMs) {
+      lease.askedAtMs = undefined;
+      if (replies) lease.replies = replies;
+      if (!answer?.allowed) lease.grants.push(...reserved);
+      else if (extra > 0) {
+        const { nowMs: chargedAtMs } = answer;
+        const ends = lease.limits.map((limit) => algorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
+        const reviewedAtMs = chargedAtMs + lease.lifeMs;
+        lease.grants.push({ units: extra, chargedAtMs, endsAtMs: Math.min(...ends), reviewedAtMs });
+      }
+      // What was too much together with units to hold is asked for again, less.
+      const refused = replies?.some((reply) => reply.refused) && !(own > 0 && extra > 0);
+      if (refused || (answer?.allowed && isShort)) lease.heldBackUntilMs = localAtMs + lease.heldBackForMs;
+    },
+
+    views({ limits, replies, grants }, nowMs) {
+      return limits.map((limit, l) => {
+        const { recall, lease } = algorithmOf(limit);
+        const { view } = recall(replies![l]!.view, limit, nowMs, 1, 1)!;
+        return grants.reduce(
+          (counted, { units, chargedAtMs }) => lease!.without(counted, limit, units, chargedAtMs),
+          view,
+        );
+      });
+    },
+
+    unused(lease, localAtMs) {
+      const atMs = latestMs(localAtMs);
+      const kept: Grant[] = [];
+      const unused: Unused[] = [];
+      let needed = wanted(lease, localAtMs);
+      for (const grant of lease.grants) {
+        const keep =
+          grant.endsAtMs <= atMs
+            ? 0
+            : grant.reviewedAtMs > atMs
+              ? grant.units
+              : Math.min(grant.units, Math.max(0, needed));
+        needed -= keep;
+        const reviewedAtMs = grant.reviewedAtMs > atMs ? grant.reviewedAtMs : atMs + lease.lifeMs;
+        if (keep > 0) kept.push({ ...grant, units: keep, reviewedAtMs });
+        if (keep < grant.units) unused.push({ units: grant.units - keep, chargedAtMs: grant.chargedAtMs });
+      }
+      lease.grants = kept;
+      return unused;
+    },
+
+    reviewAfterMs({ grants }, localAtMs) {
+      if (grants.length === 0) return undefined;
+      const atMs = clock.at(localAtMs)?.latestMs;
+      if (atMs === undefined) return 0;
+      return Math.max(
+        0,
+        Math.min(...grants.map(({ endsAtMs, reviewedAtMs }) => Math.min(endsAtMs, reviewedAtMs))) - atMs,
+      );
+    },
+
+    forget(keys) {
+      for (const key of keys) leases.delete(key);
+    },
+
+    clear: () => leases.clear(),
+  };
+}

@@ -1,0 +1,192 @@
+/** Takes that are answered from units which this isolate holds already; here they are asked for, and given back. */
+
+import { algorithmOf } from "../core/algorithms.ts";
+import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { type Store, StoreError } from "../store/store.ts";
+import type { Answer, Background } from "./answers.ts";
+import type { StoreClock } from "./clock.ts";
+import { createLeases, type Lease, type LeaseAsk } from "./leases.ts";
+import type { RememberedCounts } from "./remembered.ts";
+import { MAX_WAITED_MS, type Timing } from "./timing.ts";
+
+/** How often a request looks whether the ask of another one has come back. */
+const POLL_MS = 4;
+/** A Worker's background work is ended 30 s after its answer (Cloudflare, 2026-11): another request's goes on before that. */
+const MAX_TENDED_MS = 20_000;
+/** After so many asks that came to nothing a request asks for itself alone, as under `strict`. */
+const MAX_ASKS = 3;
+
+interface Parts {
+  /** Takes from the store, and learns from its reply. @throws {StoreError} */
+  readonly ask: (request: TakeRequest) => Promise<TakeReply>;
+  readonly store: Store;
+  readonly counts: RememberedCounts;
+  readonly clock: StoreClock;
+  readonly timing: Timing;
+}
+
+/** What a request wants of one key. */
+interface Want {
+  readonly key: KeyRequest;
+  readonly lease: Lease;
+}
+
+export interface Leasing {
+  /** Every key of the request can be leased and costs at least 1. @throws {StoreError} */
+  take(request: TakeRequest, background: Background): Promise<Answer>;
+  forget(keys: readonly string[]): void;
+  clear(): void;
+}
+
+export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
+  const leases = createLeases(clock);
+
+  /** From units that are held under every key of the request. */
+  function spend(wants: readonly Want[], nowMs: number): TakeReply | undefined {
+    const storeTime = clock.at(nowMs);
+    if (!storeTime || !wants.every(({ key, lease }) => leases.held(lease, nowMs) >= key.cost)) return undefined;
+    for (const { key, lease } of wants) leases.spend(lease, key.cost, nowMs);
+    return replyTo(wants, storeTime.earliestMs, true);
+  }
+
+  /** What the counts that were told last mean for the request, without what is held here. */
+  function replyTo(wants: readonly Want[], nowMs: number, allowed: boolean): TakeReply {
+    const keys = wants.map(({ key: { cost, limits }, lease }) =>
+      leases.views(lease, nowMs).map((view, l): LimitReply => {
+        const refused = !allowed && algorithmOf(limits[l]!).recall(view, limits[l]!, nowMs, cost, cost)!.refused;
+        return { view, refused };
+      }),
+    );
+    return { nowMs, allowed: !keys.some((replies) => replies.some(({ refused }) => refused)), keys };
+  }
+
+  /** Refused by what is remembered, if what is held does not suffice. */
+  function refusal(wants: readonly Want[], nowMs: number): TakeReply | undefined {
+    const rest = wants.flatMap(({ key, lease }) => {
+      const cost = key.cost - leases.held(lease, nowMs);
+      return cost > 0 ? [{ ...key, cost }] : [];
+    });
+    const refused = counts.refusal({ keys: rest, flag: Flag.take }, nowMs);
+    if (!refused) return undefined;
+    const others = replyTo(wants, refused.nowMs, true);
+    const keys = wants.map(
+      ({ key }, w) => refused.keys[rest.findIndex((one) => one.key === key.key)] ?? others.keys[w]!,
+    );
+    return { ...refused, keys };
+  }
+
+  /** Refused although the counts may admit: a moment ago this isolate asked and got less than it needs. */
+  function heldBack(wants: readonly Want[], nowMs: number): TakeReply | undefined {
+    const isHeld = ({ key, lease }: Want) => lease.heldBackUntilMs > nowMs && leases.held(lease, nowMs) < key.cost;
+    const storeTime = clock.at(nowMs);
+    if (!storeTime || !wants.some(isHeld) || wants.some(({ lease }) => !lease.replies)) return undefined;
+    const { keys } = replyTo(wants, storeTime.earliestMs, true);
+    const held = wants.map((want, w) => {
+      const heldBackMs = Math.ceil(want.lease.heldBackUntilMs - nowMs);
+      return isHeld(want) ? keys[w]!.map((reply) => ({ ...reply, refused: true, heldBackMs })) : keys[w]!;
+    });
+    return { nowMs: storeTime.earliestMs, allowed: false, keys: held };
+  }
+
+  /** Sends what is asked for, and books what comes of it. Goes on if the client of the request goes away. */
+  async function send(asks: readonly LeaseAsk[], background: Background): Promise<{ allowed: boolean; nowMs: number }> {
+    const sent = asks.filter(({ key }) => key.cost > 0);
+    const sending = (async () => {
+      let reply: TakeReply | undefined;
+      try {
+        reply = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) });
+        return reply;
+      } finally {
+        for (const one of asks) leases.settle(one, reply, reply?.keys[sent.indexOf(one)], timing.nowMs());
+        for (const { lease } of asks) tend(lease, background);
+      }
+    })();
+    background.waitUntil(sending.catch(() => {}));
+    return await sending;
+  }
+
+  async function askFor(wants: readonly Want[], background: Background): Promise<TakeReply | undefined> {
+    for (let asked = 1; asked <= MAX_ASKS; asked++) {
+      const ahead = asked < MAX_ASKS;
+      const asks = wants.map(({ key, lease }) => leases.ask(lease, key, timing.nowMs(), ahead));
+      const { allowed, nowMs } = await send(asks, background);
+      const reply = replyTo(wants, nowMs, allowed);
+      if (allowed || !reply.allowed) return reply;
+      // It was too much together: what the request itself needs is still there, and from the reply it is known how much else.
+    }
+    return undefined;
+  }
+
+  /** Asks for more while there still is some. */
+  function renew({ key, lease }: Want, background: Background): void {
+    const nowMs = timing.nowMs();
+    if (leases.isAsking(lease, nowMs) || !leases.isLow(lease, nowMs)) return;
+    const more = leases.ask(lease, { ...key, cost: 0 }, nowMs, true);
+    if (more.key.cost > 0) background.waitUntil(send([more], background).catch(ignoreStoreError));
+    else leases.settle(more, undefined, undefined, nowMs);
+  }
+
+  /** Gives back what is not used, when its time comes. One request's background does it for all. */
+  function tend(lease: Lease, background: Background): void {
+    const startMs = timing.nowMs();
+    if (lease.tendedUntilMs > startMs || leases.reviewAfterMs(lease, startMs) === undefined) return;
+    const tending = async () => {
+      for (;;) {
+        const nowMs = timing.nowMs();
+        const waitMs = leases.reviewAfterMs(lease, nowMs);
+        if (waitMs === undefined || nowMs + waitMs > startMs + MAX_TENDED_MS) break;
+        lease.tendedUntilMs = nowMs + waitMs + MAX_WAITED_MS;
+        await timing.sleep(waitMs);
+        const unused = leases.unused(lease, timing.nowMs());
+        await Promise.all(unused.map((one) => giveBack(lease, one.units, one.chargedAtMs)));
+      }
+      lease.tendedUntilMs = 0;
+    };
+    background.waitUntil(tending());
+  }
+
+  /** Once: if it is not known whether that worked, the units lapse with their window. */
+  async function giveBack({ key, limits }: Lease, units: number, chargedAtMs: number): Promise<void> {
+    const keys = [{ key, group: ENFORCED, cost: units, limits }];
+    await store.take({ keys, flag: Flag.giveBack, atMs: chargedAtMs }).catch(ignoreStoreError);
+  }
+
+  return {
+    async take({ keys }, background) {
+      const startMs = timing.nowMs();
+      const wants = keys.map((key): Want => ({ key, lease: leases.of(key) }));
+      for (const { key, lease } of wants) leases.want(lease, key.cost, startMs);
+
+      for (let asks = 0; asks < MAX_ASKS; ) {
+        const nowMs = timing.nowMs();
+        const spent = spend(wants, nowMs);
+        if (spent) {
+          for (const want of wants) renew(want, background);
+          return { reply: spent, source: "lease" };
+        }
+        const refused = refusal(wants, nowMs);
+        if (refused) return { reply: refused, source: "cache" };
+        const held = heldBack(wants, nowMs);
+        if (held) return { reply: held, source: "lease" };
+
+        const asking = wants.filter(({ lease }) => leases.isAsking(lease, nowMs));
+        if (asking.length > 0 && nowMs - startMs < MAX_WAITED_MS) {
+          for (const { key, lease } of asking) lease.waiting += key.cost;
+          await timing.sleep(POLL_MS);
+          for (const { key, lease } of asking) lease.waiting -= key.cost;
+          continue;
+        }
+        asks++;
+        const reply = await askFor(wants, background);
+        if (reply) return { reply, source: store.kind };
+      }
+      return { reply: await ask({ keys, flag: Flag.take }), source: store.kind };
+    },
+    forget: leases.forget,
+    clear: leases.clear,
+  };
+}
+
+function ignoreStoreError(error: unknown): void {
+  if (!(error instanceof StoreError)) throw error;
+}

@@ -1,0 +1,67 @@
+/** A store as this isolate sees it: what is known already is answered at once, everything else is asked for. */
+
+import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
+import type { Store } from "../store/store.ts";
+import type { Answer, Answers, Background } from "./answers.ts";
+import { createStoreClock } from "./clock.ts";
+import { countInFlight } from "./in-flight.ts";
+import { leasing } from "./leasing.ts";
+import { rememberCounts } from "./remembered.ts";
+import { LOCAL_TIMING, MAX_WAITED_MS, type Timing } from "./timing.ts";
+
+export function regional(store: Store, timing: Timing = LOCAL_TIMING): Answers {
+  const clock = createStoreClock();
+  const inFlight = countInFlight();
+  const counts = rememberCounts(clock, inFlight);
+
+  /** Takes from the store, and learns from its reply. */
+  async function ask(request: TakeRequest): Promise<TakeReply> {
+    const sentAtMs = timing.nowMs();
+    const ends = request.keys.map(({ key, cost }) => inFlight.begin(key, cost, sentAtMs));
+    try {
+      const reply = await store.take(request);
+      const receivedAtMs = timing.nowMs();
+      if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) {
+        counts.clear();
+        leased.clear();
+      }
+      counts.learn(request, reply, receivedAtMs);
+      return reply;
+    } finally {
+      for (const end of ends) end();
+    }
+  }
+
+  const leased = leasing({ ask, store, counts, clock, timing });
+
+  async function takeStrictly(request: TakeRequest): Promise<Answer> {
+    const askedAtMs = timing.nowMs();
+    for (;;) {
+      const nowMs = timing.nowMs();
+      const refusal = counts.refusal(request, nowMs);
+      if (refusal) return { reply: refusal, source: "cache" };
+      const waitMs = nowMs - askedAtMs < MAX_WAITED_MS ? counts.askAfterMs(request, nowMs) : 0;
+      if (waitMs === 0) return { reply: await ask(request), source: store.kind };
+      await timing.sleep(waitMs);
+    }
+  }
+
+  return {
+    async take(request, leasedIn?: Background) {
+      if (request.flag === Flag.take) return await (leasedIn ? leased.take(request, leasedIn) : takeStrictly(request));
+      // Renewing and releasing ask for some limits of a key only: nothing to learn.
+      const reply = await (request.flag === Flag.look ? ask(request) : store.take(request));
+      return { reply, source: store.kind };
+    },
+    async reset(keys) {
+      const forget = () => {
+        counts.forget(keys);
+        leased.forget(keys);
+      };
+      forget();
+      await store.reset(keys);
+      // A refusal that was on its way meanwhile must not bring the old counts back.
+      forget();
+    },
+  };
+}
