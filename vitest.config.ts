@@ -17,7 +17,7 @@ export default defineConfig({
         // Plain functions: no server, no Worker.
         test: {
           name: "unit",
-          include: ["test/{core,config,http,limiter,region,architecture,docs}/**/*.test.ts"],
+          include: ["test/{core,config,http,limiter,region,client,architecture,docs}/**/*.test.ts"],
         },
       },
       {
