@@ -1,9 +1,11 @@
 // What each form of the fields makes a client wait, exactly; and that no text makes it wait less than it was told.
 
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { fetchWithBackoff } from "../../src/client/index.ts";
 import { answer, NOW_MS, ok, scripted, URL_OF_API } from "./scripted.ts";
+
+afterEach(() => vi.unstubAllEnvs());
 
 const inSeconds = (seconds: number) => new Date(NOW_MS + seconds * 1000);
 const http = (seconds: number) => inSeconds(seconds).toUTCString();
@@ -22,6 +24,10 @@ async function waitOf(headers: Record<string, string>, random = () => 0): Promis
 
 /** What is waited if nothing was told. */
 const GUESS_MS = 1000;
+
+/** More digits than a number has. */
+const HUGE = "9".repeat(400);
+const LONGEST_MS = 2 ** 53 - 1;
 
 describe("Retry-After", () => {
   it.each([
@@ -44,6 +50,7 @@ describe("Retry-After", () => {
     ["NaN: not told", { "Retry-After": "NaN" }, GUESS_MS],
     ["Infinity: not told", { "Retry-After": "Infinity" }, GUESS_MS],
     ["empty: not told", { "Retry-After": "" }, GUESS_MS],
+    ["huge: finite", { "Retry-After": HUGE }, LONGEST_MS],
     [
       "garbage, but a reset beside it",
       { "Retry-After": "soon", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "4" },
@@ -52,6 +59,12 @@ describe("Retry-After", () => {
   ])("%s", async (_what, headers, expectedMs) => {
     expect(await waitOf(headers)).toBe(expectedMs);
   });
+});
+
+it("a date without a zone is not read in the client's", async () => {
+  vi.stubEnv("TZ", "America/New_York");
+  expect(new Date(NOW_MS).getHours()).not.toBe(new Date(NOW_MS).getUTCHours());
+  expect(await waitOf({ "Retry-After": asctime(inSeconds(45)) })).toBe(45_000);
 });
 
 describe("the RateLimit fields, without Retry-After", () => {
@@ -94,6 +107,7 @@ describe("the RateLimit fields, without Retry-After", () => {
     ["X-, an instant that has passed", { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": epoch(-5) }, undefined],
     ["X-Rate-Limit-", { "X-Rate-Limit-Remaining": "0", "X-Rate-Limit-Reset": epoch(6) }, 6000],
     ["X-, of two limiters: the first", { "X-RateLimit-Remaining": "0, 5", "X-RateLimit-Reset": "3, 60" }, 3000],
+    ["X-, huge: finite", { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": HUGE }, LONGEST_MS - NOW_MS],
     ["X-, negative", { "X-RateLimit-Remaining": "-1", "X-RateLimit-Reset": "-5" }, GUESS_MS],
     ["X-, NaN", { "X-RateLimit-Remaining": "NaN", "X-RateLimit-Reset": "NaN" }, GUESS_MS],
     ["none", {}, GUESS_MS],
@@ -107,6 +121,7 @@ describe("the RateLimit fields, without Retry-After", () => {
     ["draft 6", { "RateLimit-Limit": "10, 5;w=1, 10;w=2", "RateLimit-Remaining": "0", "RateLimit-Reset": "1" }, 10_000],
     ["a long window counts as 3 s", { RateLimit: '"a";r=0;t=1', "RateLimit-Policy": '"a";q=10;w=3600' }, 15_000],
     ["a short wait without a window counts as 0.2 s", { "Retry-After": "0" }, 1000],
+    ["as does a date that has passed", { "Retry-After": http(-30) }, 1000],
   ])("tell the window, over 5 of which clients spread: %s", async (_what, headers, spreadMs) => {
     const leastMs = (await waitOf(headers)) ?? 0;
     expect(await waitOf(headers, () => 0.5)).toBe(leastMs + spreadMs / 2);

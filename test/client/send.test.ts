@@ -1,6 +1,7 @@
 // What is sent again and what is not, and when a client gives up.
 
 import { describe, expect, it, vi } from "vitest";
+import { isReplayable } from "../../src/client/again.ts";
 import { fetchWithBackoff } from "../../src/client/index.ts";
 import { type Answer, answer, failure, ok, scripted, URL_OF_API } from "./scripted.ts";
 
@@ -42,6 +43,10 @@ describe("after a 429, which was not processed, whatever can be sent again is", 
   it("but not a stream", async () => {
     const init = { method: "POST", body: stream(), duplex: "half" } as RequestInit;
     expect(await statusAndSent([refused, ok], init)).toEqual([429, ["POST text"]]);
+  });
+
+  it("nor a stream that cannot be iterated, as in some browsers", () => {
+    expect(isReplayable(undefined, { getReader() {} })).toBe(false);
   });
 
   it("nor an async iterable, which Node takes for a body", async () => {
@@ -221,12 +226,14 @@ describe("an aborted signal", () => {
     await expect(fetchWithBackoff(URL_OF_API, { signal: AbortSignal.abort(reason) }, options)).rejects.toBe(reason);
     expect(sent).toEqual([]);
 
-    const controller = new AbortController();
-    const fetch = vi.fn(async () => {
-      controller.abort(reason);
-      throw new TypeError("fetch failed");
-    });
-    await expect(fetchWithBackoff(URL_OF_API, { signal: controller.signal }, { fetch })).rejects.toBe(reason);
-    expect(fetch).toHaveBeenCalledOnce();
+    for (const method of ["GET", "POST"]) {
+      const controller = new AbortController();
+      const fetch = vi.fn(async () => {
+        controller.abort(reason);
+        throw new TypeError("fetch failed");
+      });
+      await expect(fetchWithBackoff(URL_OF_API, { method, signal: controller.signal }, { fetch })).rejects.toBe(reason);
+      expect(fetch).toHaveBeenCalledOnce();
+    }
   });
 });
