@@ -114,7 +114,11 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
 
 function peakOf(arrivedMs: readonly number[]): number {
   const sorted = arrivedMs.toSorted((a, b) => a - b);
-  return Math.max(0, ...sorted.map((ms, i) => sorted.filter((other, j) => j >= i && other < ms + 1000).length));
+  let first = 0;
+  return sorted.reduce((peak, ms, last) => {
+    while (sorted[first]! <= ms - 1000) first++;
+    return Math.max(peak, last - first + 1);
+  }, 0);
 }
 
 /** Mulberry32: the same numbers for the same seed. */
