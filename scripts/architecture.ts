@@ -8,6 +8,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   redis: [],
   partition: [],
+  client: [],
   config: ["core"],
   store: ["core", "redis"],
   region: ["core", "store"],

@@ -1,0 +1,27 @@
+/** What may be sent a second time, and what an answer says against it. */
+
+/** Methods of which the second request changes nothing that the first has not (RFC 9110, section 9.2.2). */
+const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
+
+export function isIdempotent(method: string): boolean {
+  return IDEMPOTENT.test(method);
+}
+
+/**
+ * Whether the body can be read again: a stream cannot, nor can that of a `Request`, which is used once it was sent.
+ * Ask after sending.
+ */
+export function isReplayable(request: Request | undefined, body: unknown): boolean {
+  if (body === undefined || body === null) return !request?.bodyUsed;
+  return typeof body !== "object" || !("getReader" in body || Symbol.asyncIterator in body);
+}
+
+/** A problem document that says `"retry":"never"`: the request costs more than the limit. Leaves the body unread. */
+export async function saysNever(response: Response): Promise<boolean> {
+  if (!/^application\/problem\+json\b/i.test(response.headers.get("Content-Type") ?? "")) return false;
+  try {
+    return ((await response.clone().json()) as { retry?: unknown } | null)?.retry === "never";
+  } catch {
+    return false;
+  }
+}

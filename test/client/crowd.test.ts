@@ -1,0 +1,122 @@
+// 100 clients released at the same instant at 10 per second, which share a key and know nothing of each other.
+
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
+import { backingOff, naive, type Outcome, release } from "./crowd.ts";
+
+// Thousands of requests are a few seconds of computing, and more on a busy machine. Their time is virtual, not measured.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const CLIENTS = 100;
+const LIMIT = 10;
+const SEEDS = Array.from({ length: 12 }, (_, i) => i + 1);
+
+/** 10 are admitted at once, and 10 in each second after that. */
+const IDEAL_MS = 9000;
+
+const meanPerSecond = ({ requests, tookMs }: Outcome) => (requests * 1000) / tookMs;
+const mean = (all: readonly number[]) => all.reduce((a, b) => a + b) / all.length;
+
+/** The bounds that the project set itself, at their strictest reading. */
+function expectWithinBounds(outcome: Outcome): void {
+  expect(outcome.admitted).toBe(CLIENTS);
+  expect(outcome.tookMs).toBeLessThan(2.5 * IDEAL_MS);
+  expect(outcome.requests).toBeLessThan(3 * CLIENTS);
+  expect(outcome.peak).toBeLessThanOrEqual(5 * meanPerSecond(outcome));
+  expect(outcome.peak).toBeLessThanOrEqual(5 * LIMIT);
+}
+
+describe("released at a whole second", () => {
+  it.each(SEEDS)("all finish within the bounds, and better than the naive loop in each: seed %i", async (seed) => {
+    const ours = await release(
+      backingOff(() => fetchWithBackoff),
+      { clients: CLIENTS, limit: LIMIT, seed },
+    );
+    const theirs = await release(naive, { clients: CLIENTS, limit: LIMIT, seed });
+
+    expectWithinBounds(ours);
+    expect(theirs.admitted).toBe(CLIENTS);
+    expect(theirs.tookMs).toBeGreaterThan(ours.tookMs);
+    expect(theirs.requests).toBeGreaterThan(2 * ours.requests);
+    expect(theirs.peak).toBeGreaterThan(2 * ours.peak);
+    expect(theirs.peak / meanPerSecond(theirs)).toBeGreaterThan(ours.peak / meanPerSecond(ours));
+  });
+});
+
+describe("released at any moment of the second", () => {
+  let ours: Outcome[];
+  let theirs: Outcome[];
+  beforeAll(async () => {
+    const at = (seed: number) => ({ clients: CLIENTS, limit: LIMIT, seed, phaseMs: Math.round((seed * 1000) / 13) });
+    ours = [];
+    theirs = [];
+    for (const seed of SEEDS) {
+      ours.push(
+        await release(
+          backingOff(() => fetchWithBackoff),
+          at(seed),
+        ),
+      );
+      theirs.push(await release(naive, at(seed)));
+    }
+  });
+
+  it("all finish within the bounds", () => {
+    for (const outcome of ours) expectWithinBounds(outcome);
+  });
+
+  it("the naive loop costs more requests each time, and more time on average", () => {
+    for (const [i, { requests, peak }] of theirs.entries()) {
+      expect(requests).toBeGreaterThan(2 * ours[i]!.requests);
+      expect(peak).toBeGreaterThan(2 * ours[i]!.peak);
+    }
+    // At its luckiest moment it loses no time: it asks as often as the limit could admit anybody.
+    expect(mean(theirs.map(({ tookMs }) => tookMs))).toBeGreaterThan(mean(ours.map(({ tookMs }) => tookMs)));
+  });
+});
+
+it.each(SEEDS)("calls of one client queue up, and come at the rate of the limit: seed %i", async (seed) => {
+  const one = createBackoff();
+  const outcome = await release(
+    backingOff(() => one),
+    { clients: CLIENTS, limit: LIMIT, seed },
+  );
+
+  expectWithinBounds(outcome);
+  // Each of the 90 was refused once, before anything was known.
+  expect(outcome.requests).toBeLessThan(2.2 * CLIENTS);
+  expect(outcome.peak).toBeLessThanOrEqual(1.5 * LIMIT);
+});
+
+it("a crowd six times as large needs at most half more than the ideal time, and fewer than 10 requests each", async () => {
+  const outcome = await release(
+    backingOff(
+      () => (url, init, options) => fetchWithBackoff(url, init, { ...options, timeBudgetMs: 600_000, maxRetries: 100 }),
+    ),
+    {
+      clients: 600,
+      limit: LIMIT,
+      seed: 1,
+    },
+  );
+  expect(outcome.admitted).toBe(600);
+  expect(outcome.tookMs).toBeLessThan(1.5 * 60_000);
+  expect(outcome.requests).toBeLessThan(10 * 600);
+});
+
+it("one after the other, a client that remembers is never refused, and still uses the limit", async () => {
+  const inTurn = (fetchOne: typeof fetchWithBackoff) =>
+    release(
+      async (url, means) => {
+        for (let i = 1; i < 60; i++) await fetchOne(url, undefined, means);
+        return await fetchOne(url, undefined, means);
+      },
+      { clients: 1, limit: LIMIT, seed: 3 },
+    );
+  const pacing = await inTurn(createBackoff());
+  expect(pacing.requests).toBe(60);
+  expect(pacing.tookMs).toBeLessThan(2 * 5000);
+
+  const forgetful = await inTurn(fetchWithBackoff);
+  expect(forgetful.requests).toBeGreaterThan(60);
+});

@@ -1,0 +1,133 @@
+// Many clients at one limiter in virtual time: real policies, memory store, `enforce` and fields; only the clock, chance
+// and the network's delay are made up. One client runs at a time, so that a seed always gives the same run.
+
+import { setImmediate } from "node:timers/promises";
+import { vi } from "vitest";
+import type { BackoffFetch, BackoffOptions } from "../../src/client/index.ts";
+import { createEnforce } from "../../src/http/enforce.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+
+const RELEASED_AT_MS = 1_700_000_000_000;
+
+/** One way, in milliseconds: at least this, and up to as much more by chance. */
+const NETWORK_MS = 5;
+
+export interface CrowdOptions {
+  readonly clients: number;
+  /** Per second, over all clients. */
+  readonly limit: number;
+  readonly seed: number;
+  /** How far into the limiter's bucket the clients are released, in milliseconds. */
+  readonly phaseMs?: number;
+}
+
+/** One client: sends one request until it is admitted. It may use nothing but what it is given. */
+export type Client = (
+  url: string,
+  means: Required<Pick<BackoffOptions, "fetch" | "now" | "random" | "sleep">>,
+) => Promise<Response>;
+
+export interface Outcome {
+  /** How many clients were admitted in the end. */
+  readonly admitted: number;
+  /** From the release to the last answer. */
+  readonly tookMs: number;
+  readonly requests: number;
+  /** The most requests that arrived within 1 s, wherever it begins, but for the first second. */
+  readonly peak: number;
+}
+
+/** The client that waits exactly as long as it is told. */
+export const naive: Client = async (url, { fetch, sleep }) => {
+  for (;;) {
+    const response = await fetch(url);
+    if (response.status !== 429) return response;
+    await sleep(Number(response.headers.get("Retry-After")) * 1000);
+  }
+};
+
+/** A client per call, each with what `make` gives it for itself. */
+export function backingOff(make: () => BackoffFetch): Client {
+  return (url, means) => make()(url, undefined, means);
+}
+
+export async function release(client: Client, options: CrowdOptions): Promise<Outcome> {
+  const { clients, limit, seed, phaseMs = 0 } = options;
+  const startMs = RELEASED_AT_MS + phaseMs;
+  const arrivedMs: number[] = [];
+  const sleepers: { readonly at: number; readonly wake: () => void }[] = [];
+  let nowMs = startMs;
+  let awake = clients;
+
+  const sleep = (durationMs: number) =>
+    new Promise<void>((wake) => {
+      sleepers.push({ at: nowMs + durationMs, wake });
+      awake--;
+    });
+  const limiter = createLimiter({
+    policies: [{ name: "shared", key: ["global"], limits: [{ limit, window: "1s" }] }],
+    store: memoryStore(),
+  });
+  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "local" });
+
+  const run = async (index: number) => {
+    const random = chance(seed * 1_000_003 + index);
+    const delay = () => sleep(NETWORK_MS * (1 + random()));
+    const fetch = async (input: string | URL | Request, init?: RequestInit) => {
+      await delay();
+      arrivedMs.push(nowMs - startMs);
+      const response = await enforce(new Request(input, init), () => new Response("ok"));
+      await delay();
+      return response;
+    };
+    const response = await client("http://api.example/", { fetch, now: () => nowMs, random, sleep });
+    awake--;
+    return response.status;
+  };
+
+  vi.useFakeTimers({ toFake: ["Date"], now: startMs });
+  try {
+    const running = Promise.all(Array.from({ length: clients }, (_, index) => run(index)));
+    for (;;) {
+      // Nothing moves the clock while anybody is doing something.
+      while (awake > 0) await setImmediate();
+      const next = sleepers.reduce((a, b) => (b.at < a.at ? b : a), sleepers[0]!);
+      if (!next) break;
+      sleepers.splice(sleepers.indexOf(next), 1);
+      nowMs = next.at;
+      vi.setSystemTime(Math.floor(nowMs));
+      awake++;
+      next.wake();
+    }
+    const statuses = await running;
+    return {
+      admitted: statuses.filter((status) => status === 200).length,
+      tookMs: nowMs - startMs,
+      requests: arrivedMs.length,
+      peak: peakOf(arrivedMs.filter((ms) => ms >= 1000)),
+    };
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
+function peakOf(arrivedMs: readonly number[]): number {
+  const sorted = arrivedMs.toSorted((a, b) => a - b);
+  let first = 0;
+  return sorted.reduce((peak, ms, last) => {
+    while (sorted[first]! <= ms - 1000) first++;
+    return Math.max(peak, last - first + 1);
+  }, 0);
+}
+
+/** Mulberry32: the same numbers for the same seed. */
+function chance(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,45 @@
+// docs/client.md: its code runs, and its table has every option and default.
+
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { afterEach, expect, it, vi } from "vitest";
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+const PAGE = read("docs/client.md");
+const ENTRY = fileURLToPath(new URL("../../src/client/index.ts", import.meta.url));
+const snippets = [...PAGE.matchAll(/```ts\n(.*?)```/gs)].map(([, text]) => text!);
+
+afterEach(() => vi.unstubAllGlobals());
+
+it.each(snippets)("this runs:\n%s", async (contents) => {
+  const urls: string[] = [];
+  vi.stubGlobal("fetch", async (url: string) => {
+    urls.push(url);
+    return new Response();
+  });
+  const { outputFiles } = await build({
+    stdin: { contents, loader: "ts", resolveDir: "/" },
+    alias: { "headgate/client": ENTRY },
+    bundle: true,
+    format: "esm",
+    write: false,
+  });
+  await import(`data:text/javascript,${encodeURIComponent(outputFiles[0]!.text)}`);
+  expect(urls.length).toBeGreaterThan(0);
+});
+
+it("has two snippets, and every option with its default", () => {
+  expect(snippets).toHaveLength(2);
+  const source = read("src/client/index.ts");
+  const options = /interface BackoffOptions \{(.*?)\n\}/s.exec(source)![1]!;
+  const names = [...options.matchAll(/^ {2}readonly (\w+)\?/gm)].map(([, name]) => name);
+  const rows = [...PAGE.matchAll(/^\| `(\w+)` \| (.+?) \|/gm)].map(([, name, value]) => [name, value!]);
+  expect(rows.map(([name]) => name)).toEqual(names);
+  const numberIn = (name: string) =>
+    Number(new RegExp(`const ${name} = ([\\d_]+);`).exec(source)![1]!.replaceAll("_", ""));
+  expect(Object.fromEntries(rows)).toMatchObject({
+    timeBudgetMs: `\`${numberIn("DEFAULT_TIME_BUDGET_MS")}\``,
+    maxRetries: `\`${numberIn("DEFAULT_MAX_RETRIES")}\``,
+  });
+});

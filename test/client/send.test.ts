@@ -1,0 +1,239 @@
+// What is sent again and what is not, and when a client gives up.
+
+import { describe, expect, it, vi } from "vitest";
+import { isReplayable } from "../../src/client/again.ts";
+import { fetchWithBackoff } from "../../src/client/index.ts";
+import { type Answer, answer, failure, ok, scripted, URL_OF_API } from "./scripted.ts";
+
+const refused = answer(429, { "Retry-After": "1" });
+const busy = answer(503, { "Retry-After": "2" });
+const stream = () => new Blob(["text"]).stream();
+
+async function statusAndSent(
+  answers: readonly Answer[],
+  init?: RequestInit,
+): Promise<[number | string, readonly string[]]> {
+  const { options, sent } = scripted(answers);
+  const result = await fetchWithBackoff(URL_OF_API, init, options).catch((error: Error) => error.message);
+  return [typeof result === "string" ? result : result.status, sent];
+}
+
+it("sends one request and waits for nothing if it is admitted", async () => {
+  const { options, sent, waitsMs } = scripted([answer(200, { RateLimit: '"a";r=0;t=9' })]);
+  expect((await fetchWithBackoff(URL_OF_API, undefined, options)).status).toBe(200);
+  expect([sent, waitsMs]).toEqual([["GET"], []]);
+});
+
+describe("after a 429, which was not processed, whatever can be sent again is", () => {
+  it.each([
+    ["GET", undefined],
+    ["POST", "text"],
+    ["POST", new URLSearchParams("a=1")],
+    ["POST", new Blob(["text"])],
+    ["POST", new TextEncoder().encode("text")],
+    ["PATCH", "text"],
+    ["DELETE", undefined],
+  ])("%s with %o", async (method, body) => {
+    const [status, sent] = await statusAndSent([refused, refused, ok], { method, ...(body && { body }) });
+    expect(status).toBe(200);
+    expect(sent).toHaveLength(3);
+    expect(new Set(sent).size).toBe(1);
+  });
+
+  it("but not a stream", async () => {
+    const init = { method: "POST", body: stream(), duplex: "half" } as RequestInit;
+    expect(await statusAndSent([refused, ok], init)).toEqual([429, ["POST text"]]);
+  });
+
+  it("nor a stream that cannot be iterated, as in some browsers", () => {
+    expect(isReplayable(undefined, { getReader() {} })).toBe(false);
+  });
+
+  it("nor an async iterable, which Node takes for a body", async () => {
+    const body = (async function* () {
+      yield new TextEncoder().encode("text");
+    })();
+    const init = { method: "PUT", body, duplex: "half" } as unknown as RequestInit;
+    expect(await statusAndSent([refused, ok], init)).toEqual([429, ["PUT text"]]);
+  });
+
+  it("nor the body of a Request, which is used by then; a Request without one is sent again", async () => {
+    for (const [request, expected] of [
+      [new Request(URL_OF_API, { method: "POST", body: "text" }), [429, ["POST text"]]],
+      [new Request(URL_OF_API, { method: "POST" }), [200, ["POST", "POST"]]],
+    ] as const) {
+      const { options, sent } = scripted([refused, ok]);
+      const { status } = await fetchWithBackoff(request, undefined, options);
+      expect([status, sent]).toEqual(expected);
+    }
+  });
+});
+
+describe("after 503 with Retry-After, and after a failed connection, idempotent methods only", () => {
+  it.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])("%s is sent again", async (method) => {
+    expect(await statusAndSent([busy, ok], { method })).toEqual([200, [method, method]]);
+    expect(await statusAndSent([failure, ok], { method })).toEqual([200, [method, method]]);
+  });
+
+  it.each(["POST", "PATCH"])("%s is not", async (method) => {
+    expect(await statusAndSent([busy, ok], { method })).toEqual([503, [method]]);
+    expect(await statusAndSent([failure, ok], { method })).toEqual(["fetch failed", [method]]);
+  });
+
+  it("the method of a Request counts, and init's before it", async () => {
+    const post = new Request(URL_OF_API, { method: "POST" });
+    for (const [init, times] of [
+      [undefined, 1],
+      [{ method: "PUT" }, 2],
+    ] as const) {
+      const { options, sent } = scripted([busy, ok]);
+      await fetchWithBackoff(post, init, options);
+      expect(sent).toHaveLength(times);
+    }
+  });
+
+  it("waits 1 s and 2 s after failures, and reports the third", async () => {
+    const { options, sent, waitsMs } = scripted([failure]);
+    await expect(fetchWithBackoff(URL_OF_API, undefined, options)).rejects.toThrow("fetch failed");
+    expect([sent.length, waitsMs]).toEqual([3, [1000, 2000]]);
+  });
+
+  it.each([
+    ["500", answer(500, { "Retry-After": "1" })],
+    ["503 without Retry-After", answer(503)],
+    ["403", answer(403, { "Retry-After": "1" })],
+    ["302", answer(302, { "Retry-After": "1", Location: "/" })],
+  ])("any other answer is the answer: %s", async (_what, one) => {
+    expect((await statusAndSent([one, ok]))[1]).toHaveLength(1);
+  });
+
+  it("what is no URL is reported at once", async () => {
+    const { options, sent } = scripted([ok]);
+    await expect(fetchWithBackoff("http://", undefined, options)).rejects.toThrow(TypeError);
+    expect(sent).toEqual([]);
+  });
+});
+
+describe("gives up", () => {
+  const never = (headers: Record<string, string> = {}, retry = "never") =>
+    answer(429, { "Content-Type": "application/problem+json; charset=utf-8", ...headers }, JSON.stringify({ retry }));
+
+  it("at once when a problem document says never, and leaves its body to be read", async () => {
+    const { options, sent, waitsMs } = scripted([never(), ok]);
+    const response = await fetchWithBackoff(URL_OF_API, undefined, options);
+    expect([response.status, sent.length, waitsMs]).toEqual([429, 1, []]);
+    expect(await response.json()).toEqual({ retry: "never" });
+  });
+
+  it.each([
+    ["with Retry-After", never({ "Retry-After": "1" })],
+    ["with another word", never({}, "later")],
+    ["in another type", never({ "Content-Type": "application/json" })],
+    ["in a document that is none", answer(429, { "Content-Type": "application/problem+json" }, '{"retry":"never"')],
+    ["in a document without members", answer(429, { "Content-Type": "application/problem+json" }, "null")],
+  ])("not %s", async (_what, one) => {
+    expect(await statusAndSent([one, ok])).toEqual([200, ["GET", "GET"]]);
+  });
+
+  it("without a wait when the wait would pass the time budget, and returns the refusal", async () => {
+    for (const [seconds, times, waits] of [
+      ["60", 2, [60_000]],
+      ["61", 1, []],
+      ["9".repeat(400), 1, []],
+    ] as const) {
+      const { options, sent, waitsMs } = scripted([answer(429, { "Retry-After": seconds }), ok], () => 0.99);
+      await fetchWithBackoff(URL_OF_API, undefined, options);
+      expect([sent.length, waitsMs]).toEqual([times, waits]);
+    }
+  });
+
+  it("with a budget of 0 sends once, and NaN is no budget", async () => {
+    for (const timeBudgetMs of [0, Number.NaN]) {
+      const { options, sent } = scripted([refused]);
+      expect((await fetchWithBackoff(URL_OF_API, undefined, { ...options, timeBudgetMs })).status).toBe(429);
+      expect(sent).toHaveLength(1);
+    }
+  });
+
+  it("after the retries it has", async () => {
+    for (const [maxRetries, times] of [
+      [undefined, 11],
+      [2, 3],
+      [0, 1],
+    ] as const) {
+      const { options, sent } = scripted([refused]);
+      await fetchWithBackoff(URL_OF_API, undefined, { ...options, ...(maxRetries !== undefined && { maxRetries }) });
+      expect(sent).toHaveLength(times);
+    }
+  });
+
+  it("says nothing of when: waits 1, 2, 4, 8, 16 s, and then the minute is over", async () => {
+    const { options, waitsMs } = scripted([answer(429)]);
+    await fetchWithBackoff(URL_OF_API, undefined, options);
+    expect(waitsMs).toEqual([1000, 2000, 4000, 8000, 16_000]);
+  });
+
+  it("a spread that would pass the budget stays inside of it", async () => {
+    const { options, waitsMs } = scripted([refused, ok], () => 0.5);
+    await fetchWithBackoff(URL_OF_API, undefined, { ...options, timeBudgetMs: 2000 });
+    expect(waitsMs).toEqual([1500]);
+  });
+});
+
+it("after longer refusal the spread is a third of the time that it took", async () => {
+  const { options, waitsMs } = scripted(
+    [answer(429, { "Retry-After": "30" }), answer(429, { "Retry-After": "1" }), ok],
+    () => 0.5,
+  );
+  await fetchWithBackoff(URL_OF_API, undefined, options);
+  const firstMs = 30_000 + (5 * 3000) / 2;
+  expect(waitsMs[0]).toBe(firstMs);
+  expect(waitsMs[1]).toBeCloseTo(1000 + firstMs / 3 / 2, 6);
+});
+
+it("cancels the body of a refusal that nobody reads", async () => {
+  const cancel = vi.fn();
+  const open = () => new Response(new ReadableStream({ cancel }), { status: 429, headers: { "Retry-After": "1" } });
+  await statusAndSent([open, ok]);
+  expect(cancel).toHaveBeenCalledOnce();
+});
+
+describe("an aborted signal", () => {
+  const reason = new Error("changed my mind");
+
+  it("ends a wait at once, and its reason is what is thrown", async () => {
+    const controller = new AbortController();
+    const fetch = async () => {
+      setTimeout(() => controller.abort(reason), 10);
+      return new Response(null, { status: 429, headers: { "Retry-After": "50" } });
+    };
+    const startedAt = performance.now();
+    await expect(fetchWithBackoff(URL_OF_API, { signal: controller.signal }, { fetch })).rejects.toBe(reason);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+  });
+
+  it("of a Request counts as well, and init's stands over it", async () => {
+    const request = new Request(URL_OF_API, { signal: AbortSignal.abort(reason) });
+    const { options, sent } = scripted([ok]);
+    await expect(fetchWithBackoff(request, undefined, options)).rejects.toBe(reason);
+    expect(sent).toEqual([]);
+    const open = { ...options, fetch: async () => new Response() };
+    expect((await fetchWithBackoff(request, { signal: new AbortController().signal }, open)).status).toBe(200);
+  });
+
+  it("aborted before: nothing is sent; while connecting: not tried again", async () => {
+    const { options, sent } = scripted([ok]);
+    await expect(fetchWithBackoff(URL_OF_API, { signal: AbortSignal.abort(reason) }, options)).rejects.toBe(reason);
+    expect(sent).toEqual([]);
+
+    for (const method of ["GET", "POST"]) {
+      const controller = new AbortController();
+      const fetch = vi.fn(async () => {
+        controller.abort(reason);
+        throw new TypeError("fetch failed");
+      });
+      await expect(fetchWithBackoff(URL_OF_API, { method, signal: controller.signal }, { fetch })).rejects.toBe(reason);
+      expect(fetch).toHaveBeenCalledOnce();
+    }
+  });
+});
