@@ -11,7 +11,7 @@ const BUDGET_KIB = 64;
 
 const outdir = mkdtempSync(join(tmpdir(), "headgate-bundle-"));
 try {
-  const args = ["deploy", "--dry-run", "--minify", "--outdir", outdir];
+  const args = ["deploy", "--dry-run", "--outdir", outdir];
   const { status, stdout, stderr } = spawnSync("wrangler", args, { env: wranglerEnv(), encoding: "utf8" });
   if (status !== 0) throw new Error(`wrangler deploy --dry-run failed:\n${stdout}${stderr}`);
   const scripts = readdirSync(outdir).filter((name) => name.endsWith(".js"));
