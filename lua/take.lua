@@ -29,20 +29,21 @@
 --
 -- Commands: TIME, MGET, one SET for each key of records that changed, and those of the limits with own keys.
 
-local call = redis.call
-local flag = ARGV[2]
+local call, args = redis.call, ARGV
+local flag = args[2]
 
 local now_ms, min_expiry_ms
-local is_injected = ARGV[1] ~= '0'
+local is_injected = args[1] ~= '0'
 if is_injected then
   -- An injected clock and the server's expiry run apart: keys of a simulation outlive any pause between its steps.
-  now_ms, min_expiry_ms = tonumber(ARGV[1]), 86400000
+  now_ms, min_expiry_ms = tonumber(args[1]), 86400000
 else
   local time = call('TIME')
-  now_ms, min_expiry_ms = time[1] * 1000 + math.floor(time[2] / 1000), 1
+  local ms = time[2] / 1000
+  now_ms, min_expiry_ms = time[1] * 1000 + ms - ms % 1, 1
 end
 
-local values = ARGV[3] == '1' and call('MGET', KEYS[1]) or call('MGET', unpack(KEYS, 1, ARGV[3]))
+local values = args[3] == '1' and call('MGET', KEYS[1]) or call('MGET', unpack(KEYS, 1, args[3]))
 local n = #values
 
 --@include windows_only
@@ -68,7 +69,7 @@ end
 local at = 3
 local function next_number()
   at = at + 1
-  return (ARGV[at] or 0) + 0
+  return (args[at] or 0) + 0
 end
 
 local all_checks, cost_of, group_of = {}, {}, {}

@@ -7,7 +7,7 @@
 --
 -- One list for a key, from one unpack: { expires_at_ms, cost, records … }. It is packed again as it is, and its first
 -- two places then make it the reply. Tables, closures, calls and texts that become numbers are what a script's time goes
--- into: `ARGV[i] + 0` takes half of tonumber's.
+-- into: `args[i] + 0` takes half of tonumber's.
 
 -- Brings the records of a key to now, and marks the refused with a negative id. Nil, or an error where something is no
 -- number: not for here. No upvalues: they would be made anew for every decision.
@@ -67,9 +67,9 @@ end
 
 local checked, allowed, from = (flag == '0' or flag == '3') and { false }, 1, 4
 for k = 1, checked and n or 0 do
-  local to = from + 1 + 2 * ARGV[from + 2]
-  local sound, records, refused = pcall(check_windows, values[k], ARGV, from + 3, to, ARGV[from + 1] + 0, now_ms)
-  if not (sound and records) or ARGV[from] ~= '0' then
+  local to = from + 1 + 2 * args[from + 2]
+  local sound, records, refused = pcall(check_windows, values[k], args, from + 3, to, args[from + 1] + 0, now_ms)
+  if not (sound and records) or args[from] ~= '0' then
     checked = nil
     break
   end

@@ -33,7 +33,7 @@ export const windowsOnly: MutatedFile = {
     ["if records[at] then return nil", "if not records[at] then return nil"],
     ["from + 1 + 2 *", "from + 1 + 3 *"],
     ["(sound and records)", "(sound or records)"],
-    ["records) or ARGV", "records) and ARGV"],
+    ["records) or args", "records) and args"],
     ["flag == '3'", "flag == '1'"],
     ["and flag == '0' then", "and flag ~= '0' then"],
     ["allowed = 0 end", "allowed = 1 end"],
