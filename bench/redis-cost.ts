@@ -12,9 +12,10 @@ import { cpus } from "node:os";
 import { Redis } from "ioredis";
 import { startRedisServer } from "../scripts/redis-server.ts";
 import { Kind } from "../src/core/algorithm.ts";
-import { algorithmOf, type LimitSpec } from "../src/core/algorithms.ts";
-import { Flag, keysOfRequest } from "../src/core/take.ts";
+import type { LimitSpec } from "../src/core/algorithms.ts";
+import { Flag, keysOfRequest, type TakeRequest } from "../src/core/take.ts";
 import { TAKE } from "../src/redis/script.generated.ts";
+import { encodeRequest } from "../src/store/redis.ts";
 
 const quick = process.argv.includes("--quick");
 const ROUNDS = quick ? 12 : 60;
@@ -59,9 +60,8 @@ function take(
   limits: readonly LimitSpec[],
   { cost = 1, flag = Flag.take, nowMs = 0, slot = 0 }: TakeOptions,
 ): Call {
-  const keys = keysOfRequest({ keys: [{ key, group: 0, cost, limits }], flag });
-  const spec = limits.flatMap((limit) => [...algorithmOf(limit).encode(limit)]);
-  return { sha1: TAKE.sha1, keys, args: [nowMs, flag, 0, slot, 1, 0, cost, limits.length, ...spec] };
+  const request: TakeRequest = { keys: [{ key, group: 0, cost, limits }], flag, slot };
+  return { sha1: TAKE.sha1, keys: keysOfRequest(request), args: encodeRequest(request, nowMs) };
 }
 
 const each = (count: number, call: (i: number) => readonly Call[]) =>
@@ -201,6 +201,7 @@ try {
     ...logCases(),
     ...largestLogCases(),
     ...concurrencyCases(),
+    ...pair("3 sliding windows of 1 bucket", "win3", (units) => eight(units).slice(0, 3)),
     ...pair("8 sliding windows of 1 bucket", "win8", eight),
   ];
 

@@ -1,7 +1,7 @@
 -- Requests in flight: each holds a slot until it gives it back, or until timeout_ms after it took or renewed it.
 -- Mirror: src/core/concurrency.ts
 --
--- a: timeout_ms · b: 0
+-- a: timeout_ms
 -- No record. Own key, a sorted set: member slot (the request's number), score the instant at which the slot is lost.
 -- Taking is a charge, renewing a charge anyway (flag 1), releasing a give back (flag 2), each of one slot whatever the cost.
 
@@ -11,7 +11,7 @@ local function concurrency()
   local slots = {}
 
   -- Only looks: slots that were lost are removed by the next change.
-  function slots.read(_, _, _, now_ms, key)
+  function slots.read(_, _, now_ms, key)
     local in_flight = redis.pcall('ZCOUNT', key, string.format('(%.0f', now_ms), '+inf')
     if type(in_flight) == 'number' then return { key = key, in_flight = in_flight } end
     return { key = key, in_flight = 0, is_rubbish = true }
@@ -36,10 +36,6 @@ local function concurrency()
   function slots.give_back(state, _, _, _, now_ms, slot)
     remove_lost(state, now_ms)
     state.in_flight = math.max(0, state.in_flight - redis.call('ZREM', state.key, string.format('%.0f', slot)))
-  end
-
-  function slots.record()
-    return nil
   end
 
   function slots.reset_after_ms()

@@ -1,47 +1,52 @@
--- How the records of a key are written and found again. The only file that knows the codec.
+-- How the records of a key are written and found again. The only file that knows the codec, beside windows_only.lua.
 -- Mirror: src/core/records.ts
 --
--- A value is a msgpack list of records, one per limit, in the order of the configuration that wrote it. A record is a list
--- of integers that begins with { kind, a, b }: see docs/storage-schema.md. A limit finds its record by these three, whatever
--- the order, so a changed configuration keeps the counts that it can keep.
+-- A value is a row of msgpack integers: the records, one per limit, in the order of the configuration that wrote it. A record is
+-- { id, integer, integer, … }; its id says what it is of and how long it is: see docs/storage-schema.md. A limit finds its record
+-- by it, whatever the order, so a changed configuration keeps the counts that it can keep.
+--
+-- No lists within a list, since they take twice as long to unpack.
 
 local MAX_EXACT = 9007199254740991 -- 2^53 - 1
 local MAX_COUNT = 2147483648 -- 2^31: keeps sums of 61 forced counts far below 2^53
 
--- Absent, and rubbish that something else wrote into our key, are both an empty list: a limiter that fails for ever
--- on one damaged value would be worse than one that starts counting anew.
+-- id: (a * 64 + buckets) * 8 + kind
+local function length_of(id)
+  return 3 + math.floor(id % 512 / 8)
+end
+
+local function is_whole(value)
+  return type(value) == 'number' and value >= 0 and value <= MAX_EXACT and value % 1 == 0
+end
+
+-- The records by id. Absent, and rubbish that something else wrote into our key, are both empty: a limiter that fails for
+-- ever on one damaged value would be worse than one that starts counting anew. What is not one record after the other is
+-- rubbish, and so is a record with anything but counts in it.
 local function decode_records(value)
-  if not value then return {} end
-  local readable, records = pcall(cmsgpack.unpack, value)
-  if readable and type(records) == 'table' then return records end
-  return {}
+  local found = { pcall(cmsgpack.unpack, value) }
+  local records, at = {}, 2 -- the first is what pcall says
+  while is_whole(found[at]) do
+    local id, record, sound = found[at], {}, true
+    for i = 1, length_of(id) do
+      record[i] = found[at]
+      sound = sound and is_whole(record[i])
+      at = at + 1
+    end
+    if sound and not records[id] then records[id] = record end
+  end
+  return at == #found + 1 and records or {}
 end
 
 local function encode_records(records)
-  return cmsgpack.pack(records)
+  local value = ''
+  for r = 1, #records do value = value .. cmsgpack.pack(unpack(records[r])) end
+  return value
 end
 
-local function is_whole(value, max)
-  return type(value) == 'number' and value >= 0 and value <= max and value % 1 == 0
-end
-
--- A record with anything but counts in it is rubbish as well: see above.
--- length: how many integers it has; max_fourth: the largest that the one after { kind, a, b } may be.
-local function is_record_of(record, kind, a, b, length, max_fourth)
-  if type(record) ~= 'table' or #record ~= length then return false end
-  if record[1] ~= kind or record[2] ~= a or record[3] ~= b then return false end
-  if not is_whole(record[4], max_fourth) then return false end
-  for i = 5, length do
-    if not is_whole(record[i], MAX_EXACT) then return false end
-  end
-  return true
-end
-
--- position: where the record stands unless the configuration changed; looked at first.
-local function find_record(records, position, kind, a, b, length, max_fourth)
-  if is_record_of(records[position], kind, a, b, length, max_fourth) then return records[position] end
-  for i = 1, #records do
-    if is_record_of(records[i], kind, a, b, length, max_fourth) then return records[i] end
-  end
-  return nil
+-- The record of a limit, a new one of zeros if there is none; and whether it is new.
+local function find_record(records, id)
+  if records[id] then return records[id], false end
+  local record = { id }
+  for i = 2, length_of(id) do record[i] = 0 end
+  return record, true
 end

@@ -1,14 +1,14 @@
 -- The sliding log: one entry for each request, with its instant and its cost. An entry counts while now - at < window.
 -- Mirror: src/core/sliding-log.ts
 --
--- a: window_ms · b: 0
--- Record: { 5, window_ms, 0, used, newest_at_ms }: used is the sum of the costs in the log, in units.
+-- a: window_ms
+-- Record: { id, used, newest_at_ms }: used is the sum of the costs in the log, in units.
 -- Own key, a list: msgpack at_ms, cost for each entry, oldest first. Without its record it counts for nothing.
 
 local LOG = 5
 
 local function sliding_log()
-  local WINDOW_MS, USED, NEWEST_AT_MS = 2, 4, 5
+  local USED, NEWEST_AT_MS = 2, 3
   -- An entry is dropped once and read about once: so many are read at first, and twice as many each time that none still counts.
   local FIRST_CHUNK = 16
   local log = {}
@@ -28,13 +28,13 @@ local function sliding_log()
 
   local function unpack_entry(entry)
     local readable, at_ms, cost = pcall(cmsgpack.unpack, entry)
-    if readable and is_whole(at_ms, MAX_EXACT) and is_whole(cost, MAX_EXACT) then return at_ms, cost end
+    if readable and is_whole(at_ms) and is_whole(cost) then return at_ms, cost end
     return 0, 0
   end
 
   -- Drops what has expired. state.dropped: the list was changed, so that the record has to be written whatever is decided.
   local function drop_expired(state, now_ms)
-    local record, window_ms = state.record, state.record[WINDOW_MS]
+    local record, window_ms = state.record, state.window_ms
     local chunk = FIRST_CHUNK
     while true do
       local entries = range(state, 0, chunk - 1)
@@ -62,10 +62,9 @@ local function sliding_log()
     end
   end
 
-  function log.read(records, position, limit, now_ms, key)
-    local record = find_record(records, position, LOG, limit.a, 0, 5, MAX_EXACT)
-    local state = { record = record or { LOG, limit.a, 0, 0, 0 }, key = key, is_rubbish = not record }
-    if record then drop_expired(state, now_ms) end
+  function log.read(record, limit, now_ms, key, is_new)
+    local state = { record = record, window_ms = limit.a, key = key, is_rubbish = is_new }
+    if not is_new then drop_expired(state, now_ms) end
     return state
   end
 
@@ -79,7 +78,7 @@ local function sliding_log()
     local at_ms = math.max(now_ms, record[NEWEST_AT_MS])
     remove_rubbish(state)
     redis.call('RPUSH', state.key, cmsgpack.pack(at_ms, cost))
-    redis.call('PEXPIRE', state.key, math.max(expiry_ms, at_ms + record[WINDOW_MS] - now_ms))
+    redis.call('PEXPIRE', state.key, math.max(expiry_ms, at_ms + state.window_ms - now_ms))
     record[USED] = math.min(MAX_COUNT, record[USED] + cost)
     record[NEWEST_AT_MS] = at_ms
     if not state.oldest_at_ms then
@@ -110,19 +109,15 @@ local function sliding_log()
     drop_expired(state, now_ms)
   end
 
-  function log.record(state)
-    return state.record
-  end
-
   function log.reset_after_ms(state, _, now_ms)
     if state.record[USED] == 0 then return 0 end
-    return state.record[NEWEST_AT_MS] + state.record[WINDOW_MS] - now_ms
+    return state.record[NEWEST_AT_MS] + state.window_ms - now_ms
   end
 
   -- The instants at which so many units will have left: read from the oldest entry on, in one command. What is not found in
   -- them, since the list was damaged, leaves when the log is empty.
   local function leave_at_ms(state, first_units, second_units)
-    local window_ms = state.record[WINDOW_MS]
+    local window_ms = state.window_ms
     local needed = math.max(first_units, second_units)
     if needed <= 0 then return 0, 0 end
     if needed <= state.oldest_cost then
@@ -154,7 +149,7 @@ local function sliding_log()
     reply[#reply + 1] = used
     reply[#reply + 1] = retry_at_ms
     reply[#reply + 1] = grows_at_ms
-    reply[#reply + 1] = used > 0 and state.record[NEWEST_AT_MS] + state.record[WINDOW_MS] or 0
+    reply[#reply + 1] = used > 0 and state.record[NEWEST_AT_MS] + state.window_ms or 0
   end
 
   return log

@@ -3,19 +3,17 @@
 -- Mirror: src/core/token-bucket.ts
 --
 -- a: window_ms · b: burst · c: max_delay_ms, 0 for a token bucket · burst * window_ms + max_delay_ms * limit < 2^53
--- Record: { 4, window_ms, 0, at_ms, debt }: debt is what is missing from a full bucket at at_ms, in 1/window_ms token, so that
+-- Record: { id, at_ms, debt }: debt is what is missing from a full bucket at at_ms, in 1/window_ms token, so that
 -- any integer rate is exact: one millisecond pays back `limit` of it.
 
 local BUCKET = 4
 
 local function token_bucket()
-  local WINDOW_MS, AT_MS, DEBT = 2, 4, 5
+  local AT_MS, DEBT = 2, 3
   local bucket = {}
 
   -- A clock that stepped back leaves the record where it is: nothing is paid back until it has caught up.
-  function bucket.read(records, position, limit, now_ms)
-    local window_ms = limit.a
-    local record = find_record(records, position, BUCKET, window_ms, 0, 5, MAX_EXACT) or { BUCKET, window_ms, 0, now_ms, 0 }
+  function bucket.read(record, limit, now_ms)
     local elapsed_ms = now_ms - record[AT_MS]
     if elapsed_ms > 0 then
       record[DEBT] = math.max(0, record[DEBT] - elapsed_ms * limit.limit)
@@ -37,10 +35,6 @@ local function token_bucket()
 
   function bucket.give_back(record, limit, cost)
     record[DEBT] = math.max(0, record[DEBT] - cost * limit.a)
-  end
-
-  function bucket.record(record)
-    return record
   end
 
   function bucket.reset_after_ms(record, limit, now_ms)

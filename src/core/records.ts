@@ -1,5 +1,6 @@
 /** How the records of a key are found again. Mirror: lua/records.lua (which also owns the codec: src keeps objects). */
 
+import { Kind } from "./algorithm.ts";
 import { algorithmOf, type LimitRecord, type LimitSpec } from "./algorithms.ts";
 
 /**
@@ -7,6 +8,12 @@ import { algorithmOf, type LimitRecord, type LimitSpec } from "./algorithms.ts";
  * kind and what else tells it apart, whatever the order, so a changed configuration keeps the counts that it can keep.
  */
 export type Records = readonly LimitRecord[];
+
+/** What a limit's record is found by, as the script and the storage know it: an integer below 2^53. */
+export function recordIdOf(limit: LimitSpec): number {
+  const [, kind, a, buckets] = algorithmOf(limit).encode(limit);
+  return (a * 64 + (kind <= Kind.whole ? buckets : 0)) * 8 + kind;
+}
 
 /** @param position where the record stands unless the configuration changed; looked at first. */
 export function findRecord(records: Records, position: number, limit: LimitSpec): LimitRecord | undefined {

@@ -1,6 +1,8 @@
 /** The store that all regions share: lua/take.lua on one Redis, reached over HTTP. */
 
+import { Kind } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
+import { recordIdOf } from "../core/records.ts";
 import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { RedisError, withRedis } from "../redis/client.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
@@ -57,13 +59,18 @@ export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Redis
 }
 
 /** ARGV of lua/take.lua. */
-function encodeRequest({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
-  const args: number[] = [nowMs, flag, atMs, slot, keys.length];
+export function encodeRequest({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
+  const args: number[] = [nowMs, flag, keys.length];
   for (const { group, cost, limits } of keys) {
     args.push(group, cost, limits.length);
-    for (const limit of limits) args.push(...algorithmOf(limit).encode(limit));
+    for (const limit of limits) {
+      const [units, kind, , b, c] = algorithmOf(limit).encode(limit);
+      args.push(units, recordIdOf(limit));
+      if (kind === Kind.bucket) args.push(b, c);
+    }
   }
-  return args;
+  // Every argument costs Redis time: these only where they say something.
+  return atMs || slot ? [...args, atMs, slot] : args;
 }
 
 /** The flat reply of lua/take.lua, or a `StoreError` if it is anything else. */
@@ -77,8 +84,9 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
       const algorithm = algorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
-      const [refused, ...view] = integers.slice(from, at);
-      return { refused: refused === 1, view: algorithm.decode(view, limit) };
+      const [mark = 0, ...view] = integers.slice(from, at);
+      if (Math.abs(mark) !== recordIdOf(limit)) throw new StoreError("MALFORMED_REPLY");
+      return { refused: mark < 0, view: algorithm.decode(view, limit) };
     }),
   );
   if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");

@@ -7,7 +7,7 @@ import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
 import { keyRequest } from "../support/counter.ts";
-import { encodeEntry } from "../support/records-codec.ts";
+import { encodeEntry, idOf } from "../support/records-codec.ts";
 import { argsOf } from "../support/script-call.ts";
 import { sharedRedis } from "../support/shared-redis.ts";
 
@@ -89,7 +89,7 @@ describe("a log", () => {
     const keys = keysOfRequest(request);
     const reply = await redis.eval(TAKE.text, keys.length, ...keys, ...argsOf(request, NOW_MS + 1).map(String));
     const emptyMs = NOW_MS + 60_000;
-    expect(reply).toEqual([NOW_MS + 1, 0, 1, 5, emptyMs, emptyMs, emptyMs]);
+    expect(reply).toEqual([NOW_MS + 1, 0, -idOf(log), 5, emptyMs, emptyMs, emptyMs]);
   });
 
   it.each(["", "x", "\xc1", "\xcf\x00"])("takes the entry %j for one that has expired", async (bytes) => {

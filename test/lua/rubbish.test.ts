@@ -7,12 +7,13 @@ import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
 import { keyRequest } from "../support/counter.ts";
-import { encodeRecords, encodeValue } from "../support/records-codec.ts";
+import { encodeRecords, encodeRow, encodeValue, idOf } from "../support/records-codec.ts";
 import { argsOf } from "../support/script-call.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const limit = { limit: 5, kind: Kind.weighted, bucketMs: 1000, buckets: 1 };
-const record = [1, 1000, 1, NOW_MS / 1000];
+const id = idOf(limit);
+const record = [id, NOW_MS / 1000];
 
 let redis: Redis;
 const used: string[] = [];
@@ -37,8 +38,8 @@ function take(key: string, cost: number, flag: Flag = Flag.take) {
 
 async function expectReplaced(key: string): Promise<void> {
   const charged = { ...limit, newest: NOW_MS / 1000, counts: [2, 0] };
-  expect(await take(key, 0)).toEqual([NOW_MS, 1, 0, NOW_MS / 1000, 0, 0]);
-  expect(await take(key, 2)).toEqual([NOW_MS, 1, 0, NOW_MS / 1000, 2, 0]);
+  expect(await take(key, 0)).toEqual([NOW_MS, 1, id, NOW_MS / 1000, 0, 0]);
+  expect(await take(key, 2)).toEqual([NOW_MS, 1, id, NOW_MS / 1000, 2, 0]);
   expect(await redis.getBuffer(key)).toEqual(encodeRecords([charged]));
   expect(await redis.pttl(key)).toBeGreaterThan(0);
 }
@@ -46,7 +47,7 @@ async function expectReplaced(key: string): Promise<void> {
 it.each<[what: string, bytes: Buffer]>([
   ["no bytes", Buffer.alloc(0)],
   ["text", Buffer.from("hello")],
-  ["JSON", Buffer.from("[[1,1000,1,1700000000,5,0]]")],
+  ["JSON", Buffer.from("[512009,1700000000,5,0]")],
   ["random bytes", randomBytes(64)],
   ["bytes that msgpack never uses", Buffer.from("c1c1c1", "hex")],
   ["half of a value", encodeRecords([{ ...limit, newest: 1, counts: [5, 0] }]).subarray(0, 6)],
@@ -54,25 +55,38 @@ it.each<[what: string, bytes: Buffer]>([
   ["a number", encodeValue(7)],
   ["nil", encodeValue(null)],
   ["a map", encodeValue({ a: 1 })],
-  ["a list of numbers", encodeValue(record)],
+  ["a list of numbers", encodeValue([...record, 5, 0])],
+  ["a list of records", encodeValue([[...record, 5, 0]])],
+  ["a record and the beginning of another", encodeRow([...record, 5, 0, ...record])],
+  ["a record and what is none", encodeRow([...record, 5, 0, "x"])],
+  ["a million zeros", Buffer.alloc(1_000_000)],
   ["a list of maps", encodeValue([{ 1: 1, 2: 1000 }])],
-  ["a record without counts", encodeValue([record])],
-  ["a record with too few counts", encodeValue([[...record, 5]])],
-  ["a record with too many counts", encodeValue([[...record, 5, 0, 0]])],
-  ["a record with text", encodeValue([[...record, "5", "0"]])],
-  ["a record with a list", encodeValue([[...record, [5], 0]])],
-  ["a record with nil", encodeValue([[...record, null, 0]])],
-  ["a record with a fraction", encodeValue([[...record, 0.5, 0]])],
-  ["a record with less than nothing", encodeValue([[...record, 0, -5]])],
-  ["a record with more than can be counted", encodeValue([[...record, 0, 2 ** 53]])],
-  ["a record with infinity", encodeValue([[...record, 0, Number.POSITIVE_INFINITY]])],
-  ["a record with no number", encodeValue([[...record, Number.NaN, 0]])],
-  ["a record of a bucket that never comes", encodeValue([[1, 1000, 1, 2 ** 50, 0, 0]])],
+  ["a record without counts", encodeRow(record)],
+  ["a record with too few counts", encodeRow([...record, 5])],
+  ["a record with too many counts", encodeRow([...record, 5, 0, 0])],
+  ["a record with text", encodeRow([...record, "5", "0"])],
+  ["a record with a list", encodeRow([...record, [5], 0])],
+  ["a record with nil", encodeRow([...record, null, 0])],
+  ["a record with a fraction", encodeRow([...record, 0.5, 0])],
+  ["a record with less than nothing", encodeRow([...record, 0, -5])],
+  ["a record with more than can be counted", encodeRow([...record, 0, 2 ** 53])],
+  ["a record with infinity", encodeRow([...record, 0, Number.POSITIVE_INFINITY])],
+  ["a record with no number", encodeRow([...record, Number.NaN, 0])],
+  ["a record of a bucket that never comes", encodeRow([id, 2 ** 50, 0, 0])],
 ])("survives %s", async (_what, bytes) => {
   const key = newKey();
   await redis.set(key, bytes);
   await expectReplaced(key);
 });
+
+it.each([-5, 0.5, 2 ** 53, "0", null])(
+  "starts anew although the damage, a count of %j, would leave with its bucket",
+  async (bad) => {
+    const key = newKey();
+    await redis.set(key, encodeRow([id, NOW_MS / 1000 - 1, 4, bad]));
+    expect(await take(key, 0)).toEqual([NOW_MS, 1, id, NOW_MS / 1000, 0, 0]);
+  },
+);
 
 it("survives keys of another type", async () => {
   const [list, hash] = [newKey(), newKey()];
@@ -86,17 +100,17 @@ it("replaces it too when charging anyway, and gives nothing back to it", async (
   const [charged, given] = [newKey(), newKey()];
   await redis.set(charged, "hello");
   await redis.set(given, "hello");
-  expect(await take(charged, 9, Flag.chargeAnyway)).toEqual([NOW_MS, 0, 1, NOW_MS / 1000, 9, 0]);
-  expect(await take(given, 9, Flag.giveBack)).toEqual([NOW_MS, 1, 0, NOW_MS / 1000, 0, 0]);
+  expect(await take(charged, 9, Flag.chargeAnyway)).toEqual([NOW_MS, 0, -id, NOW_MS / 1000, 9, 0]);
+  expect(await take(given, 9, Flag.giveBack)).toEqual([NOW_MS, 1, id, NOW_MS / 1000, 0, 0]);
   for (const key of [charged, given]) expect(await redis.pttl(key)).toBeGreaterThan(0);
 });
 
 it("keeps the record beside a damaged one", async () => {
   const key = newKey();
-  const sane = [2, 1000, 1, NOW_MS / 1000, 3, 0];
-  await redis.set(key, encodeValue([[...record, "x", 0], sane]));
+  const sane = [id + 1, NOW_MS / 1000, 3, 0];
+  await redis.set(key, encodeRow([...record, "x", 0, ...sane]));
   const limits = [limit, { ...limit, kind: Kind.whole }];
   const args = argsOf({ keys: [keyRequest(key, limits)], flag: Flag.take }, NOW_MS).map(String);
   const newest = NOW_MS / 1000;
-  expect(await redis.eval(TAKE.text, 1, key, ...args)).toEqual([NOW_MS, 1, 0, newest, 1, 0, 0, newest, 4, 0]);
+  expect(await redis.eval(TAKE.text, 1, key, ...args)).toEqual([NOW_MS, 1, id, newest, 1, 0, id + 1, newest, 4, 0]);
 });

@@ -75,7 +75,7 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
       keys: all,
       args: argsOf(request, nowMs),
       damage,
-      reply: flatten(reply),
+      reply: flatten(reply, request),
       stored: all.map((key) => store.contents.get(key)),
       expiryMs: all.map((key) => expiryOf.get(key)),
     };

@@ -1,11 +1,11 @@
 // What Redis has to hold: written by what core returns, and by damage.
 
-import type { LimitOwn, LimitRecord, LimitSpec } from "../../src/core/algorithms.ts";
+import type { LimitOwn, LimitSpec } from "../../src/core/algorithms.ts";
 import type { Records } from "../../src/core/records.ts";
 import type { Log, LogEntry } from "../../src/core/sliding-log.ts";
 import { ownKeyOf, type Stored, type WrittenOwn, type WrittenRecords } from "../../src/core/take.ts";
 import type { Damage, OwnDamage, RecordsDamage } from "./parity-damage.ts";
-import { encodeEntry, encodeRecords, encodeValue, listOf, recordOf } from "./records-codec.ts";
+import { encodeEntry, encodeRecords, encodeRow, encodeValue, listOf, recordsIn } from "./records-codec.ts";
 
 /** A value of Redis. Scores by member. */
 export type Content =
@@ -142,25 +142,14 @@ function damagedRecords(
   if (damage.by === "bytes") return { survivors: [], bytes: Buffer.from(damage.bytes) };
   if (damage.by === "value") return { survivors: [], bytes: encodeValue(damage.value) };
   const lists: unknown[][] = records.map(listOf);
-  const hit = damage.field % Math.max(1, lists.length);
-  const list = lists[hit];
+  const list = lists[damage.field % Math.max(1, lists.length)];
   if (!list) return { survivors: [], bytes: encodeValue([]) };
   const field = Math.floor(damage.field / lists.length);
-  const at = damage.by === "count" ? 3 + (field % (list.length - 3)) : field % list.length;
+  const at = damage.by === "count" ? 1 + (field % (list.length - 1)) : field % list.length;
   if (damage.by !== "length") list[at] = damage.value;
   else if (damage.more) list.push(1);
   else list.pop();
-  const bytes = encodeValue(lists);
-  const survivor = damage.by === "count" ? recordOf(list as number[]) : undefined;
-  if (!survivor || !isRecord(survivor)) return { survivors: records.filter((_, i) => i !== hit), bytes };
-  return { survivors: records.with(hit, survivor), bytes };
-}
-
-/** A window whose number no clock reaches is none: lua/records.lua. */
-function isRecord(record: LimitRecord): boolean {
-  if (!("newest" in record)) return true;
-  const spanMs = "bucketMs" in record ? record.bucketMs : record.windowMs;
-  return record.newest <= (2 ** 53 - 1) / spanMs;
+  return { survivors: recordsIn(lists.flat()), bytes: encodeRow(lists.flat()) };
 }
 
 /** For the name of a case that fails. */

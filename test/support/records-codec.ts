@@ -2,47 +2,87 @@
 
 import { encode } from "@msgpack/msgpack";
 import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitRecord } from "../../src/core/algorithms.ts";
+import type { LimitRecord, LimitSpec } from "../../src/core/algorithms.ts";
 import type { Records } from "../../src/core/records.ts";
 import type { LogEntry } from "../../src/core/sliding-log.ts";
 
 export function encodeRecords(records: Records): Buffer {
-  return encodeValue(records.map(listOf));
+  return encodeRow(records.flatMap(listOf));
 }
 
-/** A record as the list that is stored. */
+/** What a record is found by. */
+export function idOf(one: LimitSpec | LimitRecord): number {
+  if ("bucketMs" in one) return one.bucketMs * 512 + one.buckets * 8 + one.kind;
+  return ("windowMs" in one ? one.windowMs : one.timeoutMs) * 512 + one.kind;
+}
+
+/** A record as the integers that are stored. */
 export function listOf(record: LimitRecord): number[] {
   switch (record.kind) {
     case Kind.weighted:
     case Kind.whole:
-      return [record.kind, record.bucketMs, record.buckets, record.newest, ...record.counts];
+      return [idOf(record), record.newest, ...record.counts];
     case Kind.fixedWindow:
-      return [record.kind, record.windowMs, 0, record.newest, record.count];
+      return [idOf(record), record.newest, record.count];
     case Kind.bucket:
-      return [record.kind, record.windowMs, 0, record.atMs, record.debt];
+      return [idOf(record), record.atMs, record.debt];
     case Kind.log:
-      return [record.kind, record.windowMs, 0, record.used, record.newestAtMs];
+      return [idOf(record), record.used, record.newestAtMs];
   }
 }
 
-/** The other way round, of a list that is a record's. */
-export function recordOf([kind, a, b, d, ...rest]: readonly number[]): LimitRecord {
-  const [e] = rest;
+/** The other way round: the records in a row of values. None if it is not one record after the other. */
+export function recordsIn(row: readonly unknown[]): Records {
+  const records: LimitRecord[] = [];
+  // Lua does not see a last value that is nil.
+  const end = row.at(-1) === null ? row.length - 1 : row.length;
+  let at = 0;
+  while (at < end) {
+    const id = row[at];
+    if (!isCount(id)) return [];
+    const list = row.slice(at, at + 3 + (Math.floor(id / 8) % 64));
+    const record = list.every(isCount) ? recordOf(list) : undefined;
+    if (record && !records.some((other) => idOf(other) === id)) records.push(record);
+    at += 3 + (Math.floor(id / 8) % 64);
+  }
+  return at === end ? records : [];
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** Undefined if it is none that any limit looks for. */
+function recordOf([id = 0, first = 0, ...rest]: readonly number[]): LimitRecord | undefined {
+  const [second = 0] = rest;
+  const kind = id % 8;
+  const buckets = Math.floor(id / 8) % 64;
+  const span = Math.floor(id / 512);
+  // A window whose number no clock reaches is none: lua/sliding_window.lua, lua/fixed_window.lua.
+  const isReached = first <= Number.MAX_SAFE_INTEGER / span;
   switch (kind) {
+    case Kind.weighted:
+    case Kind.whole:
+      return isReached ? { kind, bucketMs: span, buckets, newest: first, counts: rest } : undefined;
     case Kind.fixedWindow:
-      return { kind, windowMs: a!, newest: d!, count: e! };
+      return isReached ? { kind, windowMs: span, newest: first, count: second } : undefined;
     case Kind.bucket:
-      return { kind, windowMs: a!, atMs: d!, debt: e! };
+      return { kind, windowMs: span, atMs: first, debt: second };
     case Kind.log:
-      return { kind, windowMs: a!, used: d!, newestAtMs: e! };
+      return { kind, windowMs: span, used: first, newestAtMs: second };
     default:
-      return { kind: kind as 1 | 2, bucketMs: a!, buckets: b!, newest: d!, counts: rest };
+      return undefined;
   }
 }
 
 /** An element of a log's list. */
 export function encodeEntry({ atMs, cost }: LogEntry): Buffer {
-  return Buffer.concat([encodeValue(atMs), encodeValue(cost)]);
+  return encodeRow([atMs, cost]);
+}
+
+/** One value after the other, without the head of a list. */
+export function encodeRow(values: readonly unknown[]): Buffer {
+  return Buffer.concat(values.map(encodeValue));
 }
 
 export function encodeValue(value: unknown): Buffer {

@@ -1,20 +1,27 @@
 // Arguments and reply of the script, written a second time: as the head of lua/take.lua describes them.
 
 import { Kind } from "../../src/core/algorithm.ts";
-import { algorithmOf, type LimitView } from "../../src/core/algorithms.ts";
+import type { LimitSpec, LimitView } from "../../src/core/algorithms.ts";
 import type { TakeReply, TakeRequest } from "../../src/core/take.ts";
+import { idOf } from "./records-codec.ts";
 
 /** ARGV. */
 export function argsOf({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
   const perKey = keys.map(({ group, cost, limits }) => {
-    return [group, cost, limits.length, ...limits.flatMap((limit) => algorithmOf(limit).encode(limit))];
+    return [group, cost, limits.length, ...limits.flatMap(numbersOf)];
   });
-  return [nowMs, flag, atMs, slot, keys.length, ...perKey.flat()];
+  return [nowMs, flag, keys.length, ...perKey.flat(), ...(atMs > 0 || slot > 0 ? [atMs, slot] : [])];
+}
+
+function numbersOf(limit: LimitSpec): number[] {
+  const numbers = [limit.limit, idOf(limit)];
+  return limit.kind === Kind.bucket ? [...numbers, limit.burst, limit.maxDelayMs] : numbers;
 }
 
 /** The flat reply. */
-export function flatten({ nowMs, allowed, keys }: TakeReply): number[] {
-  const limits = keys.flat().flatMap(({ refused, view }) => [Number(refused), ...integersOf(view)]);
+export function flatten({ nowMs, allowed, keys }: TakeReply, request: TakeRequest): number[] {
+  const ids = request.keys.flatMap(({ limits }) => limits.map(idOf));
+  const limits = keys.flat().flatMap(({ refused, view }, i) => [refused ? -ids[i]! : ids[i]!, ...integersOf(view)]);
   return [nowMs, Number(allowed), ...limits];
 }
 

@@ -6,8 +6,9 @@ import { slidingLog } from "./sliding-log.ts";
 import { slidingWindow } from "./sliding-window.ts";
 import { take } from "./take.ts";
 import { tokenBucket } from "./token-bucket.ts";
+import { windowsOnly } from "./windows-only.ts";
 
 /** Every file of lua/ has its mutants here. */
 export const mutatedFiles: readonly MutatedFile[] = [
-  ...[take, records, slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency],
+  ...[take, windowsOnly, records, slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency],
 ];

@@ -1,5 +1,4 @@
-// Not here, because they change nothing that can be seen: find_record `records, position` → another position, since that is
-// only where the search begins; `~= length` → `>`, since a count that is missing is no whole number either.
+// Not here, because it changes nothing that can be seen: find_record `return record, true` for anything but a log.
 
 import type { MutatedFile } from "./mutate.ts";
 
@@ -7,18 +6,18 @@ export const records: MutatedFile = {
   file: "records",
   cases: ["sliding-window", "mixes"],
   edits: [
-    ["readable and type", "readable or type"],
+    ["3 + math.floor", "4 + math.floor"],
     ["value >= 0", "value > 0"],
-    ["value <= max and", "value < max and"],
-    ["value <= max and value % 1", "value <= max or value % 1"],
+    ["value <= MAX_EXACT and", "value < MAX_EXACT and"],
+    ["value <= MAX_EXACT and value % 1", "value <= MAX_EXACT or value % 1"],
     ["value % 1 == 0", "value % 2 == 0"],
-    ["~= length", "< length"],
-    ["~= kind or record[2]", "~= kind and record[2]"],
-    ["~= a or record[3]", "~= a and record[3]"],
-    ["record[4], max_fourth", "record[4], MAX_EXACT"],
-    ["for i = 5, length do", "for i = 6, length do"],
-    ["then return records[position]", "then return records[1]"],
-    ["for i = 1, #records do", "for i = 2, #records do"],
+    ["sound = sound and", "sound = sound or"],
+    ["if sound and not", "if sound or not"],
+    ["at == #found", "at ~= #found"],
+    ["records[id], false", "records[id], true"],
+    ["record, true", "record, false"],
+    ["for i = 2, length_of", "for i = 3, length_of"],
+    ["record[i] = 0", "record[i] = 1"],
     ["MAX_COUNT = 2147483648", "MAX_COUNT = 2147483647"],
   ],
 };

@@ -1,0 +1,108 @@
+// Expiry by the server's own clock, which parity does not use: a charge that does not move the expiry leaves it alone, which is
+// cheaper than to set it again; all others set it.
+
+import { randomUUID } from "node:crypto";
+import { beforeEach, expect, it, onTestFinished } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { Flag } from "../../src/core/take.ts";
+import { TAKE } from "../../src/redis/script.generated.ts";
+import { keyRequest } from "../support/counter.ts";
+import { encodeRow, idOf } from "../support/records-codec.ts";
+import { argsOf } from "../support/script-call.ts";
+import { sharedRedis } from "../support/shared-redis.ts";
+
+/** So long that no bucket ends while a test runs, but once in 3 weeks. */
+const BUCKET_MS = 2_000_000_000;
+/** What something else has set: seen again only if the script left it alone. */
+const SHORT_MS = 60_000;
+/** How long a test may take: the script's instant and that of PTTL differ by less. */
+const SLACK_MS = 30_000;
+
+const windowOf = (buckets = 1, bucketMs = BUCKET_MS) => ({ limit: 9, kind: Kind.weighted, bucketMs, buckets });
+const fixed = { limit: 9, kind: Kind.fixedWindow, windowMs: BUCKET_MS } as const;
+
+let redis: ReturnType<typeof sharedRedis>;
+let key: string;
+beforeEach(() => {
+  redis = sharedRedis();
+  key = `headgate-test:{${randomUUID()}}`;
+  onTestFinished(async () => {
+    await redis.unlink(key);
+  });
+});
+
+async function take(limits: LimitSpec[], cost = 1, flag: Flag = Flag.take, group = 0): Promise<number[]> {
+  const args = argsOf({ keys: [keyRequest(key, limits, { cost, group })], flag, atMs: Date.now() }, 0).map(String);
+  return (await redis.eval(TAKE.text, 1, key, ...args)) as number[];
+}
+
+/** `spans`: how many buckets after the newest one the key expires. */
+async function expectExpiry(newest: number, spans: number, bucketMs = BUCKET_MS): Promise<void> {
+  const expectedMs = (newest + spans) * bucketMs - Date.now();
+  const leftMs = await redis.pttl(key);
+  expect(leftMs).toBeGreaterThan(expectedMs - SLACK_MS);
+  expect(leftMs).toBeLessThan(expectedMs + SLACK_MS);
+}
+
+it.each<[string, LimitSpec, number]>([
+  ["a window of 1 bucket", windowOf(), 2],
+  ["a window of 3 buckets", windowOf(3), 4],
+  ["a fixed window", fixed, 1],
+])("sets it with the first charge in a bucket, and leaves it alone after that: %s", async (_what, limit, spans) => {
+  const first = await take([limit]);
+  await expectExpiry(first[3]!, spans);
+  await take([limit]);
+  await expectExpiry(first[3]!, spans);
+  await redis.pexpire(key, SHORT_MS);
+  expect((await take([limit]))[4]).toBe(3);
+  expect(await redis.pttl(key)).toBeLessThanOrEqual(SHORT_MS);
+  expect(await redis.pttl(key)).toBeGreaterThan(0);
+});
+
+it("sets it when the bucket is another than the last one charged", async () => {
+  const newest = Math.floor(Date.now() / BUCKET_MS);
+  await redis.set(key, encodeRow([idOf(windowOf()), newest - 1, 3, 0]), "PX", SHORT_MS);
+  expect(await take([windowOf()])).toMatchObject({ 3: newest, 4: 1, 5: 3 });
+  await expectExpiry(newest, 2);
+});
+
+it("sets it when what was charged in this bucket has been given back", async () => {
+  const newest = Math.floor(Date.now() / BUCKET_MS);
+  await redis.set(key, encodeRow([idOf(windowOf()), newest, 0, 3]), "PX", SHORT_MS);
+  await take([windowOf()]);
+  await expectExpiry(newest, 2);
+});
+
+it("sets it to the latest when only one of several limits moves it", async () => {
+  const longer = windowOf(1, BUCKET_MS + 1_000_000);
+  const ofLonger = Math.floor(Date.now() / longer.bucketMs);
+  const newest = Math.floor(Date.now() / BUCKET_MS);
+  const row = [idOf(longer), ofLonger, 1, 0, idOf(windowOf()), newest - 1, 3, 0];
+  await redis.set(key, encodeRow(row), "PX", SHORT_MS);
+  await take([longer, windowOf()]);
+  const latestMs = Math.max((ofLonger + 2) * longer.bucketMs, (newest + 2) * BUCKET_MS);
+  await expectExpiry(latestMs / BUCKET_MS, 0);
+});
+
+it("sets it when the limits are others than those stored", async () => {
+  const newest = Math.floor(Date.now() / BUCKET_MS);
+  await redis.set(key, encodeRow([idOf(windowOf()), newest, 3, 0, idOf(windowOf(2)), newest, 3, 0, 0]), "PX", SHORT_MS);
+  expect(await take([windowOf()])).toMatchObject({ 4: 4 });
+  await expectExpiry(newest, 2);
+});
+
+it.each([Flag.chargeAnyway, Flag.giveBack])("sets it under flag %i", async (flag) => {
+  const [, , , newest] = await take([windowOf()], 3);
+  await redis.pexpire(key, SHORT_MS);
+  await take([windowOf()], 1, flag);
+  await expectExpiry(newest!, 2);
+});
+
+it("leaves it alone when it refuses or looks", async () => {
+  await take([windowOf()], 9);
+  await redis.pexpire(key, SHORT_MS);
+  expect((await take([windowOf()]))[1]).toBe(0);
+  await take([windowOf()], 0);
+  expect(await redis.pttl(key)).toBeLessThanOrEqual(SHORT_MS);
+});
