@@ -7,9 +7,10 @@ import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
+import { createFallback } from "./limiter/fallback.ts";
+import { createOwed } from "./limiter/owed.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
 import { direct, remembering } from "./region/answers.ts";
-import { memoryStore } from "./store/memory.ts";
 import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
 
 export interface LimiterOptions {
@@ -71,7 +72,12 @@ export interface Limiter {
   /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
   reset(policy: string, options?: Omit<TakeOptions, "cost">): Promise<void>;
   /** `take` for policies and keys that were matched already. */
-  takeMatched(takes: readonly Take[], region?: string): Promise<Decision>;
+  takeMatched(takes: readonly Take[], region?: string, background?: Background): Promise<Decision>;
+}
+
+/** What keeps work alive after the answer: an `ExecutionContext`, for example. */
+export interface Background {
+  waitUntil(work: Promise<unknown>): void;
 }
 
 /** @throws {ConfigurationError} with every mistake of the policies. */
@@ -85,10 +91,11 @@ export function createLimiter({ policies, ...options }: LimiterOptions): Limiter
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
-  const answers = store.kind === "redis" ? remembering(store) : direct(store);
-  const local = direct(memoryStore(), "fallback");
+  const local = createFallback(store);
+  const answers = store.kind === "redis" ? remembering(local.watched) : direct(store);
+  const owed = createOwed();
 
-  async function run(takes: readonly Take[], region: string, flag: Flag): Promise<Decision> {
+  async function run(takes: readonly Take[], region: string, flag: Flag, background?: Background): Promise<Decision> {
     const context = { takes: await Promise.all(takes.map(apply)), region };
     const keys = keysOf(context.takes, region);
     if (keys.length === 0) return decide(store.kind, []);
@@ -97,10 +104,20 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     let failure: StoreErrorCode | undefined;
     try {
       decision = await ask(answers, keys, flag);
+      if (owed.size > 0 && decision.source === store.kind) {
+        const repaid = owed.repay(local.watched, Date.now());
+        background?.waitUntil(repaid);
+      }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       failure = error.code;
       decision = await fallBack(keys, flag);
+      if (error.notRun && decision.allowed && flag === Flag.take) {
+        owed.add(
+          keys.map(({ request }) => request),
+          Date.now(),
+        );
+      }
     }
     report(decision, failure === undefined ? context : { ...context, failure });
     return decision;
@@ -160,8 +177,8 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
       const keys = keysOf(takes, options.region ?? ownRegion).map(({ request }) => request);
       await answers.reset(keysOfRequest({ keys, flag: Flag.take }));
     },
-    async takeMatched(takes, region = ownRegion) {
-      return await run(takes, region, Flag.take);
+    async takeMatched(takes, region = ownRegion, background) {
+      return await run(takes, region, Flag.take, background);
     },
   };
 }

@@ -3,9 +3,9 @@
 import type { RateLimitHeaders } from "../config/settings.ts";
 import { Kind } from "../core/algorithm.ts";
 import type { Decision, LimitDecision } from "../core/decision.ts";
-import type { Limiter, Take } from "../limiter.ts";
+import type { Background, Limiter, Take } from "../limiter.ts";
 import { addRateLimitFields, toSeconds } from "./headers.ts";
-import { type Background, holding } from "./hold.ts";
+import { holding } from "./hold.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
@@ -40,7 +40,7 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf }: EnforceOp
     const takes = matched.map(
       ({ policy, cost }): Take => ({ policy, cost, key: clientKey(policy.key, request, region) }),
     );
-    const deciding = limiter.takeMatched(takes, region);
+    const deciding = limiter.takeMatched(takes, region, background);
     // Also a client that goes away before the decision is known may have taken a slot, which somebody has to give back.
     if (takes.some(({ policy }) => policy.limits.some(({ kind }) => kind === Kind.concurrency))) {
       background?.waitUntil(deciding);

@@ -1,11 +1,7 @@
 /** Keeps a request's slots for as long as it is in flight: until its answer's body has ended, failed or been cancelled. */
 
 import type { Hold } from "../core/decision.ts";
-
-/** What keeps work alive after the answer: an `ExecutionContext`, for example. */
-export interface Background {
-  waitUntil(work: Promise<unknown>): void;
-}
+import type { Background } from "../limiter.ts";
 
 /**
  * Runs `answer` and releases the slots when its body is done. A WebSocket keeps them for its handshake only. The release is in
