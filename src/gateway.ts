@@ -1,13 +1,13 @@
 /** The gateway as a Hono app: reserved paths, then policies, then the origin. One for each set of bindings. */
 
 import { Hono } from "hono";
-import packageJson from "../package.json" with { type: "json" };
+import { version as VERSION } from "../package.json";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings } from "./config/warnings.ts";
 import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
-import { logDecisions } from "./http/log.ts";
+import { logBreaker, logDecisions } from "./http/log.ts";
 import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
@@ -16,15 +16,13 @@ import { type Background, limiterOf } from "./limiter.ts";
 import { memoryStore } from "./store/memory.ts";
 import { redisStore } from "./store/redis.ts";
 
-const VERSION = packageJson.version;
-
 export function createGateway(bindings: Bindings): Hono {
   const parsed = parseSettings(bindings);
   return parsed.mistakes ? misconfigured(parsed.mistakes) : gateway(parsed.value);
 }
 
 function gateway(settings: Settings): Hono {
-  const store = settings.redis ? redisStore(settings.redis) : memoryStore();
+  const store = settings.redis ? redisStore({ ...settings.redis, onBreakerChange: logBreaker() }) : memoryStore();
   const limiter = limiterOf(settings.policies, {
     store,
     onDecision: logDecisions(),
@@ -43,7 +41,7 @@ function gateway(settings: Settings): Hono {
     const redis = settings.redis ? await probe() : undefined;
     const healthy = redis?.reachable ?? true;
     const body = {
-      status: healthy ? "ok" : "unavailable",
+      status: !healthy ? "unavailable" : redis?.breaker === "open" ? "degraded" : "ok",
       version: VERSION,
       store: store.kind,
       region: resolveRegion(c.req.raw),

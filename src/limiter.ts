@@ -7,10 +7,11 @@ import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
+import { createFallback } from "./limiter/fallback.ts";
+import { createOwed } from "./limiter/owed.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
 import { type Background, direct } from "./region/answers.ts";
 import { regional } from "./region/regional.ts";
-import { memoryStore } from "./store/memory.ts";
 import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
 
 export type { Background };
@@ -93,8 +94,9 @@ export function createLimiter({ policies, ...options }: LimiterOptions): Limiter
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
-  const answers = store.kind === "redis" ? regional(store) : direct(store);
-  const local = direct(memoryStore(), "fallback");
+  const local = createFallback(store);
+  const answers = store.kind === "redis" ? regional(local.watched) : direct(store);
+  const owed = createOwed();
 
   async function run(takes: readonly Take[], region: string, flag: Flag, background?: Background): Promise<Decision> {
     const context = { takes: await Promise.all(takes.map(apply)), region };
@@ -105,10 +107,20 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     let failure: StoreErrorCode | undefined;
     try {
       decision = await ask(answers, keys, flag, takes.every(mayLease) ? background : undefined);
+      if (owed.size > 0 && decision.source === store.kind) {
+        const repaid = owed.repay(local.watched, Date.now());
+        background?.waitUntil(repaid);
+      }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       failure = error.code;
       decision = await fallBack(keys, flag);
+      if (error.notRun && decision.allowed && flag === Flag.take) {
+        owed.add(
+          keys.map(({ request }) => request),
+          Date.now(),
+        );
+      }
     }
     report(decision, failure === undefined ? context : { ...context, failure });
     return decision;
