@@ -1,7 +1,6 @@
 /** Where a decision becomes HTTP, and the only place: the gateway, the wrapper and the middleware all come through here. */
 
 import type { RateLimitHeaders } from "../config/settings.ts";
-import { Kind } from "../core/algorithm.ts";
 import type { Decision, LimitDecision } from "../core/decision.ts";
 import type { Limiter, Take } from "../limiter.ts";
 import { addRateLimitFields, toSeconds } from "./headers.ts";
@@ -41,10 +40,8 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf }: EnforceOp
       ({ policy, cost }): Take => ({ policy, cost, key: clientKey(policy.key, request, region) }),
     );
     const deciding = limiter.takeMatched(takes, region);
-    // Also a client that goes away before the decision is known may have taken a slot, which somebody has to give back.
-    if (takes.some(({ policy }) => policy.limits.some(({ kind }) => kind === Kind.concurrency))) {
-      background?.waitUntil(deciding);
-    }
+    // Also a client that goes away before the decision is known is charged, and gives back the slot that it may have taken.
+    background?.waitUntil(deciding);
     const decision = await deciding;
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await turn(decision.delayMs, request.signal);
