@@ -50,7 +50,7 @@ it.each(["strict", "leased"])("a client that resets in the middle of an ask is c
   const next = await burst(gateway, 5);
   expect(next.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   // Stuck would be: until the ask that nobody waits for is forgotten, or the store's 10 s are over.
-  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(performance.now() - start).toBeLessThan(9_000);
   await expect.poll(() => charged(redis, name), PATIENCE).toBe(1 + 1 + 5);
 });
 
