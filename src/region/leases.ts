@@ -152,6 +152,8 @@ export function createLeases(clock: StoreClock): Leases {
     const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
     // Units that are waited for are not what will come.
     const demand = Math.max(0, lease.demand * Math.exp(-ageMs / lease.lifeMs) - lease.waiting);
+    // Nothing remaining over no demand would be NaN, and what is asked for with it would cost nothing.
+    if (demand === 0) return lease.waiting;
     const part = Math.min(HELD_PART, Math.max(SCARCE_PART, remaining(lease, localAtMs) / (PLENTY * demand)));
     return lease.waiting + Math.floor(demand * part);
   }
