@@ -48,7 +48,7 @@ export interface Admission {
 
 const BUCKETS = 12;
 
-/** @param isPlain every request has one key and costs 1. @param mayLose some replies are lost. */
+/** @param isPlain every request has one key and costs 1, and round trips are below a second. @param mayLose some replies are lost. */
 export function traffics<L extends LimitSpec>(
   mode: Mode,
   spans: fc.Arbitrary<number>,
@@ -56,7 +56,10 @@ export function traffics<L extends LimitSpec>(
   { mayLose, isPlain }: { mayLose: boolean; isPlain: boolean },
 ): fc.Arbitrary<Traffic> {
   const isolates = fc.array(
-    fc.record({ offsetMs: fc.integer({ min: -30_000, max: 30_000 }), slowestMs: fc.constantFrom(0, 20, 150, 600) }),
+    fc.record({
+      offsetMs: fc.integer({ min: -30_000, max: 30_000 }),
+      slowestMs: fc.constantFrom(0, 20, 150, isPlain ? 50 : 600),
+    }),
     { minLength: 1, maxLength: 5 },
   );
   return fc.tuple(spans, isolates).chain(([bucketMs, isolates]) => {
@@ -64,8 +67,8 @@ export function traffics<L extends LimitSpec>(
       isolate: fc.nat(isolates.length - 1),
       bucket: fc.integer({ min: 0, max: BUCKETS - 1 }),
       beforeEndMs: fc.oneof(fc.integer({ min: -5, max: 20 }), fc.integer({ min: 0, max: bucketMs })),
-      requests: fc.integer({ min: 1, max: 40 }),
-      everyMs: fc.constantFrom(0, 0.5, 1, 7),
+      requests: fc.integer({ min: 1, max: 80 }),
+      everyMs: fc.constantFrom(0, 0.5, 1, 7, bucketMs / 20),
       cost: isPlain ? fc.constant(1) : fc.constantFrom(1, 1, 1, 2, 5),
       keys: fc.constantFrom<(readonly Key[])[]>(["a"], ["b"], isPlain ? ["a"] : KEYS),
     });
