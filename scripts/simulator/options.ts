@@ -8,7 +8,7 @@ import { DELAY_MS, ROWS, type Row, scenarioOf, WINDOW_MS } from "./targets.ts";
 
 export const USAGE = `npm run simulate -- [options]
 
-  --quick       two seeds, the rows of 20 isolates that take little time: under half a minute
+  --quick       two seeds, the rows that take little time: about half a minute
   --json        the results as JSON
   --out FOLDER  charts (SVG), one for each traffic
 Instead of the table, one run of your own:

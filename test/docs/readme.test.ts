@@ -107,7 +107,7 @@ it("the bindings table has every binding that the code reads, and its default", 
 it("every npm script that the documentation names exists", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const pages = [
-    ...["README.md", "lua/README.md", "docs/architecture.md", "docs/algorithms.md"],
+    ...["README.md", "lua/README.md", "docs/architecture.md", "docs/algorithms.md", "docs/consistency.md"],
     "docs/decisions/0002-generated-script.md",
   ];
   const named = pages.flatMap((page) => [...read(page).matchAll(/npm (?:run ([\w:-]+)|(start|test)\b)/g)]);
@@ -126,7 +126,13 @@ it("every policy in a TOML block is accepted", () => {
 });
 
 it("files that the documentation links to exist", () => {
-  for (const page of ["README.md", "lua/README.md", "docs/architecture.md", "docs/algorithms.md"]) {
+  for (const page of [
+    "README.md",
+    "lua/README.md",
+    "docs/architecture.md",
+    "docs/algorithms.md",
+    "docs/consistency.md",
+  ]) {
     const folder = page.includes("/") ? page.slice(0, page.lastIndexOf("/") + 1) : "";
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+\.md)\)/g)].map(([, target]) => target!);
     for (const target of links) expect(read(`${folder}${target}`)).not.toBe("");
