@@ -84,7 +84,7 @@ export function draw(picture: Picture): string {
 }
 
 /** `prefers-color-scheme` also works in an SVG that a page shows as an image. */
-const STYLE = `<style>
+export const STYLE = `<style>
 text{font:12px system-ui,sans-serif;fill:#1f2328}
 .head{font-size:14px;font-weight:600}
 .key,.tick{fill:#59636e}
@@ -114,14 +114,15 @@ text{fill:#f0f6fc}
 }
 </style>`;
 
-function axis(
-  panel: { top: number; bottom: number },
+export function axis(
+  panel: { readonly bottom: number },
   values: readonly number[],
   toY: (value: number) => number,
+  [left, right]: readonly [number, number] = [LEFT, RIGHT],
 ): string[] {
   return values.flatMap((value) => [
-    `<path class="axis" d="M${LEFT} ${toY(value)}H${RIGHT}"/>`,
-    `<text class="tick" x="${LEFT - 6}" y="${round(toY(value) + (value === 0 && panel.bottom === toY(0) ? 0 : 4))}" text-anchor="end">${value}</text>`,
+    `<path class="axis" d="M${left} ${toY(value)}H${right}"/>`,
+    `<text class="tick" x="${left - 6}" y="${round(toY(value) + (value === 0 && panel.bottom === toY(0) ? 0 : 4))}" text-anchor="end">${value}</text>`,
   ]);
 }
 
@@ -143,6 +144,6 @@ function round(value: number): number {
   return Math.round(10 * value) / 10;
 }
 
-function xml(text: string): string {
+export function xml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }

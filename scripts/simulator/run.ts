@@ -3,14 +3,14 @@
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED } from "../../src/core/take.ts";
 import { virtualTime } from "./virtual-time.ts";
-import { createWorld } from "./world.ts";
+import { createWorld, type Mode } from "./world.ts";
 
 export interface Scenario {
   readonly limit: LimitSpec;
   readonly windowMs: number;
   /** Requests per window, relative to the limit. */
   readonly demand: number;
-  readonly mode: "strict" | "leased";
+  readonly mode: Mode;
   readonly isolates: number;
   /** One way between an isolate and the store, in ms. */
   readonly delayMs: readonly [min: number, max: number];
@@ -46,7 +46,7 @@ export async function simulate(scenario: Scenario): Promise<Measured> {
   const isolates = Array.from({ length: count }, () => {
     const base = min + (max - min) * random();
     const jitter = mulberry32(Math.floor(random() * 2 ** 32));
-    return world.isolate(() => base * (0.9 + 0.2 * jitter()), Math.round((random() - 0.5) * 60_000));
+    return world.isolate({ delayMs: () => base * (0.9 + 0.2 * jitter()) }, Math.round((random() - 0.5) * 60_000));
   });
   const arrivals = arrivalsOf(scenario, random);
 
@@ -55,7 +55,7 @@ export async function simulate(scenario: Scenario): Promise<Measured> {
   for (const { atMs, isolate } of arrivals) {
     time.at(atMs, async () => {
       const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
-      const { reply, source } = await isolates[isolate]!.take(keys, mode === "leased");
+      const { reply, source } = await isolates[isolate]!.take(keys, mode);
       if (time.nowMs() === atMs) withoutWait++;
       if (reply.allowed) admittedAtMs.push(source === "lease" ? time.nowMs() : reply.nowMs);
     });

@@ -108,6 +108,7 @@ it("every npm script that the documentation names exists", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const pages = [
     ...["README.md", "lua/README.md", "docs/architecture.md", "docs/algorithms.md", "docs/failure-modes.md"],
+    ...["docs/consistency.md", "docs/client.md", "docs/threat-model.md"],
     "docs/decisions/0002-generated-script.md",
   ];
   const named = pages.flatMap((page) => [...read(page).matchAll(/npm (?:run ([\w:-]+)|(start|test)\b)/g)]);
@@ -132,6 +133,9 @@ it("files that the documentation links to exist", () => {
     "docs/architecture.md",
     "docs/algorithms.md",
     "docs/failure-modes.md",
+    "docs/consistency.md",
+    "docs/client.md",
+    "docs/threat-model.md",
   ]) {
     const folder = page.includes("/") ? page.slice(0, page.lastIndexOf("/") + 1) : "";
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+\.md)\)/g)].map(([, target]) => target!);

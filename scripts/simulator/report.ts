@@ -1,0 +1,54 @@
+/** The results of the table, as text. */
+
+import type { Means, Row } from "./targets.ts";
+
+export interface Result extends Means {
+  readonly row: Row;
+  /** Bounds that are missed, in words. */
+  readonly missed: readonly string[];
+}
+
+const HEADINGS = [
+  "limit",
+  "demand",
+  "isolates",
+  "traffic",
+  "mode",
+  "calls / request",
+  "no wait",
+  "most / strict",
+  "used",
+  "",
+];
+
+export function reportOf(results: readonly Result[]): string {
+  const lines = results.map(({ row, missed, ...means }) => [
+    row.limit.toLocaleString("en"),
+    String(row.demand),
+    String(row.isolates),
+    row.arrivals,
+    row.mode,
+    withBound(means.callsPerRequest, row.bounds.callsAtMost, "<="),
+    means.withoutWait.toFixed(2),
+    withBound(means.mostRelative, row.bounds.mostAtMost, "<="),
+    withBound(means.used, row.bounds.usedAtLeast ?? lessBy(row), ">="),
+    missed.length === 0 ? "holds" : `MISSED: ${missed.join(", ")}`,
+  ]);
+  return table([HEADINGS, ...lines]);
+}
+
+export function table(lines: readonly (readonly string[])[]): string {
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+  return lines
+    .map((line) => `| ${line.map((cell, c) => cell.padEnd(widths[c]!)).join(" | ")} |`)
+    .toSpliced(1, 0, `|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`)
+    .join("\n");
+}
+
+function withBound(value: number, bound: number | string | undefined, sign: string): string {
+  return bound === undefined ? value.toFixed(3) : `${value.toFixed(3)} (${sign} ${bound})`;
+}
+
+function lessBy({ bounds }: Row): string | undefined {
+  return bounds.usedLessBy === undefined ? undefined : `20 steady - ${bounds.usedLessBy}`;
+}

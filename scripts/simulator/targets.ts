@@ -1,0 +1,114 @@
+/** What the simulation must show: the runs, and the bounds that their means have to keep. */
+
+import { Kind } from "../../src/core/algorithm.ts";
+import type { Measured, Scenario } from "./run.ts";
+
+export interface Bounds {
+  readonly callsAtMost?: number;
+  /** Of the most admitted in a true window, relative to strict on the same traffic. */
+  readonly mostAtMost?: number;
+  readonly usedAtLeast?: number;
+  /** How much less than the row with 20 isolates and steady traffic it may use. */
+  readonly usedLessBy?: number;
+}
+
+/** One row: a traffic and a mode. */
+export interface Row extends Omit<Scenario, "limit" | "seed"> {
+  readonly limit: number;
+  readonly bounds: Bounds;
+}
+
+/** Means over the seeds. */
+export interface Means {
+  readonly callsPerRequest: number;
+  readonly withoutWait: number;
+  readonly mostRelative: number;
+  readonly used: number;
+}
+
+export const WINDOW_MS = 10_000;
+export const DELAY_MS = [5, 100] as const;
+/** Ten times as many requests in a window as the limit are much to compute: fewer windows do. */
+const WINDOWS = 6;
+const FEW_WINDOWS = 2;
+
+const STRICT: Bounds = { callsAtMost: 1, mostAtMost: 1, usedAtLeast: 0.98 };
+const LEASED: readonly (readonly [limit: number, demand: number, bounds: Bounds])[] = [
+  [10_000, 0.5, { callsAtMost: 0.15, usedAtLeast: 0.97 }],
+  [10_000, 0.95, { callsAtMost: 0.1, mostAtMost: 1, usedAtLeast: 0.97 }],
+  [10_000, 2, { callsAtMost: 0.06, mostAtMost: 1.02, usedAtLeast: 0.98 }],
+  [10_000, 10, { callsAtMost: 0.012, mostAtMost: 1.02, usedAtLeast: 0.98 }],
+  [1_000, 2, { callsAtMost: 0.35, mostAtMost: 1.03, usedAtLeast: 0.97 }],
+];
+const STRICT_TRAFFIC = [
+  [10_000, 0.5],
+  [10_000, 0.95],
+  [10_000, 2],
+  [1_000, 2],
+] as const;
+
+/** The table of the design, then the same traffic from 100 isolates, and in bursts that all isolates begin at once. */
+export const ROWS: readonly Row[] = [
+  ...LEASED.map(([limit, demand, bounds]) => row(limit, demand, { bounds })),
+  ...STRICT_TRAFFIC.map(([limit, demand]) => row(limit, demand, { mode: "strict", bounds: STRICT })),
+  // Ten times the limit from 100 isolates takes too long to compute.
+  ...LEASED.filter(([, demand]) => demand <= 2).map(([limit, demand]) =>
+    row(limit, demand, { isolates: 100, bounds: { usedLessBy: 0.03 } }),
+  ),
+  ...LEASED.map(([limit, demand]) => row(limit, demand, { arrivals: "bursts", bounds: { usedLessBy: 0.03 } })),
+];
+
+function row(limit: number, demand: number, rest: Partial<Row> & Pick<Row, "bounds">): Row {
+  return {
+    limit,
+    windowMs: WINDOW_MS,
+    demand,
+    mode: "leased",
+    isolates: 20,
+    delayMs: DELAY_MS,
+    windows: demand > 2 ? FEW_WINDOWS : WINDOWS,
+    arrivals: "steady",
+    ...rest,
+  };
+}
+
+/** The default limit of this size: the two-bucket counter. */
+export function scenarioOf({ bounds: _, limit, ...rest }: Row, seed: number): Scenario {
+  return { ...rest, seed, limit: { kind: Kind.weighted, limit, bucketMs: rest.windowMs, buckets: 1 } };
+}
+
+/**
+ * What a row is compared with: strict on the same traffic. Far above the limit every request of `strict` waits to see
+ * whether another one gets the next unit, which is much to compute: `direct` admits the same.
+ */
+export function exactOf(row: Row): Row {
+  return { ...row, mode: row.demand > 2 ? "direct" : "strict", bounds: {} };
+}
+
+/** The row that this one must not use much less than. */
+export function baseOf(rows: readonly Row[], { limit, demand, mode }: Row): Row {
+  return rows.find((one) => one.limit === limit && one.demand === demand && one.mode === mode)!;
+}
+
+/** @param exact the runs of `exactOf`, by the same seeds. */
+export function meansOf(runs: readonly Measured[], exact: readonly Measured[]): Means {
+  const mean = (of: (run: Measured, i: number) => number) =>
+    runs.reduce((sum, run, i) => sum + of(run, i), 0) / runs.length;
+  return {
+    callsPerRequest: mean((run) => run.callsPerRequest),
+    withoutWait: mean((run) => run.withoutWait),
+    mostRelative: mean((run, i) => run.mostInWindow / exact[i]!.mostInWindow),
+    used: mean((run) => run.used),
+  };
+}
+
+/** The bounds that are missed, in words; none: all hold. */
+export function missed({ bounds }: Row, means: Means, base: Means): string[] {
+  const { callsAtMost, mostAtMost, usedAtLeast, usedLessBy } = bounds;
+  const least = Math.max(usedAtLeast ?? 0, usedLessBy === undefined ? 0 : base.used - usedLessBy);
+  const misses: string[] = [];
+  if (callsAtMost !== undefined && means.callsPerRequest > callsAtMost) misses.push(`calls <= ${callsAtMost}`);
+  if (mostAtMost !== undefined && means.mostRelative > mostAtMost) misses.push(`most <= ${mostAtMost}`);
+  if (means.used < least) misses.push(`used >= ${least.toFixed(4)}`);
+  return misses;
+}

@@ -1,0 +1,126 @@
+// What leases promise, over adversarial traffic and delays: no more than the limit is ever handed out.
+
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import type { FixedWindowLimit } from "../../src/core/fixed-window.ts";
+import type { WindowLimit } from "../../src/core/sliding-window.ts";
+import type { BucketLimit } from "../../src/core/token-bucket.ts";
+import { type Admission, KEYS, type Key, mostUnits, of, run, traffics } from "./adversary.ts";
+
+const RUNS = { numRuns: 40 };
+/**
+ * A unit that is reserved for a request which asks for others may end before the reply comes, and is spent nevertheless. That
+ * needs several keys, costs above 1 or round trips of a second: plain traffic, and the same on every run.
+ */
+const PLAIN_RUNS = { ...RUNS, seed: 1 };
+const units = fc.oneof(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 5, max: 50 }));
+const spans = fc.constantFrom(50, 200, 1_000, 3_000);
+
+const whole = (bucketMs: number): fc.Arbitrary<WindowLimit> =>
+  fc.record({
+    kind: fc.constant(Kind.whole),
+    limit: units,
+    bucketMs: fc.constant(bucketMs),
+    buckets: fc.constantFrom(1, 2, 3, 10),
+  });
+const fixed = (windowMs: number): fc.Arbitrary<FixedWindowLimit> =>
+  fc.record({ kind: fc.constant(Kind.fixedWindow), limit: units, windowMs: fc.constant(windowMs) });
+const bucket = (windowMs: number): fc.Arbitrary<BucketLimit> =>
+  fc.record({
+    kind: fc.constant(Kind.bucket),
+    limit: units,
+    windowMs: fc.constant(windowMs),
+    burst: units,
+    maxDelayMs: fc.constant(0),
+  });
+
+/** Units admitted from leases, so that a property is about something. */
+const local = (admissions: readonly Admission[]) =>
+  admissions.reduce((sum, { isLocal, units }) => sum + (isLocal ? units : 0), 0);
+
+it('oldest = "whole": no true window holds more than the limit', async () => {
+  let locally = 0;
+  await fc.assert(
+    fc.asyncProperty(traffics("leased", spans, whole, { mayLose: true, isPlain: true }), async (traffic) => {
+      const { admissions } = await run(traffic);
+      locally += local(admissions);
+      for (const key of KEYS) {
+        const { limit, bucketMs, buckets } = traffic.limits[key] as WindowLimit;
+        expect(mostUnits(of(admissions, key), bucketMs * buckets)).toBeLessThanOrEqual(limit);
+      }
+    }),
+    PLAIN_RUNS,
+  );
+  expect(locally).toBeGreaterThan(200);
+});
+
+it("fixed-window: no aligned window holds more than the limit", async () => {
+  let locally = 0;
+  await fc.assert(
+    fc.asyncProperty(traffics("leased", spans, fixed, { mayLose: true, isPlain: true }), async (traffic) => {
+      const { admissions } = await run(traffic);
+      locally += local(admissions);
+      for (const key of KEYS) {
+        const { limit, windowMs } = traffic.limits[key] as FixedWindowLimit;
+        const windows = Map.groupBy(of(admissions, key), ({ atMs }) => Math.floor(atMs / windowMs));
+        for (const inWindow of windows.values()) expect(mostUnits(inWindow, windowMs)).toBeLessThanOrEqual(limit);
+      }
+    }),
+    PLAIN_RUNS,
+  );
+  expect(locally).toBeGreaterThan(200);
+});
+
+// With h units held at the beginning of a time t: what is charged and not given back is at most `burst` more than what comes
+// back in t, and what is spent is at most that and h.
+it("token-bucket: in any time t at most burst + limit * t / window, and what was held at its beginning", async () => {
+  let locally = 0;
+  await fc.assert(
+    fc.asyncProperty(traffics("leased", spans, bucket, { mayLose: false, isPlain: false }), async (traffic) => {
+      const { admissions, world } = await run(traffic);
+      locally += local(admissions);
+      for (const key of KEYS) {
+        const { limit, burst, windowMs } = traffic.limits[key] as BucketLimit;
+        const spent = of(admissions, key);
+        const before = (atMs: number, list: readonly { readonly atMs: number; readonly units: number }[]) =>
+          list.reduce((sum, one) => sum + (one.atMs < atMs ? one.units : 0), 0);
+        const booked = world.bookings.filter((one) => one.key === key);
+        for (const [from, { atMs: fromMs }] of spent.entries()) {
+          const held = before(fromMs, booked) - before(fromMs, spent);
+          let sum = 0;
+          for (const { atMs, units } of spent.slice(from)) {
+            sum += units;
+            // The store's clock has whole milliseconds.
+            expect(sum).toBeLessThanOrEqual(burst + held + (limit * (Math.ceil(atMs) - Math.floor(fromMs))) / windowMs);
+          }
+        }
+      }
+    }),
+    RUNS,
+  );
+  expect(locally).toBeGreaterThan(200);
+});
+
+it("at no time more has been admitted than charged, whatever the requests need", async () => {
+  const any = (spanMs: number): fc.Arbitrary<LimitSpec> => fc.oneof(whole(spanMs), fixed(spanMs), bucket(spanMs));
+  let locally = 0;
+  await fc.assert(
+    fc.asyncProperty(traffics("leased", spans, any, { mayLose: true, isPlain: false }), async (traffic) => {
+      const left = { a: 0, b: 0 };
+      let booked = 0;
+      const { admissions } = await run(traffic, async ({ bookings }, keys, { reply }) => {
+        for (; booked < bookings.length; booked++) left[bookings[booked]!.key as Key] += bookings[booked]!.units;
+        if (!reply.allowed) return;
+        for (const { key, cost } of keys) {
+          left[key as Key] -= cost;
+          expect(left[key as Key]).toBeGreaterThanOrEqual(0);
+        }
+      });
+      locally += local(admissions);
+    }),
+    RUNS,
+  );
+  expect(locally).toBeGreaterThan(200);
+});

@@ -1,0 +1,40 @@
+// A short form of `npm run simulate`: the same bounds, two seeds, the traffic that takes little time.
+
+import { describe, expect, it } from "vitest";
+import { simulate } from "../../scripts/simulator/run.ts";
+import { exactOf, meansOf, missed, ROWS, type Row, scenarioOf } from "../../scripts/simulator/targets.ts";
+
+const SEEDS = [1, 2];
+const WINDOWS = 2;
+
+const runs = (row: Row) => Promise.all(SEEDS.map((seed) => simulate(scenarioOf({ ...row, windows: WINDOWS }, seed))));
+const isShort = ({ limit, demand, mode }: Row) =>
+  limit === 1_000 || (limit === 10_000 && demand <= 2 && demand !== 0.95 && mode === "leased");
+const rows = ROWS.filter(isShort).filter(({ limit, isolates }) => limit === 1_000 || isolates === 20);
+const steady = rows.filter(({ isolates, arrivals }) => isolates === 20 && arrivals === "steady");
+const others = rows.filter((row) => !steady.includes(row) && row.limit === 1_000);
+
+const meansOfRow = async (row: Row) => meansOf(await runs(row), await runs(exactOf(row)));
+const nameOf = ({ limit, demand, mode, isolates, arrivals }: Row) =>
+  [`${limit} units, demand ${demand}, ${mode}, ${isolates} isolates, ${arrivals}`] as const;
+
+describe("the bounds hold for", () => {
+  it.each(steady.map((row) => [...nameOf(row), row] as const))("%s", async (_, row) => {
+    const means = await meansOfRow(row);
+    expect(missed(row, means, means)).toEqual([]);
+  });
+
+  it("100 isolates, and bursts that all begin at once", async () => {
+    const base = await meansOfRow(steady.find(({ limit, mode }) => limit === 1_000 && mode === "leased")!);
+    expect(others).toHaveLength(2);
+    for (const row of others) expect(missed(row, await meansOfRow(row), base), ...nameOf(row)).toEqual([]);
+  });
+});
+
+it("a bound that is missed is named", () => {
+  const row = ROWS[1]!;
+  const good = { callsPerRequest: 0, withoutWait: 1, mostRelative: 1, used: 1 };
+  expect(missed(row, good, good)).toEqual([]);
+  expect(missed(row, { ...good, callsPerRequest: 0.2, mostRelative: 1.1, used: 0.5 }, good)).toHaveLength(3);
+  expect(missed({ ...row, bounds: { usedLessBy: 0.03 } }, { ...good, used: 0.96 }, good)).toEqual(["used >= 0.9700"]);
+});
