@@ -121,6 +121,8 @@ export interface LeaseAnswer {
   readonly allowed: boolean;
   /** When, by the store's clock. */
   readonly nowMs: number;
+  /** The request is not admitted by it: what was charged for it is held instead. */
+  readonly late: boolean;
 }
 
 export function createLeases(clock: StoreClock): Leases {
@@ -236,12 +238,13 @@ export function createLeases(clock: StoreClock): Leases {
     settle({ lease, own, extra, reserved, isShort }, answer, replies, localAtMs) {
       lease.askedAtMs = undefined;
       if (replies) lease.replies = replies;
-      if (!answer?.allowed) lease.grants.push(...reserved);
-      else if (extra > 0) {
+      if (!answer?.allowed || answer.late) lease.grants.push(...reserved);
+      const units = answer?.late ? own + extra : extra;
+      if (answer?.allowed && units > 0) {
         const { nowMs: chargedAtMs } = answer;
         const ends = lease.limits.map((limit) => algorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
         const reviewedAtMs = chargedAtMs + lease.lifeMs;
-        lease.grants.push({ units: extra, chargedAtMs, endsAtMs: Math.min(...ends), reviewedAtMs });
+        lease.grants.push({ units, chargedAtMs, endsAtMs: Math.min(...ends), reviewedAtMs });
       }
       // What was too much together with units to hold is asked for again, less.
       const refused = replies?.some((reply) => reply.refused) && !(own > 0 && extra > 0);

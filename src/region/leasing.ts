@@ -68,10 +68,10 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     });
     const refused = counts.refusal({ keys: rest, flag: Flag.take }, nowMs);
     if (!refused) return undefined;
-    const others = replyTo(wants, refused.nowMs, true);
-    const keys = wants.map(
-      ({ key }, w) => refused.keys[rest.findIndex((one) => one.key === key.key)] ?? others.keys[w]!,
-    );
+    const keys = wants.map((want) => {
+      const known = rest.findIndex(({ key }) => key === want.key.key);
+      return known >= 0 ? refused.keys[known]! : replyTo([want], refused.nowMs, true).keys[0]!;
+    });
     return { ...refused, keys };
   }
 
@@ -89,15 +89,23 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   /** Sends what is asked for, and books what comes of it. Goes on if the client of the request goes away. */
-  async function send(asks: readonly LeaseAsk[], background: Background): Promise<{ allowed: boolean; nowMs: number }> {
+  async function send(
+    asks: readonly LeaseAsk[],
+    background: Background,
+  ): Promise<{ allowed: boolean; late: boolean; nowMs: number }> {
     const sent = asks.filter(({ key }) => key.cost > 0);
     const sending = (async () => {
       let reply: TakeReply | undefined;
+      // Units that were held for the request have ended before the reply: they must not be spent together with it.
+      let late = false;
       try {
         reply = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) });
-        return reply;
+        const { allowed, nowMs } = reply;
+        late = allowed && asks.some(({ reserved }) => reserved.some(({ endsAtMs }) => endsAtMs <= nowMs));
+        return { allowed, late, nowMs };
       } finally {
-        for (const one of asks) leases.settle(one, reply, reply?.keys[sent.indexOf(one)], timing.nowMs());
+        for (const one of asks)
+          leases.settle(one, reply && { ...reply, late }, reply?.keys[sent.indexOf(one)], timing.nowMs());
         for (const { lease } of asks) tend(lease, background);
       }
     })();
@@ -105,16 +113,18 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     return await sending;
   }
 
-  async function askFor(wants: readonly Want[], background: Background): Promise<TakeReply | undefined> {
-    for (let asked = 1; asked <= MAX_ASKS; asked++) {
-      const ahead = asked < MAX_ASKS;
-      const asks = wants.map(({ key, lease }) => leases.ask(lease, key, timing.nowMs(), ahead));
-      const { allowed, nowMs } = await send(asks, background);
-      const reply = replyTo(wants, nowMs, allowed);
-      if (allowed || !reply.allowed) return reply;
-      // It was too much together: what the request itself needs is still there, and from the reply it is known how much else.
-    }
-    return undefined;
+  /** @returns undefined: the request is not answered yet, what is held or remembered has to be looked at again. */
+  async function askFor(
+    wants: readonly Want[],
+    background: Background,
+    ahead: boolean,
+  ): Promise<TakeReply | undefined> {
+    const asks = wants.map(({ key, lease }) => leases.ask(lease, key, timing.nowMs(), ahead));
+    const { allowed, late, nowMs } = await send(asks, background);
+    if (late) return undefined;
+    const reply = replyTo(wants, nowMs, allowed);
+    // Else it was too much together: what the request needs is still there, and now it is known how much else.
+    return allowed || !reply.allowed ? reply : undefined;
   }
 
   /** Asks for more while there still is some. */
@@ -178,7 +188,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
           continue;
         }
         asks++;
-        const reply = await askFor(wants, background);
+        const reply = await askFor(wants, background, asks < MAX_ASKS);
         if (reply) return { reply, source: store.kind };
       }
       return { reply: await ask({ keys, flag: Flag.take }), source: store.kind };
