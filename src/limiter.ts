@@ -7,9 +7,9 @@ import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
+import { answersOf } from "./limiter/central.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
 import { type Background, direct } from "./region/answers.ts";
-import { regional } from "./region/regional.ts";
 import { memoryStore } from "./store/memory.ts";
 import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
 
@@ -71,7 +71,10 @@ export interface PolicyTake {
  * integer of 0 … 10^9, the same policy and key twice. A refusal is a value; a failing store is handled as the policy says.
  */
 export interface Limiter {
+  /** As they were understood: checked, defaults filled in, durations in milliseconds. */
   readonly policies: readonly Policy[];
+  /** Name of the region that limits with `scope: "region"` count in, unless a call names another. */
+  readonly region: string;
   /** Checks every limit of the policy, or of several policies, and charges all or none, atomically. */
   take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /** What a take of this cost would answer now. Charges nothing. */
@@ -93,7 +96,7 @@ export function createLimiter({ policies, ...options }: LimiterOptions): Limiter
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
-  const answers = store.kind === "redis" ? regional(store) : direct(store);
+  const answers = answersOf(store) ?? direct(store);
   const local = direct(memoryStore(), "fallback");
 
   async function run(takes: readonly Take[], region: string, flag: Flag, background?: Background): Promise<Decision> {
@@ -144,11 +147,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     const takes = list.map((one): Take => {
       const found = policies.find(({ name }) => name === one.policy);
       if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
-      const cost = one.cost ?? options.cost ?? 1;
-      if (!Number.isSafeInteger(cost) || cost < 0 || cost > MAX_UNITS) {
-        throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
-      }
-      return { policy: found, key: keyByHand(found, one.key), cost };
+      return { policy: found, key: keyByHand(found, one.key), cost: checkCost(one.cost ?? options.cost ?? 1) };
     });
     const distinct = new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
     if (distinct.size < takes.length) throw new TypeError("take: the same policy and key twice in one take");
@@ -157,6 +156,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
 
   return {
     policies,
+    region: ownRegion,
     async take(policy, options = {}) {
       return await run(takesOf(policy, options), options.region ?? ownRegion, Flag.take, options.background);
     },
@@ -174,13 +174,24 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   };
 }
 
+/** @throws {TypeError} if it is no integer of 0 … 10^9. */
+export function checkCost(cost: number): number {
+  if (Number.isSafeInteger(cost) && cost >= 0 && cost <= MAX_UNITS) return cost;
+  throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
+}
+
+/** The client key that a caller names by itself. */
+export function namedKey(key: string): ClientKey {
+  return { kind: "key", values: [key] };
+}
+
 /** One strict policy makes the whole request strict; so do one in shadow and a cost of 0, which only the script can answer. */
 function mayLease({ policy, cost }: Take): boolean {
   return policy.consistency === "leased" && policy.mode === "enforce" && cost > 0;
 }
 
 function keyByHand(policy: Policy, key: string | undefined): ClientKey {
-  if (key !== undefined && key !== "") return { kind: "key", values: [key] };
+  if (key !== undefined && key !== "") return namedKey(key);
   if (policy.key.length === 1 && policy.key[0] === "global") return { kind: "global", values: [] };
   throw new TypeError(`take: policy ${policy.name} needs a key (only policies with key "global" do without)`);
 }
