@@ -33,7 +33,7 @@ const LISTS = new Set(["vary", "access-control-expose-headers", "link"]);
  * @throws {TypeError} for options that are none.
  */
 export function rateLimit<E extends Env = Env>(
-  limiter: LimiterSource<E["Bindings"]>,
+  limiter: LimiterSource<NonNullable<E["Bindings"]>>,
   options: RateLimitOptions<Context<E>> = {},
 ): MiddlewareHandler {
   const enforceOf = enforceFor(limiter, options);

@@ -7,7 +7,7 @@ export type { RateLimitHeaders, RegionNames } from "./config/settings.ts";
 export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
 export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
-export { type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
+export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { AppliedPolicy } from "./limiter/ask.ts";
 export { redisStore } from "./limiter/central.ts";
 export {

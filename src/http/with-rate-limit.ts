@@ -5,53 +5,47 @@ import { enforceFor, type LimiterSource, ownRules, type RateLimitOptions } from 
 /** Options of `withRateLimit`. Its functions get the request; `cost` a copy whose body it may read. */
 export type WithRateLimitOptions = RateLimitOptions<Request>;
 
-type FetchHandler<Env> = ExportedHandlerFetchHandler<Env>;
+/** A Worker whose fetch handler is limited; `fetch` may also be used alone. */
+export type LimitedHandler<Env, QueueMessage> = ExportedHandler<Env, QueueMessage> & {
+  fetch: ExportedHandlerFetchHandler<Env>;
+};
 
 /**
- * Wraps a fetch handler function.
+ * Wraps a fetch handler function, or the fetch handler of a whole Worker, whose other handlers (`scheduled`, `queue`, `email`,
+ * `tail`, …) stay as they are. `this`, `env` and `ctx` are those of the handler.
  *
  * Requests that no policy matches go straight through. The others are charged first; a refused one is answered 429 and never
  * reaches the handler. An answer keeps its own headers and gets the rate limit fields. What the handler throws is thrown on.
  *
  * `ctx` is needed for releasing slots (`concurrency`) and for leases after the answer.
  *
+ * @param handler `(request, env, ctx) => Response`, or an object or an instance with such a `fetch`, a Hono app for example.
  * @param limiter a limiter, or a function of `env` that makes one: it is called once in an isolate. What it throws, a
  * `ConfigurationError` for example, is thrown to every request.
+ * @returns the default export of a Worker.
  * @throws {TypeError} if there is no fetch handler, or for options that are none.
  */
-export function withRateLimit<Env = unknown>(
-  handler: FetchHandler<Env>,
-  limiter: LimiterSource<Env>,
-  options?: WithRateLimitOptions,
-): FetchHandler<Env>;
-/** Wraps the fetch handler of a whole Worker. Its other handlers (`scheduled`, `queue`, `email`, …) stay as they are. */
 export function withRateLimit<Env = unknown, QueueMessage = unknown>(
-  handler: ExportedHandler<Env, QueueMessage>,
-  limiter: LimiterSource<Env>,
-  options?: WithRateLimitOptions,
-): ExportedHandler<Env, QueueMessage> & { fetch: FetchHandler<Env> };
-export function withRateLimit<Env>(
-  handler: FetchHandler<Env> | ExportedHandler<Env>,
+  handler: ExportedHandlerFetchHandler<Env> | ExportedHandler<Env, QueueMessage>,
   limiter: LimiterSource<Env>,
   options: WithRateLimitOptions = {},
-): FetchHandler<Env> | ExportedHandler<Env> {
+): LimitedHandler<Env, QueueMessage> {
   const isFunction = typeof handler === "function";
   const answer = isFunction ? handler : handler?.fetch;
   if (typeof answer !== "function") {
     throw new TypeError("withRateLimit: expected a fetch handler, or an object that has one");
   }
   const enforceOf = enforceFor(limiter, options);
+  const { cost: costOf } = options;
+  const ofCopy = typeof costOf === "function" && { cost: (request: Request) => costOfCopy(request, costOf) };
+  const ruled = { ...options, ...ofCopy };
 
-  const fetch: FetchHandler<Env> = async (request, env, ctx) => {
-    if (await options.skip?.(request)) return await answer.call(handler, request, env, ctx);
-    const { cost } = ownRules(options, request);
-    const rules = {
-      ...ownRules(options, request),
-      ...(cost && typeof options.cost === "function" && { cost: () => costOfCopy(request, options.cost as CostOf) }),
-    };
-    return await enforceOf(env)(request, () => answer.call(handler, request, env, ctx), ctx, rules);
+  const fetch: ExportedHandlerFetchHandler<Env> = async (request, env, ctx) => {
+    const next = () => answer.call(handler, request, env, ctx);
+    if (await options.skip?.(request)) return await next();
+    return await enforceOf(env)(request, next, ctx, ownRules(ruled, request));
   };
-  return isFunction ? fetch : { ...boundMembers(handler), fetch };
+  return { ...(!isFunction && boundMembers(handler)), fetch };
 }
 
 type CostOf = Extract<WithRateLimitOptions["cost"], (request: Request) => unknown>;
