@@ -1,8 +1,20 @@
 /** `headgate`: a limiter for other Workers to compose. */
 
-export type { LimitInput } from "./config/limits.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
-export type { PolicyInput } from "./config/policy-schema.ts";
+export type {
+  ConcurrencyInput,
+  CostRuleInput,
+  FixedWindowInput,
+  LeakyBucketInput,
+  LimitBase,
+  LimitInput,
+  MatchInput,
+  PolicyInput,
+  SlidingLogInput,
+  SlidingWindowInput,
+  TokenBucketInput,
+  WindowBase,
+} from "./config/policy-input.ts";
 export type { RateLimitHeaders, RegionNames } from "./config/settings.ts";
 export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";

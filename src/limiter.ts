@@ -2,7 +2,8 @@
 
 import { ConfigurationError } from "./config/mistake.ts";
 import { parsePolicies } from "./config/policies.ts";
-import { MAX_UNITS, type PolicyInput } from "./config/policy-schema.ts";
+import type { PolicyInput } from "./config/policy-input.ts";
+import { MAX_UNITS } from "./config/policy-schema.ts";
 import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
@@ -15,9 +16,11 @@ import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
 
 export type { Background };
 
+/** Options of `createLimiter`. */
 export interface LimiterOptions {
   /** As in wrangler.toml; checked here, every mistake at once. */
   readonly policies: readonly PolicyInput[];
+  /** Where counts are held: `redisStore(…)` for limits over all regions, or `memoryStore()`. */
   readonly store: Store;
   /** Name of the region that limits with `scope: "region"` count in. Default `"local"`. */
   readonly region?: string;
@@ -27,10 +30,14 @@ export interface LimiterOptions {
   readonly onDecision?: OnDecision;
 }
 
+/** What is told of every decision, for logs and metrics. It holds no client key, only its hash. */
 export type OnDecision = (decision: Decision, context: DecisionContext) => void;
 
+/** What a decision was about. */
 export interface DecisionContext {
+  /** The policies, and to whom they were applied. */
   readonly takes: readonly AppliedPolicy[];
+  /** Where it was counted, as far as limits with `scope: "region"` are concerned. */
   readonly region: string;
   /** Why the store had no answer, if it had none. */
   readonly failure?: StoreErrorCode;
@@ -44,6 +51,7 @@ export interface Take {
   readonly cost: number;
 }
 
+/** Options of `take`, `peek` and `reset`. */
 export interface TakeOptions {
   /** Who is counted, any text. May be left out only under a policy whose key is `global`. */
   readonly key?: string;
@@ -60,7 +68,9 @@ export interface TakeOptions {
 
 /** One of several policies of a take. */
 export interface PolicyTake {
+  /** Its name. */
   readonly policy: string;
+  /** Who is counted, any text. May be left out only under a policy whose key is `global`. */
   readonly key?: string;
   /** Default: the cost of the whole take. */
   readonly cost?: number;
@@ -85,7 +95,11 @@ export interface Limiter {
   takeMatched(takes: readonly Take[], region?: string, background?: Background): Promise<Decision>;
 }
 
-/** @throws {ConfigurationError} with every mistake of the policies. */
+/**
+ * Policies and a store, put together. No I/O, timer or randomness: may be called at module scope.
+ *
+ * @throws {ConfigurationError} with every mistake of the policies.
+ */
 export function createLimiter({ policies, ...options }: LimiterOptions): Limiter {
   const parsed = parsePolicies(policies, "policies");
   if (parsed.mistakes) throw new ConfigurationError(parsed.mistakes);

@@ -9,6 +9,7 @@ import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
 import { type Store, StoreError } from "./store.ts";
 
+/** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /** Base URL of the REST service: Upstash's, or a serverless-redis-http in front of any Redis. */
   readonly url: string;

@@ -1,9 +1,6 @@
 import { createLimiter, memoryStore, redisStore, withRateLimit } from "headgate";
 
-interface Env {
-  readonly UPSTASH_REDIS_REST_URL?: string;
-  readonly UPSTASH_REDIS_REST_TOKEN?: string;
-}
+type Env = { UPSTASH_REDIS_REST_URL?: string; UPSTASH_REDIS_REST_TOKEN?: string };
 
 export default withRateLimit<Env>(
   () => new Response("Hello!\n"),
