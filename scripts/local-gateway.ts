@@ -10,10 +10,24 @@ export interface LocalGateway {
   stop(): Promise<void>;
 }
 
-/** Resolves when the gateway answers. Its log lines go nowhere. */
-export async function startLocalGateway(bindings: Readonly<Record<string, unknown>>): Promise<LocalGateway> {
+/** Reports what the Worker would only lose: a promise that nobody waited for, and that failed. */
+const ENTRY = `
+import worker from "./src/worker.ts";
+addEventListener("unhandledrejection", ({ reason }) => console.error("uncaught exception; source = unhandled; " + reason));
+export default worker;`;
+
+/**
+ * Resolves when the gateway answers.
+ *
+ * @param onLog gets its log lines, and the runtime's about exceptions that nobody caught (they begin with "uncaught exception");
+ * absent: they go nowhere.
+ */
+export async function startLocalGateway(
+  bindings: Readonly<Record<string, unknown>>,
+  onLog?: (line: string) => void,
+): Promise<LocalGateway> {
   const bundled = await build({
-    entryPoints: [new URL("../src/worker.ts", import.meta.url).pathname],
+    stdin: { contents: ENTRY, resolveDir: new URL("..", import.meta.url).pathname },
     bundle: true,
     format: "esm",
     target: "es2024",
@@ -27,7 +41,8 @@ export async function startLocalGateway(bindings: Readonly<Record<string, unknow
       compatibilityDate: toml.compatibility_date as string,
       compatibilityFlags: toml.compatibility_flags as string[],
       cf: false,
-      handleStructuredLogs() {},
+      verbose: onLog !== undefined,
+      handleStructuredLogs: ({ message }: { message: string }) => onLog?.(message),
       bindings,
     } as V4MiniflareOptions),
   );

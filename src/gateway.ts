@@ -6,7 +6,7 @@ import { type Bindings, parseSettings, type Settings } from "./config/settings.t
 import { policyWarnings } from "./config/warnings.ts";
 import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
-import { logDecisions } from "./http/log.ts";
+import { logBreaker, logDecisions } from "./http/log.ts";
 import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
@@ -37,7 +37,7 @@ export function createGateway(bindings: Bindings): Gateway {
 }
 
 function gateway(settings: Settings): Gateway {
-  const store = settings.redis ? redisStore(settings.redis) : memoryStore();
+  const store = settings.redis ? redisStore({ ...settings.redis, onBreakerChange: logBreaker() }) : memoryStore();
   const limiter = limiterOf(settings.policies, {
     store,
     onDecision: logDecisions(),
@@ -57,7 +57,7 @@ function gateway(settings: Settings): Gateway {
     const redis = settings.redis ? await probe() : undefined;
     const healthy = redis?.reachable ?? true;
     const body = {
-      status: healthy ? "ok" : "unavailable",
+      status: !healthy ? "unavailable" : redis?.breaker === "open" ? "degraded" : "ok",
       version: VERSION,
       store: store.kind,
       region: resolveRegion(c.req.raw),

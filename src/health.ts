@@ -8,6 +8,8 @@ export interface StoreHealth {
   readonly latencyMs?: number;
   /** Why it was not reached (`StoreErrorCode`). */
   readonly error?: string;
+  /** `open`: this isolate does not ask the store, and lets one request through about every second to see. */
+  readonly breaker?: "closed" | "open";
 }
 
 const REUSE_MS = 5_000;
@@ -17,6 +19,11 @@ export function createProbe(store: Store): () => Promise<StoreHealth> {
   let last: { readonly atMs: number; readonly health: StoreHealth } | undefined;
 
   return async () => {
+    const health = await reachability();
+    return store.breaker ? { ...health, breaker: store.breaker() } : health;
+  };
+
+  async function reachability(): Promise<StoreHealth> {
     const startMs = Date.now();
     if (last && startMs >= last.atMs && startMs - last.atMs < REUSE_MS) return last.health;
     // Before the answer is known: requests that arrive meanwhile show the previous one instead of probing too.
@@ -24,7 +31,7 @@ export function createProbe(store: Store): () => Promise<StoreHealth> {
     const health = await probe(store, startMs);
     last = { atMs: Date.now(), health };
     return health;
-  };
+  }
 }
 
 async function probe(store: Store, startMs: number): Promise<StoreHealth> {

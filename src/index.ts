@@ -32,6 +32,7 @@ export {
   type PolicyTake,
   type TakeOptions,
 } from "./limiter.ts";
+export type { BreakerChange, BreakerState } from "./store/breaker.ts";
 export { type MemoryStoreOptions, memoryStore } from "./store/memory.ts";
 export type { RedisStoreOptions } from "./store/redis.ts";
 export { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";

@@ -8,10 +8,9 @@ import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
-import { answersOf } from "./limiter/central.ts";
+import { isolateOf } from "./limiter/central.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
-import { type Background, direct } from "./region/answers.ts";
-import { memoryStore } from "./store/memory.ts";
+import { type Answers, type Background, direct } from "./region/answers.ts";
 import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
 
 export type { Background };
@@ -110,8 +109,8 @@ export function createLimiter({ policies, ...options }: LimiterOptions): Limiter
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
-  const answers = answersOf(store) ?? direct(store);
-  const local = direct(memoryStore(), "fallback");
+  const isolate = isolateOf(store);
+  const answers = isolate?.answers ?? direct(store);
 
   async function run(takes: readonly Take[], region: string, flag: Flag, background?: Background): Promise<Decision> {
     const context = { takes: await Promise.all(takes.map(apply)), region };
@@ -122,10 +121,20 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     let failure: StoreErrorCode | undefined;
     try {
       decision = await ask(answers, keys, flag, takes.every(mayLease) ? background : undefined);
+      if (isolate && isolate.owed.size > 0 && decision.source === store.kind) {
+        const repaid = isolate.owed.repay(isolate.fallback.watched, Date.now());
+        background?.waitUntil(repaid);
+      }
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
+      if (!(isolate && error instanceof StoreError)) throw error;
       failure = error.code;
-      decision = await fallBack(keys, flag);
+      decision = await fallBack(isolate.fallback, keys, flag);
+      if (error.notRun && decision.allowed && flag === Flag.take) {
+        isolate.owed.add(
+          keys.map(({ request }) => request),
+          Date.now(),
+        );
+      }
     }
     report(decision, failure === undefined ? context : { ...context, failure });
     return decision;
@@ -136,7 +145,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   }
 
   /** The store has no answer: what each policy declared for that. The strictest answer wins. */
-  async function fallBack(keys: readonly PolicyKey[], flag: Flag): Promise<Decision> {
+  async function fallBack(local: Answers, keys: readonly PolicyKey[], flag: Flag): Promise<Decision> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
     if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };

@@ -1,14 +1,25 @@
-/** The store that all regions share, with what an isolate knows of it: apart from the limiter, which need not carry it. */
+/** The store that all regions share, with all that an isolate adds to it: apart from the limiter, which need not carry it. */
 
 import type { Answers } from "../region/answers.ts";
 import { regional } from "../region/regional.ts";
 import { type RedisStoreOptions, redisStore as remoteStore } from "../store/redis.ts";
 import type { Store } from "../store/store.ts";
+import { createFallback, type Fallback } from "./fallback.ts";
+import { createOwed, type Owed } from "./owed.ts";
 
-/** A store far away, which an isolate asks as seldom as it can. */
+/** A store far away: asked as seldom as possible, and able to fail. */
 export interface CentralStore extends Store {
-  /** What one limiter of this isolate asks instead. */
-  answers(): Answers;
+  /** What one limiter of this isolate has beside the store. */
+  isolate(): Isolate;
+}
+
+export interface Isolate {
+  /** Asked instead of the store. */
+  readonly answers: Answers;
+  /** Asked while the store has no answer. */
+  readonly fallback: Fallback;
+  /** What it admitted meanwhile. */
+  readonly owed: Owed;
 }
 
 /**
@@ -20,12 +31,20 @@ export interface CentralStore extends Store {
  * @throws {TypeError} if `url` is no http(s) URL, `token` is empty, or `timeoutMs` is not a positive integer.
  */
 export function redisStore(options: RedisStoreOptions): Store {
-  const store = remoteStore(options);
-  const central: CentralStore = { ...store, answers: () => regional(store) };
-  return central;
+  return central(remoteStore(options));
 }
 
-/** How a limiter asks this store, if not every time directly. */
-export function answersOf(store: Store): Answers | undefined {
-  return "answers" in store ? (store as CentralStore).answers() : undefined;
+export function central(store: Store): CentralStore {
+  return {
+    ...store,
+    isolate() {
+      const fallback = createFallback(store);
+      return { answers: regional(fallback.watched), fallback, owed: createOwed() };
+    },
+  };
+}
+
+/** What a limiter has beside this store; undefined: nothing, every take goes to the store, which never fails. */
+export function isolateOf(store: Store): Isolate | undefined {
+  return "isolate" in store ? (store as CentralStore).isolate() : undefined;
 }

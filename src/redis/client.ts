@@ -69,5 +69,8 @@ export function replyOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== "UpstashError") return undefined;
   if (/^(ERR )?Unexpected flag/i.test(error.message)) return "UNEXPECTED_FLAG";
   if (/^(WRONGPASS|NOAUTH|Unauthorized|Invalid token)/i.test(error.message)) return "UNAUTHORIZED";
+  // Upstash's own limits: refused before Redis saw it.
+  if (/^(ERR )?(max .* exceeded|too many requests)/i.test(error.message)) return "EXCEEDED";
+  if (/^ERR .*user_script/.test(error.message)) return "SCRIPT";
   return /^([A-Z]{3,16}) /.exec(error.message)?.[1] ?? "ERR";
 }

@@ -18,7 +18,7 @@ const MAX_KEYS = 10_000;
 // where nobody needs them.
 
 /** What is held should last for this part of a lease's life at the recent rate, if there is plenty. */
-const HELD_PART = 1;
+const HELD_PART = 1.25;
 /** If there is not. */
 const SCARCE_PART = 0.45;
 /** There is plenty if so many times the demand of this isolate remains: others want some too. */
@@ -56,6 +56,8 @@ export interface Lease {
   /** Units asked for recently, each weighing less as it ages: the rate times `lifeMs`. */
   demand: number;
   demandAtMs: number;
+  /** Units that the latest request wanted. */
+  latest: number;
   /** Units that requests wait for at this moment. */
   waiting: number;
   /** When the ask in flight was sent. */
@@ -150,10 +152,12 @@ export function createLeases(clock: StoreClock): Leases {
   /** How many units should be held. */
   function wanted(lease: Lease, localAtMs: number): number {
     const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
-    // Units that are waited for are not what will come.
-    const demand = Math.max(0, lease.demand * Math.exp(-ageMs / lease.lifeMs) - lease.waiting);
+    const demand = lease.demand * Math.exp(-ageMs / lease.lifeMs) - lease.latest;
+    if (demand < 1) return lease.waiting;
+    // The more of it is waiting already, the less it says of what will come: it may have been one burst.
+    const coming = (demand * demand) / (demand + lease.waiting);
     const part = Math.min(HELD_PART, Math.max(SCARCE_PART, remaining(lease, localAtMs) / (PLENTY * demand)));
-    return lease.waiting + Math.floor(demand * part);
+    return lease.waiting + Math.floor(coming * part);
   }
 
   /** Units that the counts leave at the earliest instant that it may be there. */
@@ -186,6 +190,7 @@ export function createLeases(clock: StoreClock): Leases {
         replies: undefined,
         demand: 0,
         demandAtMs: 0,
+        latest: 0,
         waiting: 0,
         askedAtMs: undefined,
         heldBackUntilMs: 0,
@@ -199,6 +204,7 @@ export function createLeases(clock: StoreClock): Leases {
       const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
       lease.demand = lease.demand * Math.exp(-ageMs / lease.lifeMs) + units;
       lease.demandAtMs = localAtMs;
+      lease.latest = units;
     },
 
     isLow(lease, localAtMs) {

@@ -170,7 +170,8 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
         if (held) return { reply: held, source: "lease" };
 
         const asking = wants.filter(({ lease }) => leases.isAsking(lease, nowMs));
-        if (asking.length > 0 && nowMs - startMs < MAX_WAITED_MS) {
+        if (asking.length > 0) {
+          if (nowMs - startMs >= MAX_WAITED_MS) break;
           for (const { key, lease } of asking) lease.waiting += key.cost;
           await timing.sleep(POLL_MS);
           for (const { key, lease } of asking) lease.waiting -= key.cost;

@@ -3,7 +3,7 @@
 import QuickLRU from "quick-lru";
 import type { LimitOwn } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
-import { type Stored, take } from "../core/take.ts";
+import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import type { Store } from "./store.ts";
 
 /** 2 x 20,000 keys of a two-bucket counter are about 15 MiB of the 128 MiB that an isolate has (2026-11). */
@@ -28,32 +28,49 @@ export function memoryStore({ maxKeys = DEFAULT_MAX_KEYS }: MemoryStoreOptions =
   if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
     throw new TypeError(`memoryStore: maxKeys must be a positive integer, found ${String(maxKeys)}`);
   }
-  const values = new QuickLRU<string, Records | LimitOwn>({ maxSize: maxKeys });
-  // A key holds what was written under it: records and own values have different keys.
-  const stored: Stored = {
-    records: (key) => values.get(key) as Records | undefined,
-    own: (key) => values.get(key) as LimitOwn | undefined,
-  };
+  const counts = createCounts(maxKeys);
 
   return {
     kind: "memory",
     // Keys never leave the isolate: hashing hides nothing here, it only keeps their length bounded.
     keySecret: "memory",
 
-    async take(request, nowMs = Date.now()) {
-      const { reply, records, own } = take(stored, request, nowMs);
-      for (const written of records) values.set(written.key, written.records);
-      for (const { key, own: written } of own) {
-        if (written) values.set(key, written.value);
-        else values.delete(key);
-      }
-      return reply;
-    },
+    take: async (request, nowMs = Date.now()) => counts.take(request, nowMs),
 
     async reset(keys) {
-      for (const key of keys) values.delete(key);
+      for (const key of keys) counts.write(key, undefined);
     },
 
     async ping() {},
+  };
+}
+
+/** Counts in memory, for at least `maxKeys` keys and at most twice as many. */
+export interface Counts {
+  take(request: TakeRequest, nowMs: number): TakeReply;
+  /** Replaces what is under a key, its records or its own value; undefined: nothing is. */
+  write(key: string, value: Records | LimitOwn | undefined): void;
+}
+
+export function createCounts(maxKeys: number): Counts {
+  const values = new QuickLRU<string, Records | LimitOwn>({ maxSize: maxKeys });
+  // A key holds what was written under it: records and own values have different keys.
+  const stored: Stored = {
+    records: (key) => values.get(key) as Records | undefined,
+    own: (key) => values.get(key) as LimitOwn | undefined,
+  };
+  function write(key: string, value: Records | LimitOwn | undefined): void {
+    if (value) values.set(key, value);
+    else values.delete(key);
+  }
+
+  return {
+    write,
+    take(request, nowMs) {
+      const { reply, records, own } = take(stored, request, nowMs);
+      for (const written of records) write(written.key, written.records);
+      for (const written of own) write(written.key, written.own?.value);
+      return reply;
+    },
   };
 }

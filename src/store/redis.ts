@@ -7,6 +7,7 @@ import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type T
 import { RedisError, withRedis } from "../redis/client.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
+import { type BreakerOptions, withBreaker } from "./breaker.ts";
 import { type Store, StoreError } from "./store.ts";
 
 /** Options of `redisStore`. */
@@ -17,6 +18,8 @@ export interface RedisStoreOptions {
   readonly token: string;
   /** Time budget of one call in milliseconds, connection included. Default 250. */
   readonly timeoutMs?: number;
+  /** Called when this isolate stops asking Redis, and when it asks again. */
+  readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
 }
 
 export const DEFAULT_TIMEOUT_MS = 250;
@@ -28,7 +31,7 @@ export const DEFAULT_TIMEOUT_MS = 250;
  *
  * @throws {TypeError} if `url` is no http(s) URL, `token` is empty, or `timeoutMs` is not a positive integer.
  */
-export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: RedisStoreOptions): Store {
+export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange }: RedisStoreOptions): Store {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
     throw new TypeError("redisStore: url must be an http(s) URL (the REST URL, not redis://)");
   }
@@ -39,7 +42,7 @@ export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Redis
   const options = { url, token, timeoutMs };
   const run = scriptRunner(options, { plain: TAKE, keyLocking: TAKE_KEY_LOCKING });
 
-  return {
+  const store: Store = {
     kind: "redis",
     keySecret: token,
 
@@ -57,6 +60,7 @@ export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Redis
       if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
     },
   };
+  return withBreaker(store, { timeoutMs, onBreakerChange });
 }
 
 /** ARGV of lua/take.lua. */

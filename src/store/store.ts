@@ -15,6 +15,9 @@ export interface Store {
   /** Secret material from which client keys are hashed when the operator gave no secret of their own. */
   readonly keySecret: string;
 
+  /** Whether calls are made at all; absent: always. */
+  breaker?(): "closed" | "open";
+
   /**
    * Checks every limit of the request, then charges all or none (core/take.ts has the law).
    *
@@ -33,6 +36,8 @@ export interface Store {
 
 /** Why a store had no answer; goes into logs and health, never anything more of the failure's own text. */
 export type StoreErrorCode =
+  /** It was not asked: its breaker is open. */
+  | "OPEN"
   /** No reply within the time budget. */
   | "TIMEOUT"
   /** The connection failed, or broke before the reply. */
@@ -46,17 +51,28 @@ export type StoreErrorCode =
   /** Anything else that Redis or the service answered; `redisCode` has its first word. */
   | "REDIS";
 
+/** Refused before the command ran, or with its first write: nothing was charged. */
+const NOT_RUN = ["OPEN", "UNAUTHORIZED", "CROSSSLOT", "LOADING", "READONLY", "OOM", "BUSY", "NOSCRIPT", "EXCEEDED"];
+/** What Redis says of one command, and would not say of every other. */
+const OF_ONE_COMMAND = ["CROSSSLOT", "WRONGTYPE", "SCRIPT"];
+
 /** A store without an answer. Its text holds no key, token, address or command body. */
 export class StoreError extends Error {
   /** What happened, as far as it is known. */
   readonly code: StoreErrorCode;
   /** The first word of Redis's own error, for example `READONLY`. */
   readonly redisCode: string | undefined;
+  /** Known not to have run. Otherwise it may have: never asked again, never charged again. */
+  readonly notRun: boolean;
+  /** The store is well: this request alone cannot be answered. */
+  readonly isReply: boolean;
 
   constructor(code: StoreErrorCode, redisCode?: string) {
     super(redisCode ? `store: ${code} (${redisCode})` : `store: ${code}`);
     this.name = "StoreError";
     this.code = code;
     this.redisCode = redisCode;
+    this.notRun = NOT_RUN.includes(redisCode ?? code);
+    this.isReply = OF_ONE_COMMAND.includes(redisCode ?? code);
   }
 }

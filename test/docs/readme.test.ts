@@ -108,7 +108,7 @@ it("every npm script that the documentation names exists", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const pages = [
     ...["README.md", "lua/README.md", "examples/README.md", "docs/architecture.md", "docs/algorithms.md"],
-    ...["docs/api.md", "docs/decisions/0002-generated-script.md"],
+    ...["docs/failure-modes.md", "docs/api.md", "docs/decisions/0002-generated-script.md"],
   ];
   const named = pages.flatMap((page) => [...read(page).matchAll(/npm (?:run ([\w:-]+)|(start|test)\b)/g)]);
   const missing = named.map(([, run, builtIn]) => (run ?? builtIn)!).filter((name) => !(name in scripts));
@@ -144,6 +144,7 @@ it("files that the documentation links to exist", () => {
     "examples/README.md",
     "docs/architecture.md",
     "docs/algorithms.md",
+    "docs/failure-modes.md",
   ]) {
     const folder = page.includes("/") ? page.slice(0, page.lastIndexOf("/") + 1) : "";
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+\.(?:md|ts))\)/g)].map(([, target]) => target!);

@@ -71,6 +71,18 @@ it.each<[what: string, listener: RequestListener, code: string, redisCode?: stri
   ["an error that names the key", refusal(`ERR no such key ${KEY}`), "REDIS", "ERR"],
   ["an error that begins with the key", refusal(`${KEY} is wrong`), "REDIS", "ERR"],
   ["an error with status 200", answer(200, '{"error":"BUSY Redis is busy running a script."}'), "REDIS", "BUSY"],
+  [
+    "the service's own limit",
+    refusal("ERR max requests limit exceeded. Limit: 1, Usage: 1.", 429),
+    "REDIS",
+    "EXCEEDED",
+  ],
+  [
+    "an error in the script",
+    refusal("ERR user_script:7: attempt to index nil script: a0, on @user_script:7."),
+    "REDIS",
+    "SCRIPT",
+  ],
   ["an error without words", answer(500, "{}"), "REDIS", "ERR"],
 ])("after %s: one request, a code and no secret", async (_what, listener, code, redisCode) => {
   const { url, requests } = await startOrigin(listener);

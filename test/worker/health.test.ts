@@ -23,7 +23,7 @@ describe("/.headgate/health", () => {
       version: packageJson.version,
       store: "redis",
       region: "eu",
-      redis: { reachable: true, latencyMs: expect.any(Number) },
+      redis: { reachable: true, latencyMs: expect.any(Number), breaker: "closed" },
       origin: "service",
       notes: [],
     });

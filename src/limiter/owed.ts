@@ -1,0 +1,93 @@
+/**
+ * What this isolate admitted while its store was known not to have counted it: charged when the store answers again, once. It is
+ * charged as of then, and never more than what still counts, nor more than the smallest limit of a key holds: paying back alone
+ * keeps nobody out for longer than that limit does.
+ */
+
+import { Kind } from "../core/algorithm.ts";
+import type { LimitSpec } from "../core/algorithms.ts";
+import {
+  chargeWindow,
+  newWindow,
+  rollWindow,
+  type WindowLimit,
+  type WindowRecord,
+  windowRemaining,
+} from "../core/sliding-window.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../core/take.ts";
+import { type Store, StoreError } from "../store/store.ts";
+
+/** The key charged longest ago is dropped first. */
+const MAX_KEYS = 1_000;
+/** Of a window: what is owed is forgotten so exactly. */
+const PARTS = 8;
+/** Of one call. */
+const KEYS_PER_CALL = 50;
+
+interface Debt {
+  readonly limits: readonly LimitSpec[];
+  /** The longest window, and the smallest limit, of the key. */
+  readonly span: WindowLimit;
+  readonly record: WindowRecord;
+}
+
+export interface Owed {
+  readonly size: number;
+  /** Notes what was admitted; slots of requests in flight, and policies in shadow, are left out. @param nowMs of any one clock. */
+  add(keys: readonly KeyRequest[], nowMs: number): void;
+  /** Charges some of it: a call or none. Never rejects because of the store. */
+  repay(store: Store, nowMs: number): Promise<void>;
+}
+
+export function createOwed(): Owed {
+  const debts = new Map<string, Debt>();
+
+  function add(keys: readonly KeyRequest[], nowMs: number): void {
+    for (const { key, group, cost, limits: all } of keys) {
+      const limits = all.filter(({ kind }) => kind !== Kind.concurrency);
+      if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
+      const span = debts.get(key)?.span ?? spanOf(limits);
+      const record = rollWindow(debts.get(key)?.record ?? newWindow(span, nowMs), nowMs);
+      debts.delete(key);
+      debts.set(key, { limits, span, record: chargeWindow(record, cost) });
+      const [oldest] = debts.keys();
+      if (debts.size > MAX_KEYS) debts.delete(oldest!);
+    }
+  }
+
+  return {
+    add,
+    get size() {
+      return debts.size;
+    },
+
+    async repay(store, nowMs) {
+      // Taken out before the call: nobody else repays them meanwhile, and what may have run is never charged again.
+      const taken = [...debts].slice(0, KEYS_PER_CALL);
+      for (const [key] of taken) debts.delete(key);
+      const keys = taken.flatMap(([key, { limits, span, record }]): KeyRequest[] => {
+        const cost = span.limit - windowRemaining(rollWindow(record, nowMs), span.limit, nowMs);
+        return cost > 0 ? [{ key, group: ENFORCED, cost, limits }] : [];
+      });
+      if (keys.length === 0) return;
+      try {
+        await store.take({ keys, flag: Flag.chargeAnyway });
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        // Refused by itself (keys of several slots), it would be so again, with every request.
+        if (!error.notRun || error.isReply) return;
+        add(keys, nowMs);
+      }
+    },
+  };
+}
+
+function spanOf(limits: readonly LimitSpec[]): WindowLimit {
+  const windows = limits.map((limit) => ("buckets" in limit ? limit.bucketMs * limit.buckets : windowMsOf(limit)));
+  const limit = Math.min(...limits.map((limit) => ("burst" in limit ? limit.burst : limit.limit)));
+  return { kind: Kind.whole, limit, bucketMs: Math.ceil(Math.max(...windows) / PARTS), buckets: PARTS };
+}
+
+function windowMsOf(limit: LimitSpec): number {
+  return "windowMs" in limit ? limit.windowMs : 0;
+}

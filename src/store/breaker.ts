@@ -1,0 +1,120 @@
+/**
+ * Stops asking a store that does not answer: while the breaker is open a request costs no wait. One for each isolate and store.
+ *
+ * No timers, and no request waits for another: a probe is an ordinary take that is let through. If its client goes away and
+ * nobody hears what became of it, the permission to probe lapses.
+ */
+
+import { type Store, StoreError, type StoreErrorCode } from "./store.ts";
+
+/** A failure counts 1 and a success takes back half of one: so many in a row open it, and so does more than a third for a while. */
+const OPENS_AT = 5;
+const FORGIVES = 0.5;
+/** Between two probes, give or take a fifth: isolates that saw the same failure must not all come back at once. */
+const PROBE_EVERY_MS = 1_000;
+const JITTER = 0.2;
+/** A probe that ends at all ends this much later than its budget at most. */
+const LAPSE_MS = 100;
+
+/** Whether the store is asked (`closed`), or only probed about once a second (`open`). */
+export type BreakerState = "closed" | "open";
+
+/** An isolate stopped asking its store, or asks it again. */
+export interface BreakerChange {
+  /** The state from now on. */
+  readonly state: BreakerState;
+  /** The failure that opened it. */
+  readonly failure?: StoreErrorCode;
+  /** The first word of Redis's own error, if it was one. */
+  readonly redis?: string;
+}
+
+export interface Breaker {
+  readonly state: () => BreakerState;
+  /** The number of a call that may be made now; undefined: none may. */
+  start(nowMs: number): number | undefined;
+  /** What became of it. @returns whether that has opened or closed the breaker. */
+  end(call: number, failed: boolean, nowMs: number): boolean;
+}
+
+/** The state machine, without a clock. @param budgetMs how long a call may take. @param random 0 … 1. */
+export function createBreaker(budgetMs: number, random: () => number = Math.random): Breaker {
+  let score = 0;
+  /** No probe before `atMs + waitMs`; absent: closed. */
+  let open: { readonly atMs: number; readonly waitMs: number } | undefined;
+  /** What calls of an earlier one say is old news. */
+  let epoch = 0;
+
+  function wait(nowMs: number, leastMs = 0): void {
+    const waitMs = Math.round(PROBE_EVERY_MS * (1 - JITTER + 2 * JITTER * random()));
+    open = { atMs: nowMs, waitMs: Math.max(leastMs, waitMs) };
+  }
+
+  return {
+    state: () => (open ? "open" : "closed"),
+
+    start(nowMs) {
+      if (!open) return epoch;
+      const elapsedMs = nowMs - open.atMs;
+      // A clock that stepped back must not keep it open.
+      if (elapsedMs >= 0 && elapsedMs < open.waitMs) return undefined;
+      wait(nowMs, budgetMs + LAPSE_MS);
+      return ++epoch;
+    },
+
+    end(call, failed, nowMs) {
+      if (call !== epoch) return false;
+      if (open && failed) {
+        wait(nowMs);
+        return false;
+      }
+      score = failed ? score + 1 : Math.max(0, score - FORGIVES);
+      if (!open && score < OPENS_AT) return false;
+      if (failed) wait(nowMs);
+      else open = undefined;
+      score = 0;
+      epoch++;
+      return true;
+    },
+  };
+}
+
+export interface BreakerOptions {
+  /** Budget of one call in milliseconds. */
+  readonly timeoutMs: number;
+  /** Called when the breaker has opened or closed. */
+  readonly onBreakerChange?: ((change: BreakerChange) => void) | undefined;
+}
+
+/** A success near the end of its budget is a success: the budget is the operator's word on what is too slow. */
+export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
+  const breaker = createBreaker(timeoutMs);
+
+  function ended(call: number, error?: StoreError): void {
+    // A reply about this one command is a sign of life.
+    const failure = error?.isReply ? undefined : error;
+    if (!breaker.end(call, failure !== undefined, Date.now())) return;
+    onBreakerChange?.({
+      state: breaker.state(),
+      ...(failure && { failure: failure.code, ...(failure.redisCode && { redis: failure.redisCode }) }),
+    });
+  }
+
+  return {
+    ...store,
+    breaker: breaker.state,
+
+    async take(request, nowMs) {
+      const call = breaker.start(Date.now());
+      if (call === undefined) throw new StoreError("OPEN");
+      try {
+        const reply = await store.take(request, nowMs);
+        ended(call);
+        return reply;
+      } catch (error) {
+        if (error instanceof StoreError) ended(call, error);
+        throw error;
+      }
+    },
+  };
+}

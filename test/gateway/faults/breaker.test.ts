@@ -1,0 +1,42 @@
+// What an operator sees of a store that is given up, and what its clients feel of it.
+
+import { expect, it } from "vitest";
+import { startFaultyGateway } from "../../support/fault-story.ts";
+import { uniqueName } from "../../support/gateway.ts";
+
+const BUDGET_MS = 400;
+const limits = [{ limit: 1_000, window: "1d" }];
+
+it("one line when the breaker opens and one when it closes, and the same in health", async () => {
+  const { rig, gateway } = await startFaultyGateway([{ name: uniqueName("line"), limits }], 5_000);
+  const health = async () => (await gateway.fetch("/.headgate/health")).json();
+  const changes = () =>
+    gateway.logs.flatMap((line) => (line.includes('"event":"breaker"') ? [JSON.parse(line) as object] : []));
+  expect(await health()).toMatchObject({ status: "ok", redis: { reachable: true, breaker: "closed" } });
+
+  // Redis answers a ping meanwhile: it is only no good.
+  await rig.begin("readonly");
+  for (let i = 0; i < 20; i++) expect((await gateway.fetch("/")).status).toBe(200);
+  expect(await health()).toMatchObject({ status: "degraded", redis: { reachable: true, breaker: "open" } });
+  await rig.end();
+  await expect
+    .poll(async () => (await gateway.fetch("/")).headers.has("RateLimit"), { timeout: 10_000, interval: 50 })
+    .toBe(true);
+
+  expect(await health()).toMatchObject({ status: "ok", redis: { breaker: "closed" } });
+  const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  expect(changes()).toEqual([
+    { event: "breaker", at, state: "open", failure: "REDIS", redis: "READONLY" },
+    { event: "breaker", at, state: "closed" },
+  ]);
+});
+
+it("asks a dead Redis with five requests and then with one about every second: the others do not wait", async () => {
+  const { rig, gateway } = await startFaultyGateway([{ name: uniqueName("dead"), limits }], BUDGET_MS);
+  await rig.begin("blackholed");
+  const startMs = performance.now();
+  for (let i = 0; i < 200; i++) expect((await gateway.fetch("/")).status).toBe(200);
+  const seconds = (performance.now() - startMs) / 1000;
+  expect(rig.proxy.met).toBeGreaterThanOrEqual(4);
+  expect(rig.proxy.met).toBeLessThanOrEqual(6 + seconds / 0.8);
+});

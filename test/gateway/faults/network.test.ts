@@ -1,0 +1,9 @@
+// The way to the REST service is broken: nobody answers, or late, or the answer gets lost.
+
+import { it } from "vitest";
+import type { Fault } from "../../support/fault-rig.ts";
+import { tell } from "../../support/fault-story.ts";
+
+const FAULTS: readonly Fault[] = ["refused", "reset", "reset-after", "lost-reply", "blackholed", "slow"];
+
+it.each(FAULTS)("%s: no 500, no wait beyond the budget, an answer by policy, and exact limits after it", tell);

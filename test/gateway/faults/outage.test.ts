@@ -1,0 +1,39 @@
+// Redis dies under load: what a sliding log still promises, in one isolate and in several.
+
+import { expect, it } from "vitest";
+import { mostAdmittedWithin, type Sample, steadyLoad } from "../../../scripts/steady-load.ts";
+import { startFaultyGateway } from "../../support/fault-story.ts";
+import { uniqueName } from "../../support/gateway.ts";
+
+const LIMIT = 20;
+const WINDOW_MS = 1_000;
+const OUTAGE_MS = 2_500;
+const PER_SECOND = 60;
+
+it.each([1, 2])("%i isolates admit no more than so many times the limit in any window", async (regions) => {
+  const limits = [{ algorithm: "sliding-log", limit: LIMIT, window: WINDOW_MS }];
+  const policies = [{ name: uniqueName("outage"), key: ["global"], limits }];
+  const { rig, gateways } = await startFaultyGateway(policies, 1_000, regions);
+  const load = (ms: number) => {
+    const perSecond = PER_SECOND * regions;
+    const urls = gateways.map(({ url }) => url);
+    return steadyLoad({ urls, requests: (ms * perSecond) / 1000, perSecond, ask: () => ({ path: "/" }) });
+  };
+  // More than half of it is used when Redis goes, and not all: that would be remembered anyway.
+  const before = await load(0.25 * WINDOW_MS);
+  expect(mostAdmittedWithin(before, WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
+
+  await rig.begin("restarted-empty");
+  const during = await load(OUTAGE_MS);
+
+  expect(new Set(during.map(({ status }) => status))).toEqual(new Set([200, 429]));
+  const of = (samples: readonly Sample[], region: number) => samples.filter(({ n }) => n % regions === region);
+  for (let region = 0; region < regions; region++) {
+    expect(mostAdmittedWithin(of(during, region), WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
+  }
+  expect(mostAdmittedWithin(during, WINDOW_MS)).toBeLessThanOrEqual(LIMIT * regions);
+  // Who is alone has heard of all that Redis had admitted until then.
+  if (regions === 1) expect(mostAdmittedWithin([...before, ...during], WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
+  // Each goes on admitting when what Redis had told it has left.
+  expect(during.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(LIMIT * regions);
+});

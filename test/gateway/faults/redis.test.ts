@@ -1,0 +1,18 @@
+// Redis itself cannot do what it is asked, has lost its data or its time, or finds rubbish.
+
+import { it } from "vitest";
+import type { Fault } from "../../support/fault-rig.ts";
+import { tell } from "../../support/fault-story.ts";
+
+const FAULTS: readonly Fault[] = [
+  "readonly",
+  "oom",
+  "busy",
+  "loading",
+  "noscript",
+  "clock-behind",
+  "restarted-empty",
+  "wrong-type",
+];
+
+it.each(FAULTS)("%s: no 500, no wait beyond the budget, an answer by policy, and exact limits after it", tell);

@@ -1,0 +1,17 @@
+// The REST service answers, but not as it should.
+
+import { it } from "vitest";
+import type { Fault } from "../../support/fault-rig.ts";
+import { tell } from "../../support/fault-story.ts";
+
+const FAULTS: readonly Fault[] = [
+  "status-500",
+  "status-429",
+  "status-401",
+  "truncated",
+  "not-json",
+  "wrong-shape",
+  "swapped",
+];
+
+it.each(FAULTS)("%s: no 500, no wait beyond the budget, an answer by policy, and exact limits after it", tell);
