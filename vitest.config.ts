@@ -6,6 +6,8 @@ import { wranglerEnv } from "./scripts/wrangler-env.ts";
 // Nothing is asked of Cloudflare: no telemetry, no sample of `request.cf`.
 Object.assign(process.env, wranglerEnv());
 
+const ALONE = ["test/gateway/leased.test.ts"];
+
 export default defineConfig({
   test: {
     globalSetup: ["test/support/global-setup.ts"],
@@ -32,8 +34,19 @@ export default defineConfig({
         test: {
           name: "gateway",
           include: ["test/{gateway,clients,examples}/**/*.test.ts"],
+          exclude: ALONE,
           globalSetup: ["test/support/gateway-build.ts"],
           testTimeout: 60_000,
+        },
+      },
+      {
+        // What compares waits in real time: after all others, so that they do not take its processors away.
+        test: {
+          name: "alone",
+          include: ALONE,
+          globalSetup: ["test/support/gateway-build.ts"],
+          testTimeout: 60_000,
+          sequence: { groupOrder: 1 },
         },
       },
       {

@@ -1,5 +1,6 @@
-/** Runs inside workerd: times requests through the gateway's own code, with nothing on the network. */
+/** Runs inside workerd: times requests through the gateway's own code, with nothing on the network while it measures. */
 
+import type { Hono } from "hono";
 import type { Bindings } from "../src/config/settings.ts";
 import { createGateway } from "../src/gateway.ts";
 
@@ -13,15 +14,26 @@ interface Run {
   readonly distinct: boolean;
 }
 
+/** Of one batch. */
+export interface Batch {
+  readonly perRequestUs: number;
+  /** How many were answered with each status. */
+  readonly statuses: Readonly<Record<number, number>>;
+}
+
+const PAUSE_MS = 20;
+
 export default {
-  async fetch(request: Request): Promise<Response> {
+  async fetch(request: Request, _env: unknown, context: Parameters<Hono["fetch"]>[2]): Promise<Response> {
     const { bindings, batches, requests, distinct }: Run = await request.json();
     const gateway = bindings && createGateway(bindings);
-    const answer = async (incoming: Request) => (gateway ? await gateway.fetch(incoming) : new Response("ok"));
+    const answer = async (incoming: Request) =>
+      gateway ? await gateway.fetch(incoming, {}, context) : new Response("ok");
 
     // The clock ticks in milliseconds here: only a whole batch can be timed.
-    const perRequestUs: number[] = [];
+    const measured: Batch[] = [];
     for (let batch = 0; batch < batches; batch++) {
+      const statuses: Record<number, number> = {};
       const start = Date.now();
       for (let i = 0; i < requests; i++) {
         const n = distinct ? batch * requests + i : 0;
@@ -31,10 +43,13 @@ export default {
             Authorization: `Bearer ${n}`,
           },
         });
-        await answer(incoming);
+        const { status } = await answer(incoming);
+        statuses[status] = (statuses[status] ?? 0) + 1;
       }
-      perRequestUs.push((1000 * (Date.now() - start)) / requests);
+      measured.push({ perRequestUs: (1000 * (Date.now() - start)) / requests, statuses });
+      // Answers of the store arrive only while nothing runs.
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
-    return Response.json(perRequestUs);
+    return Response.json(measured);
   },
 };

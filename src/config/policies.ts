@@ -43,7 +43,8 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
   const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
   const field = keys.filter((key) => typeof key === "string").join(".");
   const found = describeValue(issue.path ? issue.path.at(-1)!.value : issue.input);
-  const algorithm = (issue.path?.at(-1)?.input as { algorithm?: unknown } | undefined)?.algorithm;
+  const { algorithm: named } = (issue.path?.at(-1)?.input ?? {}) as { algorithm?: unknown };
+  const algorithm = typeof named === "string" ? named : undefined;
   if (issue.type === "strict_object" && issue.expected === "never") {
     const expected = `only the fields ${siblingsOf(field, algorithm).join(", ")}`;
     return { code: "ERR_POLICY_FIELD", path: place, expected, found };
@@ -53,7 +54,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
 }
 
 /** The fields that may stand where an unknown one was found. */
-function siblingsOf(field: string, algorithm: unknown): string[] {
+function siblingsOf(field: string, algorithm: string | undefined): string[] {
   const parent = field.slice(0, field.lastIndexOf(".") + 1);
   if (parent === "limits.") {
     return Object.keys(LIMIT_SCHEMAS[(algorithm ?? "sliding-window") as keyof typeof LIMIT_SCHEMAS].entries);
@@ -123,8 +124,10 @@ function costsThatNeverPass(rules: unknown, limits: readonly ParsedLimit[], path
   if (!Array.isArray(rules) || limits.length === 0) return [];
   const smallest = Math.min(...limits.map((limit) => largestCost(specOf(limit))));
   return rules.flatMap((rule, i): Mistake[] => {
-    const cost = Number((rule as { cost?: unknown } | null)?.cost);
-    if (!(cost > smallest)) return [];
+    const { cost: found } = (rule ?? {}) as { cost?: unknown };
+    // Other things may be no number, and no conversion to one either: the schema has reported those.
+    const cost = typeof found === "string" ? Number(found) : found;
+    if (typeof cost !== "number" || !(cost > smallest)) return [];
     const expected = `at most the policy's smallest limit (or burst), ${smallest}: a larger cost would never be admitted`;
     return [{ code: "ERR_POLICY_COST_NEVER", path: `${path}.cost[${i}].cost`, expected, found: String(cost) }];
   });

@@ -151,13 +151,7 @@ function readRedis(get: Get, wrong: Wrong): Settings["redis"] {
 
   if (!isHttpUrl(url)) {
     const expected = "the http(s) URL of the REST service, without credentials (not redis://)";
-    // A URL may carry a password: only its scheme is repeated.
-    wrong(
-      "ERR_REDIS_URL",
-      "UPSTASH_REDIS_REST_URL",
-      expected,
-      typeof url === "string" ? `${url.split(":")[0]}:…` : url,
-    );
+    wrong("ERR_REDIS_URL", "UPSTASH_REDIS_REST_URL", expected, schemeOf(url));
   }
   if (typeof token !== "string" || /\s/.test(token)) {
     const found = token === undefined ? undefined : "a value that is not shown";
@@ -182,8 +176,15 @@ function readOrigin(get: Get, wrong: Wrong): Origin {
   if (url === "route") return { kind: "route" };
   if (isHttpUrl(url) && !/[?#]/.test(url)) return { kind: "url", url: new URL(url) };
   const expected = 'an http(s) URL without credentials, query or fragment, or "route"';
-  wrong("ERR_ORIGIN_URL", "ORIGIN_URL", expected, typeof url === "string" ? url.replace(/\/\/[^/]*@/, "//…@") : url);
+  wrong("ERR_ORIGIN_URL", "ORIGIN_URL", expected, schemeOf(url));
   return { kind: "demo" };
+}
+
+/** All that is repeated of a wrong URL: it may carry a password, or be a token that was pasted in the wrong place. */
+function schemeOf(url: unknown): unknown {
+  if (typeof url !== "string") return url;
+  const [scheme] = /^[a-z]{2,8}:(?=\/\/)/i.exec(url) ?? [];
+  return scheme ? `${scheme}…` : "a value that is not shown";
 }
 
 function readRegion(get: Get, wrong: Wrong): string | undefined {
@@ -210,7 +211,7 @@ function readRegions(value: unknown, wrong: Wrong): RegionNames {
     return names;
   }
   for (const [kind, codes] of Object.entries(table)) {
-    if (!(kind in names) || !isTable(codes)) {
+    if (!Object.hasOwn(names, kind) || !isTable(codes)) {
       wrong("ERR_REGIONS", `REGIONS.${kind}`, "colo, country or continent, each a table of codes to names", codes);
       continue;
     }

@@ -38,7 +38,7 @@ function readPart(part: string, request: Request, region: string): string | unde
     case "asn":
       return cfProperty(request, "asn");
     case "host":
-      return new URL(request.url).hostname.replace(/\.$/, "").toLowerCase();
+      return new URL(request.url).hostname.replace(/\.+$/, "").toLowerCase();
     case "region":
       return region;
     case "global":

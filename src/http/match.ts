@@ -5,7 +5,7 @@ import type { Match, Policy } from "../core/policy.ts";
 
 /** What matching looks at, computed once for a request. */
 export interface RequestLine {
-  /** The method, and the one that a method-override header asks for. Upper case. */
+  /** The method, and those that method-override headers ask for. Upper case, each once. */
   readonly methods: readonly string[];
   /** The path in the form that patterns are tested against: see `normalizePath`. */
   readonly path: string;
@@ -17,6 +17,12 @@ export interface RequestLine {
 
 export interface Matched {
   readonly policy: Policy;
+  /** Units. */
+  readonly cost: number;
+}
+
+interface Rule {
+  readonly test: (line: RequestLine) => boolean;
   /** Units. */
   readonly cost: number;
 }
@@ -43,7 +49,7 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
   const match = (line: RequestLine): readonly Matched[] =>
     compiled
       .filter(({ test, namesOptions }) => (!line.preflight || namesOptions) && test(line))
-      .map(({ policy, rules }) => ({ policy, cost: rules.find(({ test }) => test(line))?.cost ?? 1 }));
+      .map(({ policy, rules }) => ({ policy, cost: costOf(line, rules) }));
 
   return (request) => {
     const line = requestLine(request);
@@ -58,15 +64,24 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
   };
 }
 
+/** The dearest of what each method would cost: which one the origin goes by is not known here, and the client chose both. */
+function costOf(line: RequestLine, rules: readonly Rule[]): number {
+  return Math.max(
+    ...line.methods.map((method) => rules.find(({ test }) => test({ ...line, methods: [method] }))?.cost ?? 1),
+  );
+}
+
 export function requestLine(request: Request): RequestLine {
   const url = new URL(request.url);
-  const overrides = METHOD_OVERRIDES.map((name) => request.headers.get(name)?.trim().toUpperCase());
-  const methods = [
-    request.method.toUpperCase(),
-    ...overrides.filter((method) => method && METHOD.test(method)),
-  ] as string[];
+  // A header sent twice arrives joined by commas. Of the values frameworks take the first or the last.
+  const overrides = METHOD_OVERRIDES.flatMap((name) => {
+    const values = (request.headers.get(name) ?? "").toUpperCase().split(",");
+    return [values[0]!.trim(), values.at(-1)!.trim()];
+  });
+  const methods = [...new Set([request.method.toUpperCase(), ...overrides.filter((method) => METHOD.test(method))])];
   const [path, host] = [normalizePath(url.pathname), normalizeHost(url.hostname)];
-  return { methods, path, host, preflight: isPreflight(request) };
+  // No browser puts an override into its preflight; an origin that goes by it would run the request uncounted.
+  return { methods, path, host, preflight: methods.length === 1 && isPreflight(request) };
 }
 
 /** A CORS preflight is the browser's question, not the client's request. */
@@ -89,7 +104,7 @@ export function normalizePath(pathname: string): string {
 
 /** `Example.com.` and `example.com` are one host. */
 function normalizeHost(hostname: string): string {
-  return hostname.replace(/\.$/, "").toLowerCase();
+  return hostname.replace(/\.+$/, "").toLowerCase();
 }
 
 function compileMatch({ method, path, host }: Match): (line: RequestLine) => boolean {

@@ -9,6 +9,9 @@ export type Forward = (request: Request) => Promise<Response>;
 /** Fields that belong to one connection (RFC 9110, section 7.6.1), which ends here. `Upgrade` asks for a WebSocket. */
 const HOP_BY_HOP = ["Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "TE", "Trailer"];
 
+/** What Cloudflare says of the client: naming it in `Connection` must not hide it from an origin that goes by it. */
+const SAYS_WHO = /^(cf-|x-forwarded-|forwarded$|true-client-ip$|x-real-ip$)/i;
+
 /**
  * @param timeoutMs until the origin's header section has arrived; only for requests without a body, since an upload
  * takes as long as it takes. 0: none.
@@ -69,6 +72,7 @@ export function targetUrl(base: URL, requestUrl: string): string {
 function dropHopByHop(headers: Headers): void {
   const named = (headers.get("Connection") ?? "").split(",").map((name) => name.trim());
   const upgrade = headers.get("Upgrade");
-  for (const name of [...HOP_BY_HOP, ...named]) if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) headers.delete(name);
+  const droppable = named.filter((name) => /^[\w!#$%&'*+.^`|~-]+$/.test(name) && !SAYS_WHO.test(name));
+  for (const name of [...HOP_BY_HOP, ...droppable]) headers.delete(name);
   if (upgrade !== null) headers.set("Upgrade", upgrade);
 }

@@ -112,6 +112,15 @@ describe("settings", () => {
     ]);
   });
 
+  it.each(["}", "eu}", "{eu}", "a#5:1", "a:b", "a b", "a\n", "\0", "é", "😀", "-a", "x".repeat(33)])(
+    "refuse a region that a key of the store could not hold: %j",
+    (name) => {
+      expect(mistakesOf({ POLICIES, REGION: name })).toMatchObject([{ code: "ERR_REGION" }]);
+      expect(mistakesOf({ POLICIES, REGIONS: { colo: { FRA: name } } })).toMatchObject([{ code: "ERR_REGIONS" }]);
+      expect(mistakesOf({ POLICIES: [named(name)] })).toMatchObject([{ code: "ERR_POLICY_NAME" }]);
+    },
+  );
+
   it("need URL and token of Redis together", () => {
     const { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN } = REDIS;
     expect(mistakesOf({ POLICIES, UPSTASH_REDIS_REST_URL })).toMatchObject([

@@ -64,6 +64,25 @@ describe("no two clients share a partition", () => {
     expect(new Set(partitions).size).toBe(tricky.length);
   });
 
+  it("that only cut the same text at other places", async () => {
+    const text = fc.string({
+      unit: fc.constantFrom("a", "1", ":", "}", "\0", "\ud800", "😀"),
+      minLength: 2,
+      maxLength: 9,
+    });
+    const cuts = fc.uniqueArray(fc.nat(9), { maxLength: 3 });
+    const property = fc.asyncProperty(text, cuts, cuts, async (whole, first, second) => {
+      const [one, other] = [first, second].map((places) => {
+        const at = [0, ...places.sort((a, b) => a - b), whole.length];
+        const [kind = "", ...values] = at.slice(1).map((end, i) => whole.slice(at[i], end));
+        return { kind, values };
+      });
+      const same = JSON.stringify(one) === JSON.stringify(other);
+      expect((await hash(one!)) === (await hash(other!))).toBe(same);
+    });
+    await fc.assert(property, { numRuns: 1_000 });
+  });
+
   it("among drawn kinds and values", async () => {
     const text = fc.array(fc.constantFrom("a", "1", ":", '"', "\\", "\ud800", "\udc00", "\ufffd"), { maxLength: 6 });
     const key = fc.record({ kind: text.map((all) => all.join("")), values: fc.array(text.map((all) => all.join(""))) });

@@ -1,0 +1,69 @@
+/** Very many clients through what an isolate knows (src/region), with a store that is there at once and a virtual clock. */
+
+import { virtualTime } from "../scripts/simulator/virtual-time.ts";
+import { Kind } from "../src/core/algorithm.ts";
+import type { LimitSpec } from "../src/core/algorithms.ts";
+import type { Records } from "../src/core/records.ts";
+import { ENFORCED, Flag, type KeyRequest, take } from "../src/core/take.ts";
+import { regional } from "../src/region/regional.ts";
+import type { Store } from "../src/store/store.ts";
+
+const HOUR_MS = 3_600_000;
+/** The beginning of an hour, ms since the epoch. */
+const START_MS = 472_222 * HOUR_MS;
+/** New clients come at this rate. */
+const KEYS_PER_SECOND = 1_000;
+/** Clients that go on asking meanwhile, each every second. */
+const ACTIVE = 10;
+export const ACTIVE_LIMIT = 50;
+
+const window = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: HOUR_MS, buckets: 1 });
+
+/**
+ * Under `strict` every client uses its limit up, so that its counts are remembered; under `leased` each gets a lease.
+ *
+ * @param each is called ten times on the way, with everything still there.
+ *
+ * @returns how often each client that goes on asking was admitted.
+ */
+export async function keysThrough(mode: "strict" | "leased", keys: number, each: () => void): Promise<number[]> {
+  const time = virtualTime(START_MS);
+  const answers = regional(storeOfActive(time.nowMs), time);
+  const background = { waitUntil() {} };
+  const ask = async (key: string, limit: number): Promise<boolean> => {
+    const one: KeyRequest = { key, group: ENFORCED, cost: 1, limits: [window(limit)] };
+    const request = { keys: [one], flag: Flag.take };
+    const { reply } = await answers.take(request, mode === "leased" ? background : undefined);
+    return reply.allowed;
+  };
+
+  const admitted = new Array<number>(ACTIVE).fill(0);
+  for (let i = 0; i < keys; i++) {
+    await time.runUntil(START_MS + (1000 * i) / KEYS_PER_SECOND);
+    const key = `hg:1:{passing:${String(i).padStart(22, "0")}}`;
+    // The second request of a client under a high limit is the first that takes units ahead of demand.
+    if (mode === "strict") await ask(key, 1);
+    else for (let again = 0; again < 2; again++) await ask(key, 1_000_000);
+    const active = i % KEYS_PER_SECOND;
+    if (active < ACTIVE && (await ask(`active:${active}`, ACTIVE_LIMIT))) admitted[active]!++;
+    if ((i + 1) % (keys / 10) === 0) each();
+  }
+  return admitted;
+}
+
+/** Decides like any store, but keeps the counts of active clients only: what is measured is not the store. */
+function storeOfActive(nowMs: () => number): Store {
+  const values = new Map<string, Records>();
+  const stored = { records: (key: string) => values.get(key), own: () => undefined };
+  return {
+    kind: "redis",
+    keySecret: "",
+    async take(request) {
+      const { reply, records } = take(stored, request, Math.floor(nowMs()));
+      for (const written of records) if (written.key.startsWith("active:")) values.set(written.key, written.records);
+      return reply;
+    },
+    async reset() {},
+    async ping() {},
+  };
+}

@@ -1,0 +1,50 @@
+// A policy that only limits who wants to be limited is allowed, and said to be one.
+
+import { expect, it } from "vitest";
+import { parsePolicies } from "../../src/config/policies.ts";
+import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import { policyWarnings } from "../../src/config/warnings.ts";
+
+const limits = [{ limit: 1, window: "1m" }];
+
+/** The names of the policies that are warned of. */
+function warnedOf(...policies: Omit<PolicyInput, "limits">[]): (string | undefined)[] {
+  const parsed = parsePolicies(
+    policies.map((policy) => ({ ...policy, limits })),
+    "policies",
+  );
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return policyWarnings(parsed.value).map((warning) => /^policy (\S+) counts by/.exec(warning)?.[1]);
+}
+
+const chosen: Omit<PolicyInput, "limits"> = { name: "chosen", key: ["bearer", "ip"], match: { path: "/v1/*" } };
+
+it.each(["bearer", "header:x-user", "cookie:sid", "query:u", "ip+bearer"])(
+  "warns of a policy that a client can leave by changing its %s",
+  (key) => {
+    expect(warnedOf({ ...chosen, key: [key] })).toEqual(["chosen"]);
+    expect(warnedOf({ ...chosen, key: [key, "ip"] })).toEqual(["chosen"]);
+  },
+);
+
+it.each([["ip"], ["global"], ["country", "asn"]])("does not of one by %s", (...key) => {
+  expect(warnedOf({ name: "fixed", key })).toEqual([]);
+});
+
+it.each<[string, object]>([
+  ["everything", {}],
+  ["the same paths", { match: { path: "/v1/*" } }],
+  ["more paths", { match: { path: ["/x", "/*"] } }],
+])("is satisfied by one that counts addresses on %s", (_, guard) => {
+  expect(warnedOf(chosen, { name: "guard", key: ["ip"], ...guard })).toEqual([]);
+});
+
+it.each<[string, object]>([
+  ["other paths", { key: ["ip"], match: { path: "/v2/*" } }],
+  ["fewer methods", { key: ["ip"], match: { method: "GET" } }],
+  ["one host", { key: ["ip"], match: { host: "a.example" } }],
+  ["these paths in shadow", { key: ["ip"], mode: "shadow" }],
+  ["these paths by token first", { key: ["bearer", "ip"] }],
+])("is not by one on %s", (_, guard) => {
+  expect(warnedOf(chosen, { name: "guard", ...guard })).toContain("chosen");
+});

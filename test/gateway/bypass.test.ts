@@ -1,0 +1,236 @@
+// Ways around a limit that somebody will try, from outside: each is tried, and counts all the same.
+
+import { once } from "node:events";
+import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, expect, inject, it } from "vitest";
+import { freePort } from "../../scripts/redis-server.ts";
+import { fieldsOf } from "../support/fields.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
+import { startOrigin } from "../support/origin-server.ts";
+
+interface Sent {
+  readonly method?: string;
+  readonly path?: string;
+  /** A list of values is as many header lines. */
+  readonly headers?: OutgoingHttpHeaders;
+}
+
+/** As bytes on a socket would make it: fetch would tidy paths and headers up. */
+async function send({ url }: Gateway, { method = "GET", path = "/", headers }: Sent): Promise<number> {
+  const outgoing = httpRequest(url, { method, path, headers: headers ?? {} });
+  outgoing.end();
+  const [response] = await once(outgoing, "response");
+  await text(response);
+  return response.statusCode;
+}
+
+const OVERRIDES = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"];
+const PREFLIGHT = { Origin: "https://page.example", "Access-Control-Request-Method": "POST" };
+const withHeader = (name: string, value: string | string[]) => ({ headers: { [name]: value } });
+
+interface Attempt {
+  /** Beside a limit of two for each address. */
+  readonly policy: object;
+  /** What is asked twice. */
+  readonly asked: Sent;
+  /** What is asked then, and would be admitted if it were a way around. */
+  readonly ways: readonly Sent[];
+}
+
+const ATTEMPTS: Record<string, Attempt> = {
+  "an override of the method, once or in two lines, also in what looks like a preflight": {
+    policy: { match: { method: "POST", path: "/login" } },
+    asked: { method: "POST", path: "/login" },
+    ways: OVERRIDES.flatMap((name) => [
+      { path: "/login", ...withHeader(name, "post") },
+      { path: "/login", ...withHeader(name, ["POST", "PUT"]) },
+      { path: "/login", ...withHeader(name, ["PUT", "POST"]) },
+      { path: "/login", method: "OPTIONS", headers: { ...PREFLIGHT, [name]: "POST" } },
+    ]),
+  },
+  "an override that names a cheaper method": {
+    policy: { cost: [{ method: "GET", cost: 0 }] },
+    asked: { method: "POST" },
+    ways: OVERRIDES.map((name) => ({ method: "POST", ...withHeader(name, "GET") })),
+  },
+  "another spelling of the path": {
+    policy: { match: { path: "/login" } },
+    asked: { path: "/login" },
+    ways: [
+      ...["/LOGIN", "//login", "/login/", "/x/../login", "/x/%2e%2E/login", "/%6cogin", "/%4Cogin//", "/x\\..\\login"],
+      ...["/login?x", "/./login", "/login/.", "/%2E/login"],
+    ].map((path) => ({ path })),
+  },
+  "another spelling of the host": {
+    policy: { match: { host: "api.example.com" } },
+    asked: withHeader("Host", "api.example.com"),
+    ways: [
+      "API.Example.COM",
+      "api.example.com.",
+      "api.example.com..",
+      "api.example.com:8787",
+      "api.example.com.:1",
+    ].map((host) => withHeader("Host", host)),
+  },
+  "another host as the key": {
+    policy: { key: ["host+ip"] },
+    asked: withHeader("Host", "a.example"),
+    ways: ["A.example", "a.example.", "a.example..", "a.example:81"].map((host) => withHeader("Host", host)),
+  },
+  "an address of the client's own choice": {
+    policy: {},
+    asked: {},
+    ways: ["X-Forwarded-For", "Forwarded", "True-Client-IP", "X-Real-IP", "X-Client-IP", "CF-Connecting-IPv6"].map(
+      (name) => withHeader(name, "198.51.100.7"),
+    ),
+  },
+  "another token, where addresses are counted too": {
+    policy: {},
+    asked: withHeader("Authorization", "Bearer first"),
+    ways: [withHeader("Authorization", "Bearer second"), {}],
+  },
+  "HEAD in place of GET": { policy: { match: { method: "GET" } }, asked: {}, ways: [{ method: "HEAD" }] },
+  "OPTIONS that is no preflight": {
+    policy: {},
+    asked: {},
+    ways: [{ method: "OPTIONS" }, { method: "OPTIONS", ...withHeader("Origin", "https://page.example") }],
+  },
+  "preflights, where a policy names OPTIONS": {
+    policy: { match: { method: ["OPTIONS", "GET"] } },
+    asked: {},
+    ways: [{ method: "OPTIONS", headers: PREFLIGHT }],
+  },
+};
+
+const TWO = [{ limit: 2, window: "30d" }];
+/** Of an address that changes its token: there is room for every token. */
+const BY_TOKEN = { name: "token", key: ["bearer"], limits: [{ limit: 100, window: "30d" }] };
+
+describe("a way around the limit is none", () => {
+  it.each(Object.entries(ATTEMPTS))("%s", async (_, { policy, asked, ways }) => {
+    const policies = [{ name: "two", key: ["ip"], limits: TWO, ...policy }, BY_TOKEN];
+    const gateway = await startGateway({ policies, redis: null });
+    for (const [i, way] of ways.entries()) {
+      const from = (sent: Sent) => ({ ...sent, headers: { ...sent.headers, "CF-Connecting-IP": `192.0.2.${i}` } });
+      const statuses = [];
+      for (const sent of [asked, asked, way]) statuses.push(await send(gateway, from(sent)));
+      expect(statuses, JSON.stringify(way)).toEqual([200, 200, 429]);
+    }
+  });
+
+  it.each([
+    ["another address of the same /64", ["2001:db8::1", "2001:db8::2", "2001:db8::ffff:1"]],
+    ["another way to write an address", ["192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201"]],
+    ["two addresses, always others", [1, 2, 3].map((n) => [`192.0.2.${n}`, `198.51.100.${n}`])],
+    ["no address, but other text", ["one", "two", "192.0.2.256"]],
+  ])("%s", async (_, addresses) => {
+    const gateway = await startGateway({ policies: [{ name: "two", key: ["ip"], limits: TWO }], redis: null });
+    const statuses = [];
+    for (const address of addresses) statuses.push(await send(gateway, withHeader("CF-Connecting-IP", address)));
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+});
+
+it("what is not counted as a path is not that path for the origin either: it gets what was matched", async () => {
+  const origin = await startOrigin((_request, response) => response.end());
+  const policies = [{ name: "login", match: { path: "/login" }, limits: [{ limit: 1, window: "30d" }] }];
+  const gateway = await startGateway({ policies, redis: null, vars: { ORIGIN_URL: origin.url } });
+  const others = ["/%256cogin", "/x%2Flogin", "/%2Flogin", "/login;x", "/login%00", "/login%20", "/login%3Fx"];
+
+  for (const path of others) expect(await send(gateway, { path })).toBe(200);
+  expect(origin.requests.map(({ url }) => url)).toEqual(others);
+});
+
+it("naming it in Connection does not hide from the origin what was said of the client's address", async () => {
+  const origin = await startOrigin((_request, response) => response.end());
+  const policies = [{ name: "any", limits: TWO }];
+  const gateway = await startGateway({ policies, redis: null, vars: { ORIGIN_URL: origin.url } });
+  // Miniflare keeps CF-Connecting-IP to itself.
+  const said = { "x-forwarded-for": "192.0.2.1", forwarded: "for=192.0.2.1", "cf-ipcountry": "DE" };
+  const headers = { Connection: `close, X-Gone, ${Object.keys(said).join(", ")}`, "X-Gone": "1", ...said };
+
+  expect(await send(gateway, { headers })).toBe(200);
+  const { headers: arrived } = origin.requests[0]!;
+  expect(arrived).toMatchObject(said);
+  expect(arrived).not.toHaveProperty("x-gone");
+});
+
+it("a client that resets its connection before the decision is charged, and its request goes nowhere", async () => {
+  const CLIENTS = 10;
+  const noticed = Promise.withResolvers<void>();
+  const [waiting, arrived] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const origin = await startOrigin((_request, response) => {
+    response.on("close", () => noticed.resolve());
+    arrived.resolve();
+  });
+  // The script is not known at first, so that a second call has to charge. The clients are gone by then.
+  let unknown = 0;
+  const rest = await startOrigin(async (request, response) => {
+    const body = await text(request);
+    if (/^\["evalsha"/i.test(body) && unknown < CLIENTS) {
+      if (++unknown === CLIENTS) waiting.resolve();
+      await noticed.promise;
+      response.writeHead(400).end(JSON.stringify({ error: "NOSCRIPT No matching script." }));
+      return;
+    }
+    const headers = { Authorization: request.headers.authorization ?? "" };
+    const answer = await fetch(inject("restUrl"), { method: "POST", headers, body });
+    response.writeHead(answer.status).end(await answer.text());
+  });
+  const name = uniqueName("aborted");
+  const policies = [
+    {
+      name,
+      match: { path: ["/a", "/look"] },
+      key: ["global"],
+      cost: [{ path: "/look", cost: 0 }],
+      limits: [{ limit: 100, window: "30d" }],
+    },
+  ];
+  const gateway = await startGateway({
+    policies,
+    vars: { ORIGIN_URL: origin.url },
+    redis: { url: rest.url, token: inject("restToken") },
+  });
+  const sendRaw = (path: string) => {
+    const client = connect(Number(gateway.url.port), gateway.url.hostname);
+    client.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    return client;
+  };
+
+  const clients = Array.from({ length: CLIENTS }, () => sendRaw("/a"));
+  await waiting.promise;
+  for (const client of clients) client.resetAndDestroy();
+  // Nothing shows that workerd has noticed these; but of a later one, of a request without limits, the origin hears.
+  const later = sendRaw("/free");
+  await arrived.promise;
+  later.resetAndDestroy();
+  await noticed.promise;
+
+  origin.server.removeAllListeners("request").on("request", (_request, response) => response.end());
+  const look = async () => fieldsOf(await gateway.fetch("/look")).states?.[name]?.r;
+  await expect.poll(look, { timeout: 30_000 }).toBe(100 - CLIENTS);
+  expect(origin.requests.map(({ url }) => url)).toEqual(["/free"]);
+});
+
+it("no answer of the gateway's own may be stored, so that a refusal is not served to somebody else", async () => {
+  const limits = [{ limit: 1, window: "30d" }];
+  const policies = [
+    { name: "one", match: { path: "/one" }, limits },
+    { name: "denied", match: { path: "/denied" }, limits, onStoreFailure: "deny" },
+  ];
+  const dead = `http://127.0.0.1:${await freePort()}`;
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: dead }, redis: { url: dead, token: "dead" } });
+  const wrong = await startGateway({ policies: [] });
+
+  const answers = [];
+  for (const path of ["/one", "/one", "/denied", "/.headgate/x", "/.headgate/health"])
+    answers.push(await gateway.fetch(path));
+  for (const path of ["/", "/.headgate/health"]) answers.push(await wrong.fetch(path));
+  answers.push(await gateway.fetch("/one", { headers: { Accept: "text/html" } }));
+
+  expect(answers.map(({ status }) => status)).toEqual([502, 429, 503, 404, 503, 500, 503, 429]);
+  expect(new Set(answers.map(({ headers }) => headers.get("Cache-Control")))).toEqual(new Set(["no-store"]));
+});

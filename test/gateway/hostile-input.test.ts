@@ -1,0 +1,118 @@
+// Bytes that no browser sends, through a real socket: an answer of HTTP each time, and nothing of them in Redis's keys.
+
+import { connect } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { expect, it } from "vitest";
+import { fieldsOf } from "../support/fields.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
+import { sharedRedis } from "../support/shared-redis.ts";
+
+/** Sends a head as it is, closes its side, and reads all answers. */
+async function raw({ url }: Gateway, head: string): Promise<string> {
+  const client = connect(Number(url.port), url.hostname);
+  client.write(Buffer.from(`${head}\r\nConnection: close\r\n\r\n`, "latin1"));
+  return (await buffer(client)).toString("latin1");
+}
+
+const HOST = "Host: gate.example\r\nCF-Connecting-IP: 192.0.2.1";
+const UTF_8 = Buffer.from("😀é").toString("latin1");
+
+it("every head gets one answer, which is none of the gateway's faults, and the next client gets its own", async () => {
+  const policies = [{ name: "key", key: ["header:x-user", "query:u"], limits: [{ limit: 2, window: "30d" }] }];
+  const gateway = await startGateway({ policies, redis: null });
+  // What workerd takes for a request: a Host or a target that makes no URL never gets to the gateway.
+  const heads = [
+    ...["/\0", "/\x01", "/ a", "/%", "/%zz?u=%zz", "//", "/\\\\", "/\x7f", "/{}", `/${UTF_8}?u=${UTF_8}`].map(
+      (path) => `GET ${path} HTTP/1.1\r\n${HOST}`,
+    ),
+    ...["", "a@b", "gate.example/x?", "xn--", "..", UTF_8, "[::1]:1"].map((host) => `GET / HTTP/1.1\r\nHost: ${host}`),
+    "GET http://other.example/login HTTP/1.1\r\nHost: gate.example",
+    "GET / HTTP/1.0",
+    `GET / HTTP/1.1\r\n${HOST}\r\nX-User: a\0b`,
+    `GET / HTTP/1.1\r\n${HOST}\r\nX-User: a\rb`,
+    `GET / HTTP/1.1\r\n${HOST}\r\nX-User: ${UTF_8}`,
+    `GET / HTTP/1.1\r\n${HOST}\r\nX-User:${" ".repeat(60_000)}`,
+    `GET / HTTP/1.1\r\n${HOST}\r\nX-User: ${"x".repeat(65_536)}`,
+    `GET / HTTP/1.1\r\n${HOST}\r\nX-User: ${"x".repeat(1_000_000)}`,
+    `GET /?u=${"%7d".repeat(20_000)} HTTP/1.1\r\n${HOST}`,
+    ...["Origin", "Accept", "Cookie", "X-HTTP-Method-Override", "Authorization", "CF-Connecting-IP"].flatMap((name) => [
+      // Three times each: also the refusal repeats some of them.
+      ...Array<string>(3).fill(`GET / HTTP/1.1\r\n${HOST}\r\nX-User: ${name}\r\n${name}: ${UTF_8}\xff\x80`),
+      ...Array<string>(3).fill(`GET / HTTP/1.1\r\n${HOST}\r\nX-User: long ${name}\r\n${name}: ${"a,;".repeat(20_000)}`),
+    ]),
+    ...["FOO", "TRACE", "get"].map((method) => `${method} / HTTP/1.1\r\n${HOST}`),
+  ];
+  for (const head of heads) {
+    const answer = await raw(gateway, head);
+    const shown = JSON.stringify(head.slice(0, 100));
+    expect(answer.match(/^HTTP\/1\.[01] \d{3} /gm), shown).toHaveLength(1);
+    expect(answer, shown).toMatch(/^HTTP\/1\.[01] (200|400|404|414|429|431|501) /);
+    const names = answer.split("\r\n\r\n")[0]!.split("\r\n").slice(1);
+    for (const line of names) expect(line, shown).toMatch(/^[A-Za-z-]+: [\x20-\xff]*$/);
+  }
+  const next = await gateway.fetch("/", { headers: { "X-User": "next" } });
+  expect([next.status, fieldsOf(next).states]).toEqual([200, { key: { r: 1, t: expect.any(Number) } }]);
+});
+
+it("no key moves its hash tag, ends it or joins another's, whatever clients are called", async () => {
+  const name = uniqueName("tag");
+  const key = ["header:x-user", "query:u"];
+  const limits = [
+    { limit: 5, window: "1h" },
+    { limit: 5, window: "1h", scope: "region" },
+    { algorithm: "sliding-log", limit: 5, window: "1h" },
+  ];
+  const gateway = await startGateway({ policies: [{ name, key, limits }], vars: { REGION: "eu" } });
+  const users = [
+    "}",
+    "{",
+    "}{",
+    "{x}",
+    ":",
+    "}:eu",
+    "#5:3600000",
+    "*",
+    "hg:1:",
+    '"',
+    "\\",
+    "a b",
+    "a\tb",
+    "x".repeat(65_000),
+  ];
+  const queries = ["%00", "%0d%0a", "%0D%0ASET%20x%201", "😀", "%F0%9F%98%80%7d", "%ED%A0%80", "%7D", "a%00b"];
+  for (const user of users) {
+    const answer = await gateway.fetch("/", { headers: { "X-User": user } });
+    expect([answer.status, fieldsOf(answer).legacy?.remaining], user.slice(0, 20)).toEqual([200, 4]);
+  }
+  for (const query of queries) {
+    const answer = await gateway.fetch(`/?u=${query}`);
+    expect([answer.status, fieldsOf(answer).legacy?.remaining], query).toEqual([200, 4]);
+  }
+
+  const keys = await sharedRedis().keys(`*${name}*`);
+  // Three keys for each client, and none of two clients'.
+  expect(keys).toHaveLength(3 * (users.length + queries.length));
+  for (const found of keys) expect(found).toMatch(/^hg:1:\{tag-[0-9a-f]{12}:[\w-]{22}\}(:eu|#5:3600000)?$/);
+});
+
+it("costs at the ends of their range are charged exactly", async () => {
+  const name = uniqueName("extreme");
+  const cost = [
+    { path: "/all", cost: 1_000_000_000 },
+    { path: "/most", cost: "999999999" },
+    { path: "/free", cost: 0 },
+  ];
+  const policies = [{ name, key: ["header:x-user"], cost, limits: [{ limit: 1_000_000_000, window: "1h" }] }];
+  const gateway = await startGateway({ policies });
+  const ask = async (path: string, user: string) => {
+    const answer = await gateway.fetch(path, { headers: { "X-User": user } });
+    return [answer.status, fieldsOf(answer).states![name]!.r];
+  };
+
+  expect(await ask("/all", "a")).toEqual([200, 0]);
+  expect(await ask("/free", "a")).toEqual([200, 0]);
+  expect(await ask("/", "a")).toEqual([429, 0]);
+  expect(await ask("/most", "b")).toEqual([200, 1]);
+  expect(await ask("/all", "b")).toEqual([429, 1]);
+  expect(await ask("/", "b")).toEqual([200, 0]);
+});

@@ -1,0 +1,104 @@
+// A flood of clients that nobody has seen before: what an isolate remembers of them is bounded.
+
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, it } from "vitest";
+import { parsePolicies } from "../../src/config/policies.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { Flag } from "../../src/core/take.ts";
+import { compileMatcher } from "../../src/http/match.ts";
+import { partitionHasher } from "../../src/partition.ts";
+import { rememberCounts } from "../../src/region/remembered.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { keyRequest } from "../support/counter.ts";
+
+const MIB = 1024 * 1024;
+const NOW_MS = 1_700_000_000_000;
+const window: LimitSpec = { kind: Kind.weighted, limit: 1, bucketMs: 60_000, buckets: 1 };
+/** Like a key of the store, and like no other. */
+const keyOf = (i: number) => `hg:1:{flood:${String(i).padStart(22, "x")}}`;
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+/** What the heap holds more after `flood` than before, in MiB; `held` is what must not have been let go meanwhile. */
+async function heapRiseMib(held: unknown, flood: () => Promise<void>): Promise<number> {
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  await flood();
+  collectGarbage();
+  const rise = (process.memoryUsage().heapUsed - before) / MIB;
+  expect(held).toBeDefined();
+  return rise;
+}
+
+it("300,000 keys in the memory store", { timeout: 120_000 }, async () => {
+  const store = memoryStore();
+  const rise = await heapRiseMib(store, async () => {
+    for (let i = 0; i < 300_000; i++) {
+      await store.take({ keys: [keyRequest(keyOf(i), [window])], flag: Flag.take }, NOW_MS);
+    }
+  });
+  expect(rise).toBeLessThan(40);
+});
+
+it("300,000 refused keys in the remembered counts", { timeout: 120_000 }, async () => {
+  const remembered = rememberCounts();
+  const refused = { refused: true, view: { counts: [1, 0], elapsedMs: 0 } } as never;
+  const reply = { nowMs: NOW_MS, allowed: false, keys: [[refused]] };
+  const rise = await heapRiseMib(remembered, async () => {
+    for (let i = 0; i < 300_000; i++) {
+      const request = { keys: [keyRequest(keyOf(i), [window])], flag: Flag.take };
+      remembered.learn(request, { ...reply, keys: [[{ ...(refused as object) } as never]] }, NOW_MS, NOW_MS);
+    }
+  });
+  expect(rise).toBeLessThan(40);
+});
+
+it("60,000 clients with long keys in the hasher, and as many of 64 KiB that it does not keep", {
+  timeout: 120_000,
+}, async () => {
+  const hash = partitionHasher("secret", "");
+  const rise = await heapRiseMib(hash, async () => {
+    for (let i = 0; i < 60_000; i++) await hash({ kind: "bearer", values: [String(i).padStart(400, "x")] });
+    for (let i = 0; i < 300; i++) await hash({ kind: "bearer", values: [String(i).padStart(65_536, "x")] });
+  });
+  expect(rise).toBeLessThan(20);
+});
+
+it("50,000 paths in the matcher", { timeout: 120_000 }, async () => {
+  const parsed = parsePolicies(
+    [{ name: "api", match: { path: "/v1/*" }, limits: [{ limit: 1, window: "1m" }] }],
+    "policies",
+  );
+  const match = compileMatcher(parsed.mistakes ? [] : parsed.value);
+  let matched = 0;
+  const rise = await heapRiseMib(match, async () => {
+    for (let i = 0; i < 50_000; i++) {
+      matched += match(new Request(`https://gate.example/v1/${String(i).padStart(400, "x")}`)).length;
+    }
+  });
+  expect(matched).toBe(50_000);
+  expect(rise).toBeLessThan(10);
+});
+
+it("10,000 policies, each of a path of its own: a request meets its own and no other", { timeout: 120_000 }, () => {
+  const policies = Array.from({ length: 10_000 }, (_, i) => ({
+    name: `p${i}`,
+    match: { path: `/p${i}/*` },
+    cost: [{ path: `/p${i}/free`, cost: 0 }],
+    limits: [{ limit: 1, window: "1m" }],
+  }));
+  const parsed = parsePolicies(policies, "policies");
+  expect(parsed.mistakes).toBeUndefined();
+  const match = compileMatcher(parsed.mistakes ? [] : parsed.value);
+  for (const i of [0, 1, 9, 10, 99, 5_000, 9_999]) {
+    const met = ["x", "free"].map((end) => match(new Request(`https://gate.example//P${i}/${end}`)));
+    expect(met.map((all) => all.map(({ policy, cost }) => [policy.name, cost]))).toEqual([
+      [[`p${i}`, 1]],
+      [[`p${i}`, 0]],
+    ]);
+  }
+  expect(match(new Request("https://gate.example/p10000/x"))).toEqual([]);
+});

@@ -1,0 +1,20 @@
+// The memory of an isolate under very many clients: the quick form of `npm run bench:memory`, in a process of its own.
+
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const script = fileURLToPath(new URL("../../bench/isolate-memory.ts", import.meta.url));
+
+it("stays bounded in both modes, and clients that go on asking get no more than their limit", async () => {
+  const args = ["--expose-gc", script, "--quick"];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const rows = [...stdout.matchAll(/^\| (strict|leased) \| ([\d.]+) \| [\d.]+ \| ([\d, ]+) \|$/gm)];
+  expect(rows.map(([, mode]) => mode)).toEqual(["strict", "leased"]);
+  for (const [, mode, mib, admitted] of rows) {
+    expect([mode, Number(mib) < 64]).toEqual([mode, true]);
+    // Asked twice as often as the limit allows: exactly the limit, each of them.
+    expect([mode, admitted]).toEqual([mode, "50"]);
+  }
+});

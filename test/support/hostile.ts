@@ -1,0 +1,154 @@
+// What an attacker or a tired operator might send, drawn by fast-check. Runs in Node and in workerd.
+
+import fc from "fast-check";
+
+/** Names that every JavaScript object has, and values that no conversion survives. */
+const hostileName = fc.constantFrom("__proto__", "constructor", "toString", "valueOf", "toJSON", "hasOwnProperty");
+const inconvertible = fc.constantFrom("1", '"x"', "null").map((value) => {
+  return JSON.parse(`{"toString":${value},"valueOf":${value}}`) as unknown;
+});
+
+/** Any JSON value; seldom a harmless one. */
+export const anyJson: fc.Arbitrary<unknown> = fc.oneof(
+  fc.jsonValue({ maxDepth: 3 }),
+  inconvertible,
+  hostileName,
+  fc.tuple(hostileName, fc.jsonValue({ maxDepth: 1 })).map(([name, value]) => {
+    return JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(value)}}`) as unknown;
+  }),
+  fc.constantFrom(-1, 0, 1e9, 1e9 + 1, 2 ** 53, 1e308, 0.5, "", "-1", "1e9", "0x10", " 1", "1d", "999999999999d"),
+);
+
+/** `right` values of a table, and hardly ever, or often, something else in place of one. */
+function table(right: Record<string, fc.Arbitrary<unknown>>, required: string[], wrongness: number) {
+  const fields = Object.entries(right).map(([name, value]) => [name, orAnything(value, wrongness)] as const);
+  return fc.record(Object.fromEntries(fields), { requiredKeys: required });
+}
+
+const orAnything = (right: fc.Arbitrary<unknown>, wrongness: number) =>
+  fc.oneof({ weight: 100, arbitrary: right }, { weight: wrongness, arbitrary: anyJson });
+
+const oneOrMore = (one: fc.Arbitrary<unknown>) => fc.oneof(one, fc.array(one, { minLength: 1, maxLength: 3 }));
+
+const rightLimit = fc.constantFrom<object>(
+  { limit: 2, window: "1s", buckets: 10, oldest: "whole" },
+  { algorithm: "fixed-window", limit: "7", window: 1, scope: "region" },
+  { algorithm: "sliding-log", limit: 10_000, window: "31d" },
+  { algorithm: "token-bucket", limit: 1e9, window: "1ms", burst: 1 },
+  { algorithm: "leaky-bucket", limit: 1, window: "1s", burst: 1e9, maxDelay: "0ms" },
+  { algorithm: "concurrency", limit: 1e9, timeout: "31d" },
+);
+
+/** A limit that is right, or has one field that is anything. */
+const limit = (wrongness: number) =>
+  fc.oneof(
+    { weight: 100, arbitrary: rightLimit },
+    {
+      weight: wrongness,
+      arbitrary: fc
+        .tuple(rightLimit, fc.constantFrom("algorithm", "limit", "window", "buckets", "burst", "timeout", "x"), anyJson)
+        .map(([right, field, value]) => ({ ...right, [field]: value })),
+    },
+  );
+
+function policy(wrongness: number) {
+  const pattern = fc.constantFrom("/login", "/v1/*", "/users/:id", "/a{/b}?", "/x(\\d+)", "*", "/\u0000", "/é", "/😀");
+  const broken = fc
+    .array(fc.constantFrom("/", "*", ":a", "(", ")", "{", "}", "?", "\\", "%2f", "\ud800"), { maxLength: 8 })
+    .map((parts) => parts.join(""));
+  const match = {
+    method: oneOrMore(fc.constantFrom("GET", "post", "HEAD", "OPTIONS")),
+    path: oneOrMore(fc.oneof({ weight: 100, arbitrary: pattern }, { weight: wrongness, arbitrary: broken })),
+    host: oneOrMore(fc.constantFrom("gate.example", "*.example", ":a")),
+  };
+  const cost = table({ ...match, cost: fc.constantFrom(0, 1, "1") }, ["cost"], wrongness);
+  const fields = {
+    name: fc.stringMatching(/^[a-z][a-z0-9]{6,31}$/),
+    match: table(match, [], wrongness),
+    key: oneOrMore(fc.constantFrom("ip", "bearer", "header:x-user+ip", "cookie:sid", "query:u", "host", "global")),
+    cost: fc.array(cost, { maxLength: 3 }),
+    limits: fc.tuple(orAnything(limit(wrongness), wrongness)),
+    consistency: fc.constantFrom("strict", "leased"),
+    mode: fc.constantFrom("enforce", "shadow"),
+    onStoreFailure: fc.constantFrom("local", "allow", "deny"),
+    documented: fc.boolean(),
+  };
+  return table(fields, ["name", "limits"], wrongness);
+}
+
+/** A variable as it is, or as text; the text hardly ever, or often, is cut. */
+const variable = (value: fc.Arbitrary<unknown>, wrongness: number) =>
+  fc.oneof(
+    { weight: 50, arbitrary: value },
+    { weight: 50, arbitrary: value.map((one) => JSON.stringify(one)) },
+    { weight: wrongness, arbitrary: value.map((one) => JSON.stringify(one).slice(0, -1)) },
+  );
+
+function bindingsOf(wrongness: number) {
+  const policies = (minLength: number) => fc.array(policy(wrongness), { minLength, maxLength: 2 });
+  const right = {
+    POLICIES: variable(policies(1), wrongness),
+    POLICIES_2: variable(policies(0), wrongness),
+    REGION: fc.constantFrom("eu", ""),
+    REGIONS: variable(fc.constant({ colo: { FRA: "frankfurt" }, country: { DE: "germany" } }), wrongness),
+    KEY_SECRET: fc.constant("sixteen letters!"),
+    RATE_LIMIT_HEADERS: fc.constantFrom("both", "draft-11", "legacy", "none"),
+    REDIS_TIMEOUT_MS: fc.constantFrom(1, "250"),
+    ORIGIN_TIMEOUT_MS: fc.constantFrom(0, "10"),
+    ORIGIN_URL: fc.constant(""),
+  };
+  return table(right, ["POLICIES"], wrongness);
+}
+
+/** Bindings of a Worker: as many are right as not. None names a Redis, or an origin, that could be asked. */
+export const bindings: fc.Arbitrary<Record<string, unknown>> = fc.oneof(bindingsOf(1), bindingsOf(20));
+
+const pathPart = fc.oneof(
+  fc.constantFrom("/", "//", "..", ".", "%2e", "%2E%2e", "%2f", "%252f", "%", "%zz", "%00", "%0d%0a", ";", "@", ":"),
+  fc.constantFrom("login", "LOGIN", ".headgate", "health", "{", "}", "|", "\\", "😀", "é", "%C3%28", "~", "\u0000"),
+  fc.string({ unit: "binary", maxLength: 6 }),
+);
+
+/** A path, and perhaps a query, that begins with a slash. */
+export const hostilePath: fc.Arbitrary<string> = fc
+  .tuple(fc.array(pathPart, { maxLength: 10 }), fc.array(pathPart, { maxLength: 3 }), fc.boolean())
+  .map(([path, query, asks]) => `/${path.join("")}${asks ? `?u=${query.join("")}` : ""}`);
+
+const headerText = fc.oneof(
+  fc
+    .array(
+      fc.integer({ min: 0x20, max: 0xff }).filter((code) => code !== 0x7f),
+      { maxLength: 40 },
+    )
+    .map((codes) => String.fromCharCode(...codes)),
+  fc.constantFrom(",", ",,", ";", "=", '"', "}", "{x}", "\t", "%00", "%0d%0aSet-Cookie: a=b", "Bearer ", "Bearer }{"),
+  fc.constantFrom("text/html;q=", "text/html;q=1e999", "application/json;q=NaN", "*/*", "sid=;sid", "sid=}", "sid==="),
+  fc.constantFrom("192.0.2.1, 192.0.2.2", "::", "fe80::1%25}", "1", "0x7f.1", "240.0.0.1", "POST", "POST,,GET", "null"),
+  fc.integer({ min: 1, max: 64 }).map((kib) => "a,".repeat(kib * 512)),
+);
+
+const headerName = fc.constantFrom(
+  ...[
+    "Accept",
+    "Origin",
+    "Authorization",
+    "Cookie",
+    "X-User",
+    "CF-Connecting-IP",
+    "CF-Connecting-IPv6",
+    "Content-Type",
+  ],
+  ...[
+    "X-HTTP-Method-Override",
+    "X-HTTP-Method",
+    "X-Method-Override",
+    "Access-Control-Request-Method",
+    "X-RateLimit-Limit",
+  ],
+  ...["X-Forwarded-For", "Forwarded", "RateLimit", "Retry-After", "Accept-Encoding", "If-None-Match", "Range"],
+);
+
+/** Header fields that the code reads, with what it does not expect; values are bytes 0x20 to 0xff and tabs. */
+export const hostileHeaders: fc.Arbitrary<Record<string, string>> = fc.dictionary(headerName, headerText, {
+  maxKeys: 6,
+});
