@@ -1,14 +1,14 @@
 // What becomes of leased units: a client that goes away loses none, silence gives them back, and answers say what is left.
 
 import { connect } from "node:net";
-import { decode } from "@msgpack/msgpack";
+import { decodeMulti } from "@msgpack/msgpack";
 import type { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import type { WindowRecord } from "../../src/core/sliding-window.ts";
 import { fieldsOf } from "../support/fields.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
 import { startPrivateRedis } from "../support/private-redis.ts";
-import { recordOf } from "../support/records-codec.ts";
+import { recordsIn } from "../support/records-codec.ts";
 
 /** So long that no unit leaves it, and so short that leases, a twentieth of it, live 3 s. */
 const LIMIT = { limit: 1_000, window: "1m", buckets: 60 };
@@ -19,8 +19,8 @@ async function charged(redis: Redis, policy: string): Promise<number> {
   const [key] = await redis.keys(`hg:1:{${policy}:*`);
   const stored = key && (await redis.getBuffer(key));
   if (!stored) return 0;
-  const [record] = decode(stored) as number[][];
-  return (recordOf(record!) as WindowRecord).counts.reduce((sum, count) => sum + count, 0);
+  const [record] = recordsIn([...decodeMulti(stored)]);
+  return (record as WindowRecord).counts.reduce((sum, count) => sum + count, 0);
 }
 
 async function burst({ fetch }: Gateway, requests: number, path = "/"): Promise<Response[]> {
