@@ -33,7 +33,7 @@ export default defineConfig({
         // The bundled Worker from outside: several regions, real sockets, the same Redis.
         test: {
           name: "gateway",
-          include: ["test/{gateway,clients}/**/*.test.ts"],
+          include: ["test/{gateway,clients,examples}/**/*.test.ts"],
           exclude: ALONE,
           globalSetup: ["test/support/gateway-build.ts"],
           testTimeout: 60_000,

@@ -15,8 +15,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   limiter: ["config", "core", "partition", "region", "store"],
   http: ["config", "core", "partition", "limiter"],
   health: ["store"],
-  gateway: ["config", "core", "health", "http", "limiter", "region", "store"],
-  worker: ["config", "gateway"],
+  hono: ["config", "core", "http", "limiter"],
+  version: [],
+  gateway: ["config", "core", "health", "http", "limiter", "region", "store", "version"],
+  service: ["config", "core", "gateway", "limiter"],
+  index: ["config", "core", "http", "limiter", "store"],
+  worker: ["config", "gateway", "service"],
 };
 
 /** Where the rule is broken, a line each; none if it holds. @param root the folder that holds the layers. */

@@ -1,4 +1,4 @@
-/** `npm run check`: format, lint, types, generated files, architecture and bundle size. No tests. */
+/** `npm run check`: format, lint, types, generated files, architecture, bundle sizes and the package. No tests. */
 
 import { spawnSync } from "node:child_process";
 
@@ -10,6 +10,8 @@ const steps: readonly (readonly [what: string, command: string, ...args: string[
   ["generated schema", "node", "scripts/build-schema.ts", "--check"],
   ["architecture", "node", "scripts/architecture.ts"],
   ["bundle size", "node", "scripts/bundle-size.ts"],
+  ["package", "node", "scripts/check-package.ts"],
+  ["generated API page", "node", "scripts/build-api.ts", "--check"],
 ];
 
 const failed: string[] = [];

@@ -1,7 +1,6 @@
 /** The gateway as a Hono app: reserved paths, then policies, then the origin. One for each set of bindings. */
 
 import { Hono } from "hono";
-import { version as VERSION } from "../package.json";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings } from "./config/warnings.ts";
@@ -12,21 +11,38 @@ import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
-import { type Background, limiterOf } from "./limiter.ts";
+import { redisStore } from "./limiter/central.ts";
+import { type Background, type Limiter, limiterOf } from "./limiter.ts";
 import { memoryStore } from "./store/memory.ts";
-import { redisStore } from "./store/redis.ts";
+import { VERSION } from "./version.ts";
 
-export function createGateway(bindings: Bindings): Hono {
+export interface Gateway {
+  readonly fetch: Hono["fetch"];
+  /** Absent: the configuration has mistakes. */
+  readonly limiter?: Limiter;
+}
+
+const gateways = new WeakMap<Bindings, Gateway>();
+
+/** The gateway of these bindings, built when it is asked for first: bindings arrive with requests. */
+export function gatewayOf(bindings: Bindings): Gateway {
+  const gateway = gateways.get(bindings) ?? createGateway(bindings);
+  gateways.set(bindings, gateway);
+  return gateway;
+}
+
+export function createGateway(bindings: Bindings): Gateway {
   const parsed = parseSettings(bindings);
   return parsed.mistakes ? misconfigured(parsed.mistakes) : gateway(parsed.value);
 }
 
-function gateway(settings: Settings): Hono {
+function gateway(settings: Settings): Gateway {
   const store = settings.redis ? redisStore({ ...settings.redis, onBreakerChange: logBreaker() }) : memoryStore();
   const limiter = limiterOf(settings.policies, {
     store,
     onDecision: logDecisions(),
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
+    ...(settings.region !== undefined && { region: settings.region }),
   });
   const resolveRegion = (request: Request) => regionOf(request, settings.region, settings.regions);
   const enforce = createEnforce({ limiter, rateLimitHeaders: settings.rateLimitHeaders, regionOf: resolveRegion });
@@ -52,7 +68,7 @@ function gateway(settings: Settings): Hono {
     return c.json(body, healthy ? 200 : 503, { "Cache-Control": "no-store" });
   });
   serveRest(app, (request, background) => enforce(request, forward, background));
-  return app;
+  return { fetch: app.fetch, limiter };
 }
 
 /** What an operator should know of a configuration that is right, but perhaps not what was meant. */
@@ -64,7 +80,7 @@ function storeAndOriginNotes({ redis, origin }: Settings): string[] {
 }
 
 /** A wrong configuration serves nothing: without limits by accident would be worse. Found values stay in the log. */
-function misconfigured(mistakes: readonly Mistake[]): Hono {
+function misconfigured(mistakes: readonly Mistake[]): Gateway {
   console.error(JSON.stringify({ event: "misconfigured", mistakes: mistakes.map(describeMistake) }));
   // Not even what was expected: "at most the policy's smallest limit, 100" is made of values too.
   const shown = mistakes.map(({ path, code }) => ({ path, code }));
@@ -81,7 +97,7 @@ function misconfigured(mistakes: readonly Mistake[]): Hono {
       mistakes: shown,
     }),
   );
-  return app;
+  return { fetch: app.fetch };
 }
 
 /** Everything that has no route of its own: reserved paths end here, in any spelling, the rest is `serve`d. */

@@ -2,23 +2,24 @@
 
 import { ConfigurationError } from "./config/mistake.ts";
 import { parsePolicies } from "./config/policies.ts";
-import { MAX_UNITS, type PolicyInput } from "./config/policy-schema.ts";
+import type { PolicyInput } from "./config/policy-input.ts";
+import { MAX_UNITS } from "./config/policy-schema.ts";
 import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
-import { createFallback } from "./limiter/fallback.ts";
-import { createOwed } from "./limiter/owed.ts";
+import { isolateOf } from "./limiter/central.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
-import { type Background, direct } from "./region/answers.ts";
-import { regional } from "./region/regional.ts";
+import { type Answers, type Background, direct } from "./region/answers.ts";
 import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
 
 export type { Background };
 
+/** Options of `createLimiter`. */
 export interface LimiterOptions {
   /** As in wrangler.toml; checked here, every mistake at once. */
   readonly policies: readonly PolicyInput[];
+  /** Where counts are held: `redisStore(…)` for limits over all regions, or `memoryStore()`. */
   readonly store: Store;
   /** Name of the region that limits with `scope: "region"` count in. Default `"local"`. */
   readonly region?: string;
@@ -28,10 +29,14 @@ export interface LimiterOptions {
   readonly onDecision?: OnDecision;
 }
 
+/** What is told of every decision, for logs and metrics. It holds no client key, only its hash. */
 export type OnDecision = (decision: Decision, context: DecisionContext) => void;
 
+/** What a decision was about. */
 export interface DecisionContext {
+  /** The policies, and to whom they were applied. */
   readonly takes: readonly AppliedPolicy[];
+  /** Where it was counted, as far as limits with `scope: "region"` are concerned. */
   readonly region: string;
   /** Why the store had no answer, if it had none. */
   readonly failure?: StoreErrorCode;
@@ -45,6 +50,7 @@ export interface Take {
   readonly cost: number;
 }
 
+/** Options of `take`, `peek` and `reset`. */
 export interface TakeOptions {
   /** Who is counted, any text. May be left out only under a policy whose key is `global`. */
   readonly key?: string;
@@ -61,7 +67,9 @@ export interface TakeOptions {
 
 /** One of several policies of a take. */
 export interface PolicyTake {
+  /** Its name. */
   readonly policy: string;
+  /** Who is counted, any text. May be left out only under a policy whose key is `global`. */
   readonly key?: string;
   /** Default: the cost of the whole take. */
   readonly cost?: number;
@@ -72,7 +80,10 @@ export interface PolicyTake {
  * integer of 0 … 10^9, the same policy and key twice. A refusal is a value; a failing store is handled as the policy says.
  */
 export interface Limiter {
+  /** As they were understood: checked, defaults filled in, durations in milliseconds. */
   readonly policies: readonly Policy[];
+  /** Name of the region that limits with `scope: "region"` count in, unless a call names another. */
+  readonly region: string;
   /** Checks every limit of the policy, or of several policies, and charges all or none, atomically. */
   take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /** What a take of this cost would answer now. Charges nothing. */
@@ -83,7 +94,11 @@ export interface Limiter {
   takeMatched(takes: readonly Take[], region?: string, background?: Background): Promise<Decision>;
 }
 
-/** @throws {ConfigurationError} with every mistake of the policies. */
+/**
+ * Policies and a store, put together. No I/O, timer or randomness: may be called at module scope.
+ *
+ * @throws {ConfigurationError} with every mistake of the policies.
+ */
 export function createLimiter({ policies, ...options }: LimiterOptions): Limiter {
   const parsed = parsePolicies(policies, "policies");
   if (parsed.mistakes) throw new ConfigurationError(parsed.mistakes);
@@ -94,9 +109,8 @@ export function createLimiter({ policies, ...options }: LimiterOptions): Limiter
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
-  const local = createFallback(store);
-  const answers = store.kind === "redis" ? regional(local.watched) : direct(store);
-  const owed = createOwed();
+  const isolate = isolateOf(store);
+  const answers = isolate?.answers ?? direct(store);
 
   async function run(takes: readonly Take[], region: string, flag: Flag, background?: Background): Promise<Decision> {
     const context = { takes: await Promise.all(takes.map(apply)), region };
@@ -107,16 +121,16 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     let failure: StoreErrorCode | undefined;
     try {
       decision = await ask(answers, keys, flag, takes.every(mayLease) ? background : undefined);
-      if (owed.size > 0 && decision.source === store.kind) {
-        const repaid = owed.repay(local.watched, Date.now());
+      if (isolate && isolate.owed.size > 0 && decision.source === store.kind) {
+        const repaid = isolate.owed.repay(isolate.fallback.watched, Date.now());
         background?.waitUntil(repaid);
       }
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
+      if (!(isolate && error instanceof StoreError)) throw error;
       failure = error.code;
-      decision = await fallBack(keys, flag);
+      decision = await fallBack(isolate.fallback, keys, flag);
       if (error.notRun && decision.allowed && flag === Flag.take) {
-        owed.add(
+        isolate.owed.add(
           keys.map(({ request }) => request),
           Date.now(),
         );
@@ -131,7 +145,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   }
 
   /** The store has no answer: what each policy declared for that. The strictest answer wins. */
-  async function fallBack(keys: readonly PolicyKey[], flag: Flag): Promise<Decision> {
+  async function fallBack(local: Answers, keys: readonly PolicyKey[], flag: Flag): Promise<Decision> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
     if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
@@ -156,11 +170,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     const takes = list.map((one): Take => {
       const found = policies.find(({ name }) => name === one.policy);
       if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
-      const cost = one.cost ?? options.cost ?? 1;
-      if (!Number.isSafeInteger(cost) || cost < 0 || cost > MAX_UNITS) {
-        throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
-      }
-      return { policy: found, key: keyByHand(found, one.key), cost };
+      return { policy: found, key: keyByHand(found, one.key), cost: checkCost(one.cost ?? options.cost ?? 1) };
     });
     const distinct = new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
     if (distinct.size < takes.length) throw new TypeError("take: the same policy and key twice in one take");
@@ -169,6 +179,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
 
   return {
     policies,
+    region: ownRegion,
     async take(policy, options = {}) {
       return await run(takesOf(policy, options), options.region ?? ownRegion, Flag.take, options.background);
     },
@@ -186,13 +197,24 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   };
 }
 
+/** @throws {TypeError} if it is no integer of 0 … 10^9. */
+export function checkCost(cost: number): number {
+  if (Number.isSafeInteger(cost) && cost >= 0 && cost <= MAX_UNITS) return cost;
+  throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
+}
+
+/** The client key that a caller names by itself. */
+export function namedKey(key: string): ClientKey {
+  return { kind: "key", values: [key] };
+}
+
 /** One strict policy makes the whole request strict; so do one in shadow and a cost of 0, which only the script can answer. */
 function mayLease({ policy, cost }: Take): boolean {
   return policy.consistency === "leased" && policy.mode === "enforce" && cost > 0;
 }
 
 function keyByHand(policy: Policy, key: string | undefined): ClientKey {
-  if (key !== undefined && key !== "") return { kind: "key", values: [key] };
+  if (key !== undefined && key !== "") return namedKey(key);
   if (policy.key.length === 1 && policy.key[0] === "global") return { kind: "global", values: [] };
   throw new TypeError(`take: policy ${policy.name} needs a key (only policies with key "global" do without)`);
 }

@@ -12,6 +12,7 @@ import { toldMs, waitAfter } from "./waits.ts";
 /** What `fetch` takes and gives. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
+/** What a call waits for, and how. */
 export interface BackoffOptions {
   /**
    * How long after the call began the last request may be sent, in milliseconds, 0 or more; `Infinity`: at any time.

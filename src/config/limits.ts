@@ -5,12 +5,11 @@ import { Kind } from "../core/algorithm.ts";
 import type { LimitSpec } from "../core/algorithms.ts";
 import type { Limit } from "../core/policy.ts";
 import { formatDuration } from "./duration.ts";
+import type { LimitInput } from "./policy-input.ts";
 import type { limitSchema } from "./policy-schema.ts";
 
 /** A limit with its defaults filled in and its durations in milliseconds. */
 export type ParsedLimit = v.InferOutput<typeof limitSchema>;
-/** A limit as it may be written. */
-export type LimitInput = v.InferInput<typeof limitSchema>;
 
 /** Every product of a decision is an exact integer as long as it stays below 2^53. */
 const EXACT = 2 ** 53;

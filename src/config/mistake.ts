@@ -42,9 +42,12 @@ export const MISTAKE_CODES = [
   "ERR_KEY_SECRET",
   "ERR_RATE_LIMIT_HEADERS",
 ] as const;
+/** `ERR_…`: docs/errors.md has a section for each. */
 export type MistakeCode = (typeof MISTAKE_CODES)[number];
 
+/** One mistake in a configuration. */
 export interface Mistake {
+  /** What kind: docs/errors.md has a section for each. */
   readonly code: MistakeCode;
   /** Where, for example `POLICIES[1].limits[0].window`. */
   readonly path: string;
@@ -56,6 +59,7 @@ export interface Mistake {
 
 /** Thrown when something is constructed from a configuration with mistakes. */
 export class ConfigurationError extends Error {
+  /** All of them, in the order of the configuration. */
   readonly mistakes: readonly Mistake[];
 
   constructor(mistakes: readonly Mistake[]) {

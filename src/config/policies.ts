@@ -4,6 +4,7 @@ import * as v from "valibot";
 import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
 import { largestCost, type ParsedLimit, recordIdentity, specOf, tooLarge, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake } from "./mistake.ts";
+import type { PolicyInput } from "./policy-input.ts";
 import { EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
 
 /** Algorithms whose units may be charged before their request comes. */
@@ -169,6 +170,6 @@ function compilePolicy({ limits, ...policy }: v.InferOutput<typeof policySchema>
 }
 
 /** A policy as it could be written, defaults filled in: `parsePolicies` makes the same policy of it. */
-export function writePolicy({ limits, ...policy }: Policy): v.InferInput<typeof policySchema> {
-  return { ...policy, limits: limits.map(writeLimit) } as v.InferInput<typeof policySchema>;
+export function writePolicy({ limits, ...policy }: Policy): PolicyInput {
+  return { ...policy, limits: limits.map(writeLimit) } as PolicyInput;
 }

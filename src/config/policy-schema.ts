@@ -4,6 +4,9 @@ import * as v from "valibot";
 import type { AlgorithmName } from "../core/policy.ts";
 import { parseDurationMs } from "./duration.ts";
 import type { MistakeCode } from "./mistake.ts";
+import type { PolicyInput } from "./policy-input.ts";
+
+export type { PolicyInput };
 
 export const MAX_LIMITS = 8;
 export const MAX_UNITS = 1_000_000_000;
@@ -131,10 +134,7 @@ export const policySchema = v.strictObject({
   mode: v.optional(v.picklist(["enforce", "shadow"]), "enforce"),
   onStoreFailure: v.optional(v.picklist(["local", "allow", "deny"]), "local"),
   documented: v.optional(boolean, true),
-});
-
-/** A policy as it is written. */
-export type PolicyInput = v.InferInput<typeof policySchema>;
+}) satisfies v.GenericSchema<PolicyInput, unknown>;
 
 const METHOD = 'a method or a list of them, for example "POST"';
 const PATH = 'a path in URLPattern syntax or a list of them, for example "/v1/*"';

@@ -8,12 +8,16 @@ import { type Parsed, parsePolicies } from "./policies.ts";
 export type Bindings = Readonly<Record<string, unknown>>;
 
 export const RATE_LIMIT_HEADERS = ["both", "draft-11", "legacy", "none"] as const;
+/** Which fields answers get: `RateLimit…` of draft 11, `X-RateLimit-…`, both or none. */
 export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
 
 /** Names of regions by Cloudflare's codes, looked up in this order. */
 export interface RegionNames {
+  /** By data centre, three letters: `{ FRA: "frankfurt" }`. */
   readonly colo: Readonly<Record<string, string>>;
+  /** By country, two letters. */
   readonly country: Readonly<Record<string, string>>;
+  /** By continent, two letters. */
   readonly continent: Readonly<Record<string, string>>;
 }
 

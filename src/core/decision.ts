@@ -10,7 +10,9 @@ export type Source = "redis" | "cache" | "lease" | "memory" | "fallback";
 
 /** One limit's part in a decision. */
 export interface LimitDecision extends Told {
+  /** The policy that it belongs to. */
   readonly policy: Policy;
+  /** The limit, as it was understood. */
   readonly limit: Limit;
   /** This limit alone would have admitted the cost. */
   readonly admitted: boolean;
@@ -20,7 +22,9 @@ export interface LimitDecision extends Told {
 export interface Hold {
   /** How often to renew, in milliseconds: at half the shortest timeout. */
   readonly renewEveryMs: number;
+  /** Keeps the slots for another timeout. */
   renew(): Promise<void>;
+  /** Gives the slots back: once, when the request has ended. */
   release(): Promise<void>;
 }
 
@@ -28,6 +32,7 @@ export interface Hold {
 export interface Decision {
   /** Every enforced limit admitted, and all were charged; else nothing was. */
   readonly allowed: boolean;
+  /** Who answered. */
   readonly source: Source;
   /** The fewest units left under any enforced limit; absent if none is known (a fallback that keeps no counts). */
   readonly remaining?: number;

@@ -6,6 +6,7 @@ import type { LimitSpec } from "./algorithms.ts";
 export interface Policy {
   /** `[a-z0-9][a-z0-9-]{0,31}`, unique. */
   readonly name: string;
+  /** Which requests. */
   readonly match: Match;
   /** Who is counted: key kinds, the first present wins; `a+b` combines. For example `["bearer", "ip"]`. */
   readonly key: readonly string[];
@@ -13,8 +14,11 @@ export interface Policy {
   readonly cost: readonly CostRule[];
   /** 1 … 8. */
   readonly limits: readonly Limit[];
+  /** Whether units may be taken from the store ahead of demand. */
   readonly consistency: "strict" | "leased";
+  /** `shadow`: never refuses. */
   readonly mode: "enforce" | "shadow";
+  /** When the store has no answer. */
   readonly onStoreFailure: "local" | "allow" | "deny";
   /** Whether the limits page names it. */
   readonly documented: boolean;
@@ -30,6 +34,7 @@ export interface Match {
   readonly host?: readonly string[];
 }
 
+/** What requests that match cost. */
 export interface CostRule extends Match {
   /** Units, 0 … 10^9; 0 looks without charging. */
   readonly cost: number;
@@ -44,6 +49,7 @@ export type Limit = LimitSpec & {
   readonly scope: "global" | "region";
 };
 
+/** The algorithms: docs/algorithms.md says which to choose. */
 export type AlgorithmName =
   | "sliding-window"
   | "fixed-window"

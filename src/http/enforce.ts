@@ -2,7 +2,7 @@
 
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision, LimitDecision } from "../core/decision.ts";
-import type { Background, Limiter, Take } from "../limiter.ts";
+import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
 import { addRateLimitFields, toSeconds } from "./headers.ts";
 import { holding } from "./hold.ts";
 import { clientKey } from "./key.ts";
@@ -23,7 +23,20 @@ export type Enforce = (
   next: (request: Request) => Response | Promise<Response>,
   /** Where work may go on after the answer: releasing slots, asking ahead. */
   background?: Background,
+  own?: OwnRules,
 ) => Promise<Response>;
+
+/** What the program around the limiter knows better than the policies, asked for if any policy matches. */
+export interface OwnRules {
+  /** Who is counted, under every policy; undefined or empty: whom the policy says. */
+  readonly key?: () => string | undefined | Promise<string | undefined>;
+  /** Units under every policy, an integer 0 … 10^9; undefined: what the policy says. */
+  readonly cost?: () => number | undefined | Promise<number | undefined>;
+  /** Told before the request goes on or is refused. */
+  readonly onDecision?: (decision: Decision) => void;
+  /** Answers in place of the standard refusal; the rate limit fields are added to it. */
+  readonly refused?: (standard: Response, decision: Decision) => Response | Promise<Response>;
+}
 
 /** How long a client should wait when the store is away: the breaker probes about every second. */
 const UNAVAILABLE_RETRY_SECONDS = 1;
@@ -31,26 +44,31 @@ const UNAVAILABLE_RETRY_SECONDS = 1;
 export function createEnforce({ limiter, rateLimitHeaders, regionOf }: EnforceOptions): Enforce {
   const match = compileMatcher(limiter.policies);
 
-  return async (request, next, background) => {
+  return async (request, next, background, own = {}) => {
     const matched = match(request);
     if (matched.length === 0) return await next(request);
 
     const region = regionOf(request);
-    const takes = matched.map(
-      ({ policy, cost }): Take => ({ policy, cost, key: clientKey(policy.key, request, region) }),
-    );
+    const [ownKey, ownCost] = [await own.key?.(), await own.cost?.()];
+    const takes = matched.map(({ policy, cost }): Take => {
+      const key = ownKey ? namedKey(ownKey) : clientKey(policy.key, request, region);
+      return { policy, cost: ownCost === undefined ? cost : checkCost(ownCost), key };
+    });
     const deciding = limiter.takeMatched(takes, region, background);
     // A client that goes away before the decision is known leaves no slot taken, no ask open and no charge undone.
     background?.waitUntil(deciding);
     const decision = await deciding;
+    own.onDecision?.(decision);
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await turn(decision.delayMs, request.signal);
       return request.signal.aborted ? nobodyIsLeft() : await next(request);
     };
     const { allowed, hold } = decision;
-    const response = !allowed
-      ? refusal(request, decision)
-      : await (hold ? holding(hold, request, background, admit) : admit());
+    const refuse = () => {
+      const standard = refusal(request, decision);
+      return own.refused ? own.refused(standard, decision) : standard;
+    };
+    const response = await (!allowed ? refuse() : hold ? holding(hold, request, background, admit) : admit());
     return withFields(response, request, decision, rateLimitHeaders);
   };
 }

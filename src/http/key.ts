@@ -1,12 +1,9 @@
 /** Who is counted: from a request to the client key of a policy (design, section 6). */
 
-import ipaddr from "ipaddr.js";
 import type { ClientKey } from "../partition.ts";
 
 /** Requests of nobody in particular: no key of the policy is present, and no address either. */
 export const ANONYMOUS: ClientKey = { kind: "anonymous", values: [] };
-
-const IPV6_PARTITION_BITS = 64;
 
 /**
  * The first of `kinds` that the request presents; if it presents none its address; `ANONYMOUS` without one.
@@ -61,21 +58,36 @@ export function clientAddress(headers: Headers): string | undefined {
   return direct && partitionOf(actual ?? direct);
 }
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
+/** An address in its groups: four decimal numbers, or eight hexadecimal ones. */
+type Address = readonly string[];
 
+/** The platform's own parser, which URLs go through: every spelling of an address becomes one. */
 function parseAddress(text: string | null): Address | undefined {
-  return text !== null && ipaddr.isValid(text.trim()) ? ipaddr.process(text.trim()) : undefined;
+  const host = text?.trim() ?? "";
+  if (/^\d+(?:\.\d+){3}$/.test(host)) return URL.parse(`http://${host}`)?.hostname.split(".");
+  const parsed = /^[\da-f:.]+$/i.test(host) ? URL.parse(`http://[${host}]`)?.hostname.slice(1, -1) : undefined;
+  if (parsed === undefined) return undefined;
+  const [head = [], tail = []] = parsed.split("::").map((half) => half.split(":").filter(Boolean));
+  const groups = [...head, ...Array<string>(8 - head.length - tail.length).fill("0"), ...tail];
+  return groups.slice(0, 6).join() === IPV4_MAPPED ? ipv4Of(groups) : groups;
+}
+
+const IPV4_MAPPED = "0,0,0,0,0,ffff";
+
+function ipv4Of(groups: Address): Address {
+  const numbers = groups.slice(6).map((group) => Number.parseInt(group, 16));
+  return numbers.flatMap((number) => [String(number >> 8), String(number & 255)]);
 }
 
 /** "Pseudo IPv4" puts an address of class E (240/4) in front of an IPv6 client. */
 function isPseudoAddress(address: Address): boolean {
-  return address.kind() === "ipv4" && address.toByteArray()[0]! >= 240;
+  return address.length === 4 && Number(address[0]) >= 240;
 }
 
 function partitionOf(address: Address): string {
-  if (address.kind() === "ipv4") return address.toString();
-  const bytes = address.toByteArray().map((byte, i) => (i < IPV6_PARTITION_BITS / 8 ? byte : 0));
-  return `${ipaddr.fromByteArray(bytes).toString()}/${IPV6_PARTITION_BITS}`;
+  if (address.length === 4) return address.join(".");
+  const network = `${address.slice(0, 4).join(":")}::`;
+  return `${new URL(`http://[${network}]`).hostname.slice(1, -1)}/64`;
 }
 
 function cookieValue(header: string, name: string): string | undefined {

@@ -8,6 +8,7 @@ import { holdOf, isConcurrency, randomSlot } from "./hold.ts";
 
 /** A policy as it is applied to one client. */
 export interface AppliedPolicy {
+  /** The policy. */
   readonly policy: Policy;
   /** Which kind of key the client presented, for example `ip`; `key` if it was given by hand. */
   readonly kind: string;

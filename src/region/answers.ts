@@ -12,6 +12,7 @@ export interface Answer {
 
 /** What keeps work alive after the answer: an `ExecutionContext`, for example. */
 export interface Background {
+  /** Keeps the runtime from ending this work with the answer. */
   waitUntil(work: Promise<unknown>): void;
 }
 

@@ -16,9 +16,12 @@ const JITTER = 0.2;
 /** A probe that ends at all ends this much later than its budget at most. */
 const LAPSE_MS = 100;
 
+/** Whether the store is asked (`closed`), or only probed about once a second (`open`). */
 export type BreakerState = "closed" | "open";
 
+/** An isolate stopped asking its store, or asks it again. */
 export interface BreakerChange {
+  /** The state from now on. */
   readonly state: BreakerState;
   /** The failure that opened it. */
   readonly failure?: StoreErrorCode;

@@ -9,6 +9,7 @@ import type { Store } from "./store.ts";
 /** 2 x 20,000 keys of a two-bucket counter are about 15 MiB of the 128 MiB that an isolate has (2026-11). */
 const DEFAULT_MAX_KEYS = 20_000;
 
+/** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
    * How many keys (policy, partition and scope) are remembered at least, 1 or more; at most twice as many are. The key

@@ -10,6 +10,7 @@ import { scriptRunner } from "../redis/script.ts";
 import { type BreakerOptions, withBreaker } from "./breaker.ts";
 import { type Store, StoreError } from "./store.ts";
 
+/** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /** Base URL of the REST service: Upstash's, or a serverless-redis-http in front of any Redis. */
   readonly url: string;

@@ -7,7 +7,9 @@
 
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 
+/** Where counts are held, made by `redisStore` or `memoryStore`. */
 export interface Store {
+  /** `memory`: limits hold for this isolate only. */
   readonly kind: "redis" | "memory";
 
   /** Secret material from which client keys are hashed when the operator gave no secret of their own. */
@@ -56,6 +58,7 @@ const OF_ONE_COMMAND = ["CROSSSLOT", "WRONGTYPE", "SCRIPT"];
 
 /** A store without an answer. Its text holds no key, token, address or command body. */
 export class StoreError extends Error {
+  /** What happened, as far as it is known. */
   readonly code: StoreErrorCode;
   /** The first word of Redis's own error, for example `READONLY`. */
   readonly redisCode: string | undefined;

@@ -1,6 +1,6 @@
 // What the README's tables and blocks say is what the code does.
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
 import * as v from "valibot";
 import { expect, it } from "vitest";
@@ -107,14 +107,26 @@ it("the bindings table has every binding that the code reads, and its default", 
 it("every npm script that the documentation names exists", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const pages = [
-    ...["README.md", "lua/README.md", "docs/architecture.md", "docs/algorithms.md", "docs/failure-modes.md"],
-    ...["docs/consistency.md", "docs/client.md", "docs/threat-model.md"],
+    ...["README.md", "lua/README.md", "examples/README.md", "docs/architecture.md", "docs/algorithms.md"],
+    ...["docs/failure-modes.md", "docs/consistency.md", "docs/client.md", "docs/threat-model.md", "docs/api.md"],
     "docs/decisions/0002-generated-script.md",
   ];
   const named = pages.flatMap((page) => [...read(page).matchAll(/npm (?:run ([\w:-]+)|(start|test)\b)/g)]);
   const missing = named.map(([, run, builtIn]) => (run ?? builtIn)!).filter((name) => !(name in scripts));
   expect(named.length).toBeGreaterThan(10);
   expect(missing).toEqual([]);
+});
+
+it("every TypeScript block is code of an example, which test/examples runs", () => {
+  const sources = readdirSync(new URL("../../examples", import.meta.url), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => read(`examples/${name}/src/index.ts`));
+  const blocks = [...README.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
+  expect(blocks).toHaveLength(3);
+  for (const block of blocks) expect(sources.filter((source) => source.endsWith(block))).toHaveLength(1);
+  // The first one is all that a newcomer types.
+  expect(sources).toContain(blocks[0]);
+  expect(blocks[0]!.split("\n").length).toBeLessThanOrEqual(16);
 });
 
 it("every policy in a TOML block is accepted", () => {
@@ -130,6 +142,7 @@ it("files that the documentation links to exist", () => {
   for (const page of [
     "README.md",
     "lua/README.md",
+    "examples/README.md",
     "docs/architecture.md",
     "docs/algorithms.md",
     "docs/failure-modes.md",
@@ -138,7 +151,7 @@ it("files that the documentation links to exist", () => {
     "docs/threat-model.md",
   ]) {
     const folder = page.includes("/") ? page.slice(0, page.lastIndexOf("/") + 1) : "";
-    const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+\.md)\)/g)].map(([, target]) => target!);
+    const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+\.(?:md|ts))\)/g)].map(([, target]) => target!);
     for (const target of links) expect(read(`${folder}${target}`)).not.toBe("");
   }
 });

@@ -21,6 +21,9 @@ describe("the address", () => {
     ["2001:0DB8:0001:0002:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"],
     ["2001:db8:1:3::1", "2001:db8:1:3::/64"],
     ["::1", "::/64"],
+    ["0:0:0:1:0:0:0:1", "0:0:0:1::/64"],
+    ["1:0:0:2::", "1:0:0:2::/64"],
+    ["::ffff:0:192.0.2.1", "::/64"],
   ])("%s is counted as %s", (address, counted) => {
     expect(addressOf({ "CF-Connecting-IP": address })).toBe(counted);
   });
@@ -37,7 +40,18 @@ describe("the address", () => {
     expect(addressOf({ "CF-Connecting-IPv6": "2001:db8::1" })).toBeUndefined();
   });
 
-  it.each(["", "unknown", "192.0.2.1, 192.0.2.2", "192.0.2.256", "2001:db8::1::2"])("%j is none", (address) => {
+  it.each([
+    "",
+    "unknown",
+    "192.0.2.1, 192.0.2.2",
+    "192.0.2.256",
+    "192.0.2",
+    "3221225985",
+    "0xc0.0.2.1",
+    "2001:db8::1::2",
+    "[::1]",
+    "::1%eth0",
+  ])("%j is none", (address) => {
     expect(addressOf({ "CF-Connecting-IP": address })).toBeUndefined();
   });
 

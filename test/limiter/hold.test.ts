@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import { central } from "../../src/limiter/central.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { failingStore } from "../support/stores.ts";
@@ -81,7 +82,7 @@ it("does not hold what a policy in shadow refused", async () => {
 });
 
 it("is held by this isolate's own counters when the store is away", async () => {
-  const limiter = createLimiter({ policies: [atOnce("two", 2)], store: failingStore() });
+  const limiter = createLimiter({ policies: [atOnce("two", 2)], store: central(failingStore()) });
   const { hold, source } = await limiter.take("two");
   expect(source).toBe("fallback");
   await limiter.take("two");

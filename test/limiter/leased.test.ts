@@ -2,6 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import { central as remote } from "../../src/limiter/central.ts";
 import { createLimiter, type PolicyTake } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
@@ -19,7 +20,7 @@ async function answered(policies: PolicyInput[], takes: PolicyTake[], context?: 
     calls++;
     return await central.take(request);
   };
-  const limiter = createLimiter({ policies, store });
+  const limiter = createLimiter({ policies, store: remote(store) });
   const sources = new Set<string>();
   for (let i = 0; i < 500; i++) {
     const decision = await limiter.take(takes, context && { background: context });
@@ -60,7 +61,7 @@ it.each<[string, PolicyInput[], PolicyTake[], typeof background | undefined]>([
 });
 
 it("says how much is left, what this isolate holds included", async () => {
-  const limiter = createLimiter({ policies: [policy("a")], store: { ...memoryStore(), kind: "redis" } });
+  const limiter = createLimiter({ policies: [policy("a")], store: remote({ ...memoryStore(), kind: "redis" }) });
   let previous = 1_000_000;
   for (let i = 0; i < 200; i++) {
     const { remaining } = await limiter.take("a", { background });

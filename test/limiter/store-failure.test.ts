@@ -3,6 +3,7 @@
 import { expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import type { Decision } from "../../src/core/decision.ts";
+import { central } from "../../src/limiter/central.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { failingStore } from "../support/stores.ts";
@@ -15,7 +16,7 @@ const allow = policy("allow", { onStoreFailure: "allow" });
 const deny = policy("deny", { onStoreFailure: "deny" });
 
 function without(store: ReturnType<typeof failingStore>, ...policies: PolicyInput[]) {
-  const limiter = createLimiter({ policies, store });
+  const limiter = createLimiter({ policies, store: central(store) });
   return () => limiter.take(policies.map(({ name }) => ({ policy: name })));
 }
 
@@ -57,13 +58,13 @@ it("is not refused for a policy in shadow", async () => {
 });
 
 it("charges nothing when it only looks", async () => {
-  const limiter = createLimiter({ policies: [local], store: failingStore() });
+  const limiter = createLimiter({ policies: [local], store: central(failingStore()) });
   for (let i = 0; i < 5; i++) await limiter.peek("local");
   expect((await limiter.take("local")).remaining).toBe(1);
 });
 
 it("rejects a reset that the store could not do, and what is no failure of a store", async () => {
-  const limiter = createLimiter({ policies: [local], store: failingStore("TIMEOUT") });
+  const limiter = createLimiter({ policies: [local], store: central(failingStore("TIMEOUT")) });
   await expect(limiter.reset("local")).rejects.toMatchObject({ name: "StoreError", code: "TIMEOUT" });
   await expect(without(failingStore(new RangeError("a bug")), local)()).rejects.toThrow(RangeError);
 });
@@ -74,7 +75,13 @@ it("tells onDecision every decision, for whom it was, and why the store had no a
   const stores = [memoryStore(), failingStore("TIMEOUT")];
   const decisions = [];
   for (const store of stores) {
-    const limiter = createLimiter({ policies: [local], store, region: "eu", keySecret: "secret", onDecision });
+    const limiter = createLimiter({
+      policies: [local],
+      store: central(store),
+      region: "eu",
+      keySecret: "secret",
+      onDecision,
+    });
     decisions.push(await limiter.take("local", { cost: 2 }));
   }
   expect(told.map(([decision]) => decision)).toEqual(decisions);

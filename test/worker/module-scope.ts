@@ -1,9 +1,9 @@
 // A Worker of its own, bundled by test/gateway/deploy.test.ts: constructs everything at module scope, where a Worker may
 // do no I/O, start no timer and draw no random number; then takes three times from a limit of two.
 
+import { redisStore } from "../../src/limiter/central.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { redisStore } from "../../src/store/redis.ts";
 
 const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }];
 const limiter = createLimiter({ policies, store: memoryStore() });

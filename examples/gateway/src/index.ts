@@ -1,0 +1,1 @@
+export { default, RateLimitService } from "headgate/worker";

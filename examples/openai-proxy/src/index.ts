@@ -1,0 +1,36 @@
+import { createLimiter, memoryStore, redisStore, withRateLimit } from "headgate";
+
+interface Env {
+  readonly OPENAI_URL: string;
+  readonly UPSTASH_REDIS_REST_URL?: string;
+  readonly UPSTASH_REDIS_REST_TOKEN?: string;
+}
+
+/** The body is read into memory to find its cost: a larger one is refused, since no limit ever admits this cost. */
+const MAX_BODY_BYTES = 1_000_000;
+const NEVER = 1_000_000_000;
+
+/** Tokens that a request may use: about one for four characters of the prompt, and all that it asks for. */
+async function estimateTokens(request: Request): Promise<number> {
+  if (request.method !== "POST") return 1;
+  if (!(Number(request.headers.get("Content-Length") ?? NEVER) <= MAX_BODY_BYTES)) return NEVER;
+  const text = await request.text();
+  const asked = /"max_(?:completion_|output_)?tokens"\s*:\s*(\d{1,8})/.exec(text)?.[1] ?? 1000;
+  return Math.ceil(text.length / 4) + Number(asked);
+}
+
+export default withRateLimit<Env>(
+  (request, env) => {
+    const { pathname, search } = new URL(request.url);
+    return fetch(new Request(env.OPENAI_URL + pathname + search, request));
+  },
+  ({ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token }) =>
+    createLimiter({
+      policies: [
+        { name: "tokens", key: "bearer", limits: [{ algorithm: "token-bucket", limit: 10_000, window: "1m" }] },
+        { name: "tokens-address", key: "ip", limits: [{ algorithm: "token-bucket", limit: 50_000, window: "1m" }] },
+      ],
+      store: url && token ? redisStore({ url, token }) : memoryStore(),
+    }),
+  { cost: estimateTokens },
+);

@@ -1,0 +1,81 @@
+/** What the wrapper and the middleware have in common: their options, and one enforce for a limiter or for each `env`. */
+
+import { RATE_LIMIT_HEADERS, type RateLimitHeaders, type RegionNames } from "../config/settings.ts";
+import type { Decision } from "../core/decision.ts";
+import { checkCost, type Limiter } from "../limiter.ts";
+import { createEnforce, type Enforce, type OwnRules } from "./enforce.ts";
+import { regionOf } from "./region.ts";
+
+/** A limiter, or what makes one of a Worker's bindings: called once for each `env`, which is once in an isolate. */
+export type LimiterSource<Env> = Limiter | ((env: Env) => Limiter);
+
+/** @typeParam C what the functions get: a `Request`, or Hono's context. */
+export interface RateLimitOptions<C> {
+  /** Which fields answers get: `"both"` (default), `"draft-11"` (`RateLimit…`), `"legacy"` (`X-RateLimit-…`) or `"none"`. */
+  readonly rateLimitHeaders?: RateLimitHeaders;
+  /**
+   * Where limits with `scope: "region"` count: a name, names by Cloudflare's codes
+   * (`{ colo: { FRA: "frankfurt" }, country: {…}, continent: {…} }`, in that order; else the continent's code, else
+   * `"local"`), or a function. Default: the limiter's region.
+   */
+  readonly region?: string | Partial<RegionNames> | ((request: Request) => string);
+  /** Who is counted, under every policy that matches. `undefined` or empty: whom the policy's `key` says. */
+  readonly key?: (c: C) => string | undefined | Promise<string | undefined>;
+  /**
+   * Units of a request under every policy that matches, an integer 0 … 10^9; 0 looks without charging. Default: the policy's
+   * `cost`. A function may read the body: the handler can read it again.
+   *
+   * What it reads is kept in memory for the handler, so bound it: look at `Content-Length` first, or let a body limit go ahead.
+   * Anything but such an integer is a `TypeError` to whoever sent the request on: nothing is charged.
+   */
+  readonly cost?: number | ((c: C) => number | undefined | Promise<number | undefined>);
+  /** `true`: the request goes on unlimited, without fields. */
+  readonly skip?: (c: C) => boolean | Promise<boolean>;
+  /**
+   * Answers a refused request in place of `standard`, the problem document with its `Retry-After` (429, or 503 if the store is
+   * away and a policy says `deny`). The rate limit fields are added to what it returns.
+   */
+  readonly response?: (decision: Decision, c: C, standard: Response) => Response | Promise<Response>;
+}
+
+/** @throws {TypeError} for a limiter that is none, an unknown `rateLimitHeaders`, or a fixed cost that is no integer of 0 … 10^9. */
+export function enforceFor<Env, C>(
+  limiter: LimiterSource<Env>,
+  { rateLimitHeaders = "both", region, cost }: RateLimitOptions<C>,
+): (env: Env) => Enforce {
+  if (!RATE_LIMIT_HEADERS.includes(rateLimitHeaders)) {
+    throw new TypeError(`rateLimitHeaders: expected one of ${RATE_LIMIT_HEADERS.join(", ")}`);
+  }
+  if (typeof cost === "number") checkCost(cost);
+  const make = (one: Limiter) => createEnforce({ limiter: one, rateLimitHeaders, regionOf: regionBy(region, one) });
+  if (typeof limiter === "object") {
+    const enforce = make(limiter);
+    return () => enforce;
+  }
+  if (typeof limiter !== "function") throw new TypeError("expected a limiter, or a function of env that makes one");
+  const made = new WeakMap<object, Enforce>();
+  // Only a test calls a Worker without bindings.
+  const none = {};
+  return (env) => {
+    const key = typeof env === "object" && env !== null ? env : none;
+    const enforce = made.get(key) ?? make(limiter(env));
+    made.set(key, enforce);
+    return enforce;
+  };
+}
+
+/** The options' functions, for one request. */
+export function ownRules<C>({ key, cost, response }: RateLimitOptions<C>, c: C): OwnRules {
+  return {
+    ...(key && { key: () => key(c) }),
+    ...(cost !== undefined && { cost: () => (typeof cost === "number" ? cost : cost(c)) }),
+    ...(response && { refused: (standard, decision) => response(decision, c, standard) }),
+  };
+}
+
+function regionBy(region: RateLimitOptions<never>["region"], limiter: Limiter): (request: Request) => string {
+  if (typeof region === "function") return region;
+  if (typeof region !== "object") return () => region ?? limiter.region;
+  const names = { colo: {}, country: {}, continent: {}, ...region };
+  return (request) => regionOf(request, undefined, names);
+}

@@ -1,0 +1,38 @@
+/** `headgate`: a limiter for other Workers to compose. */
+
+export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
+export type {
+  ConcurrencyInput,
+  CostRuleInput,
+  FixedWindowInput,
+  LeakyBucketInput,
+  LimitBase,
+  LimitInput,
+  MatchInput,
+  PolicyInput,
+  SlidingLogInput,
+  SlidingWindowInput,
+  TokenBucketInput,
+  WindowBase,
+} from "./config/policy-input.ts";
+export type { RateLimitHeaders, RegionNames } from "./config/settings.ts";
+export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
+export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
+export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
+export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
+export type { AppliedPolicy } from "./limiter/ask.ts";
+export { redisStore } from "./limiter/central.ts";
+export {
+  type Background,
+  createLimiter,
+  type DecisionContext,
+  type Limiter,
+  type LimiterOptions,
+  type OnDecision,
+  type PolicyTake,
+  type TakeOptions,
+} from "./limiter.ts";
+export type { BreakerChange, BreakerState } from "./store/breaker.ts";
+export { type MemoryStoreOptions, memoryStore } from "./store/memory.ts";
+export type { RedisStoreOptions } from "./store/redis.ts";
+export { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";

@@ -1,0 +1,213 @@
+// The middleware on real Hono apps: whose headers an answer has, and what the options change.
+
+import { Hono } from "hono";
+import { cors } from "hono/cors";
+import { HTTPException } from "hono/http-exception";
+import { describe, expect, it, vi } from "vitest";
+import { rateLimit } from "../../src/hono.ts";
+import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { fieldsOf } from "../support/fields.ts";
+
+type PolicyInput = LimiterOptions["policies"][number];
+
+const limiterOf = (...policies: PolicyInput[]): Limiter => createLimiter({ policies, store: memoryStore() });
+const policy = (name: string, limit: number): PolicyInput => ({
+  name,
+  key: "global",
+  limits: [{ limit, window: "1h" }],
+});
+
+describe("every answer keeps its headers and gets ours", () => {
+  const app = new Hono();
+  app.use(rateLimit(limiterOf(policy("all", 1_000))));
+  app.get("/json", (c) => c.json({}, 200, { "X-Own": "1" }));
+  app.get("/raw", () => new Response("raw", { headers: { "X-Own": "1" } }));
+  app.get("/set", (c) => {
+    c.header("X-Own", "1");
+    return c.text("set");
+  });
+  app.get("/fetched", () => Response.redirect("https://example.com/", 302));
+  app.get("/error", () => {
+    throw new Error("handler");
+  });
+  app.get("/exception", () => {
+    throw new HTTPException(418, { res: new Response("teapot", { status: 418, headers: { "X-Own": "1" } }) });
+  });
+  app.get(
+    "/limited-by-origin",
+    () => new Response("", { headers: { RateLimit: '"theirs";r=5', "X-RateLimit-Remaining": "3" } }),
+  );
+  app.onError((error, c) =>
+    error instanceof HTTPException ? error.getResponse() : c.text("sorry", 500, { "X-Own": "1" }),
+  );
+  app.notFound((c) => c.text("none", 404, { "X-Own": "1" }));
+
+  it.each([
+    ["/json", 200],
+    ["/raw", 200],
+    ["/set", 200],
+    ["/error", 500],
+    ["/exception", 418],
+    ["/nowhere", 404],
+  ])("%s: %i", async (path, status) => {
+    const answer = await app.request(path);
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get("X-Own")).toBe("1");
+    expect(fieldsOf(answer)).toMatchObject({ states: { all: {} }, legacy: { limit: 1_000 } });
+  });
+
+  it("one with immutable headers, as fetched ones are", async () => {
+    const answer = await app.request("/fetched");
+    expect([answer.status, answer.headers.get("Location")]).toEqual([302, "https://example.com/"]);
+    expect(fieldsOf(answer).states).toHaveProperty("all");
+  });
+
+  it("one with fields of another limiter, which stay", async () => {
+    const answer = await app.request("/limited-by-origin");
+    expect(fieldsOf(answer).states).toMatchObject({ theirs: { r: 5 }, all: {} });
+    expect(answer.headers.get("X-RateLimit-Remaining")).toBe("3");
+  });
+});
+
+describe("of several on one request", () => {
+  const stacked = (outer: number, inner: number) => {
+    const app = new Hono();
+    app.use(rateLimit(limiterOf(policy("outer", outer))));
+    app.get("/", rateLimit(limiterOf(policy("inner", inner))), (c) => c.json(c.get("rateLimit")?.limits[0]?.limit.id));
+    return app;
+  };
+
+  it.each([
+    [9, 2, "inner"],
+    [2, 9, "outer"],
+  ])(
+    "%i outside and %i inside: all are listed, the X- fields and c.get are the tighter one's",
+    async (outer, inner, tighter) => {
+      const answer = await stacked(outer, inner).request("/");
+      expect(await answer.json()).toBe(tighter);
+      const { policies, states, legacy } = fieldsOf(answer);
+      expect(policies).toEqual({ inner: { q: inner, w: 3600 }, outer: { q: outer, w: 3600 } });
+      expect(states).toMatchObject({ inner: { r: inner - 1 }, outer: { r: outer - 1 } });
+      expect(legacy).toMatchObject({ limit: 2, remaining: 1 });
+    },
+  );
+
+  it.each([
+    [9, 2, "inner"],
+    [2, 9, "outer"],
+  ])("%i outside and %i inside: the tighter one refuses the third of three at once", async (outer, inner, tighter) => {
+    const app = stacked(outer, inner);
+    const answers = await Promise.all([1, 2, 3].map(() => app.request("/")));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(await answers[2]!.json()).toMatchObject({ "violated-policies": [tighter] });
+  });
+});
+
+describe("a refusal", () => {
+  it("has the headers of middleware before it, CORS for example", async () => {
+    const app = new Hono();
+    app.use(cors({ origin: "https://page.example", exposeHeaders: ["X-Total"] }));
+    app.use(rateLimit(limiterOf(policy("none", 1))));
+    app.get("/", (c) => c.text("ok"));
+    const ask = () => app.request("/", { headers: { Origin: "https://page.example" } });
+    for (const status of [200, 429]) {
+      const answer = await ask();
+      expect(answer.status).toBe(status);
+      expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("https://page.example");
+      const exposed = answer.headers.get("Access-Control-Expose-Headers")!.split(/, ?/);
+      expect(exposed).toEqual(expect.arrayContaining(["X-Total", "RateLimit"]));
+    }
+  });
+
+  it("can be answered by the app, with the fields", async () => {
+    const app = new Hono();
+    const response = vi.fn((decision, c, standard: Response) =>
+      c.text(`no: ${decision.retryAfterMs > 0}`, 420, { "Retry-After": standard.headers.get("Retry-After") }),
+    );
+    app.use(rateLimit(limiterOf(policy("one", 1)), { response }));
+    app.get("/", (c) => c.text("ok"));
+    await app.request("/");
+    const answer = await app.request("/");
+    expect([answer.status, await answer.text()]).toEqual([420, "no: true"]);
+    expect(fieldsOf(answer)).toMatchObject({ states: { one: { r: 0 } }, retryAfter: expect.any(Number) });
+    expect(response).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("options", () => {
+  it("key: whom the app says, else whom the policy says", async () => {
+    const app = new Hono<{ Variables: { user: string } }>();
+    app.use(
+      rateLimit<{ Variables: { user: string } }>(limiterOf(policy("one", 1)), { key: (c) => c.req.header("X-User") }),
+    );
+    app.get("/", (c) => c.text("ok"));
+    const statuses: number[] = [];
+    for (const user of ["ann", "ann", "bob", "", ""]) {
+      statuses.push((await app.request("/", { headers: { "X-User": user } })).status);
+    }
+    expect(statuses).toEqual([200, 429, 200, 200, 429]);
+  });
+
+  it("key: the same count as by hand", async () => {
+    const limiter = limiterOf(policy("two", 2));
+    const app = new Hono();
+    app.use(rateLimit(limiter, { key: () => "ann" }));
+    app.get("/", (c) => c.text("ok"));
+    await limiter.take("two", { key: "ann" });
+    expect(fieldsOf(await app.request("/")).states).toMatchObject({ two: { r: 0 } });
+  });
+
+  const post = { method: "POST", body: '{"n":3}', headers: { "Content-Type": "application/json" } };
+
+  it.each<[string, (c: { req: { json(): Promise<{ n: number }>; raw: Request } }) => Promise<unknown>]>([
+    ["c.req", (c) => c.req.json()],
+    ["c.req.raw", (c) => c.req.raw.json()],
+    ["c.req.raw, sent on", (c) => new Request("https://origin.example/", c.req.raw).json()],
+  ])("cost: may read the body, which the handler reads again by %s", async (_how, read) => {
+    const app = new Hono();
+    app.use(rateLimit(limiterOf(policy("ten", 10)), { cost: async (c) => (await c.req.json()).n }));
+    app.post("/", async (c) => c.json(await read(c)));
+    const answer = await app.request("/", post);
+    expect(await answer.json()).toEqual({ n: 3 });
+    expect(fieldsOf(answer).states).toMatchObject({ ten: { r: 7 } });
+  });
+
+  it("cost: a number; and what is none is an error that charges nothing", async () => {
+    const limiter = limiterOf(policy("ten", 10));
+    const app = new Hono();
+    app.use("/four", rateLimit(limiter, { cost: 4 }));
+    app.use("/nan", rateLimit(limiter, { cost: () => Number.NaN }));
+    app.get("*", (c) => c.text("ok"));
+    app.onError((error, c) => c.text(error.name, 500));
+    expect(await (await app.request("/nan")).text()).toBe("TypeError");
+    expect(fieldsOf(await app.request("/four")).states).toMatchObject({ ten: { r: 6 } });
+    expect(() => rateLimit(limiter, { cost: 1.5 })).toThrow(TypeError);
+  });
+
+  it("skip: goes on without a charge and without fields", async () => {
+    const limiter = limiterOf(policy("one", 1));
+    const app = new Hono();
+    app.use(rateLimit(limiter, { skip: (c) => c.req.path === "/health" }));
+    app.get("*", (c) => c.text("ok"));
+    for (let i = 0; i < 3; i++) expect((await app.request("/health")).headers.has("RateLimit")).toBe(false);
+    expect((await app.request("/")).status).toBe(200);
+  });
+
+  it("rateLimitHeaders and the limiter are checked when it is made", () => {
+    expect(() => rateLimit(limiterOf(policy("one", 1)), { rateLimitHeaders: "all" as never })).toThrow(TypeError);
+    expect(() => rateLimit(undefined as never)).toThrow(TypeError);
+  });
+});
+
+it("a limiter is made of c.env, once for each", async () => {
+  const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
+  const app = new Hono();
+  app.use(rateLimit(make));
+  app.get("/", (c) => c.text("ok"));
+  const [first, second] = [{ A: 1 }, { A: 2 }];
+  const statuses: number[] = [];
+  for (const env of [first, first, first, second]) statuses.push((await app.request("/", {}, env)).status);
+  expect(statuses).toEqual([200, 200, 429, 200]);
+  expect(make.mock.calls).toEqual([[first], [second]]);
+});

@@ -1,0 +1,179 @@
+// What the wrapper leaves as it was, and what it adds.
+
+import { createExecutionContext } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { createLimiter, type Limiter, memoryStore, type PolicyInput, withRateLimit } from "../../src/index.ts";
+import { fieldsOf } from "../support/fields.ts";
+
+const policy = (name: string, limit: number): PolicyInput => ({
+  name,
+  key: "global",
+  limits: [{ limit, window: "1h" }],
+});
+const limiterOf = (...policies: PolicyInput[]): Limiter => createLimiter({ policies, store: memoryStore() });
+
+type Incoming = Request<unknown, IncomingRequestCfProperties<unknown>>;
+const request = (init?: RequestInit, path = "/") =>
+  new Request(`https://gate.example${path}`, init as never) as Incoming;
+const ctx = createExecutionContext();
+
+/** A Worker that needs its own `this`, down to a private field. */
+class App implements ExportedHandler<{ NAME: string }> {
+  readonly #greeting = "hello";
+  readonly ran: unknown[][] = [];
+
+  async fetch(_request: Request, env: { NAME: string }, context: ExecutionContext) {
+    this.ran.push(["fetch", env, context]);
+    return new Response(`${this.#greeting} ${env.NAME}`);
+  }
+
+  async scheduled(...args: unknown[]) {
+    this.ran.push([this.#greeting, ...args]);
+  }
+
+  async queue(...args: unknown[]) {
+    this.ran.push([this.#greeting, ...args]);
+  }
+}
+
+describe("a whole Worker", () => {
+  it("keeps this, env and ctx, and its other handlers", async () => {
+    const app = new App();
+    const wrapped = withRateLimit<{ NAME: string }>(app, limiterOf(policy("two", 2)));
+    const env = { NAME: "ann" };
+    const answer = await wrapped.fetch(request(), env, ctx);
+    expect(await answer.text()).toBe("hello ann");
+    expect(fieldsOf(answer).states).toMatchObject({ two: { r: 1 } });
+    await wrapped.scheduled?.("controller" as never, env, ctx);
+    await wrapped.queue?.("batch" as never, env, ctx);
+    expect(app.ran).toEqual([
+      ["fetch", env, ctx],
+      ["hello", "controller", env, ctx],
+      ["hello", "batch", env, ctx],
+    ]);
+    expect("email" in wrapped).toBe(false);
+  });
+
+  it("is refused before its fetch runs", async () => {
+    const app = new App();
+    const wrapped = withRateLimit<{ NAME: string }>(app, limiterOf(policy("two", 2)));
+    const ask = async () => (await wrapped.fetch(request(), { NAME: "ann" }, ctx)).status;
+    expect(await Promise.all([ask(), ask(), ask()])).toEqual([200, 200, 429]);
+    expect(app.ran).toHaveLength(2);
+  });
+});
+
+describe("a fetch handler", () => {
+  it("keeps the headers of its own answers, and what it throws", async () => {
+    const limiter = limiterOf(policy("all", 9));
+    const redirect = withRateLimit(() => Response.redirect("https://example.com/", 302), limiter);
+    const answer = await redirect.fetch(request(), undefined, ctx);
+    expect(answer.headers.get("Location")).toBe("https://example.com/");
+    expect(fieldsOf(answer).states).toMatchObject({ all: { r: 8 } });
+    const failing = withRateLimit(() => {
+      throw new Error("handler");
+    }, limiter);
+    await expect(failing.fetch(request(), undefined, ctx)).rejects.toThrow("handler");
+  });
+
+  it("goes without fields where no policy matches", async () => {
+    const limiter = limiterOf({ ...policy("api", 1), match: { path: "/v1/*" } });
+    const wrapped = withRateLimit(() => new Response("ok"), limiter);
+    expect((await wrapped.fetch(request({}, "/v1/a"), undefined, ctx)).headers.has("RateLimit")).toBe(true);
+    expect((await wrapped.fetch(request({}, "/elsewhere"), undefined, ctx)).headers.has("RateLimit")).toBe(false);
+  });
+
+  it("is given background for what goes on after the answer", async () => {
+    const work: Promise<unknown>[] = [];
+    const context = { ...ctx, waitUntil: (one: Promise<unknown>) => void work.push(one) } as ExecutionContext;
+    const limiter = limiterOf({ name: "one", key: "global", limits: [{ algorithm: "concurrency", limit: 1 }] });
+    const wrapped = withRateLimit(() => new Response("ok"), limiter);
+    const first = await wrapped.fetch(request(), undefined, context);
+    expect((await wrapped.fetch(request(), undefined, context)).status).toBe(429);
+    await first.text();
+    await Promise.all(work);
+    expect((await wrapped.fetch(request(), undefined, context)).status).toBe(200);
+  });
+
+  it("is required", () => {
+    expect(() => withRateLimit({} as never, limiterOf(policy("one", 1)))).toThrow(TypeError);
+    expect(() => withRateLimit(undefined as never, limiterOf(policy("one", 1)))).toThrow(TypeError);
+  });
+});
+
+describe("a limiter of env", () => {
+  it("is made once for each", async () => {
+    const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
+    const wrapped = withRateLimit<object>(() => new Response("ok"), make);
+    const [first, second] = [{}, {}];
+    const statuses: number[] = [];
+    for (const env of [first, first, first, second]) statuses.push((await wrapped.fetch(request(), env, ctx)).status);
+    expect(statuses).toEqual([200, 200, 429, 200]);
+    expect(make).toHaveBeenCalledTimes(2);
+  });
+
+  it("that cannot be made lets nothing through", async () => {
+    const handler = vi.fn(() => new Response("ok"));
+    const wrapped = withRateLimit<object>(handler, () => limiterOf({ name: "BAD", limits: [] } as never));
+    const env = {};
+    for (let i = 0; i < 2; i++) await expect(wrapped.fetch(request(), env, ctx)).rejects.toThrow("ERR_POLICY_NAME");
+    expect(handler).not.toHaveBeenCalled();
+  });
+});
+
+describe("options", () => {
+  const body = JSON.stringify({ n: 3 });
+
+  it("cost: from the body, which the handler reads again", async () => {
+    const wrapped = withRateLimit(async (one) => new Response(await one.text()), limiterOf(policy("ten", 10)), {
+      cost: async (one) => ((await one.json()) as { n: number }).n,
+    });
+    const answer = await wrapped.fetch(request({ method: "POST", body }), undefined, ctx);
+    expect(await answer.text()).toBe(body);
+    expect(fieldsOf(answer).states).toMatchObject({ ten: { r: 7 } });
+  });
+
+  it("cost: a body that it leaves alone reaches the handler", async () => {
+    const wrapped = withRateLimit(async (one) => new Response(await one.text()), limiterOf(policy("ten", 10)), {
+      cost: (one) => Number(one.headers.get("X-Cost")),
+    });
+    const answer = await wrapped.fetch(request({ method: "POST", body, headers: { "X-Cost": "4" } }), undefined, ctx);
+    expect(await answer.text()).toBe(body);
+    expect(fieldsOf(answer).states).toMatchObject({ ten: { r: 6 } });
+  });
+
+  it("key, skip, response and rateLimitHeaders", async () => {
+    const wrapped = withRateLimit(() => new Response("ok"), limiterOf(policy("one", 1)), {
+      key: (one) => one.headers.get("X-User") ?? undefined,
+      skip: (one) => one.url.endsWith("/health"),
+      response: (_decision, _request, standard) => new Response("slow down", { status: standard.status }),
+      rateLimitHeaders: "legacy",
+    });
+    const ask = (user: string, path = "/") =>
+      wrapped.fetch(request({ headers: { "X-User": user } }, path), undefined, ctx);
+    expect([(await ask("ann")).status, (await ask("bob")).status]).toEqual([200, 200]);
+    const refused = await ask("ann");
+    expect([refused.status, await refused.text()]).toEqual([429, "slow down"]);
+    expect([refused.headers.has("X-RateLimit-Limit"), refused.headers.has("RateLimit")]).toEqual([true, false]);
+    expect((await ask("ann", "/health")).status).toBe(200);
+  });
+
+  it.each([
+    ["a name", "eu", "eu"],
+    ["names by code", { colo: { FRA: "frankfurt" } }, "frankfurt"],
+    ["a function", (one: Request) => one.headers.get("X-Region") ?? "", "asked"],
+    ["none: the limiter's", undefined, "own"],
+  ])("region: %s", async (_what, region, name) => {
+    const regions: string[] = [];
+    const limiter = createLimiter({
+      policies: [policy("one", 1)],
+      store: memoryStore(),
+      region: "own",
+      onDecision: (_decision, context) => regions.push(context.region),
+    });
+    const wrapped = withRateLimit(() => new Response("ok"), limiter, { ...(region && { region }) });
+    const init = { headers: { "X-Region": "asked" }, cf: { colo: "FRA", continent: "EU" } };
+    await wrapped.fetch(request(init as RequestInit), undefined, ctx);
+    expect(regions).toEqual([name]);
+  });
+});
