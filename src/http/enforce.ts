@@ -28,6 +28,9 @@ export type Enforce = (
 /** How long a client should wait when the store is away: the breaker probes about every second. */
 const UNAVAILABLE_RETRY_SECONDS = 1;
 
+/** Where a refused client finds its limits explained. */
+const HELP = '</.headgate/limits>; rel="help"';
+
 export function createEnforce({ limiter, rateLimitHeaders, regionOf }: EnforceOptions): Enforce {
   const match = compileMatcher(limiter.policies);
 
@@ -49,7 +52,7 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf }: EnforceOp
     };
     const { allowed, hold } = decision;
     const response = !allowed
-      ? refusal(request, decision)
+      ? refusal(request, decision, region)
       : await (hold ? holding(hold, request, background, admit) : admit());
     return withFields(response, request, decision, rateLimitHeaders);
   };
@@ -71,7 +74,7 @@ function nobodyIsLeft(): Response {
   return new Response(null, { status: 499 });
 }
 
-function refusal(request: Request, decision: Decision): Response {
+function refusal(request: Request, decision: Decision, region: string): Response {
   if (decision.unavailable) {
     return problemResponse(
       request,
@@ -93,16 +96,16 @@ function refusal(request: Request, decision: Decision): Response {
       type: ProblemType.quotaExceeded,
       title: "Quota Exceeded",
       status: 429,
-      detail: describeRefusal(violated, seconds),
+      detail: describeRefusal(violated, seconds, region),
       "violated-policies": violated.map(({ limit }) => limit.id),
       ...(seconds === undefined && { retry: "never" }),
     },
-    seconds === undefined ? {} : { "Retry-After": String(seconds) },
+    { ...(seconds !== undefined && { "Retry-After": String(seconds) }), Link: HELP },
   );
 }
 
-function describeRefusal(violated: readonly LimitDecision[], seconds: number | undefined): string {
-  const limits = violated.map(({ limit }) => `${limit.id} (${describeLimit(limit)})`);
+function describeRefusal(violated: readonly LimitDecision[], seconds: number | undefined, region: string): string {
+  const limits = violated.map(({ limit }) => `${limit.id} (${describeLimit(limit, region)})`);
   const when =
     seconds === undefined
       ? "This request costs more than the limit and can never be admitted."
