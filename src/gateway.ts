@@ -1,22 +1,26 @@
-/** The gateway as a Hono app: reserved paths, then policies, then the origin. One for each set of bindings. */
+/**
+ * The gateway as a Hono app: reserved paths, then policies, then the origin. One for each set of bindings.
+ *
+ * `hono/tiny`, because its router is enough for so few routes and 1.5 KiB (gzip) smaller. A slash at the end of one is ignored.
+ */
 
-import { Hono } from "hono";
-import packageJson from "../package.json" with { type: "json" };
+import { Hono } from "hono/tiny";
+import { version as VERSION } from "../package.json";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings } from "./config/warnings.ts";
 import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
+import { createLimits } from "./http/limits/answer.ts";
+import { createMe, LOOK_POLICIES } from "./http/limits/me.ts";
 import { logDecisions } from "./http/log.ts";
 import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
-import { type Background, limiterOf } from "./limiter.ts";
+import { type Background, createLimiter, limiterOf } from "./limiter.ts";
 import { memoryStore } from "./store/memory.ts";
 import { redisStore } from "./store/redis.ts";
-
-const VERSION = packageJson.version;
 
 export function createGateway(bindings: Bindings): Hono {
   const parsed = parseSettings(bindings);
@@ -31,7 +35,8 @@ function gateway(settings: Settings): Hono {
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
   });
   const resolveRegion = (request: Request) => regionOf(request, settings.region, settings.regions);
-  const enforce = createEnforce({ limiter, rateLimitHeaders: settings.rateLimitHeaders, regionOf: resolveRegion });
+  const answering = { limiter, rateLimitHeaders: settings.rateLimitHeaders, regionOf: resolveRegion };
+  const enforce = createEnforce(answering);
   const forward = createForward(settings.origin, settings.originTimeoutMs);
   const probe = createProbe(store);
 
@@ -53,6 +58,11 @@ function gateway(settings: Settings): Hono {
     };
     return c.json(body, healthy ? 200 : 503, { "Cache-Control": "no-store" });
   });
+  const limits = createLimits(settings, resolveRegion);
+  const looks = createLimiter({ policies: LOOK_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
+  const me = createMe({ ...answering, looks });
+  app.get("/.headgate/limits", (c) => limits(c.req.raw));
+  app.get("/.headgate/limits/me", (c) => me(c.req.raw));
   serveRest(app, (request, background) => enforce(request, forward, background));
   return app;
 }
