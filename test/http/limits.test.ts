@@ -116,6 +116,14 @@ describe("the page", () => {
     }
   });
 
+  it("has samples that can be copied, whatever the path is", () => {
+    for (const path of ["/a'b", '/"b"', "/`b`", "/a\\b c", "/🚦<b>", "/$HOME"]) {
+      const [curl, ...others] = samples(`https://a.example${path}`).map(([, text]) => text);
+      expect(curl).toMatch(/^curl -i --retry 3 '[^'\\`\s<]+'$/);
+      for (const text of others) expect(text).toMatch(/\("https:\/\/a\.example[^"\\\s<]*"\)/);
+    }
+  });
+
   it("as a copy has no script and nobody to ask", async () => {
     const { contentSecurityPolicy, renderPage } = await loadLimitsPage();
     const csp = await contentSecurityPolicy(true);

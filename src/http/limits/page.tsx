@@ -170,7 +170,6 @@ function Left({ policy }: { policy: PolicyDocument | undefined }) {
   return (
     <>
       <h2>What you have left</h2>
-      <noscript>This part needs JavaScript; everything else does not.</noscript>
       <form hidden>
         <label>
           Method
@@ -183,7 +182,9 @@ function Left({ policy }: { policy: PolicyDocument | undefined }) {
         <button type="submit">Look</button>
       </form>
       <ul id="left" aria-live="polite" />
-      <p id="error" role="status" />
+      <p id="error" role="status">
+        This part needs JavaScript; everything else does not.
+      </p>
     </>
   );
 }

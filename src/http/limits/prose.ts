@@ -17,16 +17,17 @@ export const FIELDS: readonly (readonly [part: string, field: string, meaning: s
 
 /** How to send requests that wait when they are told to. @param url of a request. */
 export function samples(url: string): readonly (readonly [language: string, text: string])[] {
-  const quoted = JSON.stringify(url);
+  // In this form it has no quote, backslash or space, so that nobody copies a command that does something else.
+  const href = new URL(url).href.replaceAll("'", "%27");
   return [
-    ["curl", `curl -i --retry 3 ${quoted}`],
+    ["curl", `curl -i --retry 3 '${href}'`],
     [
       "JavaScript",
-      `import { fetchWithBackoff } from "headgate/client";\n\nconst response = await fetchWithBackoff(${quoted});`,
+      `import { fetchWithBackoff } from "headgate/client";\n\nconst response = await fetchWithBackoff("${href}");`,
     ],
     [
       "Python",
-      `import random, time, requests\n\nfor _ in range(5):\n    response = requests.get(${quoted})\n    if response.status_code != 429 or "Retry-After" not in response.headers:\n        break\n    time.sleep(int(response.headers["Retry-After"]) + random.random())`,
+      `import random, time, requests\n\nfor _ in range(5):\n    response = requests.get("${href}")\n    if response.status_code != 429 or "Retry-After" not in response.headers:\n        break\n    time.sleep(int(response.headers["Retry-After"]) + random.random())`,
     ],
   ];
 }

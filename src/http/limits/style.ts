@@ -15,6 +15,7 @@ pre{margin:.25rem 0;background:var(--s);border:1px solid var(--l);border-radius:
 table{border-collapse:collapse;width:100%}
 caption{text-align:left;padding-bottom:.5rem}
 th,td{text-align:left;vertical-align:top;padding:.5rem .75rem .5rem 0;border-bottom:1px solid var(--l);font-weight:400}
+tbody th{min-width:8rem}
 thead th{color:var(--m);font-size:.875rem}
 tbody th[colspan]{padding-top:1.5rem}
 b{font-weight:600}
