@@ -198,7 +198,8 @@ describe(ME, () => {
       return counts;
     };
     // One address: 30 a minute, of which no more than 20 at once.
-    vi.setSystemTime(Date.now() + 3_600_000);
+    // At the beginning of a minute, so that none begins among these.
+    vi.setSystemTime(60_000 * Math.ceil(Date.now() / 60_000) + 3_600_000);
     await statuses(20, () => "192.0.2.1");
     vi.setSystemTime(Date.now() + 5_000);
     expect(await statuses(15, () => "192.0.2.1")).toEqual({ 200: 10, 429: 5 });
