@@ -1,20 +1,29 @@
-/** The gateway as a Hono app: reserved paths, then policies, then the origin. One for each set of bindings. */
+/**
+ * The gateway as a Hono app: reserved paths, then policies, then the origin. One for each set of bindings.
+ *
+ * `hono/tiny`, because its router is enough for so few routes and 1.5 KiB (gzip) smaller. A slash at the end of one is ignored.
+ */
 
-import { Hono } from "hono";
+import { Hono } from "hono/tiny";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings } from "./config/warnings.ts";
 import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
+import { createLimits } from "./http/limits/answer.ts";
+import { createMe, LOOK_POLICIES } from "./http/limits/me.ts";
 import { logBreaker, logDecisions } from "./http/log.ts";
 import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
 import { redisStore } from "./limiter/central.ts";
-import { type Background, type Limiter, limiterOf } from "./limiter.ts";
+import { type Background, createLimiter, type Limiter, limiterOf } from "./limiter.ts";
 import { memoryStore } from "./store/memory.ts";
 import { VERSION } from "./version.ts";
+
+/** What clients are told of their limits. */
+const LIMITS_PATH = "/.headgate/limits";
 
 export interface Gateway {
   readonly fetch: Hono["fetch"];
@@ -45,7 +54,8 @@ function gateway(settings: Settings): Gateway {
     ...(settings.region !== undefined && { region: settings.region }),
   });
   const resolveRegion = (request: Request) => regionOf(request, settings.region, settings.regions);
-  const enforce = createEnforce({ limiter, rateLimitHeaders: settings.rateLimitHeaders, regionOf: resolveRegion });
+  const answering = { limiter, rateLimitHeaders: settings.rateLimitHeaders, regionOf: resolveRegion };
+  const enforce = createEnforce({ ...answering, helpPath: LIMITS_PATH });
   const forward = createForward(settings.origin, settings.originTimeoutMs);
   const probe = createProbe(store);
 
@@ -67,6 +77,11 @@ function gateway(settings: Settings): Gateway {
     };
     return c.json(body, healthy ? 200 : 503, { "Cache-Control": "no-store" });
   });
+  const limits = createLimits(settings, resolveRegion);
+  const looks = createLimiter({ policies: LOOK_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
+  const me = createMe({ ...answering, looks });
+  app.get(LIMITS_PATH, (c) => limits(c.req.raw));
+  app.get(`${LIMITS_PATH}/me`, (c) => me(c.req.raw));
   serveRest(app, (request, background) => enforce(request, forward, background));
   return { fetch: app.fetch, limiter };
 }

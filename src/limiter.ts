@@ -92,6 +92,8 @@ export interface Limiter {
   reset(policy: string, options?: Omit<TakeOptions, "cost">): Promise<void>;
   /** `take` for policies and keys that were matched already. */
   takeMatched(takes: readonly Take[], region?: string, background?: Background): Promise<Decision>;
+  /** `peek` for policies and keys that were matched already. */
+  peekMatched(takes: readonly Take[], region?: string): Promise<Decision>;
 }
 
 /**
@@ -193,6 +195,9 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     },
     async takeMatched(takes, region = ownRegion, background) {
       return await run(takes, region, Flag.take, background);
+    },
+    async peekMatched(takes, region = ownRegion) {
+      return await run(takes, region, Flag.look);
     },
   };
 }

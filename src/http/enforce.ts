@@ -15,6 +15,8 @@ export interface EnforceOptions {
   readonly rateLimitHeaders: RateLimitHeaders;
   /** Name of the region that answers this request. */
   readonly regionOf: (request: Request) => string;
+  /** Where a refused client finds its limits explained, if anywhere. */
+  readonly helpPath?: string;
 }
 
 /** Answers a request: refuses it, or lets `next` answer and adds the rate limit fields. */
@@ -41,7 +43,7 @@ export interface OwnRules {
 /** How long a client should wait when the store is away: the breaker probes about every second. */
 const UNAVAILABLE_RETRY_SECONDS = 1;
 
-export function createEnforce({ limiter, rateLimitHeaders, regionOf }: EnforceOptions): Enforce {
+export function createEnforce({ limiter, rateLimitHeaders, regionOf, helpPath }: EnforceOptions): Enforce {
   const match = compileMatcher(limiter.policies);
 
   return async (request, next, background, own = {}) => {
@@ -65,7 +67,7 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf }: EnforceOp
     };
     const { allowed, hold } = decision;
     const refuse = () => {
-      const standard = refusal(request, decision);
+      const standard = refusal(request, decision, region, helpPath);
       return own.refused ? own.refused(standard, decision) : standard;
     };
     const response = await (!allowed ? refuse() : hold ? holding(hold, request, background, admit) : admit());
@@ -89,7 +91,7 @@ function nobodyIsLeft(): Response {
   return new Response(null, { status: 499 });
 }
 
-function refusal(request: Request, decision: Decision): Response {
+function refusal(request: Request, decision: Decision, region: string, helpPath: string | undefined): Response {
   if (decision.unavailable) {
     return problemResponse(
       request,
@@ -111,16 +113,19 @@ function refusal(request: Request, decision: Decision): Response {
       type: ProblemType.quotaExceeded,
       title: "Quota Exceeded",
       status: 429,
-      detail: describeRefusal(violated, seconds),
+      detail: describeRefusal(violated, seconds, region),
       "violated-policies": violated.map(({ limit }) => limit.id),
       ...(seconds === undefined && { retry: "never" }),
     },
-    seconds === undefined ? {} : { "Retry-After": String(seconds) },
+    {
+      ...(seconds !== undefined && { "Retry-After": String(seconds) }),
+      ...(helpPath !== undefined && { Link: `<${helpPath}>; rel="help"` }),
+    },
   );
 }
 
-function describeRefusal(violated: readonly LimitDecision[], seconds: number | undefined): string {
-  const limits = violated.map(({ limit }) => `${limit.id} (${describeLimit(limit)})`);
+function describeRefusal(violated: readonly LimitDecision[], seconds: number | undefined, region: string): string {
+  const limits = violated.map(({ limit }) => `${limit.id} (${describeLimit(limit, region)})`);
   const when =
     seconds === undefined
       ? "This request costs more than the limit and can never be admitted."

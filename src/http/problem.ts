@@ -26,7 +26,7 @@ export const ProblemType = {
  * @param request what is answered: HEAD gets no body. @param headers added to ours.
  */
 export function problemResponse(request: Request, problem: Problem, headers: Record<string, string> = {}): Response {
-  const html = prefersHtml(request.headers.get("Accept") ?? "");
+  const html = prefersHtml(request);
   const body = html ? problemPage(problem) : JSON.stringify(problem);
   const origin = request.headers.get("Origin");
   return new Response(request.method === "HEAD" ? null : body, {
@@ -47,7 +47,8 @@ export function problemResponse(request: Request, problem: Problem, headers: Rec
 }
 
 /** Only a client that names HTML, and no JSON that it likes as much, is a browser: curl's and fetch's `*` are not. */
-function prefersHtml(accept: string): boolean {
+export function prefersHtml({ headers }: Request): boolean {
+  const accept = headers.get("Accept") ?? "";
   const quality = (types: readonly string[]) => {
     const ranges = accept
       .toLowerCase()

@@ -25,13 +25,17 @@ export function quotaOf(limit: Limit): Quota {
   }
 }
 
-/** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`; with where it counts. */
-export function describeLimit(limit: Limit): string {
-  const where = limit.scope === "region" ? " in this region" : "";
-  if (limit.kind === Kind.concurrency) return `${limit.limit} at a time${where}`;
+/** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`. */
+export function describeQuota(limit: Limit): string {
+  if (limit.kind === Kind.concurrency) return `${limit.limit} at a time`;
   if (limit.kind === Kind.bucket) {
     const burst = limit.burst === limit.limit ? "" : `, at most ${limit.burst} at once`;
-    return `${limit.limit} per ${formatDuration(limit.windowMs)}${burst}${where}`;
+    return `${limit.limit} per ${formatDuration(limit.windowMs)}${burst}`;
   }
-  return `${limit.limit} per ${formatDuration(quotaOf(limit).windowMs!)}${where}`;
+  return `${limit.limit} per ${formatDuration(quotaOf(limit).windowMs!)}`;
+}
+
+/** The same, and where it counts. @param region the one that answers. */
+export function describeLimit(limit: Limit, region: string): string {
+  return `${describeQuota(limit)} in ${limit.scope === "region" ? `region ${region}` : "all regions"}`;
 }

@@ -59,7 +59,9 @@ describe("the rule", () => {
 
 /** What the files of a layer import from outside src/. */
 function packagesOf(layer: string): string[] {
-  const files = readdirSync(join(SRC, layer)).map((file) => readFileSync(join(SRC, layer, file), "utf8"));
+  const files = readdirSync(join(SRC, layer), { recursive: true, encoding: "utf8" })
+    .filter((file) => /\.tsx?$/.test(file))
+    .map((file) => readFileSync(join(SRC, layer, file), "utf8"));
   const found = files.flatMap((text) => [...text.matchAll(/^(?:import|export)\b[^;]*?from "([^."][^"]*)"/gm)]);
   return [...new Set(found.map(([, name]) => name!))].sort();
 }

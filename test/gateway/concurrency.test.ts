@@ -38,7 +38,7 @@ describe(`${LIMIT} at a time, ${CLIENTS} clients at once in two regions`, () => 
         expect([states, retryAfter]).toEqual([{ [name]: { r: 0 } }, 1]);
         expect(await answer.json()).toMatchObject({
           "violated-policies": [name],
-          detail: expect.stringContaining(`${name} (${LIMIT} at a time)`),
+          detail: expect.stringContaining(`${name} (${LIMIT} at a time in all regions)`),
         });
       }
       // What each was told counts down from the slot that it took itself.

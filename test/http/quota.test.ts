@@ -9,7 +9,7 @@ const bucket = (limit: number, window: string, burst?: number) => {
 it.each([
   [{ limit: 600, window: "1m" }, "600 per 1m", { quota: 600, windowMs: 60_000 }],
   [{ limit: 600, window: "1m", buckets: 6, oldest: "whole" }, "600 per 1m", { quota: 600, windowMs: 60_000 }],
-  [{ limit: 10, window: "1s", scope: "region" }, "10 per 1s in this region", { quota: 10, windowMs: 1_000 }],
+  [{ limit: 10, window: "1s", scope: "region" }, "10 per 1s in region eu", { quota: 10, windowMs: 1_000 }],
   [{ algorithm: "fixed-window", limit: 9, window: "1d" }, "9 per 1d", { quota: 9, windowMs: 86_400_000 }],
   [{ algorithm: "sliding-log", limit: 3, window: "90s" }, "3 per 90s", { quota: 3, windowMs: 90_000 }],
   // A bucket's quota is what it holds, and its window how long it takes to fill.
@@ -19,15 +19,15 @@ it.each([
   [bucket(3, "1s", 1), "3 per 1s, at most 1 at once", { quota: 1, windowMs: 1_000 / 3 }],
   [
     { algorithm: "leaky-bucket", limit: 10, window: "1m", burst: 1, maxDelay: "2s", scope: "region" },
-    "10 per 1m, at most 1 at once in this region",
+    "10 per 1m, at most 1 at once in region eu",
     { quota: 1, windowMs: 6_000 },
   ],
   [{ algorithm: "concurrency", limit: 5 }, "5 at a time", { quota: 5 }],
-  [{ algorithm: "concurrency", limit: 5, scope: "region" }, "5 at a time in this region", { quota: 5 }],
+  [{ algorithm: "concurrency", limit: 5, scope: "region" }, "5 at a time in region eu", { quota: 5 }],
 ])("%j is told as %s", (written, text, quota) => {
   const parsed = parsePolicies([{ name: "api", limits: [written] }], "policies");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   const limit = parsed.value[0]!.limits[0]!;
-  expect(describeLimit(limit)).toBe(text);
+  expect(describeLimit(limit, "eu")).toBe(text.includes("region") ? text : `${text} in all regions`);
   expect(quotaOf(limit)).toEqual(quota);
 });

@@ -101,7 +101,7 @@ describe("a refused request", () => {
       type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
       title: "Quota Exceeded",
       status: 429,
-      detail: expect.stringContaining(`${name}-1 (1 per 1h)`),
+      detail: expect.stringContaining(`${name}-1 (1 per 1h in all regions)`),
       "violated-policies": [`${name}-1`],
     });
     expect(fields.states).toMatchObject({ [`${name}-1`]: { r: 0 }, [`${name}-2`]: { r: 1 } });
@@ -187,7 +187,7 @@ describe("a limit per region", () => {
     expect((await named("/")).status).toBe(200);
     const refused = await byCode("/", { cf: { colo: "FRA", continent: "EU" } });
     expect(refused.status).toBe(429);
-    expect(((await refused.json()) as { detail: string }).detail).toContain("1 per 1h in this region");
+    expect(((await refused.json()) as { detail: string }).detail).toContain("1 per 1h in region frankfurt");
     expect((await byCode("/", { cf: { colo: "EWR", country: "US", continent: "NA" } })).status).toBe(200);
     expect((await byCode("/", { cf: { colo: "NRT", country: "JP", continent: "AS" } })).status).toBe(200);
     // Another region still, but the global limit is reached.

@@ -5,9 +5,10 @@ import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import { createEnforce } from "../../src/http/enforce.ts";
-import { redisStore } from "../../src/limiter/central.ts";
+
 import { limiterOf } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { redisStore } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
 import { fieldsOf } from "../support/fields.ts";
 import fixedWindow from "../vectors/fixed-window.json" with { type: "json" };

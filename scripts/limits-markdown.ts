@@ -1,0 +1,81 @@
+// The limits as Markdown: the same document as the page's and the JSON's.
+
+import type { LimitsDocument } from "../src/http/limits/describe.ts";
+import { FIELDS, samples } from "../src/http/limits/prose.ts";
+
+/** @param url of a request, for the examples. */
+export function limitsMarkdown({ regions, headers }: LimitsDocument, url: string): string {
+  const policies = regions[0]!.policies;
+  const names = regions.map(({ name }) => name);
+  const limits = policies.flatMap(({ requests, countedPer, limits }) =>
+    limits.map(({ id, scope, description, algorithm, promise }) => {
+      const perRegion = names.map(() =>
+        scope === "region" || names.length === 1 ? description : `${description}, together`,
+      );
+      return [`**${id}**`, code(requests), prose(countedPer), ...perRegion, `${algorithm}: ${promise}`];
+    }),
+  );
+  const costs = policies.flatMap(({ name, cost }) =>
+    cost.map((rule) => [code(rule.requests), name, String(rule.cost)]),
+  );
+  const fields = FIELDS.filter(([, field]) => field in headers).map(
+    ([part, , meaning]) => `- ${code(part)}: ${meaning}`,
+  );
+  const kept = policies.map(
+    ({ name, consistency, storeFailure }) =>
+      `- **${name}**: ${consistency.meaning}. When the central store fails, ${storeFailure.meaning}.`,
+  );
+  return [
+    "# Rate limits",
+    "Every limit that matches a request applies. A refused request costs nothing.",
+    "## Limits",
+    limits.length > 0 ? table(["Limit", "Requests", "Counted per", ...names, "Promise"], limits) : "None is published.",
+    "## Costs",
+    "A request costs 1 unit, but for those listed here; the first that matches counts.",
+    ...(costs.length > 0 ? [table(["Request", "Under", "Units"], costs)] : []),
+    ...(fields.length > 0
+      ? [
+          "## Headers of an answer",
+          block(
+            "http",
+            Object.entries(headers)
+              .map((field) => field.join(": "))
+              .join("\n"),
+          ),
+          fields.join("\n"),
+        ]
+      : []),
+    "## When you are refused",
+    'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. With `"retry":"never"` it costs more than a limit.',
+    ...samples(url).map(([language, text]) => block(language === "curl" ? "sh" : language.toLowerCase(), text)),
+    "## How counts are kept",
+    kept.join("\n"),
+  ]
+    .join("\n\n")
+    .concat("\n");
+}
+
+function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [headings.map(cell), headings.map(() => "---"), ...rows.map((row) => row.map(cell))];
+  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+/** A cell ends at a bar, also inside of code, unless it is escaped. */
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("\n", " ");
+}
+
+/** Names of headers and queries can hold anything. */
+function prose(text: string): string {
+  return text.replace(/[\\`*_<>&[\]]/g, "\\$&");
+}
+
+/** As code nothing is markup: fenced by more backticks than the text has in a row. */
+function code(text: string): string {
+  const fence = "`".repeat(1 + Math.max(0, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length)));
+  return fence.length > 1 ? `${fence} ${text} ${fence}` : `${fence}${text}${fence}`;
+}
+
+function block(language: string, text: string): string {
+  return `\`\`\`${language}\n${text}\n\`\`\``;
+}

@@ -1,0 +1,76 @@
+/** `/.headgate/limits/me`: what the caller has left. It looks and never charges, and is limited itself: each look costs Redis a call. */
+
+import type { RateLimitHeaders } from "../../config/settings.ts";
+import type { Limiter } from "../../limiter.ts";
+import { createEnforce } from "../enforce.ts";
+import { clientKey } from "../key.ts";
+import { compileMatcher } from "../match.ts";
+import { ProblemType, problemResponse } from "../problem.ts";
+import { quotaOf } from "../quota.ts";
+import { isDocumented } from "./describe.ts";
+
+/** What limits the looks: one address, and all together, who may have many. Counted in the isolate's memory: refusing is free. */
+export const LOOK_POLICIES = [
+  { name: "limits-me", limits: [{ limit: 30, window: "1m" }] },
+  { name: "limits-me-all", key: "global", limits: [{ limit: 20, window: "1s" }] },
+];
+
+export interface MeOptions {
+  readonly limiter: Limiter;
+  /** Of `LOOK_POLICIES`, over a memory store. */
+  readonly looks: Limiter;
+  readonly regionOf: (request: Request) => string;
+  readonly rateLimitHeaders: RateLimitHeaders;
+}
+
+export function createMe({ limiter, looks, regionOf, rateLimitHeaders }: MeOptions) {
+  const match = compileMatcher(limiter.policies.filter(isDocumented));
+  const enforce = createEnforce({ limiter: looks, regionOf, rateLimitHeaders });
+
+  async function look(request: Request): Promise<Response> {
+    const asked = askedFor(request);
+    if (!asked) {
+      const detail = "Ask for a method and a path, for example ?method=GET&path=/.";
+      return problemResponse(request, { type: ProblemType.blank, title: "Bad Request", status: 400, detail });
+    }
+    const region = regionOf(request);
+    const matched = match(asked);
+    const takes = matched.map(({ policy }) => ({ policy, cost: 0, key: clientKey(policy.key, asked, region) }));
+    const decision = await limiter.peekMatched(takes, region);
+    if (decision.source === "fallback") {
+      const detail = "What is left cannot be looked up at the moment.";
+      const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
+      return problemResponse(request, { ...problem, detail }, { "Retry-After": "1" });
+    }
+    const limits = decision.limits.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
+      policy: policy.name,
+      id: limit.id,
+      remaining,
+      quota: quotaOf(limit).quota,
+      cost: matched.find((one) => one.policy === policy)!.cost,
+      growsAfterMs,
+      resetAfterMs,
+    }));
+    const headers = new Headers({ "Cache-Control": "no-store" });
+    const origin = request.headers.get("Origin");
+    if (origin !== null) {
+      headers.set("Access-Control-Allow-Origin", origin);
+      headers.set("Vary", "Origin");
+    }
+    return Response.json({ region, limits }, { headers });
+  }
+
+  return (request: Request): Promise<Response> => enforce(request, look);
+}
+
+/** The request that is asked about, as the caller itself would send it: with its address, its headers, its place. */
+function askedFor(request: Request): Request | undefined {
+  const { origin, searchParams } = new URL(request.url);
+  const [method, path] = [searchParams.get("method") ?? "GET", searchParams.get("path") ?? "/"];
+  if (!path.startsWith("/")) return undefined;
+  try {
+    return new Request(`${origin}${path}`, { method, headers: request.headers, cf: request.cf } as RequestInit);
+  } catch {
+    return undefined;
+  }
+}

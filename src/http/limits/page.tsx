@@ -1,0 +1,216 @@
+/** The limits as a page that a developer of a client likes to read. Complete without JavaScript but for what is left now. */
+
+import { raw } from "hono/utils/html";
+import type { LimitsDocument, PolicyDocument } from "./describe.ts";
+import { FIELDS, samples } from "./prose.ts";
+import { SCRIPT } from "./script.ts";
+import { STYLE } from "./style.ts";
+
+/**
+ * @param origin where clients send their requests, for example `https://api.example.com`.
+ * @param copy a copy published elsewhere: it has nobody to ask what is left, and brings its own security policy.
+ */
+export function renderPage(document: LimitsDocument, origin: string, copy?: { csp: string }): string {
+  const { region, regions, headers } = document;
+  const policies = regions[0]!.policies;
+  const fields = Object.entries(headers);
+  const page = (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        {copy && <meta http-equiv="Content-Security-Policy" content={copy.csp} />}
+        <title>Rate limits</title>
+        <link rel="icon" href="data:," />
+        <style>{raw(STYLE)}</style>
+      </head>
+      <body>
+        <header>
+          <h1>Rate limits</h1>
+          <p>
+            {region && (
+              <>
+                You are answered in region <b>{region}</b>.{" "}
+              </>
+            )}
+            Every limit that matches a request applies. A refused request costs nothing.
+          </p>
+        </header>
+        <main>
+          {!copy && <Left policy={policies[0]} />}
+          <h2>Limits</h2>
+          {policies.length > 0 ? <LimitsTable document={document} /> : <p>None is published.</p>}
+          <Costs policies={policies} />
+          {fields.length > 0 && (
+            <>
+              <h2>Headers of an answer</h2>
+              <Code name="After one request">{fields.map((field) => field.join(": ")).join("\n")}</Code>
+              <dl>
+                {FIELDS.filter(([, field]) => field in headers).map(([name, , meaning]) => (
+                  <>
+                    <dt>
+                      <code>{name}</code>
+                    </dt>
+                    <dd>{meaning}</dd>
+                  </>
+                ))}
+              </dl>
+            </>
+          )}
+          <h2>When you are refused</h2>
+          <p>
+            The answer is 429 with <code>Retry-After</code>: seconds after which the same request, sent alone, succeeds.
+            Its body (<code>application/problem+json</code>) names the limits in <code>violated-policies</code>. With{" "}
+            <code>"retry":"never"</code> the request costs more than a limit. Wait that long and a little, at random, so
+            that clients do not all come back at once.
+          </p>
+          {samples(`${origin}${samplePath(policies[0])}`).map(([name, text]) => (
+            <Code name={name}>{text}</Code>
+          ))}
+          <h2>How counts are kept</h2>
+          <dl>
+            {policies.map(({ name, consistency, storeFailure }) => (
+              <>
+                <dt>
+                  <b>{name}</b>
+                </dt>
+                <dd>
+                  {consistency.meaning}. When the central store fails, {storeFailure.meaning}.
+                </dd>
+              </>
+            ))}
+          </dl>
+        </main>
+        {!copy && <script>{raw(SCRIPT)}</script>}
+      </body>
+    </html>
+  );
+  return `<!doctype html>${page}`;
+}
+
+function LimitsTable({ document: { regions } }: { document: LimitsDocument }) {
+  const columns = regions.length + 2;
+  return (
+    <table>
+      <caption>By the name that headers and refusals use, and by region</caption>
+      <thead>
+        <tr>
+          <th scope="col">Limit</th>
+          {regions.map(({ name }) => (
+            <th scope="col">{name}</th>
+          ))}
+          <th scope="col">Promise</th>
+        </tr>
+      </thead>
+      {regions[0]!.policies.map(({ requests, countedPer, limits }) => (
+        <tbody>
+          <tr>
+            <th colspan={columns} scope="rowgroup">
+              <code>{requests}</code> <small>per {countedPer}</small>
+            </th>
+          </tr>
+          {limits.map(({ id, scope, description, algorithm, promise }) => (
+            <tr>
+              <th scope="row">
+                <b>{id}</b>
+              </th>
+              {scope === "region" ? (
+                regions.map(({ name }) => <td data-of={name}>{description}</td>)
+              ) : (
+                <td data-of="all regions" colspan={regions.length}>
+                  {description}
+                  {regions.length > 1 && <small> together</small>}
+                </td>
+              )}
+              <td class="m">
+                {algorithm}: {promise}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      ))}
+    </table>
+  );
+}
+
+function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
+  const rules = policies.flatMap(({ name, cost }) => cost.map((rule) => ({ name, ...rule })));
+  return (
+    <>
+      <h2>Costs</h2>
+      <p>A request costs 1 unit{rules.length > 0 && ", but for those below; the first that matches counts"}.</p>
+      {rules.length > 0 && (
+        <table>
+          <caption>Requests with a cost of their own</caption>
+          <thead>
+            <tr>
+              <th scope="col">Request</th>
+              <th scope="col">Under</th>
+              <th scope="col">Units</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rules.map(({ name, requests, cost }) => (
+              <tr>
+                <th scope="row">
+                  <code>{requests}</code>
+                </th>
+                <td data-of="under">{name}</td>
+                <td data-of="units">{cost}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </>
+  );
+}
+
+function Left({ policy }: { policy: PolicyDocument | undefined }) {
+  return (
+    <>
+      <h2>What you have left</h2>
+      <form hidden>
+        <label>
+          Method
+          <input name="method" value={policy?.match.method?.[0] ?? "GET"} size={8} />
+        </label>
+        <label>
+          Path
+          <input name="path" value={samplePath(policy)} />
+        </label>
+        <button type="submit">Look</button>
+      </form>
+      <ul id="left" aria-live="polite" />
+      <p id="error" role="status">
+        This part needs JavaScript; everything else does not.
+      </p>
+    </>
+  );
+}
+
+function Code({ name, children }: { name: string; children: string }) {
+  return (
+    <figure>
+      <figcaption>{name}</figcaption>
+      <pre tabindex={0}>{children}</pre>
+    </figure>
+  );
+}
+
+/** A path that the policy matches, as far as one can tell from the pattern: up to what stands for anything. */
+function samplePath(policy: PolicyDocument | undefined): string {
+  return policy?.match.path?.[0]?.replace(/[*:({\\].*$/, "") || "/";
+}
+
+/** What the page may do: its own style and script, known by their hashes, and ask this host. */
+export async function contentSecurityPolicy(copy = false): Promise<string> {
+  const [style, script] = await Promise.all([STYLE, SCRIPT].map(sourceHash));
+  const live = copy ? "" : `;script-src ${script};connect-src 'self';frame-ancestors 'none'`;
+  return `default-src 'none';style-src ${style};img-src data:;base-uri 'none';form-action 'none'${live}`;
+}
+
+async function sourceHash(text: string): Promise<string> {
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(hash)))}'`;
+}

@@ -1,0 +1,172 @@
+// The limits page in a real browser: what it looks like, what it asks for, and that it counts along.
+
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startTwoRegions } from "../support/limits-page.ts";
+import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES } from "../support/limits-policies.ts";
+import { launchChromium } from "./browser.ts";
+
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+let browser: Browser | undefined;
+beforeEach(async (context) => {
+  browser ??= await launchChromium(context);
+});
+afterAll(() => browser?.close());
+
+/** Opens the page as a client of an address of its own; everything that goes wrong ends in `complaints`. */
+async function openLimits(url: URL, options: BrowserContextOptions = {}) {
+  const context = await browser!.newContext({ extraHTTPHeaders: { "CF-Connecting-IP": "192.0.2.1" }, ...options });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  const hosts = new Set<string>();
+  page.on("console", (message) => void complaints.push(message.text()));
+  page.on("pageerror", (error) => void complaints.push(String(error)));
+  page.on("request", (request) => void hosts.add(new URL(request.url()).host));
+  const answer = await page.goto(new URL("/.headgate/limits", url).href);
+  return { page, complaints, hosts, answer };
+}
+
+/** Set to a folder, it gets pictures of the page to be looked at. */
+const PICTURES = process.env.HEADGATE_PICTURES;
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (PICTURES === undefined) return;
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+}
+
+/** Through the debugger, which the page's security policy does not bind. */
+async function violations(page: Page): Promise<unknown> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: readFileSync(AXE, "utf8") });
+  const expression =
+    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map((n) => n.html)]))";
+  const { result } = await session.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+  return result.value;
+}
+
+const looks: [string, BrowserContextOptions][] = [
+  ["light", { colorScheme: "light" }],
+  ["dark", { colorScheme: "dark" }],
+  ["phone", { viewport: { width: 360, height: 740 } }],
+];
+
+it.each(looks)("is whole, accessible and on its own: %s", async (name, options) => {
+  const policies = fivePolicies();
+  const { frankfurt } = await startTwoRegions([...policies, ...SECRET_POLICIES]);
+  const { page, complaints, hosts, answer } = await openLimits(frankfurt.url, options);
+  await page.locator("#left li").nth(2).waitFor();
+  await picture(page, name);
+
+  expect(answer?.status()).toBe(200);
+  expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Rate limits");
+  const columns = page.getByRole("table").first().locator("thead th");
+  expect(await columns.allTextContents()).toEqual(["Limit", "frankfurt", "america", "Promise"]);
+  const text = await page.content();
+  for (const policy of policies) expect(text).toContain(policy.name);
+  expect(text).not.toMatch(/unsaid|only-tried|12345[78]/);
+  expect(await violations(page)).toEqual([]);
+  const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  expect(widths[0]).toBeLessThanOrEqual(widths[1]!);
+  expect([...hosts]).toEqual([frankfurt.url.host]);
+  expect(complaints).toEqual([]);
+});
+
+/** What the live part says is left, by limit. */
+async function left(page: Page): Promise<Record<string, number>> {
+  const lines = await page.locator("#left li span").allTextContents();
+  return Object.fromEntries(lines.map((line) => [line.split(":")[0]!, Number(/: (\d+) of/.exec(line)?.[1])]));
+}
+
+/** The page looks every 5 s; a busy machine may be late. */
+const SOON = { timeout: 30_000, interval: 200 };
+
+it("counts down as the same client sends requests, and up again with time", async () => {
+  const bucket = { algorithm: "token-bucket", limit: 1, window: "3s", burst: 8 };
+  const policy = { name: uniqueName("live"), limits: [bucket, { limit: 100, window: "1h" }] };
+  const [live, hourly] = [`${policy.name}-1`, `${policy.name}-2`];
+  const gateway = await startGateway({ policies: [policy] });
+  const { page, complaints } = await openLimits(gateway.url);
+  await expect.poll(() => left(page), SOON).toEqual({ [live]: 8, [hourly]: 100 });
+
+  await gateway.fetch("/", { address: "192.0.2.99" });
+  for (let i = 0; i < 8; i++) await gateway.fetch("/");
+  await expect.poll(async () => (await left(page))[hourly], SOON).toBe(92);
+  const low = (await left(page))[live]!;
+  expect(low).toBeLessThan(8);
+  await expect.poll(async () => (await left(page))[live], SOON).toBeGreaterThan(low);
+  // Looking charged nothing.
+  expect((await left(page))[hourly]).toBe(92);
+  expect(complaints).toEqual([]);
+});
+
+it("asks for the method and path that one types, and says when it cannot", async () => {
+  const [get, post] = [
+    { name: uniqueName("get"), match: { method: "GET" }, limits: [{ limit: 3, window: "1h" }] },
+    { name: uniqueName("post"), match: { method: "POST", path: "/form" }, limits: [{ limit: 4, window: "1h" }] },
+  ];
+  const gateway = await startGateway({ policies: [get, post] });
+  const { page, complaints } = await openLimits(gateway.url);
+  await expect.poll(() => left(page), SOON).toEqual({ [get.name]: 3 });
+  await page.getByLabel("Method").fill("POST");
+  await page.getByLabel("Path").fill("/form");
+  await page.getByRole("button", { name: "Look" }).press("Enter");
+  await expect.poll(() => left(page), SOON).toEqual({ [post.name]: 4 });
+  expect(complaints).toEqual([]);
+
+  await page.getByLabel("Path").fill("form");
+  await page.getByLabel("Path").press("Enter");
+  await expect.poll(() => page.getByRole("status").textContent(), SOON).toContain("Ask for a method and a path");
+});
+
+it("is complete without JavaScript, but for what is left", async () => {
+  const policies = fivePolicies();
+  const gateway = await startGateway({ policies });
+  const { page, complaints } = await openLimits(gateway.url, { javaScriptEnabled: false });
+  expect(await page.getByRole("table").count()).toBe(2);
+  expect(await page.locator("form").isVisible()).toBe(false);
+  expect(await page.getByRole("status").textContent()).toContain("needs JavaScript");
+  expect(await page.getByText("fetchWithBackoff(").isVisible()).toBe(true);
+  expect(complaints).toEqual([]);
+});
+
+it("stays a page, whatever a configuration holds", async () => {
+  const gateway = await startGateway({ policies: HOSTILE_POLICIES });
+  const { page, complaints, hosts } = await openLimits(gateway.url);
+  await page.getByLabel("Path").fill("/<img src=x onerror=alert1>");
+  await page.getByLabel("Path").press("Enter");
+  await expect.poll(() => left(page), SOON).toEqual({ "hostile-0": 1_000 });
+  await picture(page, "hostile");
+
+  const found = await page.evaluate(() => ({
+    elements: document.querySelectorAll("img, #injected, [onmouseover], body script:not(:last-child)").length,
+    scripts: document.scripts.length,
+    bodies: document.body.querySelectorAll("main table").length,
+  }));
+  expect(found).toEqual({ elements: 0, scripts: 1, bodies: 2 });
+  const text = await page.locator("main").innerText();
+  for (const { match } of HOSTILE_POLICIES) expect(text).toContain(match.path);
+  expect(text).toContain(`query <b id="injected">🚦|*_`);
+  expect(await violations(page)).toEqual([]);
+  expect([...hosts]).toEqual([gateway.url.host]);
+  expect(complaints).toEqual([]);
+});
+
+it("runs no script but its own, nor any style", async () => {
+  const gateway = await startGateway({ policies: fivePolicies() });
+  const { page, complaints } = await openLimits(gateway.url);
+  const ran = await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "window.ran = true";
+    document.body.append(script);
+    return "ran" in window;
+  });
+  expect(ran).toBe(false);
+  expect(complaints.join()).toContain("Content Security Policy");
+});

@@ -1,0 +1,87 @@
+// Numbers are the same wherever they are told: in the page, the JSON, the Markdown and the header fields.
+
+import { expect, it } from "vitest";
+import { limitsFiles } from "../../scripts/docs-limits.ts";
+import { parseSettings } from "../../src/config/settings.ts";
+import type { LimitsDocument } from "../../src/http/limits/describe.ts";
+import { fieldsOf } from "../support/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startTwoRegions } from "../support/limits-page.ts";
+import { fivePolicies } from "../support/limits-policies.ts";
+
+const HTML = { headers: { Accept: "text/html" } };
+
+const name = uniqueName("told");
+const policyOf = (burst: number, limit: number) => ({
+  name,
+  match: { path: "/v1/*" },
+  limits: [
+    { algorithm: "token-bucket", limit: burst, window: "1m" },
+    { limit, window: "2h", scope: "region" },
+  ],
+});
+
+it.each([
+  [31, 4_321],
+  [47, 8_765],
+])("a policy of %i per minute and %i per two hours is told as that everywhere", async (burst, limit) => {
+  const policies = [policyOf(burst, limit)];
+  const gateway = await startGateway({ policies, vars: { REGION: "eu" } });
+  const parsed = parseSettings({ POLICIES: policies, REGION: "eu" });
+  if (parsed.mistakes) throw new Error("expected no mistakes");
+  const files = await limitsFiles(parsed.value, "https://api.example.com");
+
+  const document = (await (await gateway.fetch("/.headgate/limits")).json()) as LimitsDocument;
+  const { region, ...published } = document;
+  expect(region).toBe("eu");
+  expect(JSON.parse(files["limits.json"]!)).toEqual(published);
+  const told = document.regions[0]!.policies[0]!.limits.map(({ id, quota, windowMs }) => [id, quota, windowMs! / 1000]);
+  expect(told).toEqual([
+    [`${name}-1`, burst, 60],
+    [`${name}-2`, limit, 7200],
+  ]);
+
+  const { policies: sent } = fieldsOf(await gateway.fetch("/v1/x"));
+  expect(Object.entries(sent!).map(([id, { q, w }]) => [id, q, w])).toEqual(told);
+
+  const page = await (await gateway.fetch("/.headgate/limits", HTML)).text();
+  for (const text of [page, files["limits.html"]!, files["limits.md"]!]) {
+    expect(text).toContain(`${burst} per 1m`);
+    expect(text).toContain(`${limit} per 2h`);
+    const numbers = text.replaceAll("&quot;", '"');
+    expect(numbers).toContain(`"${name}-1";q=${burst};w=60, "${name}-2";q=${limit};w=7200`);
+    expect(numbers).toContain(`"${name}-1";r=${burst - 1};`);
+  }
+});
+
+it("tells in each region the same, and which of them answers", async () => {
+  const { frankfurt, america } = await startTwoRegions(fivePolicies());
+  const [one, other] = await Promise.all(
+    [frankfurt, america].map(
+      async (gateway) => (await (await gateway.fetch("/.headgate/limits")).json()) as LimitsDocument,
+    ),
+  );
+  expect([one!.region, other!.region]).toEqual(["frankfurt", "america"]);
+  expect(one!.regions.map((region) => region.name)).toEqual(["frankfurt", "america"]);
+  expect(other!.regions.map((region) => region.name)).toEqual(["america", "frankfurt"]);
+  expect(one!.regions[1]).toEqual(other!.regions[0]);
+  const page = await (await america.fetch("/.headgate/limits", HTML)).text();
+  expect(page).toContain("You are answered in region <b>america</b>");
+});
+
+it("counts a limit of a region by region, and one of all regions together, as the live numbers say", async () => {
+  const limits = [
+    { limit: 10, window: "1h", scope: "region" },
+    { limit: 20, window: "1h" },
+  ];
+  const { frankfurt, america } = await startTwoRegions([{ name: uniqueName("live"), limits }]);
+  await frankfurt.fetch("/");
+  const left = async (gateway: typeof frankfurt) => {
+    const { limits } = (await (await gateway.fetch("/.headgate/limits/me")).json()) as {
+      limits: { remaining: number }[];
+    };
+    return limits.map(({ remaining }) => remaining);
+  };
+  expect(await left(frankfurt)).toEqual([9, 19]);
+  expect(await left(america)).toEqual([10, 19]);
+});

@@ -1,0 +1,136 @@
+// The document, the Markdown and the page, without a gateway.
+
+import { readFileSync } from "node:fs";
+import { Ajv } from "ajv";
+import { describe, expect, it } from "vitest";
+import { limitsMarkdown } from "../../scripts/limits-markdown.ts";
+import { loadLimitsPage } from "../../scripts/limits-page.ts";
+import { type Bindings, parseSettings } from "../../src/config/settings.ts";
+import { describeLimits } from "../../src/http/limits/describe.ts";
+import { samples } from "../../src/http/limits/prose.ts";
+import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/limits-policies.ts";
+
+const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));
+const isValid = new Ajv({ strict: true, allErrors: true }).compile(schema);
+
+function documentOf(bindings: Bindings, region?: string) {
+  const parsed = parseSettings(bindings);
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return describeLimits(parsed.value, region);
+}
+
+const POLICIES = [{ name: "one", limits: [{ limit: 60, window: "1m" }] }];
+const DRESSES: [string, Bindings, string?][] = [
+  ["five policies in two regions", { POLICIES: fivePolicies(), ...TWO_REGIONS }, "frankfurt"],
+  ["a published copy", { POLICIES: fivePolicies(), ...TWO_REGIONS }],
+  ["hostile texts", { POLICIES: HOSTILE_POLICIES }, "eu"],
+  ["nothing to say", { POLICIES: SECRET_POLICIES }, "eu"],
+  ["no fields", { POLICIES, RATE_LIMIT_HEADERS: "none" }, "eu"],
+];
+
+describe("the document", () => {
+  it.each(DRESSES)("is what its schema says: %s", (_, bindings, region) => {
+    const document = JSON.parse(JSON.stringify(documentOf(bindings, region)));
+    isValid(document);
+    expect(isValid.errors ?? []).toEqual([]);
+    // The schema is no sieve: a member that it does not know is found, at the top and inside.
+    expect(isValid({ ...document, more: 1 })).toBe(false);
+    const [first, ...rest] = document.regions;
+    const policies = [...first.policies, { ...first.policies[0], name: "No name" }];
+    expect(isValid({ ...document, regions: [{ ...first, policies }, ...rest] })).toBe(false);
+  });
+
+  it("names the region that answers first, then every configured one, once", () => {
+    const names = (bindings: Bindings, region?: string) =>
+      documentOf({ POLICIES, ...bindings }, region).regions.map(({ name }) => name);
+    const REGIONS = { country: { DE: "b", FR: "b" }, colo: { FRA: "a" }, continent: { NA: "c" } };
+    expect(names({ REGIONS }, "b")).toEqual(["b", "a", "c"]);
+    expect(names({ REGIONS }, "OC")).toEqual(["OC", "a", "b", "c"]);
+    expect(names({ REGIONS })).toEqual(["a", "b", "c"]);
+    expect(names({ REGION: "eu", REGIONS }, "eu")).toEqual(["eu"]);
+    expect(names({}, "EU")).toEqual(["EU"]);
+    expect(names({})).toEqual(["every region"]);
+  });
+
+  it("does not say what is undocumented or only tried out", () => {
+    const said = documentOf({ POLICIES: [...SECRET_POLICIES, ...POLICIES] }, "eu");
+    expect(said).toEqual(documentOf({ POLICIES }, "eu"));
+  });
+
+  it("tells match, key, costs, promise, consistency and failure of a policy", () => {
+    const [api, , upload, exports, site] = documentOf({ POLICIES: fivePolicies() }).regions[0]!.policies;
+    expect(api).toMatchObject({ requests: "/v1/*", countedPer: "bearer token, else address", defaultCost: 1 });
+    expect(api!.cost).toEqual([{ method: ["GET"], path: ["/v1/search"], cost: 5, requests: "GET /v1/search" }]);
+    expect(api!.limits[0]).toMatchObject({ quota: 10, windowMs: 10_000, scope: "region", burst: 10 });
+    expect(upload).toMatchObject({
+      requests: "PUT, POST /files/:id on files.example.com, 127.0.0.1",
+      countedPer: "header x-user and address, else address",
+    });
+    expect(exports!.storeFailure.mode).toBe("allow");
+    expect(site).toMatchObject({ requests: "every request", consistency: { mode: "leased" } });
+    const promises = documentOf({ POLICIES: fivePolicies() }).regions[0]!.policies.flatMap(({ limits }) =>
+      limits.map(({ promise }) => promise),
+    );
+    expect(promises).toEqual([
+      "at most 10 at once, refilled by 1 per 1s, continuously",
+      "never more than 600 in any 50s, at worst 1199 in one 1m, when a burst ends a bucket",
+      "never more than 5 in any 1m; a unit returns up to 10s late",
+      "never more than 20 in any 1h, and every unit returns exactly on time",
+      "at most 3 at once, refilled by 10 per 1m, continuously; may be held for up to 2s first",
+      "at most 2 in flight; a lost one is freed after 1m",
+      "never more than 10000 in one 1d window of the clock, up to 20000 across a boundary",
+    ]);
+  });
+});
+
+describe("the Markdown", () => {
+  it("keeps a hostile text inside of its cell", () => {
+    const markdown = limitsMarkdown(documentOf({ POLICIES: HOSTILE_POLICIES }, "eu"), "https://api.example.com/");
+    const rows = markdown.split("\n").filter((line) => line.startsWith("| **hostile"));
+    expect(rows).toHaveLength(HOSTILE_POLICIES.length);
+    // Cells end at bars that nothing escapes.
+    for (const row of rows) expect(row.split(/(?<!\\)\|/)).toHaveLength(7);
+    const outsideOfCode = markdown.replace(/(`+)[^\n]*?[^`]\1(?!`)/g, "");
+    expect(outsideOfCode).not.toMatch(/(?<!\\)</);
+    expect(markdown).toContain("🚦");
+  });
+});
+
+describe("the page", () => {
+  it("is below 30 KiB without its code samples, five policies in two regions", async () => {
+    const { renderPage } = await loadLimitsPage();
+    const page = renderPage(documentOf({ POLICIES: fivePolicies(), ...TWO_REGIONS }, "frankfurt"), "https://a.example");
+    const code = samples("https://a.example/v1/").reduce((sum, [, text]) => sum + text.length, 0);
+    expect(page.length).toBeGreaterThan(8_000);
+    expect(new TextEncoder().encode(page).length - code).toBeLessThan(30 * 1024);
+  });
+
+  it.each(DRESSES)("is the same by Hono's own JSX runtime as by the Worker's: %s", async (_, bindings, region) => {
+    const own = await loadLimitsPage({ "hono/jsx/jsx-runtime": "./src/http/limits/jsx-runtime.ts" });
+    const honos = await loadLimitsPage();
+    const document = documentOf(bindings, region);
+    for (const copy of [undefined, { csp: "default-src 'none'" }]) {
+      expect(own.renderPage(document, "https://a.example", copy)).toBe(
+        honos.renderPage(document, "https://a.example", copy),
+      );
+    }
+  });
+
+  it("has samples that can be copied, whatever the path is", () => {
+    for (const path of ["/a'b", '/"b"', "/`b`", "/a\\b c", "/🚦<b>", "/$HOME"]) {
+      const [curl, ...others] = samples(`https://a.example${path}`).map(([, text]) => text);
+      expect(curl).toMatch(/^curl -i --retry 3 '[^'\\`\s<]+'$/);
+      for (const text of others) expect(text).toMatch(/\("https:\/\/a\.example[^"\\\s<]*"\)/);
+    }
+  });
+
+  it("as a copy has no script and nobody to ask", async () => {
+    const { contentSecurityPolicy, renderPage } = await loadLimitsPage();
+    const csp = await contentSecurityPolicy(true);
+    const page = renderPage(documentOf({ POLICIES }), "https://a.example", { csp });
+    expect(page).not.toMatch(/<script|\.headgate|<form/);
+    expect(csp).toMatch(
+      /^default-src 'none';style-src 'sha256-[^;]+';img-src data:;base-uri 'none';form-action 'none'$/,
+    );
+  });
+});

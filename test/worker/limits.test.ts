@@ -1,0 +1,236 @@
+import { createExecutionContext } from "cloudflare:test";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { createGateway } from "../../src/gateway.ts";
+import { fieldsOf } from "../support/fields.ts";
+import { SECRET_POLICIES } from "../support/limits-policies.ts";
+import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, redisBindings, uniqueName } from "./support.ts";
+
+const LIMITS = "/.headgate/limits";
+const ME = `${LIMITS}/me`;
+const HTML = { headers: { Accept: "text/html,*/*;q=0.8" } };
+
+const policyOf = (limit: number, more: object = {}) => ({
+  name: uniqueName("limits"),
+  limits: [{ limit, window: "1h" }],
+  ...more,
+});
+
+interface Left {
+  readonly region: string;
+  readonly limits: readonly Record<string, unknown>[];
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+describe(LIMITS, () => {
+  it("is a page to who asks for one, and JSON to everybody else", async () => {
+    const ask = gatewayWith({ POLICIES: [policyOf(7)], REGION: "eu" });
+    for (const Accept of ["*/*", "application/json", "application/json, text/html", ""]) {
+      const answer = await ask(LIMITS, { headers: { Accept } });
+      expect(answer.headers.get("Content-Type")).toBe("application/json");
+      expect(await answer.json()).toMatchObject({ region: "eu", regions: [{ name: "eu" }] });
+    }
+    const page = await ask(LIMITS, HTML);
+    expect(page.headers.get("Content-Type")).toBe("text/html; charset=utf-8");
+    expect(page.headers.get("Content-Security-Policy")).toMatch(/^default-src 'none';/);
+    expect(page.headers.get("Content-Security-Policy")).not.toContain("unsafe");
+    expect(await page.text()).toMatch(/^<!doctype html><html lang="en">/);
+    for (const answer of [page, await ask(LIMITS)]) {
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get("Vary")).toBe("Accept");
+      expect(answer.headers.get("Cache-Control")).toBe("private, max-age=60");
+    }
+  });
+
+  it("answers 304 to who has it, and anew when it, the region or the kind of answer is another", async () => {
+    const policy = policyOf(7);
+    const bindings = { POLICIES: [policy], REGION: "eu" };
+    const ask = gatewayWith(bindings);
+    const tags = await Promise.all([{}, HTML].map(async (init) => (await ask(LIMITS, init)).headers.get("ETag")!));
+    expect(new Set(tags).size).toBe(2);
+    for (const tag of [tags[0]!, `W/${tags[0]}`, `"other", ${tags[0]}`, "*"]) {
+      const answer = await ask(LIMITS, { headers: { "If-None-Match": tag } });
+      expect(answer.status).toBe(304);
+      expect(answer.headers.get("ETag")).toBe(tags[0]);
+      expect(await answer.text()).toBe("");
+    }
+    const IF = { headers: { "If-None-Match": tags[0]! } };
+    expect((await ask(LIMITS, { headers: { ...IF.headers, ...HTML.headers } })).status).toBe(200);
+    expect((await gatewayWith({ ...bindings, REGION: "us" })(LIMITS, IF)).status).toBe(200);
+    const changed = { ...policy, limits: [{ limit: 8, window: "1h" }] };
+    expect((await gatewayWith({ ...bindings, POLICIES: [changed] })(LIMITS, IF)).status).toBe(200);
+  });
+
+  it("answers HEAD without a body, and without asking Redis or the origin, as often as one likes", async () => {
+    const { requests, ORIGIN } = recordingOrigin();
+    const fetched = vi.spyOn(globalThis, "fetch");
+    const ask = gatewayWith({ POLICIES: [policyOf(1)], ORIGIN });
+    for (const init of [{}, HTML]) {
+      const head = await ask(LIMITS, { method: "HEAD", ...init });
+      expect([head.status, await head.text()]).toEqual([200, ""]);
+      expect(head.headers.get("ETag")).toBe((await ask(LIMITS, init)).headers.get("ETag"));
+      expect(fieldsOf(head)).toEqual({});
+    }
+    expect([fetched.mock.calls.length, requests.length]).toEqual([0, 0]);
+  });
+
+  it("is pointed to by a refusal, whose detail says which limit, in which region, and when to come back", async () => {
+    const limits = [
+      { algorithm: "fixed-window", limit: 1, window: "31d" },
+      { limit: 1, window: "1h", scope: "region" },
+    ];
+    const [both, never] = [policyOf(1, { limits }), policyOf(3, { cost: [], match: { path: "/never" } })];
+    const ask = gatewayWith({ POLICIES: [both, never], REGION: "eu" });
+    expect((await ask("/")).headers.get("Link")).toBeNull();
+    const refused = await ask("/");
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get("Link")).toBe('</.headgate/limits>; rel="help"');
+    const problem = (await refused.json()) as Record<string, unknown>;
+    const wait = refused.headers.get("Retry-After");
+    expect(problem.detail).toBe(
+      `Over the limit ${both.name}-1 (1 per 31d in all regions) and ${both.name}-2 (1 per 1h in region eu). Try again in ${wait} seconds.`,
+    );
+    expect(problem).not.toHaveProperty("instance");
+  });
+});
+
+describe(ME, () => {
+  const left = async (answer: Response) => {
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    return (await answer.json()) as Left;
+  };
+
+  it("says what is left and never charges, in one call to Redis for all policies", async () => {
+    const [site, search] = [
+      policyOf(5),
+      policyOf(9, { match: { method: "POST", path: "/search" }, cost: [{ path: "/search", cost: 3 }] }),
+    ];
+    const ask = gatewayWith({ POLICIES: [site, search], REGION: "eu" });
+    await ask("/search", { method: "POST" });
+    const fetched = vi.spyOn(globalThis, "fetch");
+    const looks = [];
+    for (let i = 0; i < 3; i++) looks.push(await left(await ask(`${ME}?method=POST&path=/search`)));
+    expect(fetched).toHaveBeenCalledTimes(3);
+    for (const look of looks) {
+      expect(look).toMatchObject({ region: "eu" });
+      expect(look.limits).toEqual([
+        { policy: site.name, id: site.name, remaining: 4, quota: 5, cost: 1, ...waits() },
+        { policy: search.name, id: search.name, remaining: 6, quota: 9, cost: 3, ...waits() },
+      ]);
+    }
+    const atRoot = await left(await ask(ME));
+    expect(atRoot.limits).toMatchObject([{ id: site.name, remaining: 4 }]);
+    expect(fieldsOf(await ask("/")).states).toMatchObject({ [site.name]: { r: 3 } });
+  });
+
+  const waits = () => ({ growsAfterMs: expect.any(Number), resetAfterMs: expect.any(Number) });
+
+  it("tells a caller of its own address and token only", async () => {
+    const policy = policyOf(5, { key: ["bearer", "ip"] });
+    const ask = gatewayWith({ POLICIES: [policy] });
+    const ann = { headers: { Authorization: "Bearer ann" } };
+    for (let i = 0; i < 2; i++) await ask("/", ann);
+    await ask("/", { address: "192.0.2.7" });
+    const remaining = async (init: Parameters<typeof ask>[1]) => (await left(await ask(ME, init))).limits[0]!.remaining;
+    expect(await remaining(ann)).toBe(3);
+    expect(await remaining({ address: "192.0.2.7" })).toBe(4);
+    expect(await remaining({ address: "192.0.2.8" })).toBe(5);
+    // Nothing in the question can name somebody else.
+    const forged = `${ME}?path=/&ip=192.0.2.7&CF-Connecting-IP=192.0.2.7`;
+    const headers = { "X-Forwarded-For": "192.0.2.7" };
+    expect((await left(await ask(forged, { address: "192.0.2.8", headers }))).limits[0]!.remaining).toBe(5);
+  });
+
+  it("does not say what is undocumented or only tried out, nor ask Redis of it", async () => {
+    const fetched = vi.spyOn(globalThis, "fetch");
+    const answer = await gatewayWith({ POLICIES: SECRET_POLICIES })(ME);
+    expect((await left(answer)).limits).toEqual([]);
+    expect(fetched).not.toHaveBeenCalled();
+  });
+
+  it("keeps to the caller's own host and place", async () => {
+    const [here, there] = [
+      policyOf(5, { match: { host: "gate.example" } }),
+      policyOf(5, { match: { host: "evil.example" } }),
+    ];
+    const german = policyOf(5, { key: ["country"], match: { path: "//evil.example/x" } });
+    const ask = gatewayWith({ POLICIES: [here, there, german] });
+    for (const path of ["/", "//evil.example/x", "/@evil.example/", "/\\evil.example/x"]) {
+      const { limits } = await left(await ask(`${ME}?path=${encodeURIComponent(path)}`));
+      expect(limits.map(({ id }) => id)).toEqual(expect.arrayContaining([here.name]));
+      expect(limits.map(({ id }) => id)).not.toContain(there.name);
+    }
+  });
+
+  it("counts a request of its place: the country is the caller's", async () => {
+    const policy = policyOf(5, { key: ["country"] });
+    const ask = gatewayWith({ POLICIES: [policy] });
+    await ask("/", { cf: { country: "DE" } });
+    const remaining = async (country: string) =>
+      (await left(await ask(ME, { cf: { country }, address: "192.0.2.9" }))).limits[0]!.remaining;
+    expect([await remaining("DE"), await remaining("FR")]).toEqual([4, 5]);
+  });
+
+  it.each(["?path=x", "?path=", "?path=https://evil.example/", "?method=A%20B", "?method="])(
+    "refuses %s",
+    async (query) => {
+      const answer = await gatewayWith({ POLICIES: [policyOf(5)] })(`${ME}${query}`);
+      expect(answer.status).toBe(400);
+      expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
+    },
+  );
+
+  it("is refused to who asks too often without asking Redis, and again allowed later", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const ask = gatewayWith({ POLICIES: [policyOf(5)] });
+    await ask(ME);
+    const fetched = vi.spyOn(globalThis, "fetch");
+    const statuses = async (times: number, addressOf: (i: number) => string) => {
+      const counts: Record<number, number> = {};
+      for (let i = 0; i < times; i++) {
+        const { status } = await ask(ME, { address: addressOf(i) });
+        counts[status] = (counts[status] ?? 0) + 1;
+      }
+      return counts;
+    };
+    // One address: 30 a minute, of which no more than 20 at once.
+    // At the beginning of a minute, so that none begins among these.
+    vi.setSystemTime(60_000 * Math.ceil(Date.now() / 60_000) + 3_600_000);
+    await statuses(20, () => "192.0.2.1");
+    vi.setSystemTime(Date.now() + 5_000);
+    expect(await statuses(15, () => "192.0.2.1")).toEqual({ 200: 10, 429: 5 });
+    const answer = await ask(ME);
+    expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
+    expect(answer.headers.get("Link")).toContain("/.headgate/limits");
+    // All together: 20 a second.
+    vi.setSystemTime(Date.now() + 3_600_000);
+    expect(await statuses(50, (i) => `198.51.100.${i}`)).toEqual({ 200: 20, 429: 30 });
+    expect(fetched).toHaveBeenCalledTimes(20 + 10 + 20);
+    vi.setSystemTime(Date.now() + 3_600_000);
+    expect(await statuses(1, () => "192.0.2.1")).toEqual({ 200: 1 });
+  });
+
+  it("invents no numbers while Redis is away", async () => {
+    const answer = await gatewayWith({ ...DEAD_REDIS, POLICIES: [policyOf(5)] })(ME);
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get("Retry-After")).toBe("1");
+  });
+
+  it("looks into the memory store too", async () => {
+    const gateway = createGateway({ ...redisBindings(), ...NO_REDIS, POLICIES: [policyOf(5)] });
+    const ask = (path: string) =>
+      gateway.fetch(new Request(`https://gate.example${path}`), {}, createExecutionContext());
+    await ask("/");
+    expect((await left(await ask(ME))).limits).toMatchObject([{ remaining: 4 }]);
+  });
+
+  it("lets a page of another origin read what its own requests have left", async () => {
+    const answer = await gatewayWith({ POLICIES: [policyOf(5)] })(ME, { headers: { Origin: "https://app.example" } });
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("https://app.example");
+    expect(answer.headers.has("Access-Control-Allow-Credentials")).toBe(false);
+  });
+});
