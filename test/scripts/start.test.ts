@@ -32,7 +32,9 @@ async function start(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<Gateway> {
   const port = await freePort();
-  const args = [...command, "--port", String(port), "--env-file", emptyEnvFile];
+  // The budget of a busy machine: health asks Redis within it.
+  const budget = ["--var", "REDIS_TIMEOUT_MS:10000"];
+  const args = [...command, "--port", String(port), "--env-file", emptyEnvFile, ...budget];
   const env = { ...cleanEnvironment, ...environment };
   // A process group of its own, for Ctrl-C.
   const child = spawn(program, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
