@@ -54,8 +54,13 @@ function gateway(settings: Settings): Gateway {
     ...(settings.region !== undefined && { region: settings.region }),
   });
   const resolveRegion = (request: Request) => regionOf(request, settings.region, settings.regions);
-  const answering = { limiter, rateLimitHeaders: settings.rateLimitHeaders, regionOf: resolveRegion };
-  const enforce = createEnforce({ ...answering, helpPath: LIMITS_PATH });
+  const answering = {
+    limiter,
+    rateLimitHeaders: settings.rateLimitHeaders,
+    regionOf: resolveRegion,
+    helpPath: LIMITS_PATH,
+  };
+  const enforce = createEnforce(answering);
   const forward = createForward(settings.origin, settings.originTimeoutMs);
   const probe = createProbe(store);
 

@@ -222,7 +222,10 @@ export function createLeases(clock: StoreClock): Leases {
       const reserved = spend(lease, key.cost, localAtMs);
       const own = key.cost - reserved.reduce((sum, { units }) => sum + units, 0);
       const target = ahead ? wanted(lease, localAtMs) - held(lease, localAtMs) : 0;
-      const share = Math.ceil((remaining(lease, localAtMs) - own) * LARGEST_SHARE);
+      const left = Math.max(0, remaining(lease, localAtMs) - own);
+      // Whoever waits would ask for itself: only what is taken ahead of demand must leave some to others.
+      const waiting = ahead ? Math.min(lease.waiting, left) : 0;
+      const share = waiting + Math.ceil((left - waiting) * LARGEST_SHARE);
       const extra = Math.max(0, Math.min(target, share));
       lease.askedAtMs = localAtMs;
       return {

@@ -21,11 +21,12 @@ export interface MeOptions {
   readonly looks: Limiter;
   readonly regionOf: (request: Request) => string;
   readonly rateLimitHeaders: RateLimitHeaders;
+  readonly helpPath: string;
 }
 
-export function createMe({ limiter, looks, regionOf, rateLimitHeaders }: MeOptions) {
+export function createMe({ limiter, looks, ...answering }: MeOptions) {
   const match = compileMatcher(limiter.policies.filter(isDocumented));
-  const enforce = createEnforce({ limiter: looks, regionOf, rateLimitHeaders });
+  const enforce = createEnforce({ limiter: looks, ...answering });
 
   async function look(request: Request): Promise<Response> {
     const asked = askedFor(request);
@@ -33,7 +34,7 @@ export function createMe({ limiter, looks, regionOf, rateLimitHeaders }: MeOptio
       const detail = "Ask for a method and a path, for example ?method=GET&path=/.";
       return problemResponse(request, { type: ProblemType.blank, title: "Bad Request", status: 400, detail });
     }
-    const region = regionOf(request);
+    const region = answering.regionOf(request);
     const matched = match(asked);
     const takes = matched.map(({ policy }) => ({ policy, cost: 0, key: clientKey(policy.key, asked, region) }));
     const decision = await limiter.peekMatched(takes, region);
