@@ -19,7 +19,7 @@ export default defineConfig({
           name: "unit",
           // Properties take their time on a busy machine.
           testTimeout: 60_000,
-          include: ["test/{core,config,http,limiter,region,client,architecture,docs}/**/*.test.ts"],
+          include: ["test/{core,config,http,limiter,region,client,architecture,docs,bench}/**/*.test.ts"],
         },
       },
       {
