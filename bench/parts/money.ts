@@ -27,9 +27,9 @@ export const money: Part = async ({ figures }) => {
   if (!redis || !latency)
     throw new Error("expected figures of the parts redis and latency: run them in full first, or in the same run");
   const cases = [
-    ["half the limit", "80/0.5"],
-    ["twice the limit", "80/2"],
-    ["ten times the limit", "80/10"],
+    ["half of 12,000 per minute", "minute"],
+    ["twice 100 per 2 s", "80/2"],
+    ["ten times 20 per 2 s", "80/10"],
   ] as const;
   const rows = WORKERS.filter(({ id }) => SCRIPT[id]).map(({ id, title }) => {
     const commands = (state: string) => redis[`${SCRIPT[id]}, 1, ${state}`]!;
@@ -58,7 +58,7 @@ export const money: Part = async ({ figures }) => {
     `Every command inside a script is counted. That Upstash bills them so follows from its [table of costs](https://upstash.com/docs/redis/sdks/ratelimit-ts/costs); no bill was looked at.`,
   ].join("\n\n");
   const chart = bars({
-    title: "Dollars per million requests at half the limit",
+    title: "Dollars per million requests at half of 12,000 per minute",
     unit: "$",
     rows: rows.map(({ title, dollars: [half] }) => ({ name: title.replaceAll("`", ""), value: half! })),
   });

@@ -5,20 +5,23 @@ import { bars } from "../support/chart.ts";
 import { type Cost, type CostRedis, type Decision, keyOf, limitOf, startCostRedis, take } from "../support/commands.ts";
 import { number, type Part, type Target, table } from "../support/part.ts";
 import { peers, type Recorded } from "../support/peers.ts";
-import { median, medianRatio } from "../support/stats.ts";
+import { median } from "../support/stats.ts";
 
 const UNLIMITED = 1_000_000;
 const HOUR_MS = 3_600_000;
-/** Of a turn: so few that a busy moment of the machine meets all scripts alike. */
-const CALLS = 60;
-/** Before them, unmeasured: a Redis that limits runs one script all the time, and not each of these in turn. */
-const WARM_UP = 20;
+/** Calls of a turn, and before them some that are not measured: a Redis that limits runs one script all the time, not each of these in turn. */
+const TURN = { calls: 200, warmUp: 50 } as const;
+/** How much that matters is a table of its own. */
+const OTHER_TURNS = [20, 60, 200, 600];
+/** The targets' scripts run in every round, the others in every so many: they are many. */
+const OTHERS_EVERY = 4;
 const KEYS = 200;
 
 interface Case {
   readonly title: string;
   readonly decide: (n: number) => Promise<Decision>;
-  readonly costs: Cost[];
+  /** By round; of a round that it did not run in there is none. */
+  readonly costs: Map<number, Cost>;
 }
 
 export const redisCost: Part = async ({ quick, progress }) => {
@@ -43,12 +46,13 @@ export const redisCost: Part = async ({ quick, progress }) => {
           ]),
           caseOf("baseline: an empty script", async () => [{ text: scripts.BARE!, keys: [], args: [] }]),
         ];
-        await runRounds(redis, cases, rounds);
+        await runRounds(redis, cases, rounds, TURN);
         const [ours, upstash] = cases as [Case, Case];
         parts.push(`### ${count === 1 ? "1 limit" : `${count} limits`}, ${state}\n\n${tableOf(cases, upstash)}`);
-        for (const one of cases) figures[`${one.title}, ${count}, ${state}`] = median(one.costs.map((c) => c.commands));
+        for (const one of cases)
+          figures[`${one.title}, ${count}, ${state}`] = median([...one.costs.values()].map((cost) => cost.commands));
         if (state === "admitted") {
-          const ratio = medianRatio(usecs(ours), usecs(upstash));
+          const ratio = ratioOf(ours, upstash);
           ratios.push([`${count === 1 ? "1 limit" : `${count} limits`}`, ratio]);
           const bound = { 1: 1.3, 3: 0.6, 8: 0.4 }[count]!;
           targets.push({
@@ -67,6 +71,7 @@ export const redisCost: Part = async ({ quick, progress }) => {
       measured: commands.map(number).join(", "),
       holds: commands.every((n) => n <= 4),
     });
+    parts.push(`### How warm the processor is\n\n${await warmth(redis, recorded, rounds, progress)}`);
     progress("bytes");
     parts.push(`### Bytes per client\n\n${await bytes(redis, recorded)}`);
     const chart = bars({
@@ -81,8 +86,11 @@ export const redisCost: Part = async ({ quick, progress }) => {
   }
 };
 
-const caseOf = (title: string, decide: Case["decide"]): Case => ({ title, decide, costs: [] });
-const usecs = ({ costs }: Case) => costs.map(({ usec }) => usec);
+const caseOf = (title: string, decide: Case["decide"]): Case => ({ title, decide, costs: new Map() });
+const usecs = ({ costs }: Case) => [...costs.values()].map(({ usec }) => usec);
+/** In the rounds that both ran in. */
+const ratioOf = (one: Case, reference: Case) =>
+  median([...one.costs].map(([round, { usec }]) => usec / reference.costs.get(round)!.usec));
 
 /** The first two are compared in the targets. */
 async function casesOf(
@@ -136,28 +144,59 @@ async function casesOf(
   return cases;
 }
 
-/** All cases in each round, in another order each time. */
-async function runRounds(redis: CostRedis, cases: readonly Case[], rounds: number): Promise<void> {
+/** Forwards and backwards in turn, so that none always runs after the same. */
+async function runRounds(
+  redis: CostRedis,
+  cases: readonly Case[],
+  rounds: number,
+  { calls, warmUp }: { readonly calls: number; readonly warmUp: number },
+): Promise<void> {
   for (let round = -1; round < rounds; round++) {
     for (let i = 0; i < cases.length; i++) {
-      const one = cases[round % 2 === 0 ? i : cases.length - 1 - i]!;
+      const at = round % 2 === 0 ? i : cases.length - 1 - i;
+      if (at >= 2 && round > 0 && round % OTHERS_EVERY !== 0) continue;
+      const one = cases[at]!;
       const decisions: Decision[] = [];
-      const first = KEYS + (round + 1) * (WARM_UP + CALLS);
-      for (let n = 0; n < WARM_UP + CALLS; n++) decisions.push(await one.decide(first + n));
-      await redis.send(decisions.slice(0, WARM_UP));
-      const cost = await redis.measure(decisions.slice(WARM_UP));
+      const first = KEYS + (round + 1) * (warmUp + calls);
+      for (let n = 0; n < warmUp + calls; n++) decisions.push(await one.decide(first + n));
+      await redis.send(decisions.slice(0, warmUp));
+      const cost = await redis.measure(decisions.slice(warmUp));
       // The first round loads scripts and warms up.
-      if (round >= 0) one.costs.push(cost);
+      if (round >= 0) one.costs.set(round, cost);
     }
   }
+}
+
+/** The same ratios in turns of other lengths: the longer script loses more when the processor's caches were used by others. */
+async function warmth(
+  redis: CostRedis,
+  recorded: Recorded,
+  rounds: number,
+  progress: (what: string) => void,
+): Promise<string> {
+  const rows: string[][] = [];
+  for (const calls of OTHER_TURNS) {
+    progress(`turns of ${calls} calls`);
+    const row = [String(calls)];
+    for (const count of [1, 3, 8]) {
+      await redis.flush();
+      const pair = (await casesOf(redis, recorded, count, "admitted")).slice(0, 2);
+      await runRounds(redis, pair, rounds, { calls, warmUp: Math.ceil(calls / 4) });
+      row.push(number(ratioOf(pair[0]!, pair[1]!)));
+    }
+    rows.push(row);
+  }
+  const note =
+    "CPU of headgate's decision / that of `@upstash/ratelimit`'s calls, by how many calls of one script follow each other. Between turns Redis waits for this program, and the processor does other work. The rows above, and the targets, are of turns of 200.";
+  return `${note}\n\n${table(["calls of a turn", "1 limit", "3 limits", "8 limits"], rows)}`;
 }
 
 function tableOf(cases: readonly Case[], reference: Case): string {
   const rows = cases.map((one) => [
     one.title,
-    number(medianRatio(usecs(one), usecs(reference))),
+    number(ratioOf(one, reference)),
     number(median(usecs(one))),
-    number(median(one.costs.map(({ commands }) => commands))),
+    number(median([...one.costs.values()].map(({ commands }) => commands))),
   ]);
   return table(["", "CPU / @upstash/ratelimit slidingWindow", "µs", "commands"], rows);
 }

@@ -37,6 +37,15 @@ const plain: LimiterWorker["bindings"] = (url, token, { limit, windowMs }) => {
   return { URL: url, TOKEN: token, LIMIT: limit, WINDOW_MS: windowMs };
 };
 
+/** The gateway, in front of an origin, and no policy that matches. */
+export const UNMATCHED: LimiterWorker = {
+  id: "unmatched",
+  title: "headgate, no policy matches",
+  library: "headgate (the whole gateway)",
+  file: "headgate.mjs",
+  bindings: () => ({ POLICIES: [{ name: "none", match: { path: "/none" }, limits: [{ limit: 1, window: "1s" }] }] }),
+};
+
 /** The first is the baseline. */
 export const WORKERS: readonly LimiterWorker[] = [
   { id: "none", title: "no limiter", library: "no limiter", file: "none.mjs", bindings: () => ({}) },

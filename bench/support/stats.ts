@@ -18,11 +18,6 @@ export function percentile(values: readonly number[], part: number): number {
 
 export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
-/** The median of `a[i] / b[i]`: both were measured in the same moment, so that a busy machine meets both. */
-export function medianRatio(a: readonly number[], b: readonly number[]): number {
-  return median(a.map((value, i) => value / b[i]!));
-}
-
 /** The most units that were let through in a span of so many ms for certain: sent in it and answered in it. */
 export function worstWindow(admissions: readonly Admission[], spanMs: number): number {
   const within = (fromMs: number) =>

@@ -12,8 +12,7 @@ const limiter = LIMITERS[peer](service, limits);
 await limiter.take(`warm-up-${peer}`, 1).catch(() => {});
 
 async function ask({ atMs, key, cost }) {
-  const waitMs = atMs - now();
-  if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+  await until(atMs);
   const sentAtMs = now();
   try {
     const answer = await limiter.take(key, cost);
@@ -23,24 +22,32 @@ async function ask({ atMs, key, cost }) {
   }
 }
 
-/** Fills the limit, is refused, and asks again after each part of the wait that it was told: each part on a key of its own. */
-async function retries({ key, limit, parts, atMs }) {
-  await new Promise((resolve) => setTimeout(resolve, Math.max(0, atMs - now())));
+const until = (atMs) => new Promise((resolve) => setTimeout(resolve, Math.max(0, atMs - now())));
+
+/** Asks until it is refused, at each of the instants; then again after each part of the wait that it was told at last. */
+async function retries({ key, limit, parts, instants }) {
   return await Promise.all(
     parts.map(async (part, i) => {
       const own = `${key}/${i}`;
       let refused;
-      for (let n = 0; n <= 2 * limit && !refused; n++) {
-        const answer = await limiter.take(own, 1);
-        if (!answer.allowed) refused = answer;
+      for (const atMs of instants) {
+        await until(atMs);
+        refused = undefined;
+        for (let n = 0; n <= 2 * limit && !refused; n++) {
+          const answer = await limiter.take(own, 1);
+          if (!answer.allowed) refused = answer;
+        }
       }
-      const from = now();
       const promisedAfterMs = refused?.retryAfterMs;
+      const toldAtMs = now();
       if (!(promisedAfterMs > 0)) return undefined;
       // Timers and clocks differ by a millisecond or two.
-      const askedAfterMs = promisedAfterMs * part + (part >= 1 ? 3 : 0);
-      await new Promise((resolve) => setTimeout(resolve, askedAfterMs - (now() - from)));
+      await until(toldAtMs + promisedAfterMs * part + (part >= 1 ? 3 : 0));
+      const sentAtMs = now();
       const { allowed } = await limiter.take(own, 1);
+      // Whoever keeps the promise asks after it; whoever does not has been answered before it, or proves nothing.
+      const askedAfterMs = (part >= 1 ? sentAtMs : now()) - toldAtMs;
+      if (part < 1 && askedAfterMs >= promisedAfterMs) return undefined;
       return { promisedAfterMs, askedAfterMs, admitted: allowed };
     }),
   );

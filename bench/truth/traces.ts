@@ -106,11 +106,13 @@ export const TRACES: readonly Trace[] = [
   },
 ];
 
-/** A limit is used up at two moments of its window; 10 copies ask again after a tenth, two tenths, … of the wait they were told. */
+/** Copies of one refusal ask again after a tenth, two tenths, … of the wait that they were told, each on a key of its own. */
 export const RETRY = {
   name: "retry",
-  about: "a limit of 5 per 2 s used up; copies ask again after parts of the wait that they were told",
+  about:
+    "5 per 2 s used up at once; used up, and again in the next window; copies ask after parts of the wait that they were told",
   limits: [{ limit: 5, windowMs: WINDOW_MS }],
-  atMs: [100, 1_400],
+  /** Ms after the beginning of a window: used up, and, if a second instant is given, again. */
+  rounds: [[100], [1_400, 2_500]],
   parts: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1],
 } as const;

@@ -4,7 +4,6 @@ import { expect, it } from "vitest";
 import {
   dollarsPerMillion,
   median,
-  medianRatio,
   percentile,
   possibleUnits,
   retryError,
@@ -19,11 +18,6 @@ it("a percentile lies between neighbours in proportion, whatever the order", () 
   expect(percentile([10, 0], 0.25)).toBe(2.5);
   expect(percentile([5], 0.99)).toBe(5);
   expect(percentile([], 0.5)).toBeNaN();
-});
-
-it("a ratio is the median of the ratios of pairs, not the ratio of medians", () => {
-  expect(medianRatio([1, 20, 3], [1, 10, 1])).toBe(2);
-  expect(median([1, 20, 3]) / median([1, 10, 1])).toBe(3);
 });
 
 it("the worst window finds a burst on both sides of a boundary, and ends before its length is over", () => {
