@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 /** Calls of a turn, and before them some that are not measured: a Redis that limits runs one script all the time, not each of these in turn. */
 const TURN = { calls: 200, warmUp: 50 } as const;
 /** How much that matters is a table of its own. */
-const OTHER_TURNS = [20, 60, 200, 600];
+const OTHER_TURNS = [20, 200, 600];
 /** The targets' scripts run in every round, the others in every so many: they are many. */
 const OTHERS_EVERY = 4;
 const KEYS = 200;
@@ -103,7 +103,7 @@ async function casesOf(
   const units = (i: number) => (state === "refused" && i === count - 1 ? 1 : UNLIMITED);
   const specs = Array.from({ length: count }, (_, i) => ({ limit: units(i), windowMs: (i + 1) * HOUR_MS }));
   const ours = (title: string, limits: LimitSpec[], name: string) =>
-    caseOf(`headgate ${title}`, async (n) => [take(keyOf(n % KEYS, name), limits, 1 + n)]);
+    caseOf(`headgate ${title}`, async (n) => [take(keyOf(n % KEYS, name), limits)]);
   const list = (limit: (units: number, n: number) => LimitSpec) => specs.map((_, i) => limit(units(i), i + 1));
   // Made once for each client: a limiter's own code takes longer than Redis, and is measured elsewhere.
   const theirs = (title: string, decide: (key: string, cost: number) => Promise<Decision>) => {
@@ -131,9 +131,7 @@ async function casesOf(
     theirs("`INCR` + `EXPIRE`", recorded.incrExpire(specs)),
     theirs("hono-rate-limiter (fixed window)", recorded.honoRateLimiter(specs)),
     theirs("rate-limiter-flexible (fixed window)", recorded.rateLimiterFlexible(specs)),
-    ...(count === 1
-      ? [ours("concurrency", [limitOf.concurrency(state === "refused" ? 1 : UNLIMITED)], "inhand-")]
-      : []),
+    ...(count === 1 ? [concurrency(state)] : []),
   ];
   // Every key holds something, and of those that refuse the one unit is taken.
   for (const one of cases) {
@@ -142,6 +140,12 @@ async function casesOf(
     await redis.send(first);
   }
   return cases;
+}
+
+/** Every request has a slot of its own. */
+function concurrency(state: "admitted" | "refused"): Case {
+  const limits = [limitOf.concurrency(state === "refused" ? 1 : UNLIMITED)];
+  return caseOf("headgate concurrency", async (n) => [take(keyOf(n % KEYS, "inhand-"), limits, 1 + n)]);
 }
 
 /** Forwards and backwards in turn, so that none always runs after the same. */
@@ -181,7 +185,7 @@ async function warmth(
     for (const count of [1, 3, 8]) {
       await redis.flush();
       const pair = (await casesOf(redis, recorded, count, "admitted")).slice(0, 2);
-      await runRounds(redis, pair, rounds, { calls, warmUp: Math.ceil(calls / 4) });
+      await runRounds(redis, pair, Math.ceil(rounds / 2), { calls, warmUp: Math.ceil(calls / 4) });
       row.push(number(ratioOf(pair[0]!, pair[1]!)));
     }
     rows.push(row);
