@@ -8,7 +8,7 @@ import { dollarsPerMillion, type Prices } from "../support/stats.ts";
 /**
  * Upstash Redis, pay as you go: $0.20 per 100,000 commands (upstash.com/docs/redis/overall/billing; shown so on 2026-11-09).
  * Cloudflare Workers, Standard: $0.30 per million requests and $0.02 per million ms of CPU beyond what the plan includes
- * (developers.cloudflare.com/workers/platform/pricing; so in the stored copies that were read on 2026-11-21).
+ * (developers.cloudflare.com/workers/platform/pricing; read in copies of that page on 2026-11-21).
  */
 const PRICES: Prices = { perCommand: 0.2 / 100_000, perRequest: 0.3 / 1e6, perCpuMs: 0.02 / 1e6 };
 

@@ -7,9 +7,9 @@ const TOP = 44;
 const ROW = 24;
 
 const STYLE = `<style>
-text{font:12px system-ui,sans-serif;fill:#24292f}
+text{font:11px system-ui,sans-serif;fill:#24292f}
 .head{font-weight:600;font-size:13px}
-.paper{fill:#fff}.bar{fill:#8c959f}.ours{fill:#0969da}.mark{stroke:#cf222e;stroke-dasharray:4 3}.axis{stroke:#d0d7de}
+.paper{fill:#fff}.bar{fill:#8c959f}.ours{fill:#0969da}.mark{stroke:#cf222e;stroke-dasharray:4 3}.axis{stroke:#d0d7de;fill:none}
 .line{fill:none;stroke:#8c959f;stroke-width:2}.line.ours{stroke:#0969da;fill:none}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.paper{fill:#0d1117}.axis{stroke:#30363d}.bar{fill:#6e7681}.ours{fill:#4493f8}}
 </style>`;
