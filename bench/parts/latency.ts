@@ -1,0 +1,157 @@
+/** Part 2: what each limiter adds to a request in workerd, how often it calls Redis, and how many requests it serves. */
+
+import { startRedisServer } from "../../scripts/redis-server.ts";
+import { startBinding } from "../support/binding.ts";
+import { HAMMERED, type Measured, type Served, sectionOf } from "../support/latency-report.ts";
+import { type LimiterWorker, UNMATCHED, WORKERS } from "../support/limiters.ts";
+import { flooded, paced } from "../support/load.ts";
+import type { Part } from "../support/part.ts";
+import { type Service, startService } from "../support/service.ts";
+import { bundleWorker, startWorkerd, type Workerd } from "../support/workerd.ts";
+
+const PER_SECOND = 100;
+const WINDOW_MS = 2_000;
+const MINUTE_MS = 60_000;
+const FULL = { loads: [0.5, 1, 2, 10], roundTripsMs: [0, 20, 80] };
+const QUICK = { loads: [0.5, 10], roundTripsMs: [0, 80] };
+/** So many limiters under load at a time, and the baseline with them: more would be a test of this machine. */
+const AT_ONCE = 2;
+/** One address of each run: counts of the run before must not matter. */
+const clientOf = (n: number) => `198.51.100.${n}`;
+
+type Running = { readonly worker: LimiterWorker; readonly server: Pick<Workerd, "port" | "cpuMs" | "stop"> };
+
+export const latency: Part = async ({ quick, progress }) => {
+  // One listener for each of many processes.
+  process.setMaxListeners(64);
+  const redis = await startRedisServer();
+  const service = await startService(redis.url);
+  const codes = new Map<string, string>();
+  for (const { file } of WORKERS) codes.set(file, await bundleWorker(file));
+  const start = (limit: number, windowMs: number, among = WORKERS) => startAll(codes, service, limit, windowMs, among);
+
+  try {
+    const cells = new Map<string, Measured[]>();
+    const { loads, roundTripsMs } = quick ? QUICK : FULL;
+    let client = 1;
+    for (const load of loads) {
+      const running = await start((PER_SECOND * WINDOW_MS) / 1000 / load, WINDOW_MS);
+      for (const roundTripMs of roundTripsMs) {
+        progress(`${load} x the limit, ${roundTripMs} ms to Redis`);
+        service.roundTripMs = roundTripMs;
+        const forMs = quick ? 1_500 : 2_500;
+        cells.set(`${roundTripMs}/${load}`, await inGroups(running, service, PER_SECOND, forMs, clientOf(++client)));
+      }
+      await Promise.all(running.map(({ server }) => server.stop()));
+    }
+
+    progress(`half the limit, ${MINUTE_MS} ms window, 80 ms to Redis`);
+    service.roundTripMs = 80;
+    const lasting = await start((2 * PER_SECOND * MINUTE_MS) / 1000, MINUTE_MS);
+    const half = await inGroups(lasting, service, PER_SECOND, quick ? 1_500 : 5_000, clientOf(++client));
+    await Promise.all(lasting.map(({ server }) => server.stop()));
+
+    progress("a client that hammers");
+    service.roundTripMs = 20;
+    const running = await start(HAMMERED.limit, HAMMERED.windowMs);
+    const hammered = await inGroups(running, service, 2 * PER_SECOND, quick ? 2_500 : 6_000, clientOf(++client));
+    await Promise.all(running.map(({ server }) => server.stop()));
+
+    service.roundTripMs = 0;
+    const throughput = await serve(start, quick ? 3 : 10, progress);
+    return sectionOf(loads, roundTripsMs, cells, half, hammered, throughput);
+  } finally {
+    await service.stop();
+    await redis.stop();
+  }
+};
+
+async function startAll(
+  codes: ReadonlyMap<string, string>,
+  service: Service,
+  limit: number,
+  windowMs: number,
+  among: readonly LimiterWorker[],
+): Promise<Running[]> {
+  return await Promise.all(
+    among.map(async (worker) => {
+      const code = codes.get(worker.file)!;
+      if (worker.id === "binding") return { worker, server: await startBinding(code, limit, windowMs) };
+      const bindings = worker.bindings(`${service.url}/${worker.id}`, service.token, { limit, windowMs });
+      return { worker, server: await startWorkerd(code, bindings) };
+    }),
+  );
+}
+
+/** All limiters, a few at a time and in the same seconds as the baseline, so that a busy moment of the machine meets both. */
+async function inGroups(
+  [none, ...limiters]: readonly Running[],
+  service: Service,
+  perSecond: number,
+  forMs: number,
+  client: string,
+): Promise<Measured[]> {
+  const measured: Measured[] = [];
+  for (let from = 0; from < limiters.length; from += AT_ONCE) {
+    const group = [none!, ...limiters.slice(from, from + AT_ONCE)];
+    const run = (ms: number) =>
+      Promise.all(
+        group.map(async ({ worker, server }, i) => {
+          // Not all in the same millisecond.
+          await new Promise((resolve) => setTimeout(resolve, 3 * i));
+          const answers = await paced(server.port, perSecond, ms, client);
+          const failed = answers.find(({ status }) => status !== 200 && status !== 429);
+          if (failed) throw new Error(`${worker.title}: expected 200 or 429, found ${failed.status}`);
+          return answers;
+        }),
+      );
+    await run(1_000); // counts, leases and connections as they are under load
+    const before = group.map(({ worker }) => service.calls(worker.id));
+    const [baseline, ...others] = await run(forMs);
+    for (const [i, answers] of others.entries()) {
+      const { worker } = group[i + 1]!;
+      measured.push({ worker, answers, calls: service.calls(worker.id) - before[i + 1]!, baseline: baseline! });
+    }
+  }
+  return measured;
+}
+
+/** How many requests are served when the answer is in the isolate, by turns. */
+async function serve(
+  start: (limit: number, windowMs: number, among: readonly LimiterWorker[]) => Promise<Running[]>,
+  rounds: number,
+  progress: (what: string) => void,
+): Promise<Served[]> {
+  const HOUR_MS = 3_600_000;
+  const by = (...ids: string[]) => WORKERS.filter(({ id }) => ids.includes(id));
+  const running = [
+    ...(await start(1, HOUR_MS, [...by("none"), UNMATCHED, ...by("strict", "upstash")])),
+    ...(await start(1_000_000_000, HOUR_MS, by("leased", "upstash-cached"))),
+  ];
+  const served = running.map(({ worker }): Served => {
+    const answers: Record<string, string> = {
+      strict: ": refused",
+      upstash: ": refused",
+      leased: ": admitted",
+      "upstash-cached": ": admitted",
+    };
+    const answer = answers[worker.id] ?? "";
+    return { title: `${worker.title}${answer}`, perSecond: [], cpuUs: [] };
+  });
+  for (let round = -1; round < rounds; round++) {
+    progress(`local answers, ${round + 1} of ${rounds}`);
+    for (const [i, { server, worker }] of running.entries()) {
+      const before = server.cpuMs();
+      const { perSecond, statuses } = await flooded(server.port, 500, "203.0.113.9");
+      const count = [...statuses.values()].reduce((a, b) => a + b, 0);
+      if ((statuses.get(200) ?? 0) + (statuses.get(429) ?? 0) !== count)
+        throw new Error(`${worker.title}: not all 200 or 429`);
+      const after = server.cpuMs();
+      if (round < 0) continue;
+      served[i]!.perSecond.push(perSecond);
+      if (before !== undefined && after !== undefined) served[i]!.cpuUs.push((1000 * (after - before)) / count);
+    }
+  }
+  await Promise.all(running.map(({ server }) => server.stop()));
+  return served;
+}

@@ -1,0 +1,244 @@
+/** Part 1: what a decision costs Redis: CPU, commands, bytes. */
+
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { bars } from "../support/chart.ts";
+import { type Cost, type CostRedis, type Decision, keyOf, limitOf, startCostRedis, take } from "../support/commands.ts";
+import { number, type Part, type Target, table } from "../support/part.ts";
+import { peers, type Recorded } from "../support/peers.ts";
+import { median } from "../support/stats.ts";
+
+const UNLIMITED = 1_000_000;
+const HOUR_MS = 3_600_000;
+/** Calls of a turn, and before them some that are not measured: a Redis that limits runs one script all the time, not each of these in turn. */
+const TURN = { calls: 200, warmUp: 50 } as const;
+/** How much that matters is a table of its own. */
+const OTHER_TURNS = [20, 200, 600];
+/** The targets' scripts run in every round, the others in every so many: they are many. */
+const OTHERS_EVERY = 4;
+const KEYS = 200;
+
+interface Case {
+  readonly title: string;
+  readonly decide: (n: number) => Promise<Decision>;
+  /** By round; of a round that it did not run in there is none. */
+  readonly costs: Map<number, Cost>;
+}
+
+export const redisCost: Part = async ({ quick, progress }) => {
+  const rounds = quick ? 6 : 80;
+  const redis = await startCostRedis();
+  try {
+    const recorded = await peers.recorded();
+    const scripts = await peers.scripts();
+    const targets: Target[] = [];
+    const parts: string[] = [];
+    const figures: Record<string, number> = {};
+    const ratios: [string, number][] = [];
+
+    for (const count of [1, 3, 8]) {
+      for (const state of ["admitted", "refused"] as const) {
+        progress(`${count} limits, ${state}`);
+        await redis.flush();
+        const cases = [
+          ...(await casesOf(redis, recorded, count, state)),
+          caseOf("baseline: a script with `GET` and `SET`", async (n) => [
+            { text: scripts.GET_SET!, keys: [keyOf(n % KEYS, "base")], args: ["x".repeat(29), HOUR_MS] },
+          ]),
+          caseOf("baseline: an empty script", async () => [{ text: scripts.BARE!, keys: [], args: [] }]),
+        ];
+        await runRounds(redis, cases, rounds, TURN);
+        const [ours, upstash] = cases as [Case, Case];
+        parts.push(`### ${count === 1 ? "1 limit" : `${count} limits`}, ${state}\n\n${tableOf(cases, upstash)}`);
+        for (const one of cases)
+          figures[`${one.title}, ${count}, ${state}`] = median([...one.costs.values()].map((cost) => cost.commands));
+        if (state === "admitted") {
+          const ratio = ratioOf(ours, upstash);
+          ratios.push([`${count === 1 ? "1 limit" : `${count} limits`}`, ratio]);
+          const bound = { 1: 1.3, 3: 0.6, 8: 0.4 }[count]!;
+          targets.push({
+            what: `Redis CPU of a decision over ${count} sliding-window limit${count > 1 ? "s" : ""} / the ${count > 1 ? `${count} calls` : "call"} of \`@upstash/ratelimit\``,
+            bound: `≤ ${bound}`,
+            measured: number(ratio),
+            holds: ratio <= bound,
+          });
+        }
+      }
+    }
+    const commands = [1, 3, 8].map((count) => figures[`headgate sliding-window, ${count}, admitted`]!);
+    targets.push({
+      what: "Redis commands of a decision over 1, 3, 8 window limits of a policy",
+      bound: "≤ 4",
+      measured: commands.map(number).join(", "),
+      holds: commands.every((n) => n <= 4),
+    });
+    parts.push(`### How warm the processor is\n\n${await warmth(redis, recorded, rounds, progress)}`);
+    progress("bytes");
+    parts.push(`### Bytes per client\n\n${await bytes(redis, recorded)}`);
+    const chart = bars({
+      title: "Redis CPU of one decision, as a part of what @upstash/ratelimit's calls take",
+      unit: "×",
+      rows: ratios.map(([name, value]) => ({ name, value })),
+      mark: 1,
+    });
+    return { markdown: parts.join("\n\n"), targets, charts: { "redis-cpu.svg": chart }, figures };
+  } finally {
+    await redis.stop();
+  }
+};
+
+const caseOf = (title: string, decide: Case["decide"]): Case => ({ title, decide, costs: new Map() });
+const usecs = ({ costs }: Case) => [...costs.values()].map(({ usec }) => usec);
+/** In the rounds that both ran in. */
+const ratioOf = (one: Case, reference: Case) =>
+  median([...one.costs].map(([round, { usec }]) => usec / reference.costs.get(round)!.usec));
+
+/** The first two are compared in the targets. */
+async function casesOf(
+  redis: CostRedis,
+  recorded: Recorded,
+  count: number,
+  state: "admitted" | "refused",
+): Promise<Case[]> {
+  // The last of several limits is the one that is used up.
+  const units = (i: number) => (state === "refused" && i === count - 1 ? 1 : UNLIMITED);
+  const specs = Array.from({ length: count }, (_, i) => ({ limit: units(i), windowMs: (i + 1) * HOUR_MS }));
+  const ours = (title: string, limits: LimitSpec[], name: string) =>
+    caseOf(`headgate ${title}`, async (n) => [take(keyOf(n % KEYS, name), limits)]);
+  const list = (limit: (units: number, n: number) => LimitSpec) => specs.map((_, i) => limit(units(i), i + 1));
+  // Made once for each client: a limiter's own code takes longer than Redis, and is measured elsewhere.
+  const theirs = (title: string, decide: (key: string, cost: number) => Promise<Decision>) => {
+    const made: Decision[] = [];
+    return caseOf(title, async (n) => (made[n % KEYS] ??= await decide(`client-${n % KEYS}`, 1)));
+  };
+
+  const sortedSet = recorded.sortedSetLog(specs);
+  const cases = [
+    ours("sliding-window", list(limitOf.weighted), "default"),
+    theirs("@upstash/ratelimit slidingWindow", recorded.upstash(specs, "slidingWindow")),
+    ours("sliding-window, 10 buckets", list(limitOf.weighted10), "tenfold"),
+    ours("fixed-window", list(limitOf.fixed), "aligned"),
+    theirs("@upstash/ratelimit fixedWindow", recorded.upstash(specs, "fixedWindow")),
+    ours("token-bucket", list(limitOf.bucket), "buckets"),
+    theirs("@upstash/ratelimit tokenBucket", recorded.upstash(specs, "tokenBucket")),
+    ours(
+      "sliding-log",
+      specs.map((_, i) => limitOf.log(Math.min(units(i), 10_000), i + 1)),
+      "logbook",
+    ),
+    // Each request has a member of its own.
+    caseOf("sorted-set log", (n) => sortedSet(`client-${n % KEYS}`, 1)),
+    theirs("hash of 10 sub-buckets", recorded.hashBuckets(specs)),
+    theirs("`INCR` + `EXPIRE`", recorded.incrExpire(specs)),
+    theirs("hono-rate-limiter (fixed window)", recorded.honoRateLimiter(specs)),
+    theirs("rate-limiter-flexible (fixed window)", recorded.rateLimiterFlexible(specs)),
+    ...(count === 1 ? [concurrency(state)] : []),
+  ];
+  // Every key holds something, and of those that refuse the one unit is taken.
+  for (const one of cases) {
+    const first: Decision[] = [];
+    for (let n = 0; n < KEYS; n++) first.push(await one.decide(n));
+    await redis.send(first);
+  }
+  return cases;
+}
+
+/** Every request has a slot of its own. */
+function concurrency(state: "admitted" | "refused"): Case {
+  const limits = [limitOf.concurrency(state === "refused" ? 1 : UNLIMITED)];
+  return caseOf("headgate concurrency", async (n) => [take(keyOf(n % KEYS, "inhand-"), limits, 1 + n)]);
+}
+
+/** Forwards and backwards in turn, so that none always runs after the same. */
+async function runRounds(
+  redis: CostRedis,
+  cases: readonly Case[],
+  rounds: number,
+  { calls, warmUp }: { readonly calls: number; readonly warmUp: number },
+): Promise<void> {
+  for (let round = -1; round < rounds; round++) {
+    for (let i = 0; i < cases.length; i++) {
+      const at = round % 2 === 0 ? i : cases.length - 1 - i;
+      if (at >= 2 && round > 0 && round % OTHERS_EVERY !== 0) continue;
+      const one = cases[at]!;
+      const decisions: Decision[] = [];
+      const first = KEYS + (round + 1) * (warmUp + calls);
+      for (let n = 0; n < warmUp + calls; n++) decisions.push(await one.decide(first + n));
+      await redis.send(decisions.slice(0, warmUp));
+      const cost = await redis.measure(decisions.slice(warmUp));
+      // The first round loads scripts and warms up.
+      if (round >= 0) one.costs.set(round, cost);
+    }
+  }
+}
+
+/** The same ratios in turns of other lengths: the longer script loses more when the processor's caches were used by others. */
+async function warmth(
+  redis: CostRedis,
+  recorded: Recorded,
+  rounds: number,
+  progress: (what: string) => void,
+): Promise<string> {
+  const rows: string[][] = [];
+  for (const calls of OTHER_TURNS) {
+    progress(`turns of ${calls} calls`);
+    const row = [String(calls)];
+    for (const count of [1, 3, 8]) {
+      await redis.flush();
+      const pair = (await casesOf(redis, recorded, count, "admitted")).slice(0, 2);
+      await runRounds(redis, pair, Math.ceil(rounds / 2), { calls, warmUp: Math.ceil(calls / 4) });
+      row.push(number(ratioOf(pair[0]!, pair[1]!)));
+    }
+    rows.push(row);
+  }
+  const note =
+    "CPU of headgate's decision / that of `@upstash/ratelimit`'s calls, by how many calls of one script follow each other. Between turns Redis waits for this program, and the processor does other work. The rows above, and the targets, are of turns of 200.";
+  return `${note}\n\n${table(["calls of a turn", "1 limit", "3 limits", "8 limits"], rows)}`;
+}
+
+function tableOf(cases: readonly Case[], reference: Case): string {
+  const rows = cases.map((one) => [
+    one.title,
+    number(ratioOf(one, reference)),
+    number(median(usecs(one))),
+    number(median([...one.costs.values()].map(({ commands }) => commands))),
+  ]);
+  return table(["", "CPU / @upstash/ratelimit slidingWindow", "µs", "commands"], rows);
+}
+
+async function bytes(redis: CostRedis, recorded: Recorded): Promise<string> {
+  const rows: (string | number)[][] = [];
+  for (const [title, of] of [
+    ["headgate sliding-window", (count: number) => headgateBytes(count, limitOf.weighted)],
+    ["headgate sliding-window, 10 buckets", (count: number) => headgateBytes(count, limitOf.weighted10)],
+    ["headgate sliding-log", (count: number) => headgateBytes(count, (_, n) => limitOf.log(10_000, n))],
+    ["@upstash/ratelimit slidingWindow", (count: number) => recorded.upstash(specsOf(count), "slidingWindow")],
+    ["`INCR` + `EXPIRE`", (count: number) => recorded.incrExpire(specsOf(count))],
+    ["sorted-set log", (count: number) => recorded.sortedSetLog(specsOf(count))],
+    ["hash of 10 sub-buckets", (count: number) => recorded.hashBuckets(specsOf(count))],
+    ["hono-rate-limiter", (count: number) => recorded.honoRateLimiter(specsOf(count))],
+    ["rate-limiter-flexible", (count: number) => recorded.rateLimiterFlexible(specsOf(count))],
+  ] as const) {
+    const row: (string | number)[] = [title];
+    for (const count of [1, 3, 8]) {
+      await redis.flush();
+      const decide = of(count);
+      const decisions: Decision[] = [];
+      for (let n = 0; n < 50; n++) decisions.push(await decide("client-0001", 1));
+      await redis.send(decisions);
+      const { bytes, keys } = await redis.memory();
+      row.push(`${bytes} in ${keys}`);
+    }
+    rows.push(row);
+  }
+  const note =
+    "After 50 requests of one client in one window, in so many keys (`MEMORY USAGE`). `@upstash/ratelimit` keeps the window before it too: up to twice as much.";
+  return `${table(["", "1 limit", "3 limits", "8 limits"], rows)}\n\n${note}`;
+}
+
+const specsOf = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ limit: UNLIMITED, windowMs: (i + 1) * HOUR_MS }));
+
+function headgateBytes(count: number, limit: (units: number, n: number) => LimitSpec) {
+  const limits = Array.from({ length: count }, (_, i) => limit(UNLIMITED, i + 1));
+  return async () => [take(keyOf("client-0001"), limits)];
+}

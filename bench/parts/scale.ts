@@ -1,0 +1,122 @@
+/** Part 5: what a decision costs Redis with many keys, and with many limits. */
+
+import { Flag } from "../../src/core/take.ts";
+import { lines } from "../support/chart.ts";
+import { type Decision, keyOf, limitOf, startCostRedis, take, takeOf } from "../support/commands.ts";
+import { number, type Part, table } from "../support/part.ts";
+import { peers } from "../support/peers.ts";
+import { median } from "../support/stats.ts";
+
+const UNLIMITED = 1_000_000;
+const HOUR_MS = 3_600_000;
+const CALLS = 200;
+/** What a policy may have. */
+const LIMITS_PER_POLICY = 8;
+
+export const scale: Part = async ({ quick, progress }) => {
+  const rounds = quick ? 5 : 25;
+  const sizes = quick ? [100, 1_000, 10_000, 100_000] : [100, 1_000, 10_000, 100_000, 1_000_000];
+  const recorded = await peers.recorded();
+  const redis = await startCostRedis();
+  try {
+    const upstash = recorded.upstash([{ limit: UNLIMITED, windowMs: HOUR_MS }], "slidingWindow");
+    const ours = (i: number): Decision => [take(keyOf(i), [limitOf.weighted(UNLIMITED)])];
+    const keyRows: number[][] = [];
+    let [filled, perKey] = [0, 0];
+    for (const size of sizes) {
+      progress(`${size} keys`);
+      for (; filled < size; filled += Math.min(10_000, size - filled)) {
+        const many: Decision[] = [];
+        const until = Math.min(size, filled + 10_000);
+        for (let i = filled; i < until; i++) many.push(ours(i));
+        await redis.send(many);
+      }
+      // Clients at random, so that no cache of the processor knows them.
+      const [a, b]: [number[], number[]] = [[], []];
+      for (let round = -1; round < rounds; round++) {
+        const clients = Array.from({ length: CALLS }, () => Math.floor(Math.random() * size));
+        const theirs: Decision[] = [];
+        for (const client of clients) theirs.push(await upstash(`client-${client}`, 1));
+        const costs = [await redis.measure(clients.map(ours)), await redis.measure(theirs)];
+        if (round >= 0) {
+          a.push(costs[0]!.usec);
+          b.push(costs[1]!.usec);
+        }
+      }
+      keyRows.push([size, median(a), median(b)]);
+      perKey = size;
+    }
+
+    await redis.flush();
+    const limitRows: number[][] = [];
+    for (const count of [1, 2, 4, 8, 16, 32]) {
+      progress(`${count} limits`);
+      const limits = Array.from({ length: count }, (_, i) => limitOf.weighted(UNLIMITED, 1 + (i % LIMITS_PER_POLICY)));
+      const specs = Array.from({ length: count }, (_, i) => ({ limit: UNLIMITED, windowMs: (i + 1) * HOUR_MS }));
+      const many = recorded.upstash(specs, "slidingWindow");
+      const made: Decision[] = [];
+      for (let i = 0; i < 50; i++) made.push(await many(`client-${i}`, 1));
+      const decide = (i: number): Decision => {
+        const keys = Array.from({ length: Math.ceil(count / LIMITS_PER_POLICY) }, (_, k) => ({
+          key: keyOf(i % 50, `policy${k}`),
+          group: 0,
+          cost: 1,
+          limits: limits.slice(k * LIMITS_PER_POLICY, (k + 1) * LIMITS_PER_POLICY),
+        }));
+        return [takeOf({ keys, flag: Flag.take })];
+      };
+      const [a, b, commands]: [number[], number[], number[]] = [[], [], []];
+      for (let round = -1; round < rounds; round++) {
+        const cost = await redis.measure(Array.from({ length: CALLS }, (_, i) => decide(i)));
+        const theirs = await redis.measure(Array.from({ length: 50 }, (_, i) => made[i]!));
+        if (round < 0) continue;
+        a.push(cost.usec);
+        b.push(theirs.usec);
+        commands.push(cost.commands);
+      }
+      limitRows.push([count, median(a), median(b), median(commands)]);
+    }
+
+    const [first, last] = [keyRows[0]!, keyRows.at(-1)!];
+    const [one, most] = [limitRows[0]!, limitRows.at(-1)!];
+    const slope = (most[1]! - one[1]!) / (most[0]! - one[0]!) / one[1]!;
+    const markdown = [
+      `### Keys\n\nOne limit, clients at random. From ${first[0]} to ${perKey} keys the cost of a decision grows by the factor ${number(last[1]! / first[1]!)}, of \`@upstash/ratelimit\` by ${number(last[2]! / first[2]!)}.`,
+      table(
+        ["keys", "headgate, µs", "@upstash/ratelimit, µs"],
+        keyRows.map((row) => row.map((value, i) => (i === 0 ? value : number(value)))),
+      ),
+      `### Limits of one request\n\nPolicies of up to ${LIMITS_PER_POLICY} limits each, one key a policy. Each further limit costs ${number(slope)} times what the first costs with the call itself.`,
+      table(
+        ["limits", "headgate, µs", "@upstash/ratelimit, µs", "ratio", "headgate's commands"],
+        limitRows.map(([n, a, b, c]) => [n!, number(a!), number(b!), number(a! / b!), number(c!)]),
+      ),
+    ].join("\n\n");
+    const series = (rows: readonly number[][]) =>
+      ["headgate", "@upstash/ratelimit"].map((name, i) => ({
+        name,
+        points: rows.map((row) => [row[0]!, row[i + 1]!] as const),
+      }));
+    return {
+      markdown,
+      targets: [],
+      charts: {
+        "keys.svg": lines({
+          title: "Redis CPU of a decision by keys in Redis",
+          xName: "keys",
+          yName: "µs",
+          series: series(keyRows),
+        }),
+        "limits.svg": lines({
+          title: "Redis CPU of a decision by limits of a request",
+          xName: "limits",
+          yName: "µs",
+          series: series(limitRows),
+        }),
+      },
+      figures: { slope },
+    };
+  } finally {
+    await redis.stop();
+  }
+};

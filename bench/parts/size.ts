@@ -1,0 +1,58 @@
+/** Part 4: how much each limiter adds to a minimal Worker, and how long that takes to its first answer. */
+
+import { gzipSync } from "node:zlib";
+import { startRedisServer } from "../../scripts/redis-server.ts";
+import { bars } from "../support/chart.ts";
+import { WORKERS } from "../support/limiters.ts";
+import { number, type Part, table } from "../support/part.ts";
+import { startService } from "../support/service.ts";
+import { median } from "../support/stats.ts";
+import { bundleWorker, startWorkerd } from "../support/workerd.ts";
+
+export const size: Part = async ({ quick, progress }) => {
+  const rounds = quick ? 3 : 15;
+  const server = await startRedisServer();
+  const service = await startService(server.url);
+  try {
+    const workers = await Promise.all(
+      WORKERS.filter(({ file }) => file !== "binding.mjs").map(async (worker) => {
+        const code = await bundleWorker(worker.file);
+        return { ...worker, code, bytes: gzipSync(code).length, firstMs: [] as number[] };
+      }),
+    );
+    const distinct = workers.filter((worker, i) => workers.findIndex(({ file }) => file === worker.file) === i);
+    for (let round = 0; round < rounds; round++) {
+      progress(`start ${round + 1} of ${rounds}`);
+      for (const worker of distinct) {
+        const bindings = worker.bindings(`${service.url}/size`, service.token, { limit: 1000, windowMs: 60_000 });
+        const workerd = await startWorkerd(worker.code, bindings);
+        worker.firstMs.push(workerd.firstAnswerMs);
+        await workerd.stop();
+      }
+    }
+    const [none] = distinct;
+    const rows = distinct.map(({ library, bytes, firstMs }) => [
+      library,
+      number(bytes / 1024),
+      number((bytes - none!.bytes) / 1024),
+      number(median(firstMs)),
+      number(median(firstMs.map((ms, i) => ms - none!.firstMs[i]!))),
+    ]);
+    const chart = bars({
+      title: "Minimal Worker with each limiter, minified",
+      unit: "KiB gzip",
+      rows: distinct.map(({ library, bytes }) => ({ name: library, value: bytes / 1024 })),
+    });
+    const head = ["", "KiB gzip", "added", "first answer, ms", "added by the limiter, ms"];
+    const ours = distinct.find(({ library }) => library.startsWith("headgate"))!;
+    return {
+      markdown: table(head, rows),
+      targets: [],
+      charts: { "size.svg": chart },
+      figures: { bytes: ours.bytes },
+    };
+  } finally {
+    await service.stop();
+    await server.stop();
+  }
+};

@@ -1,0 +1,169 @@
+/** Part 3: what each limiter lets through, wrongly refuses, wrongly charges and promises, on the same traces in real time. */
+
+import { Worker } from "node:worker_threads";
+import { type RedisServer, startRedisServer } from "../../scripts/redis-server.ts";
+import type { Part } from "../support/part.ts";
+import { type Service, startService } from "../support/service.ts";
+import { type Retry, retryError } from "../support/stats.ts";
+import { type Answered, judge, type Result } from "../truth/judge.ts";
+import { PEERS, type Retries, report } from "../truth/report.ts";
+import { RETRY, TRACES, type Trace } from "../truth/traces.ts";
+
+/** So many are driven at a time: all at once would be a test of this machine. */
+const AT_ONCE = 5;
+/** The traces of `--quick`. */
+const QUICK = ["boundary", "hammer", "denied", "multi"];
+
+interface Parts {
+  readonly server: RedisServer;
+  readonly service: Service;
+}
+
+/** All share one Redis, and nothing in it. */
+const nameOf = (peer: string) => peer.replaceAll(/[^a-z0-9]/gi, "");
+const now = () => performance.timeOrigin + performance.now();
+
+class Isolate {
+  readonly #worker: Worker;
+  constructor(peer: string, { server, service }: Parts, limits: Trace["limits"], skewMs: number) {
+    const workerData = {
+      peer,
+      service: { url: `${service.url}/${nameOf(peer)}`, token: service.token, redisUrl: server.url },
+      limits,
+      skewMs,
+    };
+    this.#worker = new Worker(new URL("../truth/isolate.mjs", import.meta.url), { workerData });
+  }
+  async next<T>(): Promise<T> {
+    return await new Promise((resolve, reject) => {
+      this.#worker.once("message", resolve);
+      this.#worker.once("error", reject);
+    });
+  }
+  async ask<T>(message: object): Promise<T> {
+    this.#worker.postMessage(message);
+    return await this.next<T>();
+  }
+  async stop(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+async function startIsolates(
+  peer: string,
+  trace: Pick<Trace, "limits" | "skewMs" | "asks">,
+  parts: Parts,
+): Promise<Isolate[]> {
+  const count = 1 + Math.max(0, ...trace.asks.map(({ isolate }) => isolate));
+  const isolates = Array.from(
+    { length: count },
+    (_, i) => new Isolate(peer, parts, trace.limits, trace.skewMs?.[i] ?? 0),
+  );
+  await Promise.all(isolates.map((isolate) => isolate.next()));
+  return isolates;
+}
+
+/** Far enough in the future to send everything out, and at the beginning of a window of every length. */
+function beginning(windowMs: number): number {
+  const soonMs = now() + 300;
+  // A long window only has to hold the whole trace.
+  if (windowMs >= 60_000)
+    return soonMs % windowMs > windowMs - 8_000 ? Math.ceil(soonMs / windowMs) * windowMs : soonMs;
+  return Math.ceil(soonMs / windowMs) * windowMs;
+}
+
+async function runTrace(trace: Trace, peers: readonly string[]): Promise<Map<string, Result>> {
+  const server = await startRedisServer();
+  const services = await Promise.all(peers.map(() => startService(server.url)));
+  const isolates = await Promise.all(
+    peers.map((peer, i) => startIsolates(peer, trace, { server, service: services[i]! })),
+  );
+  for (const service of services) service.loseEvery = trace.loseEvery ?? 0;
+  const { windowMs, limit } = trace.limits[0]!;
+  const startMs = beginning(windowMs);
+  const results = new Map<string, Result>();
+  await Promise.all(
+    peers.map(async (peer, p) => {
+      const answers = await Promise.all(
+        isolates[p]!.map((isolate, i) => {
+          const own = trace.asks.filter((one) => one.isolate === i);
+          const requests = own.map(({ afterMs, cost }) => ({ atMs: startMs + afterMs, key: nameOf(peer), cost }));
+          return isolate.ask<Answered[]>({ requests });
+        }),
+      );
+      services[p]!.loseEvery = 0;
+      const all = answers.flat();
+      const result = judge(all, limit, windowMs);
+      if (!trace.isCharged) return results.set(peer, result);
+      const charged = await isolates[p]![0]!.ask<number[]>({ charged: nameOf(peer), redisUrl: server.url });
+      const overcharged = charged.reduce((sum, units) => sum + units - result.admitted, 0);
+      return results.set(peer, { ...result, overcharged });
+    }),
+  );
+  await Promise.all(isolates.flat().map((isolate) => isolate.stop()));
+  await Promise.all(services.map((service) => service.stop()));
+  await server.stop();
+  return results;
+}
+
+async function runRetries(peers: readonly string[]): Promise<Retries> {
+  const server = await startRedisServer();
+  const service = await startService(server.url);
+  const { limits, rounds: all, parts } = RETRY;
+  const isolates = await Promise.all(
+    peers.map((peer) => startIsolates(peer, { limits, asks: [] }, { server, service })),
+  );
+  const startMs = beginning(limits[0].windowMs);
+  const results: Retries = new Map();
+  await Promise.all(
+    peers.map(async (peer, p) => {
+      const rounds: Retry[][] = [];
+      for (const [i, after] of all.entries()) {
+        // Windows of peace after each.
+        const instants = after.map((ms) => startMs + 4 * limits[0].windowMs * i + ms);
+        const retry = { key: `${nameOf(peer)}${i}`, limit: limits[0].limit, parts, instants };
+        rounds.push(await isolates[p]![0]!.ask<Retry[]>({ retry }));
+      }
+      const errors = rounds.filter((round) => round.length > 0).map(retryError);
+      const mean = (of: (error: { early: number; late: number }) => number) =>
+        errors.reduce((sum, error) => sum + of(error), 0) / errors.length;
+      results.set(peer, {
+        early: mean(({ early }) => early),
+        late: mean(({ late }) => late),
+        promised: errors.length > 0,
+      });
+    }),
+  );
+  await Promise.all(isolates.flat().map((isolate) => isolate.stop()));
+  await service.stop();
+  await server.stop();
+  return results;
+}
+
+export const truth: Part = async ({ quick, progress, option }) => {
+  const [onlyPeer, onlyTrace] = [option("peer"), option("trace")];
+  const peers = PEERS.filter((peer) => onlyPeer === undefined || peer === onlyPeer);
+  const isWanted = (name: string) => (onlyTrace === undefined ? !quick || QUICK.includes(name) : name === onlyTrace);
+  const traces = TRACES.filter(({ name }) => isWanted(name));
+  const withRetry = isWanted(RETRY.name);
+  if (peers.length === 0) throw new Error(`--peer: expected one of ${PEERS.join(" · ")}`);
+  if (traces.length === 0 && !withRetry) {
+    throw new Error(`--trace: expected one of ${[...TRACES, RETRY].map(({ name }) => name).join(", ")}`);
+  }
+
+  const results = new Map(traces.map(({ name }) => [name, new Map<string, Result>()]));
+  const retries: Retries | undefined = withRetry ? new Map() : undefined;
+  const size = quick ? 8 : AT_ONCE;
+  for (let from = 0; from < peers.length; from += size) {
+    const group = peers.slice(from, from + size);
+    const which = `${from + 1} to ${from + group.length} of ${peers.length} limiters`;
+    for (const trace of traces) {
+      progress(`${which}: ${trace.name}`);
+      for (const [peer, result] of await runTrace(trace, group)) results.get(trace.name)!.set(peer, result);
+    }
+    if (!retries) continue;
+    progress(`${which}: ${RETRY.name}`);
+    for (const [peer, error] of await runRetries(group)) retries.set(peer, error);
+  }
+  return report(peers, traces, results, retries);
+};

@@ -1,0 +1,125 @@
+/** Calls of scripts on a private Redis, and what they cost it: `INFO commandstats`, in one run with all that they are compared to. */
+
+import { Redis } from "ioredis";
+import { startRedisServer } from "../../scripts/redis-server.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
+import { TAKE } from "../../src/redis/script.generated.ts";
+import { encodeRequest } from "../../src/store/redis.ts";
+
+export interface Call {
+  readonly text: string;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+}
+
+/** All calls of one decision. */
+export type Decision = readonly Call[];
+
+export interface Cost {
+  /** µs of EVALSHA for each decision: its own time, without reading the request and writing the reply. */
+  readonly usec: number;
+  /** Commands for each decision, EVALSHA itself among them: Upstash bills each. */
+  readonly commands: number;
+}
+
+export interface CostRedis {
+  readonly version: string;
+  send(decisions: readonly Decision[]): Promise<unknown[]>;
+  measure(decisions: readonly Decision[]): Promise<Cost>;
+  /** Of all keys there are, and how many. */
+  memory(): Promise<{ bytes: number; keys: number }>;
+  flush(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startCostRedis(): Promise<CostRedis> {
+  const server = await startRedisServer();
+  const redis = new Redis(server.url, { disableClientInfo: true });
+  const shas = new Map<string, string>();
+
+  async function send(decisions: readonly Decision[]): Promise<unknown[]> {
+    const calls = decisions.flat();
+    for (const text of new Set(calls.map((call) => call.text))) {
+      if (!shas.has(text)) shas.set(text, (await redis.script("LOAD", text)) as string);
+    }
+    const replies: unknown[] = [];
+    for (let from = 0; from < calls.length; from += 5_000) {
+      const pipeline = redis.pipeline();
+      for (const { text, keys, args } of calls.slice(from, from + 5_000)) {
+        pipeline.evalsha(shas.get(text)!, keys.length, ...keys, ...args);
+      }
+      for (const [error, reply] of (await pipeline.exec()) ?? []) {
+        if (error) throw error;
+        replies.push(reply);
+      }
+    }
+    return replies;
+  }
+
+  return {
+    version: server.version,
+    send,
+    async measure(decisions) {
+      await redis.config("RESETSTAT");
+      await send(decisions);
+      const info = await redis.info("commandstats");
+      const stats = [...info.matchAll(/^cmdstat_([^:]+):calls=(\d+),usec=(\d+)/gm)].filter(
+        ([, name]) => name !== "config|resetstat" && name !== "script|load",
+      );
+      const usec = Number(stats.find(([, name]) => name === "evalsha")?.[3]);
+      const commands = stats.reduce((sum, [, , calls]) => sum + Number(calls), 0);
+      return { usec: usec / decisions.length, commands: commands / decisions.length };
+    },
+    async memory() {
+      const keys = await redis.keys("*");
+      const bytes = await Promise.all(keys.map((key) => redis.memory("USAGE", key, "SAMPLES", 0) as Promise<number>));
+      return { bytes: bytes.reduce((a, b) => a + b, 0), keys: keys.length };
+    },
+    async flush() {
+      await redis.flushall();
+    },
+    async stop() {
+      redis.disconnect();
+      await server.stop();
+    },
+  };
+}
+
+/** As the gateway's: 37 bytes. */
+export function keyOf(client: number | string, policy = "default"): string {
+  return `hg:1:{${policy}:${String(client).padStart(22, "0")}}`;
+}
+
+/** What headgate sends for one decision over these limits. */
+export function take(key: string, limits: readonly LimitSpec[], slot = 0): Call {
+  return takeOf({ keys: [{ key, group: 0, cost: 1, limits }], flag: Flag.take, slot });
+}
+
+export function takeOf(request: TakeRequest): Call {
+  return { text: TAKE.text, keys: keysOfRequest(request), args: encodeRequest(request, 0) };
+}
+
+const HOUR_MS = 3_600_000;
+
+/** A limit of each kind, by its units; the n-th of several has a window n times as long. */
+export const limitOf = {
+  weighted: (limit: number, n = 1): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: n * HOUR_MS, buckets: 1 }),
+  weighted10: (limit: number, n = 1): LimitSpec => ({
+    kind: Kind.weighted,
+    limit,
+    bucketMs: (n * HOUR_MS) / 10,
+    buckets: 10,
+  }),
+  fixed: (limit: number, n = 1): LimitSpec => ({ kind: Kind.fixedWindow, limit, windowMs: n * HOUR_MS }),
+  bucket: (limit: number, n = 1): LimitSpec => ({
+    kind: Kind.bucket,
+    limit,
+    windowMs: n * HOUR_MS,
+    burst: limit,
+    maxDelayMs: 0,
+  }),
+  log: (limit: number, n = 1): LimitSpec => ({ kind: Kind.log, limit, windowMs: n * HOUR_MS }),
+  concurrency: (limit: number): LimitSpec => ({ kind: Kind.concurrency, limit, timeoutMs: HOUR_MS }),
+} as const;

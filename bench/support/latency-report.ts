@@ -1,0 +1,195 @@
+/** The tables of the part `latency`, and what they say of the targets. */
+
+import { bars } from "./chart.ts";
+import { type LimiterWorker, WORKERS } from "./limiters.ts";
+import type { Answer } from "./load.ts";
+import { number, type Section, type Target, table } from "./part.ts";
+import { median, percentile } from "./stats.ts";
+
+export const HAMMERED = { limit: 10, windowMs: 60_000 } as const;
+
+export interface Measured {
+  readonly worker: LimiterWorker;
+  readonly answers: readonly Answer[];
+  readonly calls: number;
+  /** Of the Worker without a limiter, in the same seconds. */
+  readonly baseline: readonly Answer[];
+}
+
+export interface Served {
+  readonly title: string;
+  readonly perSecond: number[];
+  readonly cpuUs: number[];
+}
+
+export function sectionOf(
+  loads: readonly number[],
+  roundTripsMs: readonly number[],
+  cells: ReadonlyMap<string, Measured[]>,
+  lasting: readonly Measured[],
+  hammered: readonly Measured[],
+  served: readonly Served[],
+): Section {
+  const p = (answers: readonly Answer[], part: number) =>
+    percentile(
+      answers.map(({ latencyMs }) => latencyMs),
+      part,
+    );
+  const added = ({ answers, baseline }: Measured, part: number) => p(answers, part) - p(baseline, part);
+  const refused = ({ answers }: Measured) => answers.filter(({ status }) => status === 429);
+  const admitted = ({ answers }: Measured) => answers.filter(({ status }) => status === 200);
+  const cell = (ms: number, load: number, id: string) =>
+    cells.get(`${ms}/${load}`)!.find(({ worker }) => worker.id === id)!;
+  const limiters = WORKERS.slice(1);
+  const figures: Record<string, number> = {};
+
+  const tables = limiters.map(({ title, id, local }) => {
+    const rows = roundTripsMs.flatMap((ms) =>
+      loads.map((load) => {
+        const one = cell(ms, load, id);
+        figures[`calls ${id} ${ms}/${load}`] = one.calls / one.answers.length;
+        figures[`admitted ${id} ${ms}/${load}`] = admitted(one).length / one.answers.length;
+        return [
+          ms,
+          load,
+          number(added(one, 0.5)),
+          number(added(one, 0.99)),
+          number(p(admitted(one), 0.5)),
+          number(p(refused(one), 0.5)),
+          `${((100 * refused(one).length) / one.answers.length).toFixed(0)} %`,
+          number(one.calls / one.answers.length),
+        ];
+      }),
+    );
+    const head = [
+      "ms to Redis",
+      "load / limit",
+      "added p50, ms",
+      "added p99, ms",
+      "admitted p50, ms",
+      "refused p50, ms",
+      "refused",
+      "Redis calls / request",
+    ];
+    return `<details><summary>${title}${local ? ` (${local})` : ""}</summary>\n\n${table(head, rows)}\n\n</details>`;
+  });
+
+  const summary = limiters.map(({ title, id, local }) => [
+    local ? `${title} *` : title,
+    ...roundTripsMs.map((ms) => number(added(cell(ms, 0.5, id), 0.5))),
+    number(added(cell(80, 0.5, id), 0.99)),
+    `${((100 * refused(cell(80, 0.5, id)).length) / cell(80, 0.5, id).answers.length).toFixed(0)} %`,
+    number(added(cell(80, 10, id), 0.5)),
+    ...loads.map((load) => number(cell(80, load, id).calls / cell(80, load, id).answers.length)),
+  ]);
+  const head = [
+    "",
+    ...roundTripsMs.map((ms) => `p50, ${ms} ms to Redis`),
+    "p99, 80 ms",
+    "refused, 80 ms",
+    "p50, 80 ms, 10 x",
+    ...loads.map((load) => `calls, ${load} x`),
+  ];
+
+  const lastingOf = (id: string) => lasting.find(({ worker }) => worker.id === id)!;
+  const half = (id: string) => added(lastingOf(id), 0.5);
+  const lastingRows = lasting.map((one) => {
+    figures[`calls ${one.worker.id} minute`] = one.calls / one.answers.length;
+    figures[`admitted ${one.worker.id} minute`] = admitted(one).length / one.answers.length;
+    return [
+      one.worker.local ? `${one.worker.title} *` : one.worker.title,
+      number(added(one, 0.5)),
+      number(added(one, 0.99)),
+      number(one.calls / one.answers.length),
+      `${((100 * refused(one).length) / one.answers.length).toFixed(1)} %`,
+    ];
+  });
+  const shared = limiters.filter(({ id, local }) => !local && id !== "strict" && id !== "leased").map(({ id }) => id);
+  const best = Math.min(...shared.map(half));
+  const leased = half("leased");
+  const hammeredCalls = (id: string) => hammered.find(({ worker }) => worker.id === id)!.calls;
+  const fewest = Math.min(...shared.filter((id) => id !== "upstash").map(hammeredCalls));
+  const ours = Math.max(hammeredCalls("strict"), hammeredCalls("leased"));
+  const hammerRows = hammered.map((one) => {
+    figures[`hammered calls ${one.worker.id}`] = one.calls / one.answers.length;
+    return [
+      one.worker.local ? `${one.worker.title} *` : one.worker.title,
+      one.calls,
+      number((1000 * one.calls) / one.answers.length),
+      number(p(refused(one), 0.5)),
+    ];
+  });
+
+  const [none] = served as [Served];
+  const ratio = (one: Served) => median(one.perSecond.map((value, i) => value / none.perSecond[i]!));
+  const cpuRatio = (one: Served) => median(one.cpuUs.map((value, i) => none.cpuUs[i]! / value));
+  const servedRows = served.map((one) => [
+    one.title,
+    number(ratio(one)),
+    number(cpuRatio(one)),
+    number(median(one.perSecond)),
+    number(median(one.cpuUs)),
+  ]);
+  for (const one of served) figures[`cpu ${one.title}`] = median(one.cpuUs);
+  const local = served.filter(({ title }) => /^headgate, (strict|leased)/.test(title));
+  const targets: Target[] = [
+    {
+      what: "80 ms to Redis, load at half the limit (12,000 per minute), 100 requests per second and key: median added by `leased` / by the best peer whose count all isolates share",
+      bound: "< 1/50",
+      measured:
+        leased <= 0
+          ? `none measurable (${number(leased)} ms) / ${number(best)} ms`
+          : `1/${number(best / leased)} (${number(leased)} / ${number(best)} ms)`,
+      holds: leased < best / 50,
+    },
+    {
+      what: "A refused client that hammers: Redis calls of every peer without a cache / headgate's",
+      bound: "≥ 20",
+      measured: ours === 0 ? `${fewest} / 0` : `${number(fewest / ours)} (${fewest} / ${ours})`,
+      holds: fewest >= 20 * ours,
+    },
+    ...local.map((one) => ({
+      what: `Local answers (${one.title.replace("headgate, ", "")}): requests per second / the same Worker without a limiter`,
+      bound: "≥ 0.8",
+      measured: `${number(ratio(one))} (by CPU time ${number(cpuRatio(one))})`,
+      holds: ratio(one) >= 0.8 && !(cpuRatio(one) < 0.8),
+    })),
+  ];
+  const chart = (title: string, unit: string, value: (id: string) => number) =>
+    bars({
+      title,
+      unit,
+      logarithmic: true,
+      rows: limiters.map(({ title: name, id }) => ({ name: name.replaceAll("`", ""), value: value(id) })),
+    });
+  const markdown = [
+    "### Half of the limit, 80 ms to Redis\n\n12,000 per minute, 100 requests per second from one client.",
+    table(["", "added p50, ms", "added p99, ms", "Redis calls / request", "refused"], lastingRows),
+    "### Windows of 2 s\n\nMedian added to a request, in ms, at half the limit; then Redis calls per request at multiples of the limit, 80 ms to Redis.",
+    table(head, summary),
+    "Nothing should be refused at half the limit: what is, is wrong. A window of 2 s is short for a lease.",
+    "\\* Not a count that all isolates share: `cachedFixedWindow` is called experimental by its documentation and lets each isolate count by itself (see the trace `isolates`); the binding is Miniflare's simulation, in the same process.",
+    `### A client that hammers\n\n${HAMMERED.limit} per minute, 200 requests per second from one client, 20 ms to Redis; its first second, in which it uses up the limit, is left out.`,
+    table(["", "Redis calls", "per 1000 requests", "refused p50, ms"], hammerRows),
+    "### Served from the isolate\n\nAs many requests as the Worker can serve, nothing asked of Redis; by turns of half a second, ratios within a turn.",
+    table(
+      ["", "requests per second / no limiter", "by CPU time", "requests per second", "CPU µs / request"],
+      servedRows,
+    ),
+    `### All figures\n\n${tables.join("\n\n")}`,
+  ].join("\n\n");
+  return {
+    markdown,
+    targets,
+    figures,
+    charts: {
+      "latency.svg": chart("Median added to a request, 80 ms to Redis, half of 12,000 per minute", "ms", (id) =>
+        Math.max(0.01, half(id)),
+      ),
+      "calls.svg": chart("Redis calls per 1000 requests of a refused client that hammers", "", (id) => {
+        const one = hammered.find(({ worker }) => worker.id === id)!;
+        return Math.max(0.1, (1000 * one.calls) / one.answers.length);
+      }),
+    },
+  };
+}

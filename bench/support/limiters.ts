@@ -1,0 +1,110 @@
+/** The Workers that are measured against each other, and how each is told its limit. */
+
+export interface WorkerLimit {
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+export interface LimiterWorker {
+  /** In the path to the REST service: whose calls are whose. */
+  readonly id: string;
+  readonly title: string;
+  readonly library: string;
+  /** In bench/workers. */
+  readonly file: string;
+  readonly bindings: (url: string, token: string, limit: WorkerLimit) => Readonly<Record<string, unknown>>;
+  /** What makes it another kind of thing than a count that all isolates share. */
+  readonly local?: string;
+}
+
+const upstash = (algorithm: string, cache: boolean): LimiterWorker["bindings"] => {
+  return (url, token, { limit, windowMs }) => {
+    return { URL: url, TOKEN: token, LIMIT: limit, WINDOW_MS: windowMs, ALGORITHM: algorithm, CACHE: cache };
+  };
+};
+
+const headgate = (consistency: "strict" | "leased"): LimiterWorker["bindings"] => {
+  return (url, token, { limit, windowMs }) => ({
+    POLICIES: [{ name: "default", consistency, limits: [{ limit, window: windowMs }] }],
+    UPSTASH_REDIS_REST_URL: url,
+    UPSTASH_REDIS_REST_TOKEN: token,
+    // A busy machine must not turn a late answer into a fallback.
+    REDIS_TIMEOUT_MS: 5_000,
+  });
+};
+
+const plain: LimiterWorker["bindings"] = (url, token, { limit, windowMs }) => {
+  return { URL: url, TOKEN: token, LIMIT: limit, WINDOW_MS: windowMs };
+};
+
+/** The gateway, in front of an origin, and no policy that matches. */
+export const UNMATCHED: LimiterWorker = {
+  id: "unmatched",
+  title: "headgate, no policy matches",
+  library: "headgate (the whole gateway)",
+  file: "headgate.mjs",
+  bindings: () => ({ POLICIES: [{ name: "none", match: { path: "/none" }, limits: [{ limit: 1, window: "1s" }] }] }),
+};
+
+/** The first is the baseline. */
+export const WORKERS: readonly LimiterWorker[] = [
+  { id: "none", title: "no limiter", library: "no limiter", file: "none.mjs", bindings: () => ({}) },
+  {
+    id: "strict",
+    title: "headgate, strict",
+    library: "headgate (the whole gateway)",
+    file: "headgate.mjs",
+    bindings: headgate("strict"),
+  },
+  {
+    id: "leased",
+    title: "headgate, leased",
+    library: "headgate (the whole gateway)",
+    file: "headgate.mjs",
+    bindings: headgate("leased"),
+  },
+  {
+    id: "upstash",
+    title: "@upstash/ratelimit slidingWindow, cache",
+    library: "@upstash/ratelimit",
+    file: "upstash.mjs",
+    bindings: upstash("slidingWindow", true),
+  },
+  {
+    id: "upstash-plain",
+    title: "@upstash/ratelimit slidingWindow, no cache",
+    library: "@upstash/ratelimit",
+    file: "upstash.mjs",
+    bindings: upstash("slidingWindow", false),
+  },
+  {
+    id: "upstash-cached",
+    title: "@upstash/ratelimit cachedFixedWindow",
+    library: "@upstash/ratelimit",
+    file: "upstash.mjs",
+    bindings: upstash("cachedFixedWindow", true),
+    local: "experimental, each isolate counts by itself",
+  },
+  {
+    id: "hono",
+    title: "hono-rate-limiter, Redis",
+    library: "hono-rate-limiter",
+    file: "hono-rate-limiter.mjs",
+    bindings: plain,
+  },
+  {
+    id: "incr",
+    title: "`INCR` + `EXPIRE`",
+    library: "`INCR` + `EXPIRE` over @upstash/redis",
+    file: "script.mjs",
+    bindings: plain,
+  },
+  {
+    id: "binding",
+    title: "rate limit binding (Miniflare's simulation)",
+    library: "rate limit binding",
+    file: "binding.mjs",
+    bindings: () => ({}),
+    local: "simulated in the same process, no Redis",
+  },
+];

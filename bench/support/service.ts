@@ -1,0 +1,92 @@
+/**
+ * The REST service in front of the private Redis of a run: what scripts/bridge.ts does, with the distance to it, lost replies and
+ * a count of calls. Redis 7.0 refuses the first line of Upstash's scripts (`#!lua flags=allow-key-locking`): it is taken off here.
+ */
+
+import { hash } from "node:crypto";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connectRedis } from "../../scripts/bridge-redis.ts";
+import { type CommandLine, parseCommand, parsePipeline, RequestError } from "../../scripts/bridge-request.ts";
+
+const TOKEN = "bench";
+const KEY_LOCKING = /^#!lua flags=allow-key-locking\n/;
+
+export interface Service {
+  readonly url: string;
+  readonly token: string;
+  /** Requests so far whose path began with `/<name>`, pipelines as one. */
+  calls(name: string): number;
+  /** To Redis and back, in ms, for requests from now on. */
+  roundTripMs: number;
+  /** The connection of every n-th call is closed after Redis has run it, before the reply; 0: none. */
+  loseEvery: number;
+  stop(): Promise<void>;
+}
+
+/** Clients of one run tell themselves apart by the path: `<url>/<name>`. */
+export async function startService(redisUrl: string): Promise<Service> {
+  const redis = await connectRedis(redisUrl);
+  const calls = new Map<string, number>();
+  const shaOf = new Map<string, string>();
+  let total = 0;
+
+  /** As Upstash would take it, in the words of Redis 7.0. */
+  function translate([name, first = "", ...rest]: CommandLine): CommandLine {
+    const command = name.toLowerCase();
+    if (command === "eval" && KEY_LOCKING.test(first)) {
+      const text = first.replace(KEY_LOCKING, "");
+      shaOf.set(hash("sha1", first), hash("sha1", text));
+      return [name, text, ...rest];
+    }
+    return command === "evalsha" ? [name, shaOf.get(first) ?? first, ...rest] : [name, first, ...rest];
+  }
+
+  async function run(command: CommandLine | RequestError, base64: boolean) {
+    if (command instanceof RequestError) return { status: command.status, body: { error: command.message } };
+    return await redis.run(command.length > 1 ? translate(command) : command, base64);
+  }
+
+  async function answer(request: IncomingMessage): Promise<{ status: number; body: unknown }> {
+    const [, name = "", path = ""] = request.url!.split("/");
+    calls.set(name, (calls.get(name) ?? 0) + 1);
+    const body = await new Response(request as unknown as BodyInit).text();
+    const oneWayMs = service.roundTripMs / 2;
+    if (oneWayMs > 0) await sleep(oneWayMs);
+    const base64 = request.headers["upstash-encoding"] === "base64";
+    const answered =
+      path === "pipeline"
+        ? {
+            status: 200,
+            body: (await Promise.all(parsePipeline(body).map((one) => run(one, base64)))).map((r) => r.body),
+          }
+        : await run(parseCommand(body), base64);
+    if (oneWayMs > 0) await sleep(oneWayMs);
+    return answered;
+  }
+
+  const server = createServer(async (request, response) => {
+    const lost = service.loseEvery > 0 && ++total % service.loseEvery === 0;
+    const { status, body } = await answer(request).catch((error) => ({ status: 500, body: { error: String(error) } }));
+    if (lost) return request.socket.destroy();
+    const text = Buffer.from(JSON.stringify(body));
+    response.writeHead(status, { "Content-Type": "application/json", "Content-Length": text.length }).end(text);
+  });
+  server.keepAliveTimeout = 120_000;
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const service: Service = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    token: TOKEN,
+    calls: (name) => calls.get(name) ?? 0,
+    roundTripMs: 0,
+    loseEvery: 0,
+    async stop() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      redis.close();
+      await closed;
+    },
+  };
+  return service;
+}

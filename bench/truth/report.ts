@@ -1,0 +1,122 @@
+/** The tables of the part `truth`, and what they say of the targets. */
+
+import { bars } from "../support/chart.ts";
+import { number, type Section, type Target, table } from "../support/part.ts";
+import type { Result } from "./judge.ts";
+import { RETRY, type Trace } from "./traces.ts";
+
+/** As bench/peers/limiters.mjs has them; here by name, so that nothing of the peers is loaded before they are installed. */
+export const PEERS = [
+  "headgate sliding-window",
+  "headgate leased",
+  "headgate 10 buckets, whole",
+  "headgate sliding-log",
+  "headgate fixed-window",
+  "upstash slidingWindow, cache",
+  "upstash slidingWindow, no cache",
+  "upstash fixedWindow, cache",
+  "upstash cachedFixedWindow",
+  "hono-rate-limiter",
+  "rate-limiter-flexible",
+  "rate-limiter-flexible, block",
+  "INCR + EXPIRE",
+  "sorted-set log",
+  "hash of sub-buckets",
+] as const;
+
+export type Retries = Map<string, { early: number; late: number; promised: boolean }>;
+
+export function report(
+  peers: readonly string[],
+  traces: readonly Trace[],
+  results: ReadonlyMap<string, ReadonlyMap<string, Result>>,
+  retries: Retries | undefined,
+): Section {
+  const percent = (part: number) => `${(100 * part).toFixed(part > 0 && part < 0.1 ? 1 : 0)} %`;
+  const windows = traces.filter(({ isCharged }) => !isCharged);
+  const charges = traces.filter(({ isCharged }) => isCharged);
+  const of = (trace: Trace, peer: string) => results.get(trace.name)!.get(peer)!;
+  const parts: string[] = [
+    table(
+      ["trace", ""],
+      [...traces, ...(retries ? [RETRY] : [])].map(({ name, about }) => [`\`${name}\``, about]),
+    ),
+  ];
+  if (windows.length > 0) {
+    const names = windows.map(({ name }) => `\`${name}\``);
+    const rows = (value: (result: Result) => string) =>
+      peers.map((peer) => [peer, ...windows.map((trace) => value(of(trace, peer)))]);
+    parts.push(
+      "### Admitted in the worst true window / limit",
+      table(
+        ["", ...names],
+        rows(({ worst }) => (worst > 1.005 ? `**${number(worst)}**` : number(worst))),
+      ),
+      "### Refused although the true window had room, part of all requests",
+      table(
+        ["", ...names],
+        rows(({ unused }) => percent(unused)),
+      ),
+      "### Refused although the weighted two-window counter would admit, part of all requests\n\nFor the limiters that use this counter: what a cache or a lease refuses beyond it.",
+      table(
+        ["", ...names],
+        peers
+          .filter((peer) => /headgate (sliding-window|leased)|slidingWindow/.test(peer))
+          .map((peer) => [peer, ...windows.map((trace) => percent(of(trace, peer).wrong))]),
+      ),
+    );
+  }
+  if (charges.length > 0) {
+    const rows = peers.map((peer) => [
+      peer,
+      ...charges.map((trace) => {
+        const { overcharged, failed } = of(trace, peer);
+        return `${overcharged! > 0 ? "+" : ""}${overcharged}${failed > 0 ? ` (${failed} errors)` : ""}`;
+      }),
+    ]);
+    parts.push(
+      "### Units charged beyond those admitted",
+      table(["", ...charges.map(({ name }) => `\`${name}\``)], rows),
+    );
+  }
+  if (retries) {
+    const rows = peers.map((peer) => {
+      const { early, late, promised } = retries.get(peer)!;
+      return promised ? [peer, percent(early), percent(late)] : [peer, "no wait told", "–"];
+    });
+    parts.push(
+      "### The promised wait\n\nRefused again of those that waited as told; and which part of the wait was needless, since asking earlier was admitted.",
+      table(["", "refused again", "needless"], rows),
+    );
+  }
+
+  const targets: Target[] = [];
+  const hammer = windows.find(({ name }) => name === "hammer");
+  if (hammer && peers.length === PEERS.length) {
+    const cached = percent(of(hammer, "upstash slidingWindow, cache").wrong);
+    for (const [mode, peer] of [
+      ["strict", PEERS[0]],
+      ["leased", PEERS[1]],
+    ] as const) {
+      const { wrong } = of(hammer, peer);
+      targets.push({
+        what: `A client that hammers, \`${mode}\`: part of its requests refused although the counter would admit (\`@upstash/ratelimit\`'s cache, which refuses until the window's end: ${cached})`,
+        bound: "none",
+        measured: percent(wrong),
+        holds: wrong === 0,
+      });
+    }
+  }
+  const boundary = windows.find(({ name }) => name === "boundary");
+  const charts = boundary
+    ? {
+        "boundary.svg": bars({
+          title: "Admitted in the worst window / limit, bursts around a window's end",
+          unit: "×",
+          mark: 1,
+          rows: peers.map((name) => ({ name, value: of(boundary, name).worst })),
+        }),
+      }
+    : ({} as Record<string, string>);
+  return { markdown: parts.join("\n\n"), targets, charts, figures: {} };
+}
