@@ -12,8 +12,8 @@ export default defineConfig({
   test: {
     globalSetup: ["test/support/global-setup.ts"],
     silent: "passed-only",
-    // Vitest's own choice on a machine of two cores is one.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Many tests wait for clocks and sockets more than they compute.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     projects: [
       {
         // Plain functions: no server, no Worker.
