@@ -9,7 +9,7 @@ import { Redis } from "ioredis";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { createBridge } from "../scripts/bridge.ts";
 import { startRedisServer } from "../scripts/redis-server.ts";
-import type { Batch } from "./request-path.worker.ts";
+import type { PathBatch } from "./support/path-batch.ts";
 
 const quick = process.argv.includes("--quick");
 const BATCHES = quick ? 5 : 15;
@@ -67,11 +67,11 @@ async function callsSoFar(): Promise<number> {
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await redis.info("commandstats"))?.[1] ?? 0);
 }
 
-async function measure(run: { bindings: unknown; distinct: boolean }, status: number) {
+async function measure(run: { bindings: unknown; distinct: boolean; wrapped: boolean }, status: number) {
   const before = await callsSoFar();
   const body = JSON.stringify({ ...run, batches: WARM_UP + BATCHES, requests: REQUESTS });
   const response = await miniflare.dispatchFetch("http://bench/", { method: "POST", body });
-  const batches = ((await response.json()) as Batch[]).slice(WARM_UP);
+  const batches = ((await response.json()) as PathBatch[]).slice(WARM_UP);
   if (batches.some(({ statuses }) => statuses[status] !== REQUESTS)) {
     throw new Error(`request-path: expected ${REQUESTS} times ${status}, found ${JSON.stringify(batches)}`);
   }
@@ -80,11 +80,14 @@ async function measure(run: { bindings: unknown; distinct: boolean }, status: nu
   return { medianUs: us[Math.floor(us.length / 2)]!, leastUs: us[0]!, calls };
 }
 
+const WRAPPED = "withRateLimit";
 const cases: readonly (readonly [name: string, bindings: unknown, distinct?: boolean, status?: number])[] = [
   ["no limiter", null],
+  [`${WRAPPED}, admitted from a lease`, local("leased", 1_000_000_000)],
+  [`${WRAPPED}, refused from memory`, local("strict", 1), false, 429],
   ["the gateway, no policy matches", local("strict", 1, "/none")],
-  ["admitted from a lease", local("leased", 1_000_000_000)],
-  ["refused from memory", local("strict", 1), false, 429],
+  ["the gateway, admitted from a lease", local("leased", 1_000_000_000)],
+  ["the gateway, refused from memory", local("strict", 1), false, 429],
   ["1 policy of 1 limit, one client", bindings(1, 1, "all")],
   ["1 policy of 1 limit, a new client each time", bindings(1, 1, "all"), true],
   ["1 policy of 8 limits, one client", bindings(1, 8, "all")],
@@ -99,7 +102,10 @@ try {
   console.log("|---|---|---|---|---|");
   let baseline = { medianUs: 0, leastUs: 0 };
   for (const [name, config, distinct = false, status = 200] of cases) {
-    const { medianUs, leastUs, calls } = await measure({ bindings: config, distinct }, status);
+    const { medianUs, leastUs, calls } = await measure(
+      { bindings: config, distinct, wrapped: name.startsWith(WRAPPED) },
+      status,
+    );
     if (config === null) baseline = { medianUs, leastUs };
     const added = [medianUs - baseline.medianUs, leastUs - baseline.leastUs].map((us) => us.toFixed(1));
     console.log(`| ${name} | ${medianUs.toFixed(1)} | ${added.join(" | ")} | ${calls} |`);

@@ -1,12 +1,15 @@
 /** Runs inside workerd: times requests through the gateway's own code, with nothing on the network while it measures. */
 
-import type { Hono } from "hono";
 import type { Bindings } from "../src/config/settings.ts";
 import { createGateway } from "../src/gateway.ts";
+import { createLimiter, type PolicyInput, redisStore, withRateLimit } from "../src/index.ts";
+import type { PathBatch } from "./support/path-batch.ts";
 
 interface Run {
   /** Bindings of the gateway; null: a bare handler, the baseline. */
   readonly bindings: Bindings | null;
+  /** The bare handler in `withRateLimit`, in place of the gateway. */
+  readonly wrapped: boolean;
   readonly batches: number;
   /** In each batch. */
   readonly requests: number;
@@ -14,24 +17,31 @@ interface Run {
   readonly distinct: boolean;
 }
 
-/** Of one batch. */
-export interface Batch {
-  readonly perRequestUs: number;
-  /** How many were answered with each status. */
-  readonly statuses: Readonly<Record<number, number>>;
-}
-
 const PAUSE_MS = 20;
 
+const handle = () => new Response("ok");
+
+/** What answers a request of this run. */
+function answerOf({ bindings, wrapped }: Run, context: ExecutionContext): (request: Request) => Promise<Response> {
+  if (bindings === null) return async () => handle();
+  if (!wrapped) {
+    const gateway = createGateway(bindings);
+    return async (request) => await gateway.fetch(request, {}, context);
+  }
+  const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token, POLICIES: policies } = bindings;
+  const store = redisStore({ url: String(url), token: String(token), timeoutMs: 10_000 });
+  const limited = withRateLimit(handle, createLimiter({ policies: policies as readonly PolicyInput[], store }));
+  return async (request) => await limited.fetch(request as Parameters<typeof limited.fetch>[0], {}, context);
+}
+
 export default {
-  async fetch(request: Request, _env: unknown, context: Parameters<Hono["fetch"]>[2]): Promise<Response> {
-    const { bindings, batches, requests, distinct }: Run = await request.json();
-    const gateway = bindings && createGateway(bindings);
-    const answer = async (incoming: Request) =>
-      gateway ? await gateway.fetch(incoming, {}, context) : new Response("ok");
+  async fetch(request: Request, _env: unknown, context: ExecutionContext): Promise<Response> {
+    const run: Run = await request.json();
+    const { batches, requests, distinct } = run;
+    const answer = answerOf(run, context);
 
     // The clock ticks in milliseconds here: only a whole batch can be timed.
-    const measured: Batch[] = [];
+    const measured: PathBatch[] = [];
     for (let batch = 0; batch < batches; batch++) {
       const statuses: Record<number, number> = {};
       const start = Date.now();

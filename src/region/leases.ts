@@ -210,6 +210,8 @@ export function createLeases(clock: StoreClock): Leases {
     },
 
     isLow(lease, localAtMs) {
+      // Nearly every request ends here: what should be held is at most this much.
+      if (held(lease, localAtMs) >= (lease.waiting + lease.demand * HELD_PART) * RENEWED_BELOW) return false;
       const target = wanted(lease, localAtMs);
       return target >= 2 && held(lease, localAtMs) < target * RENEWED_BELOW && localAtMs >= lease.heldBackUntilMs;
     },
