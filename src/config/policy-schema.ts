@@ -50,16 +50,20 @@ const oneOrMore = <S extends v.GenericSchema<unknown, string>>(item: S) =>
       item,
       v.transform((one) => [one]),
     ),
-    v.pipe(v.array(item), v.nonEmpty()),
+    v.pipe(v.array(item), v.minLength(1)),
   ]);
 
-const method = v.pipe(v.string(), v.regex(/^[A-Za-z][A-Za-z-]{0,31}$/), v.toUpperCase());
+const method = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z][A-Za-z-]{0,31}$/),
+  v.transform((name) => name.toUpperCase()),
+);
 
 /** What URLPattern accepts, so that a typing error is found when the Worker starts and not by a request. */
 const pattern = (component: "pathname" | "hostname") =>
   v.pipe(
     v.string(),
-    v.nonEmpty(),
+    v.minLength(1),
     v.check((value) => {
       try {
         new URLPattern({ [component]: value });

@@ -1,7 +1,7 @@
 /** Which policies apply to a request, and at what cost (design, section 6). */
 
-import QuickLRU from "quick-lru";
 import type { Match, Policy } from "../core/policy.ts";
+import { Lru } from "../lru.ts";
 
 /** What matching looks at, computed once for a request. */
 export interface RequestLine {
@@ -44,7 +44,7 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
     const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
     return { policy, test: compileMatch(policy.match), rules, namesOptions };
   });
-  const remembered = new QuickLRU<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
+  const remembered = new Lru<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
 
   const match = (line: RequestLine): readonly Matched[] =>
     compiled

@@ -1,10 +1,10 @@
 /** While the store has no answer: this isolate's own counters, which go on from the counts that the store told last. */
 
-import QuickLRU from "quick-lru";
 import { Kind } from "../core/algorithm.ts";
 import type { LimitRecord } from "../core/algorithms.ts";
 import type { LogLimit, LogView } from "../core/sliding-log.ts";
 import { type KeyRequest, type LimitReply, ownKeyOf } from "../core/take.ts";
+import { Lru } from "../lru.ts";
 import type { Answers } from "../region/answers.ts";
 import { createStoreClock } from "../region/clock.ts";
 import { createCounts } from "../store/memory.ts";
@@ -21,7 +21,7 @@ export interface Fallback extends Answers {
 /** The key used longest ago is forgotten first, and then begins at zero: with more active keys than this, limits loosen. */
 export function createFallback(store: Store): Fallback {
   const clock = createStoreClock();
-  const told = new QuickLRU<string, readonly LimitReply[]>({ maxSize: MAX_KEYS });
+  const told = new Lru<string, readonly LimitReply[]>({ maxSize: MAX_KEYS });
   const counts = createCounts(MAX_KEYS);
 
   function forget(keys: readonly string[]): void {

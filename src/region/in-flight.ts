@@ -1,6 +1,6 @@
 /** What this isolate is asking the store for at this moment, by key. */
 
-import QuickLRU from "quick-lru";
+import { Lru } from "../lru.ts";
 
 /** An ask that has not come back by then is not counted any more: its request was ended before it could say so. */
 const FORGOTTEN_MS = 1_000;
@@ -20,7 +20,7 @@ export interface InFlight {
 
 export function countInFlight(): InFlight {
   // Bounded, because an ask that was ended with its request is never taken out.
-  const asks = new QuickLRU<string, Set<Ask>>({ maxSize: MAX_KEYS });
+  const asks = new Lru<string, Set<Ask>>({ maxSize: MAX_KEYS });
 
   return {
     begin(key, units, atMs) {

@@ -6,10 +6,10 @@
  * recent rate of a key: what is not spent soon is given back.
  */
 
-import QuickLRU from "quick-lru";
 import { leasedMs } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec, type LimitView } from "../core/algorithms.ts";
 import type { KeyRequest, LimitReply } from "../core/take.ts";
+import { Lru } from "../lru.ts";
 import type { StoreClock } from "./clock.ts";
 
 /** A key takes about 1 KiB: at most 20 MiB of the 128 MiB that an isolate has (2026-11), in two generations. */
@@ -126,7 +126,7 @@ export interface LeaseAnswer {
 }
 
 export function createLeases(clock: StoreClock): Leases {
-  const leases = new QuickLRU<string, Lease>({ maxSize: MAX_KEYS });
+  const leases = new Lru<string, Lease>({ maxSize: MAX_KEYS });
 
   /** Nothing may be spent unless the store's clock is known. */
   const latestMs = (localAtMs: number) => clock.at(localAtMs)?.latestMs ?? Number.POSITIVE_INFINITY;
@@ -225,8 +225,8 @@ export function createLeases(clock: StoreClock): Leases {
       const own = key.cost - reserved.reduce((sum, { units }) => sum + units, 0);
       const target = ahead ? wanted(lease, localAtMs) - held(lease, localAtMs) : 0;
       const left = Math.max(0, remaining(lease, localAtMs) - own);
-      // Whoever waits would ask for itself: only what is taken ahead of demand must leave some to others.
-      const waiting = ahead ? Math.min(lease.waiting, left) : 0;
+      // Whoever waits would else ask for itself: of what remains, half may go to them, and a smaller part ahead of demand.
+      const waiting = ahead ? Math.min(lease.waiting, Math.ceil(left / 2)) : 0;
       const share = waiting + Math.ceil((left - waiting) * LARGEST_SHARE);
       const extra = Math.max(0, Math.min(target, share));
       lease.askedAtMs = localAtMs;

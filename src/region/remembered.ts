@@ -3,9 +3,9 @@
  * what they refuse is refused rightly, without asking.
  */
 
-import QuickLRU from "quick-lru";
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { Lru } from "../lru.ts";
 import type { StoreClock } from "./clock.ts";
 import type { InFlight } from "./in-flight.ts";
 
@@ -47,7 +47,7 @@ export interface RememberedCounts {
 
 /** @param inFlight what this isolate is asking the store for. */
 export function rememberCounts(clock: StoreClock, inFlight: InFlight): RememberedCounts {
-  const remembered = new QuickLRU<string, Remembered>({ maxSize: MAX_KEYS });
+  const remembered = new Lru<string, Remembered>({ maxSize: MAX_KEYS });
 
   /** What is remembered of one key, at an instant of the store; undefined if that is not enough. */
   function recall({ key, cost, limits }: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {

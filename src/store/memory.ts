@@ -1,9 +1,9 @@
 /** A store in this isolate's memory: the same decision, for tests, `wrangler dev` and the time when Redis is away. */
 
-import QuickLRU from "quick-lru";
 import type { LimitOwn } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
+import { Lru } from "../lru.ts";
 import type { Store } from "./store.ts";
 
 /** 2 x 20,000 keys of a two-bucket counter are about 15 MiB of the 128 MiB that an isolate has (2026-11). */
@@ -53,7 +53,7 @@ export interface Counts {
 }
 
 export function createCounts(maxKeys: number): Counts {
-  const values = new QuickLRU<string, Records | LimitOwn>({ maxSize: maxKeys });
+  const values = new Lru<string, Records | LimitOwn>({ maxSize: maxKeys });
   // A key holds what was written under it: records and own values have different keys.
   const stored: Stored = {
     records: (key) => values.get(key) as Records | undefined,
