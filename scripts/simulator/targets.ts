@@ -108,9 +108,7 @@ export function missed({ bounds }: Row, means: Means, base: Means): string[] {
   const least = Math.max(usedAtLeast ?? 0, usedLessBy === undefined ? 0 : base.used - usedLessBy);
   const misses: string[] = [];
   if (callsAtMost !== undefined && means.callsPerRequest > callsAtMost) misses.push(`calls <= ${callsAtMost}`);
-  // The design states this bound in hundredths.
-  if (mostAtMost !== undefined && Math.round(means.mostRelative * 100) / 100 > mostAtMost)
-    misses.push(`most <= ${mostAtMost}`);
+  if (mostAtMost !== undefined && means.mostRelative > mostAtMost) misses.push(`most <= ${mostAtMost}`);
   if (means.used < least) misses.push(`used >= ${least.toFixed(4)}`);
   return misses;
 }
