@@ -3,89 +3,28 @@
  * and replies go in, what to ask for comes out (leasing.ts asks).
  *
  * A unit that is held has been charged, so no more than the limit is ever handed out. How many are held follows from the
- * recent rate of a key: what is not spent soon is given back.
+ * recent rate of a key (lease-size.ts): what is not spent soon is given back.
  */
 
 import { leasedMs } from "../core/algorithm.ts";
-import { algorithmOf, type LimitSpec, type LimitView } from "../core/algorithms.ts";
+import { algorithmOf, type LimitView } from "../core/algorithms.ts";
 import type { KeyRequest, LimitReply } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { StoreClock } from "./clock.ts";
+import type { Grant, Lease, LeaseAnswer, LeaseAsk, Unused } from "./lease.ts";
+import { isLow, leastWanted, remaining, wanted } from "./lease-size.ts";
 
 /** A key takes about 1 KiB: at most 20 MiB of the 128 MiB that an isolate has (2026-11), in two generations. */
 const MAX_KEYS = 10_000;
-// The numbers below were found by simulation (npm run simulate; docs/consistency.md): fewer calls against units that lie
-// where nobody needs them.
-
-/** What is held should last for this part of a lease's life at the recent rate, if there is plenty. */
-const HELD_PART = 1.25;
-/** If there is not. */
-const SCARCE_PART = 0.45;
-/** There is plenty if so many times the demand of this isolate remains: others want some too. */
-const PLENTY = 16;
-/** Below this part of what should be held more is asked for. */
-const RENEWED_BELOW = 0.5;
 /** Of what remains nobody takes a larger part, so that the others find some too. */
-const LARGEST_SHARE = 1 / 4;
-/** Getting less than this part of what was wanted is a short grant. */
+const LARGEST_SHARE = 1 / 3;
+/** Getting less than this part of what would be held if there were nearly nothing is a short grant. */
 const SHORT_PART = 0.5;
 /** After a short grant nothing is asked for this long, or for this part of the window if that is shorter. */
 const HELD_BACK_MS = 250;
 const HELD_BACK_PART = 1 / 40;
 /** An ask that has not come back by then was ended with its request. */
 const FORGOTTEN_MS = 1_000;
-
-/** Instants by the store's clock, ms since the epoch. */
-interface Grant {
-  units: number;
-  readonly chargedAtMs: number;
-  readonly endsAtMs: number;
-  /** Until then nobody asks whether they are still needed. */
-  reviewedAtMs: number;
-}
-
-/** What is held of one key; instants without another word by the local clock. */
-export interface Lease {
-  readonly key: string;
-  readonly limits: readonly LimitSpec[];
-  readonly lifeMs: number;
-  readonly heldBackForMs: number;
-  grants: Grant[];
-  /** The counts that the store told last, everything that is held here charged. */
-  replies: readonly LimitReply[] | undefined;
-  /** Units asked for recently, each weighing less as it ages: the rate times `lifeMs`. */
-  demand: number;
-  demandAtMs: number;
-  /** Units that the latest request wanted. */
-  latest: number;
-  /** Units that requests wait for at this moment. */
-  waiting: number;
-  /** When the ask in flight was sent. */
-  askedAtMs: number | undefined;
-  heldBackUntilMs: number;
-  /** Somebody looks after what is held until then. */
-  tendedUntilMs: number;
-}
-
-/** What is asked of the store for one key. */
-export interface LeaseAsk {
-  readonly lease: Lease;
-  /** Its cost: what the request that asks needs, and the units to hold. */
-  readonly key: KeyRequest;
-  /** Units for the request that asks, and units to hold. */
-  readonly own: number;
-  readonly extra: number;
-  /** Taken out of what is held, for the request that asks. */
-  readonly reserved: readonly Grant[];
-  /** Fewer than the demand would need. */
-  readonly isShort: boolean;
-}
-
-/** Units to give back to the bucket that they were charged in. */
-export interface Unused {
-  readonly units: number;
-  readonly chargedAtMs: number;
-}
 
 export interface Leases {
   of(request: KeyRequest): Lease;
@@ -117,17 +56,10 @@ export interface Leases {
   clear(): void;
 }
 
-export interface LeaseAnswer {
-  readonly allowed: boolean;
-  /** When, by the store's clock. */
-  readonly nowMs: number;
-  /** The request is not admitted by it: what was charged for it is held instead. */
-  readonly late: boolean;
-}
-
 export function createLeases(clock: StoreClock): Leases {
   const leases = new Lru<string, Lease>({ maxSize: MAX_KEYS });
 
+  const earliestMs = (localAtMs: number) => clock.at(localAtMs)?.earliestMs;
   /** Nothing may be spent unless the store's clock is known. */
   const latestMs = (localAtMs: number) => clock.at(localAtMs)?.latestMs ?? Number.POSITIVE_INFINITY;
 
@@ -151,30 +83,6 @@ export function createLeases(clock: StoreClock): Leases {
     return spent;
   }
 
-  /** How many units should be held. */
-  function wanted(lease: Lease, localAtMs: number): number {
-    const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
-    const demand = lease.demand * Math.exp(-ageMs / lease.lifeMs) - lease.latest;
-    if (demand < 1) return lease.waiting;
-    // The more of it is waiting already, the less it says of what will come: it may have been one burst.
-    const coming = (demand * demand) / (demand + lease.waiting);
-    const part = Math.min(HELD_PART, Math.max(SCARCE_PART, remaining(lease, localAtMs) / (PLENTY * demand)));
-    return lease.waiting + Math.floor(coming * part);
-  }
-
-  /** Units that the counts leave at the earliest instant that it may be there. */
-  function remaining({ limits, replies }: Lease, localAtMs: number): number {
-    const nowMs = clock.at(localAtMs)?.earliestMs;
-    if (!replies || nowMs === undefined) return 0;
-    return Math.min(
-      ...limits.map((limit, l) => {
-        const algorithm = algorithmOf(limit);
-        const recalled = algorithm.recall(replies[l]!.view, limit, nowMs, 1, 1);
-        return recalled ? algorithm.tell(recalled.view, limit, 1, recalled.refused, nowMs).remaining : 0;
-      }),
-    );
-  }
-
   return {
     held,
     spend,
@@ -188,6 +96,7 @@ export function createLeases(clock: StoreClock): Leases {
         limits,
         lifeMs: leasedMs(windowMs),
         heldBackForMs: Math.min(HELD_BACK_MS, windowMs * HELD_BACK_PART),
+        askMs: 0,
         grants: [],
         replies: undefined,
         demand: 0,
@@ -209,12 +118,8 @@ export function createLeases(clock: StoreClock): Leases {
       lease.latest = units;
     },
 
-    isLow(lease, localAtMs) {
-      // Nearly every request ends here: what should be held is at most this much.
-      if (held(lease, localAtMs) >= (lease.waiting + lease.demand * HELD_PART) * RENEWED_BELOW) return false;
-      const target = wanted(lease, localAtMs);
-      return target >= 2 && held(lease, localAtMs) < target * RENEWED_BELOW && localAtMs >= lease.heldBackUntilMs;
-    },
+    isLow: (lease, localAtMs) =>
+      localAtMs >= lease.heldBackUntilMs && isLow(lease, held(lease, localAtMs), localAtMs, earliestMs(localAtMs)),
 
     isAsking({ askedAtMs }, localAtMs) {
       return askedAtMs !== undefined && Math.abs(localAtMs - askedAtMs) < FORGOTTEN_MS;
@@ -223,11 +128,11 @@ export function createLeases(clock: StoreClock): Leases {
     ask(lease, key, localAtMs, ahead) {
       const reserved = spend(lease, key.cost, localAtMs);
       const own = key.cost - reserved.reduce((sum, { units }) => sum + units, 0);
-      const target = ahead ? wanted(lease, localAtMs) - held(lease, localAtMs) : 0;
-      const left = Math.max(0, remaining(lease, localAtMs) - own);
+      const target = ahead ? wanted(lease, localAtMs, earliestMs(localAtMs)) - held(lease, localAtMs) : 0;
+      const free = Math.max(0, remaining(lease, earliestMs(localAtMs)) - own);
       // Whoever waits would else ask for itself: of what remains, half may go to them, and a smaller part ahead of demand.
-      const waiting = ahead ? Math.min(lease.waiting, Math.ceil(left / 2)) : 0;
-      const share = waiting + Math.ceil((left - waiting) * LARGEST_SHARE);
+      const waiting = ahead ? Math.min(lease.waiting, Math.ceil(free / 2)) : 0;
+      const share = waiting + Math.ceil((free - waiting) * LARGEST_SHARE);
       const extra = Math.max(0, Math.min(target, share));
       lease.askedAtMs = localAtMs;
       return {
@@ -236,11 +141,12 @@ export function createLeases(clock: StoreClock): Leases {
         own,
         extra,
         reserved,
-        isShort: lease.replies !== undefined && extra < target * SHORT_PART,
+        isShort: lease.replies !== undefined && extra < Math.min(target, leastWanted(lease)) * SHORT_PART,
       };
     },
 
     settle({ lease, own, extra, reserved, isShort }, answer, replies, localAtMs) {
+      if (replies && lease.askedAtMs !== undefined) lease.askMs = Math.max(0, localAtMs - lease.askedAtMs);
       lease.askedAtMs = undefined;
       if (replies) lease.replies = replies;
       if (!answer?.allowed || answer.late) lease.grants.push(...reserved);
@@ -271,7 +177,7 @@ export function createLeases(clock: StoreClock): Leases {
       const atMs = latestMs(localAtMs);
       const kept: Grant[] = [];
       const unused: Unused[] = [];
-      let needed = wanted(lease, localAtMs);
+      let needed = wanted(lease, localAtMs, earliestMs(localAtMs));
       for (const grant of lease.grants) {
         const keep =
           grant.endsAtMs <= atMs

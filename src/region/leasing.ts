@@ -5,7 +5,8 @@ import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type 
 import { type Store, StoreError } from "../store/store.ts";
 import type { Answer, Background } from "./answers.ts";
 import type { StoreClock } from "./clock.ts";
-import { createLeases, type Lease, type LeaseAsk } from "./leases.ts";
+import type { Lease, LeaseAsk } from "./lease.ts";
+import { createLeases } from "./leases.ts";
 import type { RememberedCounts } from "./remembered.ts";
 import { MAX_WAITED_MS, type Timing } from "./timing.ts";
 

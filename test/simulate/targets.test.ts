@@ -9,7 +9,7 @@ const WINDOWS = 2;
 
 const runs = (row: Row) => Promise.all(SEEDS.map((seed) => simulate(scenarioOf({ ...row, windows: WINDOWS }, seed))));
 const isShort = ({ limit, demand, mode }: Row) =>
-  limit === 1_000 || (limit === 10_000 && demand <= 2 && demand !== 0.95 && mode === "leased");
+  limit === 1_000 || (limit === 10_000 && demand <= 2 && mode === "leased");
 const rows = ROWS.filter(isShort).filter(({ limit, isolates }) => limit === 1_000 || isolates === 20);
 const steady = rows.filter(({ isolates, arrivals }) => isolates === 20 && arrivals === "steady");
 const others = rows.filter((row) => !steady.includes(row) && row.limit === 1_000);
