@@ -124,10 +124,15 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
 function serveRest(app: Hono, serve: (request: Request, background: Background) => Response | Promise<Response>): void {
   app.all("*", (c) => {
     const request = c.req.raw;
-    const path = normalizePath(new URL(request.url).pathname).toLowerCase();
-    if (path !== "/.headgate" && !path.startsWith("/.headgate/"))
-      return serve(request, { waitUntil: (work) => c.executionCtx.waitUntil(work) });
+    if (!isReserved(request.url)) return serve(request, { waitUntil: (work) => c.executionCtx.waitUntil(work) });
     const detail = "Paths under /.headgate/ belong to the gateway; there is nothing at this one.";
     return problemResponse(request, { type: ProblemType.blank, title: "Not Found", status: 404, detail });
   });
+}
+
+/** Without the word, and without an encoded letter that it may be hidden in, there is no need to take the URL apart. */
+function isReserved(url: string): boolean {
+  if (!/headgate|%/i.test(url)) return false;
+  const path = normalizePath(new URL(url).pathname).toLowerCase();
+  return path === "/.headgate" || path.startsWith("/.headgate/");
 }

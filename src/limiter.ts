@@ -90,10 +90,10 @@ export interface Limiter {
   peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
   reset(policy: string, options?: Omit<TakeOptions, "cost">): Promise<void>;
-  /** `take` for policies and keys that were matched already. */
-  takeMatched(takes: readonly Take[], region?: string, background?: Background): Promise<Decision>;
+  /** `take` for policies and keys that were matched already. The region is asked for if it matters. */
+  takeMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Decision>;
   /** `peek` for policies and keys that were matched already. */
-  peekMatched(takes: readonly Take[], region?: string): Promise<Decision>;
+  peekMatched(takes: readonly Take[], regionOf: () => string): Promise<Decision>;
 }
 
 /**
@@ -114,15 +114,20 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   const isolate = isolateOf(store);
   const answers = isolate?.answers ?? direct(store);
 
-  async function run(takes: readonly Take[], region: string, flag: Flag, background?: Background): Promise<Decision> {
-    const context = { takes: await Promise.all(takes.map(apply)), region };
-    const keys = keysOf(context.takes, region);
+  async function run(
+    takes: readonly Take[],
+    regionOf: () => string,
+    flag: Flag,
+    background?: Background,
+  ): Promise<Decision> {
+    const applied = await Promise.all(takes.map(apply));
+    const keys = keysOf(applied, regionOf);
     if (keys.length === 0) return decide(store.kind, []);
 
     let decision: Decision;
     let failure: StoreErrorCode | undefined;
     try {
-      decision = await ask(answers, keys, flag, takes.every(mayLease) ? background : undefined);
+      decision = await ask(answers, keys, flag, background, takes.every(mayLease));
       if (isolate && isolate.owed.size > 0 && decision.source === store.kind) {
         const repaid = isolate.owed.repay(isolate.fallback.watched, Date.now());
         background?.waitUntil(repaid);
@@ -138,7 +143,17 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
         );
       }
     }
-    report(decision, failure === undefined ? context : { ...context, failure });
+    try {
+      onDecision?.(decision, {
+        takes: applied,
+        get region() {
+          return regionOf();
+        },
+        ...(failure && { failure }),
+      });
+    } catch (error) {
+      console.error("headgate: onDecision threw", error);
+    }
     return decision;
   }
 
@@ -152,14 +167,6 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
     if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
     return counted.length > 0 ? await ask(local, counted, flag) : decide("fallback", []);
-  }
-
-  function report(decision: Decision, context: DecisionContext): void {
-    try {
-      onDecision?.(decision, context);
-    } catch (error) {
-      console.error("headgate: onDecision threw", error);
-    }
   }
 
   /** Policies and keys by hand, checked. */
@@ -183,22 +190,18 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     policies,
     region: ownRegion,
     async take(policy, options = {}) {
-      return await run(takesOf(policy, options), options.region ?? ownRegion, Flag.take, options.background);
+      return await run(takesOf(policy, options), () => options.region ?? ownRegion, Flag.take, options.background);
     },
     async peek(policy, options = {}) {
-      return await run(takesOf(policy, options), options.region ?? ownRegion, Flag.look);
+      return await run(takesOf(policy, options), () => options.region ?? ownRegion, Flag.look);
     },
     async reset(policy, options = {}) {
       const takes = await Promise.all(takesOf(policy, options).map(apply));
-      const keys = keysOf(takes, options.region ?? ownRegion).map(({ request }) => request);
+      const keys = keysOf(takes, () => options.region ?? ownRegion).map(({ request }) => request);
       await answers.reset(keysOfRequest({ keys, flag: Flag.take }));
     },
-    async takeMatched(takes, region = ownRegion, background) {
-      return await run(takes, region, Flag.take, background);
-    },
-    async peekMatched(takes, region = ownRegion) {
-      return await run(takes, region, Flag.look);
-    },
+    takeMatched: (takes, regionOf, background) => run(takes, regionOf, Flag.take, background),
+    peekMatched: (takes, regionOf) => run(takes, regionOf, Flag.look),
   };
 }
 

@@ -28,7 +28,12 @@ export type Origin =
   | { readonly kind: "url"; readonly url: URL }
   /** `fetch(request)` as it is, for a Worker on a route. */
   | { readonly kind: "route" }
-  | { readonly kind: "service"; readonly service: { fetch(request: Request): Promise<Response> } };
+  | { readonly kind: "service"; readonly service: OriginService };
+
+/** As much of a service binding as is needed. */
+interface OriginService {
+  fetch(request: Request, init?: RequestInit): Promise<Response>;
+}
 
 export interface Settings {
   readonly policies: readonly Policy[];
@@ -167,7 +172,7 @@ function readOrigin(get: Get, wrong: Wrong): Origin {
   }
   if (service !== undefined) {
     if (typeof (service as { fetch?: unknown } | null)?.fetch === "function") {
-      return { kind: "service", service: service as { fetch(request: Request): Promise<Response> } };
+      return { kind: "service", service: service as OriginService };
     }
     wrong("ERR_ORIGIN_URL", "ORIGIN", "a service binding ([[services]] in wrangler.toml)", service);
     return { kind: "demo" };

@@ -50,28 +50,27 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, helpPath }:
     const matched = match(request);
     if (matched.length === 0) return await next(request);
 
-    const region = regionOf(request);
-    const [ownKey, ownCost] = [await own.key?.(), await own.cost?.()];
+    let known: string | undefined;
+    const region = () => (known ??= regionOf(request));
+    const [ownKey, ownCost] = [own.key && (await own.key()), own.cost && (await own.cost())];
     const takes = matched.map(({ policy, cost }): Take => {
       const key = ownKey ? namedKey(ownKey) : clientKey(policy.key, request, region);
       return { policy, cost: ownCost === undefined ? cost : checkCost(ownCost), key };
     });
-    const deciding = limiter.takeMatched(takes, region, background);
-    // A client that goes away before the decision is known leaves no slot taken, no ask open and no charge undone.
-    background?.waitUntil(deciding);
-    const decision = await deciding;
+    const decision = await limiter.takeMatched(takes, region, background);
     own.onDecision?.(decision);
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await turn(decision.delayMs, request.signal);
       return request.signal.aborted ? nobodyIsLeft() : await next(request);
     };
     const { allowed, hold } = decision;
-    const refuse = () => {
+    if (!allowed) {
       const standard = refusal(request, decision, region, helpPath);
-      return own.refused ? own.refused(standard, decision) : standard;
-    };
-    const response = await (!allowed ? refuse() : hold ? holding(hold, request, background, admit) : admit());
-    return withFields(response, request, decision, rateLimitHeaders);
+      const answer = own.refused ? changeable(await own.refused(standard, decision)) : standard;
+      return withFields(answer, request, decision, rateLimitHeaders);
+    }
+    const response = await (hold ? holding(hold, request, background, admit) : admit());
+    return withFields(changeable(response), request, decision, rateLimitHeaders);
   };
 }
 
@@ -91,7 +90,7 @@ function nobodyIsLeft(): Response {
   return new Response(null, { status: 499 });
 }
 
-function refusal(request: Request, decision: Decision, region: string, helpPath: string | undefined): Response {
+function refusal(request: Request, decision: Decision, region: () => string, helpPath: string | undefined): Response {
   if (decision.unavailable) {
     return problemResponse(
       request,
@@ -124,7 +123,11 @@ function refusal(request: Request, decision: Decision, region: string, helpPath:
   );
 }
 
-function describeRefusal(violated: readonly LimitDecision[], seconds: number | undefined, region: string): string {
+function describeRefusal(
+  violated: readonly LimitDecision[],
+  seconds: number | undefined,
+  region: () => string,
+): string {
   const limits = violated.map(({ limit }) => `${limit.id} (${describeLimit(limit, region)})`);
   const when =
     seconds === undefined
@@ -133,10 +136,13 @@ function describeRefusal(violated: readonly LimitDecision[], seconds: number | u
   return `Over the limit ${limits.join(" and ")}. ${when}`;
 }
 
-/** Adds our fields after the origin's own. A fallback knows no true numbers, so it shows none. */
-function withFields(response: Response, request: Request, decision: Decision, mode: RateLimitHeaders): Response {
-  // A fetched response is immutable; a copy of it is not, and shares the body and the WebSocket.
-  const answer = new Response(response.body, response);
+/** A response that is not ours is immutable, or may be given twice; a copy shares the body and the WebSocket. */
+function changeable(response: Response): Response {
+  return new Response(response.body, response);
+}
+
+/** Adds our fields after those that are there. A fallback knows no true numbers, so it shows none. */
+function withFields(answer: Response, request: Request, decision: Decision, mode: RateLimitHeaders): Response {
   const limits = decision.source === "fallback" ? [] : decision.limits;
   const fields = addRateLimitFields(answer.headers, mode, limits, Date.now());
   // Lets a page of another origin read them; the origin's own layer for that cannot know of ours.

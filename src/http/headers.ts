@@ -5,10 +5,11 @@
  * the `X-RateLimit-` fields have no specification but many readers.
  */
 
-import { type Item, serializeList } from "structured-headers";
+import { type Item, serializeItem, serializeList } from "structured-headers";
 import type { RateLimitHeaders } from "../config/settings.ts";
 import { Kind } from "../core/algorithm.ts";
 import type { LimitDecision } from "../core/decision.ts";
+import type { Limit } from "../core/policy.ts";
 import { quotaOf } from "./quota.ts";
 
 const LEGACY_REMAINING = "X-RateLimit-Remaining";
@@ -39,18 +40,27 @@ function isTighterAlready(headers: Headers, ours: readonly [string, string][]): 
   return theirs !== null && /^\d{1,15}$/.test(theirs) && Number(theirs) < Number(remaining);
 }
 
+/** What `RateLimit-Policy` says of a limit: the same in every answer. */
+const policyItems = new WeakMap<Limit, string>();
+
+function policyItem(limit: Limit): string {
+  const known = policyItems.get(limit);
+  if (known !== undefined) return known;
+  const { quota, windowMs } = quotaOf(limit);
+  // The draft knows whole seconds only: a window that is none goes unsaid rather than wrong.
+  const w = windowMs !== undefined && windowMs % 1000 === 0 ? windowMs / 1000 : undefined;
+  const qu = limit.kind === Kind.concurrency ? "concurrent-requests" : undefined;
+  const text = serializeItem(item(limit.id, { q: quota, w, qu }));
+  policyItems.set(limit, text);
+  return text;
+}
+
 function draft11Fields(limits: readonly LimitDecision[]): [string, string][] {
-  const policies = limits.map(({ limit }) => {
-    const { quota, windowMs } = quotaOf(limit);
-    // The draft knows whole seconds only: a window that is none goes unsaid rather than wrong.
-    const w = windowMs !== undefined && windowMs % 1000 === 0 ? windowMs / 1000 : undefined;
-    return item(limit.id, { q: quota, w, qu: limit.kind === Kind.concurrency ? "concurrent-requests" : undefined });
-  });
   const states = limits.map(({ limit: { id }, remaining, growsAfterMs }) =>
     item(id, { r: remaining, t: growsAfterMs === undefined ? undefined : toSeconds(growsAfterMs) }),
   );
   return [
-    ["RateLimit-Policy", serializeList(policies)],
+    ["RateLimit-Policy", limits.map(({ limit }) => policyItem(limit)).join(", ")],
     ["RateLimit", serializeList(states)],
   ];
 }

@@ -18,7 +18,8 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
   let lines = 0;
   let suppressed = 0;
 
-  return (decision, { takes, region, failure }) => {
+  return (decision, context) => {
+    const { takes, failure } = context;
     const shadowRefused = decision.shadow.filter(({ admitted }) => !admitted);
     const anonymous = takes.some(({ kind }) => kind === ANONYMOUS.kind);
     if (decision.allowed && shadowRefused.length === 0 && failure === undefined && !anonymous) return;
@@ -33,7 +34,7 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
     const line = {
       event: eventOf(decision.allowed, shadowRefused.length > 0, failure !== undefined),
       at: new Date(nowMs).toISOString(),
-      region,
+      region: context.region,
       source: decision.source,
       policies: takes.map(({ policy, kind, partition, cost }) => ({ policy: policy.name, kind, key: partition, cost })),
       violated: idsOf(decision.limits),

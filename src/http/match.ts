@@ -75,8 +75,8 @@ export function requestLine(request: Request): RequestLine {
   const url = new URL(request.url);
   // A header sent twice arrives joined by commas. Of the values frameworks take the first or the last.
   const overrides = METHOD_OVERRIDES.flatMap((name) => {
-    const values = (request.headers.get(name) ?? "").toUpperCase().split(",");
-    return [values[0]!.trim(), values.at(-1)!.trim()];
+    const values = request.headers.get(name)?.toUpperCase().split(",");
+    return values ? [values[0]!.trim(), values.at(-1)!.trim()] : [];
   });
   const methods = [...new Set([request.method.toUpperCase(), ...overrides.filter((method) => METHOD.test(method))])];
   const [path, host] = [normalizePath(url.pathname), normalizeHost(url.hostname)];

@@ -53,7 +53,7 @@ function forwardTo(origin: Origin): (request: Request, signal: AbortSignal) => P
     case "route":
       return (request, signal) => fetch(request, { ...AS_IT_IS, signal });
     case "service":
-      return (request, signal) => origin.service.fetch(new Request(request, { redirect: "manual", signal }));
+      return (request, signal) => origin.service.fetch(request, { redirect: "manual", signal });
     case "url":
       return (request, signal) => {
         const outgoing = new Request(targetUrl(origin.url, request.url), request);

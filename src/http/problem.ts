@@ -49,6 +49,7 @@ export function problemResponse(request: Request, problem: Problem, headers: Rec
 /** Only a client that names HTML, and no JSON that it likes as much, is a browser: curl's and fetch's `*` are not. */
 export function prefersHtml({ headers }: Request): boolean {
   const accept = headers.get("Accept") ?? "";
+  if (!/html/i.test(accept)) return false;
   const quality = (types: readonly string[]) => {
     const ranges = accept
       .toLowerCase()

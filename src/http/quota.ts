@@ -35,7 +35,7 @@ export function describeQuota(limit: Limit): string {
   return `${limit.limit} per ${formatDuration(quotaOf(limit).windowMs!)}`;
 }
 
-/** The same, and where it counts. @param region the one that answers. */
-export function describeLimit(limit: Limit, region: string): string {
-  return `${describeQuota(limit)} in ${limit.scope === "region" ? `region ${region}` : "all regions"}`;
+/** The same, and where it counts. @param region the one that answers; called if it matters. */
+export function describeLimit(limit: Limit, region: () => string): string {
+  return `${describeQuota(limit)} in ${limit.scope === "region" ? `region ${region()}` : "all regions"}`;
 }

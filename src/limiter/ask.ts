@@ -1,5 +1,6 @@
 /** From policies that apply to the keys of a store, to its answer, to a decision. */
 
+import { MAX_LIMITS } from "../config/policy-schema.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
@@ -28,7 +29,7 @@ export interface PolicyKey {
 }
 
 /** Storage schema 1: one key per policy, partition and scope. The braces are the cluster hash tag. */
-export function keysOf(takes: readonly AppliedPolicy[], region: string): PolicyKey[] {
+export function keysOf(takes: readonly AppliedPolicy[], region: () => string): PolicyKey[] {
   let shadowPolicies = 0;
   return takes.flatMap(({ policy, partition, cost }, take) => {
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
@@ -36,14 +37,14 @@ export function keysOf(takes: readonly AppliedPolicy[], region: string): PolicyK
     return (["global", "region"] as const).flatMap((scope): PolicyKey[] => {
       const limits = policy.limits.filter((limit) => limit.scope === scope);
       if (limits.length === 0) return [];
-      const key = scope === "global" ? base : `${base}:${region}`;
+      const key = scope === "global" ? base : `${base}:${region()}`;
       return [{ take, policy, limits, request: { key, group, cost, limits } }];
     });
   });
 }
 
 /**
- * @param leasedIn every policy agrees to leases: where their work goes on.
+ * @param background and `mayLease` as for `Answers`.
  *
  * @throws {StoreError}
  */
@@ -51,12 +52,13 @@ export async function ask(
   answers: Answers,
   keys: readonly PolicyKey[],
   flag: Flag,
-  leasedIn?: Background,
+  background?: Background,
+  mayLease = false,
 ): Promise<Decision> {
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
   const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));
   const slot = holds ? randomSlot() : 0;
-  const { reply, source } = await answers.take(holds ? { ...request, slot } : request, leasedIn);
+  const { reply, source } = await answers.take(holds ? { ...request, slot } : request, background, mayLease);
   const limits = limitDecisions(keys, reply, flag !== Flag.look);
   // How many requests are in flight is not known from memory: such a limit goes unsaid rather than wrong.
   const known = source === "cache" ? limits.filter(({ limit }) => !isConcurrency(limit)) : limits;
@@ -72,11 +74,11 @@ function limitDecisions(
 ): LimitDecision[] {
   const decisions = keys.flatMap(({ take, policy, limits, request: { cost } }, k) =>
     limits.map((limit, l) => {
-      const position = [take, policy.limits.indexOf(limit)] as const;
+      const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
       return { position, decision: decideLimit(policy, limit, replies[k]![l]!, cost, nowMs, charged) };
     }),
   );
   // Two scopes of a policy are two keys; whoever reads the answer expects the order of the configuration.
-  decisions.sort(({ position: a }, { position: b }) => a[0] - b[0] || a[1] - b[1]);
+  decisions.sort((a, b) => a.position - b.position);
   return decisions.map(({ decision }) => decision);
 }

@@ -18,19 +18,26 @@ export interface Background {
 
 export interface Answers {
   /**
-   * @param leasedIn every policy of the request agrees to leases; this is where their asks go on. Absent: strict.
+   * @param background where asking the store goes on if the request ends before its answer; without it nothing is leased.
+   * @param mayLease every policy of the request agrees to leases. Default true.
    *
    * @throws {StoreError}
    */
-  take(request: TakeRequest, leasedIn?: Background): Promise<Answer>;
+  take(request: TakeRequest, background?: Background, mayLease?: boolean): Promise<Answer>;
   /** @throws {StoreError} */
   reset(keys: readonly string[]): Promise<void>;
 }
 
 /** Asks the store every time. */
-export function direct(store: Store, source: Source = store.kind): Answers {
+export function direct(store: Store): Answers {
   return {
-    take: async (request) => ({ reply: await store.take(request), source }),
+    take: async (request, background) => ({ reply: await kept(store.take(request), background), source: store.kind }),
     reset: (keys) => store.reset(keys),
   };
+}
+
+/** Work that goes on if the request that began it ends: a client that goes away leaves no charge undone and no slot taken. */
+export function kept<T>(work: Promise<T>, background: Background | undefined): Promise<T> {
+  background?.waitUntil(work.catch(() => {}));
+  return work;
 }

@@ -3,7 +3,7 @@
 import { algorithmOf } from "../core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { type Store, StoreError } from "../store/store.ts";
-import type { Answer, Background } from "./answers.ts";
+import { type Answer, type Background, kept } from "./answers.ts";
 import type { StoreClock } from "./clock.ts";
 import type { Lease, LeaseAsk } from "./lease.ts";
 import { createLeases } from "./leases.ts";
@@ -110,8 +110,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
         for (const { lease } of asks) tend(lease, background);
       }
     })();
-    background.waitUntil(sending.catch(() => {}));
-    return await sending;
+    return await kept(sending, background);
   }
 
   /** @returns undefined: the request is not answered yet, what is held or remembered has to be looked at again. */
@@ -162,37 +161,46 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     await store.take({ keys, flag: Flag.giveBack, atMs: chargedAtMs }).catch(ignoreStoreError);
   }
 
-  return {
-    async take({ keys }, background) {
-      const startMs = timing.nowMs();
-      const wants = keys.map((key): Want => ({ key, lease: leases.of(key) }));
-      for (const { key, lease } of wants) leases.want(lease, key.cost, startMs);
+  /** From what is held or known here. */
+  function answerNow(wants: readonly Want[], background: Background, nowMs: number): Answer | undefined {
+    const spent = spend(wants, nowMs);
+    if (spent) {
+      for (const want of wants) renew(want, background);
+      return { reply: spent, source: "lease" };
+    }
+    const refused = refusal(wants, nowMs);
+    if (refused) return { reply: refused, source: "cache" };
+    const held = heldBack(wants, nowMs);
+    return held && { reply: held, source: "lease" };
+  }
 
-      for (let asks = 0; asks < MAX_ASKS; ) {
-        const nowMs = timing.nowMs();
-        const spent = spend(wants, nowMs);
-        if (spent) {
-          for (const want of wants) renew(want, background);
-          return { reply: spent, source: "lease" };
-        }
-        const refused = refusal(wants, nowMs);
-        if (refused) return { reply: refused, source: "cache" };
-        const held = heldBack(wants, nowMs);
-        if (held) return { reply: held, source: "lease" };
-
-        const asking = wants.filter(({ lease }) => leases.isAsking(lease, nowMs));
-        if (asking.length > 0) {
-          if (nowMs - startMs >= MAX_WAITED_MS) break;
-          for (const { key, lease } of asking) lease.waiting += key.cost;
-          await timing.sleep(POLL_MS);
-          for (const { key, lease } of asking) lease.waiting -= key.cost;
-          continue;
-        }
+  /** From an ask, this request's or another one's. */
+  async function waitFor(wants: readonly Want[], background: Background, startMs: number): Promise<Answer> {
+    for (let asks = 0; asks < MAX_ASKS; ) {
+      const nowMs = timing.nowMs();
+      const asking = wants.filter(({ lease }) => leases.isAsking(lease, nowMs));
+      if (asking.length === 0) {
         asks++;
         const reply = await askFor(wants, background, asks < MAX_ASKS);
         if (reply) return { reply, source: store.kind };
-      }
-      return { reply: await ask({ keys, flag: Flag.take }), source: store.kind };
+      } else if (nowMs - startMs < MAX_WAITED_MS) {
+        for (const { key, lease } of asking) lease.waiting += key.cost;
+        await timing.sleep(POLL_MS);
+        for (const { key, lease } of asking) lease.waiting -= key.cost;
+      } else break;
+      const answer = answerNow(wants, background, timing.nowMs());
+      if (answer) return answer;
+    }
+    return { reply: await ask({ keys: wants.map(({ key }) => key), flag: Flag.take }), source: store.kind };
+  }
+
+  return {
+    async take({ keys }, background) {
+      const nowMs = timing.nowMs();
+      const wants = keys.map((key): Want => ({ key, lease: leases.of(key) }));
+      for (const { key, lease } of wants) leases.want(lease, key.cost, nowMs);
+      // Who waits has said so, and must live to take it back.
+      return answerNow(wants, background, nowMs) ?? (await kept(waitFor(wants, background, nowMs), background));
     },
     forget: leases.forget,
     clear: leases.clear,

@@ -2,7 +2,7 @@
 
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { Store } from "../store/store.ts";
-import type { Answer, Answers, Background } from "./answers.ts";
+import { type Answer, type Answers, type Background, kept } from "./answers.ts";
 import { createStoreClock } from "./clock.ts";
 import { countInFlight } from "./in-flight.ts";
 import { leasing } from "./leasing.ts";
@@ -34,24 +34,26 @@ export function regional(store: Store, timing: Timing = LOCAL_TIMING): Answers {
 
   const leased = leasing({ ask, store, counts, clock, timing });
 
-  async function takeStrictly(request: TakeRequest): Promise<Answer> {
+  async function takeStrictly(request: TakeRequest, background: Background | undefined): Promise<Answer> {
     const askedAtMs = timing.nowMs();
     for (;;) {
       const nowMs = timing.nowMs();
       const refusal = counts.refusal(request, nowMs);
       if (refusal) return { reply: refusal, source: "cache" };
       const waitMs = nowMs - askedAtMs < MAX_WAITED_MS ? counts.askAfterMs(request, nowMs) : 0;
-      if (waitMs === 0) return { reply: await ask(request), source: store.kind };
+      if (waitMs === 0) return { reply: await kept(ask(request), background), source: store.kind };
       await timing.sleep(waitMs);
     }
   }
 
   return {
-    async take(request, leasedIn?: Background) {
-      if (request.flag === Flag.take) return await (leasedIn ? leased.take(request, leasedIn) : takeStrictly(request));
+    async take(request, background, mayLease = true) {
+      if (request.flag === Flag.take) {
+        return await (background && mayLease ? leased.take(request, background) : takeStrictly(request, background));
+      }
       // Renewing and releasing ask for some limits of a key only: nothing to learn.
-      const reply = await (request.flag === Flag.look ? ask(request) : store.take(request));
-      return { reply, source: store.kind };
+      const asked = request.flag === Flag.look ? ask(request) : store.take(request);
+      return { reply: await kept(asked, background), source: store.kind };
     },
     async reset(keys) {
       const forget = () => {

@@ -6,7 +6,7 @@ const ADDRESS = "192.0.2.1";
 function keyOf(kinds: string[], headers: Record<string, string> = {}, url = "https://gate.example/", cf?: object) {
   const request = new Request(url, { headers });
   if (cf) Object.defineProperty(request, "cf", { value: cf });
-  return clientKey(kinds, request, "eu");
+  return clientKey(kinds, request, () => "eu");
 }
 
 const addressOf = (headers: Record<string, string>) => clientAddress(new Headers(headers));

@@ -28,6 +28,6 @@ it.each([
   const parsed = parsePolicies([{ name: "api", limits: [written] }], "policies");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   const limit = parsed.value[0]!.limits[0]!;
-  expect(describeLimit(limit, "eu")).toBe(text.includes("region") ? text : `${text} in all regions`);
+  expect(describeLimit(limit, () => "eu")).toBe(text.includes("region") ? text : `${text} in all regions`);
   expect(quotaOf(limit)).toEqual(quota);
 });

@@ -36,8 +36,8 @@ export function createMe({ limiter, looks, ...answering }: MeOptions) {
     }
     const region = answering.regionOf(request);
     const matched = match(asked);
-    const takes = matched.map(({ policy }) => ({ policy, cost: 0, key: clientKey(policy.key, asked, region) }));
-    const decision = await limiter.peekMatched(takes, region);
+    const takes = matched.map(({ policy }) => ({ policy, cost: 0, key: clientKey(policy.key, asked, () => region) }));
+    const decision = await limiter.peekMatched(takes, () => region);
     if (decision.source === "fallback") {
       const detail = "What is left cannot be looked up at the moment.";
       const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
