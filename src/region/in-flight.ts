@@ -1,4 +1,4 @@
-/** What this isolate is asking the store for at this moment, by key. */
+/** What this isolate is asking the store for at this moment, or waits for, by key. */
 
 import { Lru } from "../lru.ts";
 

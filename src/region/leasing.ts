@@ -176,22 +176,26 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
 
   /** From an ask, this request's or another one's. */
   async function waitFor(wants: readonly Want[], background: Background, startMs: number): Promise<Answer> {
+    const request = { keys: wants.map(({ key }) => key), flag: Flag.take };
     for (let asks = 0; asks < MAX_ASKS; ) {
       const nowMs = timing.nowMs();
       const asking = wants.filter(({ lease }) => leases.isAsking(lease, nowMs));
-      if (asking.length === 0) {
+      const mayWait = nowMs - startMs < MAX_WAITED_MS;
+      if (asking.length > 0 && !mayWait) break;
+      const waitMs = asking.length > 0 ? POLL_MS : mayWait ? counts.askAfterMs(request, nowMs) : 0;
+      if (waitMs > 0) {
+        for (const { key, lease } of asking) lease.waiting += key.cost;
+        await timing.sleep(waitMs);
+        for (const { key, lease } of asking) lease.waiting -= key.cost;
+      } else {
         asks++;
         const reply = await askFor(wants, background, asks < MAX_ASKS);
         if (reply) return { reply, source: store.kind };
-      } else if (nowMs - startMs < MAX_WAITED_MS) {
-        for (const { key, lease } of asking) lease.waiting += key.cost;
-        await timing.sleep(POLL_MS);
-        for (const { key, lease } of asking) lease.waiting -= key.cost;
-      } else break;
+      }
       const answer = answerNow(wants, background, timing.nowMs());
       if (answer) return answer;
     }
-    return { reply: await ask({ keys: wants.map(({ key }) => key), flag: Flag.take }), source: store.kind };
+    return { reply: await ask(request), source: store.kind };
   }
 
   return {

@@ -12,7 +12,8 @@ import { LOCAL_TIMING, MAX_WAITED_MS, type Timing } from "./timing.ts";
 export function regional(store: Store, timing: Timing = LOCAL_TIMING): Answers {
   const clock = createStoreClock();
   const inFlight = countInFlight();
-  const counts = rememberCounts(clock, inFlight);
+  const waiting = countInFlight();
+  const counts = rememberCounts(clock, inFlight, waiting);
 
   /** Takes from the store, and learns from its reply. */
   async function ask(request: TakeRequest): Promise<TakeReply> {
@@ -25,7 +26,7 @@ export function regional(store: Store, timing: Timing = LOCAL_TIMING): Answers {
         counts.clear();
         leased.clear();
       }
-      counts.learn(request, reply, receivedAtMs);
+      counts.learn(request, reply, sentAtMs, receivedAtMs);
       return reply;
     } finally {
       for (const end of ends) end();
@@ -35,14 +36,18 @@ export function regional(store: Store, timing: Timing = LOCAL_TIMING): Answers {
   const leased = leasing({ ask, store, counts, clock, timing });
 
   async function takeStrictly(request: TakeRequest, background: Background | undefined): Promise<Answer> {
-    const askedAtMs = timing.nowMs();
+    const cameAtMs = timing.nowMs();
     for (;;) {
       const nowMs = timing.nowMs();
       const refusal = counts.refusal(request, nowMs);
       if (refusal) return { reply: refusal, source: "cache" };
-      const waitMs = nowMs - askedAtMs < MAX_WAITED_MS ? counts.askAfterMs(request, nowMs) : 0;
+      const told = counts.refusedSince(request, cameAtMs, nowMs);
+      if (told) return { reply: told, source: store.kind };
+      const waitMs = nowMs - cameAtMs < MAX_WAITED_MS ? counts.askAfterMs(request, nowMs) : 0;
       if (waitMs === 0) return { reply: await kept(ask(request), background), source: store.kind };
+      const ends = request.keys.map(({ key, cost }) => waiting.begin(key, cost, nowMs));
       await timing.sleep(waitMs);
+      for (const end of ends) end();
     }
   }
 

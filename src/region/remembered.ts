@@ -3,7 +3,7 @@
  * what they refuse is refused rightly, without asking.
  */
 
-import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { algorithmOf } from "../core/algorithms.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { StoreClock } from "./clock.ts";
@@ -20,7 +20,10 @@ const POLL_MS = 4;
 
 interface Remembered {
   /** By the local clock, ms since the epoch. */
+  readonly sentAtMs: number;
   readonly receivedAtMs: number;
+  /** When the store looked, by its own clock. */
+  readonly storeAtMs: number;
   /** The cost that the counts were asked for. */
   readonly cost: number;
   readonly limits: readonly LimitReply[];
@@ -34,19 +37,26 @@ export interface RememberedCounts {
    */
   refusal(request: TakeRequest, localAtMs: number): TakeReply | undefined;
   /**
+   * What the store told another request that was sent after this one came, if it refuses this one too: in the meantime it would
+   * have been told the same. Who waits for an answer need not ask again, though by now a unit may have come back.
+   *
+   * @param sinceMs when this request came, by the local clock, as `localAtMs`.
+   */
+  refusedSince(request: TakeRequest, sinceMs: number, localAtMs: number): TakeReply | undefined;
+  /**
    * When a request that is not refused for sure would better ask, in ms from now; 0: at once. Not before the store can admit
    * it: whoever hammers a limit would else ask once for each request in the meantime.
    */
   askAfterMs(request: TakeRequest, localAtMs: number): number;
-  /** Learns from a reply; the instant by the local clock, ms since the epoch. */
-  learn(request: TakeRequest, reply: TakeReply, receivedAtMs: number): void;
+  /** Learns from a reply; the instants by the local clock, ms since the epoch. */
+  learn(request: TakeRequest, reply: TakeReply, sentAtMs: number, receivedAtMs: number): void;
   forget(keys: readonly string[]): void;
   /** A clock has stepped: nothing that was computed with the old one is worth anything. */
   clear(): void;
 }
 
-/** @param inFlight what this isolate is asking the store for. */
-export function rememberCounts(clock: StoreClock, inFlight: InFlight): RememberedCounts {
+/** @param inFlight what this isolate is asking the store for. @param waiting what waits for the answers. */
+export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: InFlight): RememberedCounts {
   const remembered = new Lru<string, Remembered>({ maxSize: MAX_KEYS });
 
   /** What is remembered of one key, at an instant of the store; undefined if that is not enough. */
@@ -87,6 +97,16 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight): Remembere
       return refuses(request, latest) ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest } : undefined;
     },
 
+    refusedSince(request, sinceMs, localAtMs) {
+      const known = request.keys.map(({ key }) => remembered.get(key));
+      // Counts that were told before the newest can only have grown until then.
+      const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);
+      if (!newest || newest.sentAtMs <= sinceMs) return undefined;
+      const nowMs = newest.storeAtMs;
+      const keys = request.keys.map((key) => recall(key, localAtMs, nowMs));
+      return areKnown(keys) && refuses(request, keys) ? { nowMs, allowed: false, keys } : undefined;
+    },
+
     askAfterMs({ keys }, localAtMs) {
       const storeTime = clock.at(localAtMs);
       if (!storeTime) return 0;
@@ -101,15 +121,21 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight): Remembere
       return Math.max(...waits);
     },
 
-    learn({ keys }, reply, receivedAtMs) {
-      const mayRefuse = keys.some(
-        ({ group, cost, limits }, k) =>
-          group === ENFORCED && limits.some((limit, l) => isUsedUp(limit, reply.keys[k]![l]!, cost, reply.nowMs)),
-      );
+    learn({ keys }, reply, sentAtMs, receivedAtMs) {
+      const mayRefuse = keys.some(({ key, group, cost, limits }, k) => {
+        const wanted = Math.max(cost, waiting.units(key, receivedAtMs));
+        return (
+          group === ENFORCED &&
+          limits.some((limit, l) => {
+            const { refused, view } = reply.keys[k]![l]!;
+            return refused || algorithmOf(limit).tell(view, limit, cost, refused, reply.nowMs).remaining < wanted;
+          })
+        );
+      });
       for (const [k, { key, cost }] of keys.entries()) {
         // Only what may refuse is worth remembering: keys far from their limits would push the others out.
-        if (mayRefuse) remembered.set(key, { receivedAtMs, cost, limits: reply.keys[k]! });
-        else remembered.delete(key);
+        if (!mayRefuse) remembered.delete(key);
+        else remembered.set(key, { sentAtMs, receivedAtMs, storeAtMs: reply.nowMs, cost, limits: reply.keys[k]! });
       }
     },
 
@@ -123,9 +149,4 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight): Remembere
 
 function areKnown(keys: readonly (LimitReply[] | undefined)[]): keys is LimitReply[][] {
   return keys.every((key) => key !== undefined);
-}
-
-/** Whether the next request of this cost would be refused. */
-function isUsedUp(limit: LimitSpec, { refused, view }: LimitReply, cost: number, nowMs: number): boolean {
-  return refused || algorithmOf(limit).tell(view, limit, cost, refused, nowMs).remaining < cost;
 }

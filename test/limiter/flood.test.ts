@@ -46,13 +46,13 @@ it("300,000 keys in the memory store", { timeout: 120_000 }, async () => {
 });
 
 it("300,000 refused keys in the remembered counts", { timeout: 120_000 }, async () => {
-  const remembered = rememberCounts(createStoreClock(), countInFlight());
+  const remembered = rememberCounts(createStoreClock(), countInFlight(), countInFlight());
   const refused = { refused: true, view: { counts: [1, 0], elapsedMs: 0 } } as never;
   const reply = { nowMs: NOW_MS, allowed: false, keys: [[refused]] };
   const rise = await heapRiseMib(remembered, async () => {
     for (let i = 0; i < 300_000; i++) {
       const request = { keys: [keyRequest(keyOf(i), [window])], flag: Flag.take };
-      remembered.learn(request, { ...reply, keys: [[{ ...(refused as object) } as never]] }, NOW_MS);
+      remembered.learn(request, { ...reply, keys: [[{ ...(refused as object) } as never]] }, NOW_MS, NOW_MS);
     }
   });
   expect(rise).toBeLessThan(40);

@@ -36,7 +36,7 @@ export interface Isolate {
 
 export function isolate(offsetMs: number): Isolate {
   const clock = createStoreClock();
-  return { clock, counts: rememberCounts(clock, countInFlight()), offsetMs };
+  return { clock, counts: rememberCounts(clock, countInFlight(), countInFlight()), offsetMs };
 }
 
 /** What became of a request at `nowMs` of the store's clock. */
@@ -59,6 +59,6 @@ export function request(
   const reply = store.take(keys, Flag.take, nowMs + delayMs[0]);
   const receivedAtMs = sentAtMs + delayMs[0] + delayMs[1];
   if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) counts.clear();
-  counts.learn({ keys, flag: Flag.take }, reply, receivedAtMs);
+  counts.learn({ keys, flag: Flag.take }, reply, sentAtMs, receivedAtMs);
   return { reply, local: false };
 }
