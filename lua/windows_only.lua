@@ -5,15 +5,15 @@
 --
 -- A fixed window is a whole window of 0 buckets: what counts is the newest alone.
 --
--- One list for a key, from one unpack: { expires_at_ms, cost, records … }. It is packed again as it is, and its first
+-- One list for a key, from one unpack: { moves_expiry, cost, records … }. It is packed again as it is, and its first
 -- two places then make it the reply. Tables, closures, calls and texts that become numbers are what a script's time goes
 -- into: `args[i] + 0` takes half of tonumber's.
 
--- Brings the records of a key to now, and marks the refused with a negative id. Nil, or an error where something is no
--- number: not for here. No upvalues: they would be made anew for every decision.
-local function check_windows(value, args, from, to, cost, now_ms)
+-- Brings the records of a key to now, charges them, and marks the refused with a negative id: what another limit refuses is
+-- taken back, since most is admitted. Nil, or an error where something is no number: not for here. No upvalues: they would be made anew for every decision.
+local function check_windows(value, args, from, to, cost, charge, now_ms)
   local records = value and { 0, cost, cmsgpack.unpack(value) } or { 0, cost }
-  local at, moves, expires_at_ms, refused = 3, false, 0, false
+  local at, moves, refused = 3, false, false
   for a = from, to, 2 do
     local id = args[a + 1] + 0
     local low = id % 512
@@ -54,53 +54,66 @@ local function check_windows(value, args, from, to, cost, now_ms)
     end
 
     -- A charge moves the expiry only where it is the first in its bucket.
-    if records[at + 2] == 0 then moves = true end
-    local ends_at_ms = (bucket + oldest_at - newest_at) * bucket_ms
-    if ends_at_ms > expires_at_ms then expires_at_ms = ends_at_ms end
+    local newest = records[at + 2]
+    if newest == 0 then moves = true end
+    records[at + 2] = newest + charge
     at = oldest_at + 1
   end
   if records[at] then return nil end
-  -- Negative: the key expires then already.
-  records[1] = moves and expires_at_ms or -expires_at_ms
+  records[1] = moves
   return records, refused
 end
 
-local checked, allowed, from = (flag == '0' or flag == '3') and { false }, 1, 4
-for k = 1, checked and n or 0 do
+-- The lists of the keys go behind the values, where nobody looks who goes on: a table of their own would cost more.
+local is_checked, allowed, from = flag == '0' or flag == '3', 1, 4
+for k = 1, is_checked and n or 0 do
   local to = from + 1 + 2 * args[from + 2]
-  local sound, records, refused = pcall(check_windows, values[k], args, from + 3, to, args[from + 1] + 0, now_ms)
+  local cost = args[from + 1] + 0
+  local sound, records, refused = pcall(check_windows, values[k], args, from + 3, to, cost, flag == '0' and cost or 0, now_ms)
   if not (sound and records) or args[from] ~= '0' then
-    checked = nil
+    is_checked = false
     break
   end
   if refused then allowed = 0 end
-  checked[k] = records
+  values[n + k] = records
   from = to + 2
 end
 
-if checked then
-  for k = 1, n do
-    local records = checked[k]
-    local expires_at_ms, cost = records[1], records[2]
-    if allowed == 1 and cost > 0 and flag == '0' then
-      local at = 3
-      while records[at] do
-        records[at + 2] = records[at + 2] + cost
-        local low = records[at] % 512
-        at = at + 3 + (low - low % 8) / 8
-      end
-      local value = cmsgpack.pack(unpack(records, 3))
-      if expires_at_ms < 0 and not is_injected then
-        call('SET', KEYS[k], value, 'KEEPTTL')
+if is_checked then
+  for k = 1, flag == '0' and n or 0 do
+    local records = values[n + k]
+    local cost = records[2]
+    if cost > 0 then
+      if allowed == 1 then
+        local value = cmsgpack.pack(unpack(records, 3))
+        if records[1] or is_injected then
+          local expires_at_ms, at = 0, 3
+          while records[at] do
+            local low = records[at] % 512
+            local buckets = (low - low % 8) / 8
+            local ends_at_ms = (records[at + 1] + buckets + 1) * (records[at] - low) / 512
+            if ends_at_ms > expires_at_ms then expires_at_ms = ends_at_ms end
+            at = at + 3 + buckets
+          end
+          call('SET', KEYS[k], value, 'PX', math.max(expires_at_ms - now_ms, min_expiry_ms))
+        else
+          call('SET', KEYS[k], value, 'KEEPTTL')
+        end
       else
-        call('SET', KEYS[k], value, 'PX', math.max(math.abs(expires_at_ms) - now_ms, min_expiry_ms))
+        local at = 3
+        while records[at] do
+          records[at + 2] = records[at + 2] - cost
+          local low = math.abs(records[at]) % 512
+          at = at + 3 + (low - low % 8) / 8
+        end
       end
     end
   end
-  local reply = checked[1]
+  local reply = values[n + 1]
   reply[1], reply[2] = now_ms, allowed
   for k = 2, n do
-    for i = 3, #checked[k] do reply[#reply + 1] = checked[k][i] end
+    local records = values[n + k]
+    for i = 3, #records do reply[#reply + 1] = records[i] end
   end
   return reply
 end
