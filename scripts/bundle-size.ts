@@ -7,33 +7,11 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
+import { entrySizes } from "./entry-sizes.ts";
 import { wranglerEnv } from "./wrangler-env.ts";
 
 const WORKER_BUDGET_KIB = 64;
-
-/** What consumers import. Hono is theirs, and not counted. */
-const ENTRIES: readonly { readonly what: string; readonly program: string; readonly budgetKib: number }[] = [
-  {
-    what: "headgate, a limiter with the memory store",
-    program: 'export { createLimiter, memoryStore } from "./src/index.ts";',
-    budgetKib: 12,
-  },
-  {
-    what: "headgate, the same in front of a handler",
-    program: 'export { createLimiter, memoryStore, withRateLimit } from "./src/index.ts";',
-    budgetKib: 18,
-  },
-  {
-    what: "headgate, with Redis",
-    program: 'export { createLimiter, redisStore, withRateLimit } from "./src/index.ts";',
-    budgetKib: 48,
-  },
-  { what: "headgate/hono, alone", program: 'export * from "./src/hono.ts";', budgetKib: 12 },
-  { what: "headgate/client", program: 'export * from "./src/client/index.ts";', budgetKib: 3 },
-];
 
 function report(what: string, bytes: number, budgetKib: number): void {
   const kib = bytes / 1024;
@@ -53,15 +31,4 @@ try {
   rmSync(outdir, { recursive: true });
 }
 
-for (const { what, program, budgetKib } of ENTRIES) {
-  const { outputFiles } = await build({
-    stdin: { contents: program, resolveDir: fileURLToPath(new URL("..", import.meta.url)) },
-    bundle: true,
-    minify: true,
-    format: "esm",
-    target: "es2024",
-    external: ["hono", "hono/*"],
-    write: false,
-  });
-  report(what, gzipSync(outputFiles[0]!.contents).length, budgetKib);
-}
+for (const { what, bytes, budgetKib } of await entrySizes()) report(what, bytes, budgetKib);

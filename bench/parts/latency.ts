@@ -3,7 +3,7 @@
 import { startRedisServer } from "../../scripts/redis-server.ts";
 import { startBinding } from "../support/binding.ts";
 import { HAMMERED, type Measured, type Served, sectionOf } from "../support/latency-report.ts";
-import { type LimiterWorker, UNMATCHED, WORKERS } from "../support/limiters.ts";
+import { forwarding, type LimiterWorker, UNMATCHED, WORKERS } from "../support/limiters.ts";
 import { flooded, paced } from "../support/load.ts";
 import type { Part } from "../support/part.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -27,7 +27,7 @@ export const latency: Part = async ({ quick, progress }) => {
   const redis = await startRedisServer();
   const service = await startService(redis.url);
   const codes = new Map<string, string>();
-  for (const { file } of WORKERS) codes.set(file, await bundleWorker(file));
+  for (const { file } of [...WORKERS, ...forwarding("")]) codes.set(file, await bundleWorker(file));
   const start = (limit: number, windowMs: number, among = WORKERS) => startAll(codes, service, limit, windowMs, among);
 
   try {
@@ -58,8 +58,19 @@ export const latency: Part = async ({ quick, progress }) => {
     await Promise.all(running.map(({ server }) => server.stop()));
 
     service.roundTripMs = 0;
-    const throughput = await serve(start, quick ? 3 : 10, progress);
-    return sectionOf(loads, roundTripsMs, cells, half, hammered, throughput);
+    const by = (...ids: string[]) => WORKERS.filter(({ id }) => ids.includes(id));
+    const rounds = quick ? 2 : 10;
+    const refusing = [...by("none"), UNMATCHED, ...by("strict", "upstash")];
+    const within = await serve(start, refusing, by("leased", "upstash-cached"), rounds, (round) =>
+      progress(`local answers, ${round}`),
+    );
+    const origin = await startWorkerd(await bundleWorker("origin.mjs"), {});
+    const [forward, unmatched, strict, leased] = forwarding(`http://127.0.0.1:${origin.port}`);
+    const inFront = await serve(start, [forward!, unmatched!, strict!], [leased!], rounds, (round) =>
+      progress(`in front of an origin, ${round}`),
+    );
+    await origin.stop();
+    return sectionOf(loads, roundTripsMs, cells, half, hammered, { within, inFront });
   } finally {
     await service.stop();
     await redis.stop();
@@ -116,18 +127,16 @@ async function inGroups(
   return measured;
 }
 
-/** How many requests are served when the answer is in the isolate, by turns. */
+/** How many requests are served when the answer is in the isolate, by turns. The first of those that refuse is the baseline. */
 async function serve(
   start: (limit: number, windowMs: number, among: readonly LimiterWorker[]) => Promise<Running[]>,
+  refusing: readonly LimiterWorker[],
+  admitting: readonly LimiterWorker[],
   rounds: number,
-  progress: (what: string) => void,
+  progress: (round: string) => void,
 ): Promise<Served[]> {
   const HOUR_MS = 3_600_000;
-  const by = (...ids: string[]) => WORKERS.filter(({ id }) => ids.includes(id));
-  const running = [
-    ...(await start(1, HOUR_MS, [...by("none"), UNMATCHED, ...by("strict", "upstash")])),
-    ...(await start(1_000_000_000, HOUR_MS, by("leased", "upstash-cached"))),
-  ];
+  const running = [...(await start(1, HOUR_MS, refusing)), ...(await start(1_000_000_000, HOUR_MS, admitting))];
   const served = running.map(({ worker }): Served => {
     const answers: Record<string, string> = {
       strict: ": refused",
@@ -139,7 +148,7 @@ async function serve(
     return { title: `${worker.title}${answer}`, perSecond: [], cpuUs: [] };
   });
   for (let round = -1; round < rounds; round++) {
-    progress(`local answers, ${round + 1} of ${rounds}`);
+    progress(`${round + 1} of ${rounds}`);
     for (const [i, { server, worker }] of running.entries()) {
       const before = server.cpuMs();
       const { perSecond, statuses } = await flooded(server.port, 500, "203.0.113.9");

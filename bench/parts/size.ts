@@ -1,6 +1,7 @@
 /** Part 4: how much each limiter adds to a minimal Worker, and how long that takes to its first answer. */
 
 import { gzipSync } from "node:zlib";
+import { entrySizes } from "../../scripts/entry-sizes.ts";
 import { startRedisServer } from "../../scripts/redis-server.ts";
 import { bars } from "../support/chart.ts";
 import { WORKERS } from "../support/limiters.ts";
@@ -44,9 +45,14 @@ export const size: Part = async ({ quick, progress }) => {
       rows: distinct.map(({ library, bytes }) => ({ name: library, value: bytes / 1024 })),
     });
     const head = ["", "KiB gzip", "added", "first answer, ms", "added by the limiter, ms"];
+    const entries = (await entrySizes()).map(({ what, bytes }) => [what, number(bytes / 1024)]);
     const ours = distinct.find(({ library }) => library.startsWith("headgate"))!;
     return {
-      markdown: table(head, rows),
+      markdown: [
+        table(head, rows),
+        "What a consumer's bundler makes of each entry of the package, minified; Hono is the consumer's own, and not counted.",
+        table(["", "KiB gzip"], entries),
+      ].join("\n\n"),
       targets: [],
       charts: { "size.svg": chart },
       figures: { bytes: ours.bytes },

@@ -46,6 +46,26 @@ export const UNMATCHED: LimiterWorker = {
   bindings: () => ({ POLICIES: [{ name: "none", match: { path: "/none" }, limits: [{ limit: 1, window: "1s" }] }] }),
 };
 
+/** In front of an origin over HTTP: a Worker that forwards everything, and the gateway. The first is the baseline. */
+export function forwarding(originUrl: string): readonly LimiterWorker[] {
+  const gateway = { library: "headgate (the whole gateway)", file: "gateway.mjs" };
+  const withOrigin = (bindings: LimiterWorker["bindings"]): LimiterWorker["bindings"] => {
+    return (...args) => ({ ...bindings(...args), ORIGIN_URL: originUrl });
+  };
+  return [
+    {
+      id: "forward",
+      title: "no limiter",
+      library: "no limiter",
+      file: "forward.mjs",
+      bindings: withOrigin(() => ({})),
+    },
+    { ...UNMATCHED, ...gateway, bindings: withOrigin(UNMATCHED.bindings) },
+    { ...gateway, id: "strict", title: "headgate, strict", bindings: withOrigin(headgate("strict")) },
+    { ...gateway, id: "leased", title: "headgate, leased", bindings: withOrigin(headgate("leased")) },
+  ];
+}
+
 /** The first is the baseline. */
 export const WORKERS: readonly LimiterWorker[] = [
   { id: "none", title: "no limiter", library: "no limiter", file: "none.mjs", bindings: () => ({}) },
