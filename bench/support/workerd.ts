@@ -23,6 +23,8 @@ export interface Workerd {
   stop(): Promise<void>;
 }
 
+const wranglerToml = () => parse(readFileSync(new URL("wrangler.toml", ROOT), "utf8"));
+
 /** A Worker of bench/workers, minified as `wrangler deploy` would upload it. Peers come from bench/node_modules. */
 export async function bundleWorker(name: string): Promise<string> {
   const options: BuildOptions & { write: false } = {
@@ -32,6 +34,11 @@ export async function bundleWorker(name: string): Promise<string> {
     format: "esm",
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
+    alias: Object.fromEntries(
+      Object.entries(wranglerToml().alias as Record<string, string>).map(([from, to]) => {
+        return [from, fileURLToPath(new URL(to, ROOT))];
+      }),
+    ),
     external: ["node:*"],
     write: false,
   };
@@ -71,7 +78,7 @@ export async function startWorkerd(code: string, bindings: Readonly<Record<strin
 
 /** @see workerd.capnp in the package `workerd` */
 function config(port: number, bindings: Readonly<Record<string, unknown>>): string {
-  const toml = parse(readFileSync(new URL("wrangler.toml", ROOT), "utf8"));
+  const toml = wranglerToml();
   const list = Object.entries(bindings).map(([name, value]) => {
     const text = JSON.stringify(value);
     return typeof value === "string"
