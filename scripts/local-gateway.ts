@@ -32,6 +32,7 @@ export async function startLocalGateway(
     format: "esm",
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*"],
     write: false,
   });
   const toml = parse(readFileSync(new URL("../wrangler.toml", import.meta.url), "utf8"));
