@@ -39,7 +39,7 @@ export const latency: Part = async ({ quick, progress }) => {
       for (const roundTripMs of roundTripsMs) {
         progress(`${load} x the limit, ${roundTripMs} ms to Redis`);
         service.roundTripMs = roundTripMs;
-        const forMs = quick ? 1_500 : 2_500;
+        const forMs = quick ? 1_000 : 2_500;
         cells.set(`${roundTripMs}/${load}`, await inGroups(running, service, PER_SECOND, forMs, clientOf(++client)));
       }
       await Promise.all(running.map(({ server }) => server.stop()));
@@ -48,13 +48,13 @@ export const latency: Part = async ({ quick, progress }) => {
     progress(`half the limit, ${MINUTE_MS} ms window, 80 ms to Redis`);
     service.roundTripMs = 80;
     const lasting = await start((2 * PER_SECOND * MINUTE_MS) / 1000, MINUTE_MS);
-    const half = await inGroups(lasting, service, PER_SECOND, quick ? 1_500 : 5_000, clientOf(++client));
+    const half = await inGroups(lasting, service, PER_SECOND, quick ? 1_000 : 5_000, clientOf(++client));
     await Promise.all(lasting.map(({ server }) => server.stop()));
 
     progress("a client that hammers");
     service.roundTripMs = 20;
     const running = await start(HAMMERED.limit, HAMMERED.windowMs);
-    const hammered = await inGroups(running, service, 2 * PER_SECOND, quick ? 2_500 : 6_000, clientOf(++client));
+    const hammered = await inGroups(running, service, 2 * PER_SECOND, quick ? 1_500 : 6_000, clientOf(++client));
     await Promise.all(running.map(({ server }) => server.stop()));
 
     service.roundTripMs = 0;
