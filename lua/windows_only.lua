@@ -10,7 +10,8 @@
 -- into: `args[i] + 0` takes half of tonumber's.
 
 -- Brings the records of a key to now, charges them, and marks the refused with a negative id: what another limit refuses is
--- taken back, since most is admitted. Nil, or an error where something is no number: not for here. No upvalues: they would be made anew for every decision.
+-- taken back, since most is admitted. Nil, or an error where something is no number: not for here. No upvalues: they would be
+-- made anew for every decision.
 local function check_windows(value, args, from, to, cost, charge, now_ms)
   local records = value and { 0, cost, cmsgpack.unpack(value) } or { 0, cost }
   local at, moves, refused = 3, false, false

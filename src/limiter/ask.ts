@@ -53,7 +53,7 @@ export async function ask(
   keys: readonly PolicyKey[],
   flag: Flag,
   background?: Background,
-  mayLease = false,
+  mayLease?: boolean,
 ): Promise<Decision> {
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
   const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));

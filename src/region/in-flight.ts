@@ -19,7 +19,7 @@ export interface InFlight {
 }
 
 export function countInFlight(): InFlight {
-  // Bounded, because an ask that was ended with its request is never taken out.
+  // Bounded, because an ask that was ended with its request is taken out by nobody but the next who counts.
   const asks = new Lru<string, Set<Ask>>({ maxSize: MAX_KEYS });
 
   return {
@@ -34,7 +34,11 @@ export function countInFlight(): InFlight {
     },
     units(key, localAtMs) {
       let sum = 0;
-      for (const { units, atMs } of asks.get(key) ?? []) if (Math.abs(localAtMs - atMs) < FORGOTTEN_MS) sum += units;
+      const same = asks.get(key);
+      for (const ask of same ?? []) {
+        if (Math.abs(localAtMs - ask.atMs) < FORGOTTEN_MS) sum += ask.units;
+        else same!.delete(ask);
+      }
       return sum;
     },
   };

@@ -89,28 +89,25 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     return { nowMs: storeTime.earliestMs, allowed: false, keys: held };
   }
 
-  /** Sends what is asked for, and books what comes of it. Goes on if the client of the request goes away. */
+  /** Sends what is asked for, and books what comes of it. Callers see to it that it goes on if the client goes away. */
   async function send(
     asks: readonly LeaseAsk[],
     background: Background,
   ): Promise<{ allowed: boolean; late: boolean; nowMs: number }> {
     const sent = asks.filter(({ key }) => key.cost > 0);
-    const sending = (async () => {
-      let reply: TakeReply | undefined;
-      // Units that were held for the request have ended before the reply: they must not be spent together with it.
-      let late = false;
-      try {
-        reply = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) });
-        const { allowed, nowMs } = reply;
-        late = allowed && asks.some(({ reserved }) => reserved.some(({ endsAtMs }) => endsAtMs <= nowMs));
-        return { allowed, late, nowMs };
-      } finally {
-        for (const one of asks)
-          leases.settle(one, reply && { ...reply, late }, reply?.keys[sent.indexOf(one)], timing.nowMs());
-        for (const { lease } of asks) tend(lease, background);
-      }
-    })();
-    return await kept(sending, background);
+    let reply: TakeReply | undefined;
+    // Units that were held for the request have ended before the reply: they must not be spent together with it.
+    let late = false;
+    try {
+      reply = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) });
+      const { allowed, nowMs } = reply;
+      late = allowed && asks.some(({ reserved }) => reserved.some(({ endsAtMs }) => endsAtMs <= nowMs));
+      return { allowed, late, nowMs };
+    } finally {
+      for (const one of asks)
+        leases.settle(one, reply && { ...reply, late }, reply?.keys[sent.indexOf(one)], timing.nowMs());
+      for (const { lease } of asks) tend(lease, background);
+    }
   }
 
   /** @returns undefined: the request is not answered yet, what is held or remembered has to be looked at again. */

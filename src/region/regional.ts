@@ -36,15 +36,26 @@ export function regional(store: Store, timing: Timing = LOCAL_TIMING): Answers {
   const leased = leasing({ ask, store, counts, clock, timing });
 
   async function takeStrictly(request: TakeRequest, background: Background | undefined): Promise<Answer> {
-    const cameAtMs = timing.nowMs();
+    const nowMs = timing.nowMs();
+    // Who waits has said so, and must live to take it back.
+    return refusedNow(request, nowMs) ?? (await kept(waitFor(request, nowMs), background));
+  }
+
+  function refusedNow(request: TakeRequest, nowMs: number): Answer | undefined {
+    const refusal = counts.refusal(request, nowMs);
+    return refusal && { reply: refusal, source: "cache" };
+  }
+
+  /** From an ask, this request's or another one's. */
+  async function waitFor(request: TakeRequest, cameAtMs: number): Promise<Answer> {
     for (;;) {
       const nowMs = timing.nowMs();
-      const refusal = counts.refusal(request, nowMs);
-      if (refusal) return { reply: refusal, source: "cache" };
+      const refused = refusedNow(request, nowMs);
+      if (refused) return refused;
       const told = counts.refusedSince(request, cameAtMs, nowMs);
       if (told) return { reply: told, source: store.kind };
       const waitMs = nowMs - cameAtMs < MAX_WAITED_MS ? counts.askAfterMs(request, nowMs) : 0;
-      if (waitMs === 0) return { reply: await kept(ask(request), background), source: store.kind };
+      if (waitMs === 0) return { reply: await ask(request), source: store.kind };
       const ends = request.keys.map(({ key, cost }) => waiting.begin(key, cost, nowMs));
       await timing.sleep(waitMs);
       for (const end of ends) end();

@@ -55,10 +55,12 @@ async function hammer(costOf: (n: number) => number) {
   await central.take({ keys: keysOf(LIMIT.limit), flag: Flag.take }, START_MS - 1);
 
   const asked: Asked[] = [];
+  let kept = 0;
+  const background = { waitUntil: () => void kept++ };
   for (let n = 0; n < WARM_UP_MS + MEASURED_MS; n++) {
     time.at(START_MS + n, async () => {
       const [atMs, cost] = [time.nowMs(), costOf(n)];
-      const answer = await answers.take({ keys: keysOf(cost), flag: Flag.take });
+      const answer = await answers.take({ keys: keysOf(cost), flag: Flag.take }, background, false);
       asked.push({ atMs, answeredAtMs: time.nowMs(), cost, answer });
     });
   }
@@ -67,7 +69,7 @@ async function hammer(costOf: (n: number) => number) {
   await time.runUntil(START_MS + WARM_UP_MS + MEASURED_MS);
   const measured = calls;
   await time.runUntil(START_MS + 2 * WINDOW_MS);
-  return { asked, refusedFrom, callsPerSecond: (1000 * measured) / MEASURED_MS };
+  return { asked, kept, refusedFrom, callsPerSecond: (1000 * measured) / MEASURED_MS };
 }
 
 const steady = (asked: readonly Asked[]) => asked.filter(({ atMs }) => atMs >= START_MS + WARM_UP_MS);
@@ -81,6 +83,13 @@ it("one of them asks for all, and nobody waits for more than two round trips", a
   expect(callsPerSecond).toBeLessThan(20);
   const waitsMs = steady(asked).map(({ atMs, answeredAtMs }) => answeredAtMs - atMs);
   expect(Math.max(...waitsMs)).toBeLessThanOrEqual(4 * ONE_WAY_MS + 3 * POLL_MS);
+});
+
+it("whoever waits is kept alive until it has its answer, so that it does not count as waiting for ever", async () => {
+  const { asked, kept } = await hammer(() => 1);
+  const waited = asked.filter(({ atMs, answeredAtMs }) => answeredAtMs > atMs);
+  expect(waited.length).toBeGreaterThan(1_000);
+  expect(kept).toBe(waited.length);
 });
 
 it("a refusal that is shared was right at a moment between the request and its answer", async () => {
