@@ -52,11 +52,7 @@ export function draw(picture: Picture): string {
   const ticks = Array.from({ length: Math.floor(toMs / 5000) + 1 }, (_, i) => 5 * i);
 
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img" aria-labelledby="t d">`,
-    `<title id="t">${xml(title)}</title>`,
-    `<desc id="d">${xml(description)}</desc>`,
-    STYLE,
-    `<rect class="paper" width="${WIDTH}" height="${HEIGHT}"/>`,
+    ...opening({ width: WIDTH, height: HEIGHT, title, description }),
     `<rect class="span" x="${spanX}" y="${UPPER.top - 16}" width="${round(x(span.toMs) - spanX)}" height="${LOWER.bottom - UPPER.top + 16}"/>`,
     `<text class="head" x="${LEFT}" y="20">${xml(title)}</text>`,
     `<text class="key" x="${LEFT}" y="38">${xml(bars)}</text>`,
@@ -84,7 +80,7 @@ export function draw(picture: Picture): string {
 }
 
 /** `prefers-color-scheme` also works in an SVG that a page shows as an image. */
-export const STYLE = `<style>
+const STYLE = `<style>
 text{font:12px system-ui,sans-serif;fill:#1f2328}
 .head{font-size:14px;font-weight:600}
 .key,.tick{fill:#59636e}
@@ -113,6 +109,24 @@ text{fill:#f0f6fc}
 .limit-name{fill:#ff7b72}
 }
 </style>`;
+
+interface Opening {
+  readonly width: number;
+  readonly height: number;
+  readonly title: string;
+  readonly description: string;
+}
+
+/** What every picture begins with: its size, what it says to those who do not see it, and its paper. */
+export function opening({ width, height, title, description }: Opening): string[] {
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="t d">`,
+    `<title id="t">${xml(title)}</title>`,
+    `<desc id="d">${xml(description)}</desc>`,
+    STYLE,
+    `<rect class="paper" width="${width}" height="${height}"/>`,
+  ];
+}
 
 export function axis(
   panel: { readonly bottom: number },

@@ -1,6 +1,6 @@
 /** Admissions of one traffic over time, under strict and leased, as an SVG. */
 
-import { axis, STYLE, xml } from "../algorithm-picture.ts";
+import { axis, opening, xml } from "../algorithm-picture.ts";
 
 const WIDTH = 720;
 const HEIGHT = 220;
@@ -29,11 +29,7 @@ export function drawChart({ title, description, windowMs, limit, strict = [], le
     counts.length === 0 ? "" : `M${x(0)} ${PANEL.bottom}${steps(counts)}H${x(tenths)}V${PANEL.bottom}`;
   const windows = Array.from({ length: Math.floor(tenths / 10) + 1 }, (_, i) => i);
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img" aria-labelledby="t d">`,
-    `<title id="t">${xml(title)}</title>`,
-    `<desc id="d">${xml(description)}</desc>`,
-    STYLE,
-    `<rect class="paper" width="${WIDTH}" height="${HEIGHT}"/>`,
+    ...opening({ width: WIDTH, height: HEIGHT, title, description }),
     `<text class="head" x="${LEFT}" y="20">${xml(title)}</text>`,
     `<text class="key" x="${LEFT}" y="38">admitted per tenth of a window: strict (area), leased (line)</text>`,
     ...axis(PANEL, [0, round(perTenth), ...(most >= 2 * perTenth ? [Math.floor(most)] : [])], y, [LEFT, RIGHT]),
