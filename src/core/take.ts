@@ -78,10 +78,9 @@ export function ownKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${kind}:${span}`;
 }
 
-/** All KEYS of the script: those of the records, then the own ones. */
+/** KEYS of the script: for each policy, partition and scope the key of the records, and behind it the own ones of its limits. */
 export function keysOfRequest({ keys }: TakeRequest): string[] {
-  const own = keys.flatMap(({ key, limits }) => limits.filter(hasOwnKey).map((limit) => ownKeyOf(key, limit)));
-  return [...keys.map(({ key }) => key), ...own];
+  return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasOwnKey).map((limit) => ownKeyOf(key, limit))]);
 }
 
 export function take(

@@ -3,7 +3,14 @@
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { recordIdOf } from "../core/records.ts";
-import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import {
+  ENFORCED,
+  type KeyRequest,
+  keysOfRequest,
+  type LimitReply,
+  type TakeReply,
+  type TakeRequest,
+} from "../core/take.ts";
 import { RedisError, withRedis } from "../redis/client.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
@@ -65,9 +72,9 @@ export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS, onBreak
 
 /** ARGV of lua/take.lua. */
 export function encodeRequest({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
-  const args: number[] = [nowMs, flag, keys.length];
+  const args: number[] = [nowMs];
   for (const { group, cost, limits } of keys) {
-    args.push(group, cost, limits.length);
+    args.push(((group * 2 ** 30 + cost) * 16 + limits.length) * 4 + flag);
     for (const limit of limits) {
       const [units, kind, , b, c] = algorithmOf(limit).encode(limit);
       args.push(units, recordIdOf(limit));
@@ -82,20 +89,23 @@ export function encodeRequest({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, n
 function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   if (!Array.isArray(reply) || !reply.every(Number.isSafeInteger)) throw new StoreError("MALFORMED_REPLY");
   const integers: number[] = reply;
-  const [nowMs = 0, allowed] = integers;
-  let at = 2;
-  const decoded = keys.map(({ limits }) =>
+  const [nowMs = 0] = integers;
+  let at = 1;
+  let allowed = true;
+  const decoded = keys.map(({ group, limits }) =>
     limits.map((limit): LimitReply => {
       const algorithm = algorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
       const [mark = 0, ...view] = integers.slice(from, at);
       if (Math.abs(mark) !== recordIdOf(limit)) throw new StoreError("MALFORMED_REPLY");
-      return { refused: mark < 0, view: algorithm.decode(view, limit) };
+      const refused = mark < 0;
+      if (refused && group === ENFORCED) allowed = false;
+      return { refused, view: algorithm.decode(view, limit) };
     }),
   );
   if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");
-  return { nowMs, allowed: allowed === 1, keys: decoded };
+  return { nowMs, allowed, keys: decoded };
 }
 
 function asStoreError(error: unknown): never {

@@ -8,7 +8,7 @@ import { TAKE } from "../../src/redis/script.generated.ts";
 import { commandsOf } from "../support/command-stats.ts";
 import { keyRequest } from "../support/counter.ts";
 import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
-import { argsOf } from "../support/script-call.ts";
+import { admits, argsOf } from "../support/script-call.ts";
 
 const ENTRIES = 10_000;
 const START_MS = 1_700_000_000_000;
@@ -33,7 +33,7 @@ async function takeAt(instants: readonly number[], cost = 1): Promise<boolean[]>
   const replies = (await pipeline.exec()) ?? [];
   return replies.map(([error, reply]) => {
     if (error) throw error;
-    return (reply as number[])[1] === 1;
+    return admits(reply as number[]);
   });
 }
 

@@ -38,8 +38,8 @@ function take(key: string, cost: number, flag: Flag = Flag.take) {
 
 async function expectReplaced(key: string): Promise<void> {
   const charged = { ...limit, newest: NOW_MS / 1000, counts: [2, 0] };
-  expect(await take(key, 0)).toEqual([NOW_MS, 1, id, NOW_MS / 1000, 0, 0]);
-  expect(await take(key, 2)).toEqual([NOW_MS, 1, id, NOW_MS / 1000, 2, 0]);
+  expect(await take(key, 0)).toEqual([NOW_MS, id, NOW_MS / 1000, 0, 0]);
+  expect(await take(key, 2)).toEqual([NOW_MS, id, NOW_MS / 1000, 2, 0]);
   expect(await redis.getBuffer(key)).toEqual(encodeRecords([charged]));
   expect(await redis.pttl(key)).toBeGreaterThan(0);
 }
@@ -84,7 +84,7 @@ it.each([-5, 0.5, 2 ** 53, "0", null])(
   async (bad) => {
     const key = newKey();
     await redis.set(key, encodeRow([id, NOW_MS / 1000 - 1, 4, bad]));
-    expect(await take(key, 0)).toEqual([NOW_MS, 1, id, NOW_MS / 1000, 0, 0]);
+    expect(await take(key, 0)).toEqual([NOW_MS, id, NOW_MS / 1000, 0, 0]);
   },
 );
 
@@ -100,8 +100,8 @@ it("replaces it too when charging anyway, and gives nothing back to it", async (
   const [charged, given] = [newKey(), newKey()];
   await redis.set(charged, "hello");
   await redis.set(given, "hello");
-  expect(await take(charged, 9, Flag.chargeAnyway)).toEqual([NOW_MS, 0, -id, NOW_MS / 1000, 9, 0]);
-  expect(await take(given, 9, Flag.giveBack)).toEqual([NOW_MS, 1, id, NOW_MS / 1000, 0, 0]);
+  expect(await take(charged, 9, Flag.chargeAnyway)).toEqual([NOW_MS, -id, NOW_MS / 1000, 9, 0]);
+  expect(await take(given, 9, Flag.giveBack)).toEqual([NOW_MS, id, NOW_MS / 1000, 0, 0]);
   for (const key of [charged, given]) expect(await redis.pttl(key)).toBeGreaterThan(0);
 });
 
@@ -112,5 +112,5 @@ it("keeps the record beside a damaged one", async () => {
   const limits = [limit, { ...limit, kind: Kind.whole }];
   const args = argsOf({ keys: [keyRequest(key, limits)], flag: Flag.take }, NOW_MS).map(String);
   const newest = NOW_MS / 1000;
-  expect(await redis.eval(TAKE.text, 1, key, ...args)).toEqual([NOW_MS, 1, id, newest, 1, 0, id + 1, newest, 4, 0]);
+  expect(await redis.eval(TAKE.text, 1, key, ...args)).toEqual([NOW_MS, id, newest, 1, 0, id + 1, newest, 4, 0]);
 });

@@ -8,9 +8,10 @@ import { idOf } from "./records-codec.ts";
 /** ARGV. */
 export function argsOf({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
   const perKey = keys.map(({ group, cost, limits }) => {
-    return [group, cost, limits.length, ...limits.flatMap(numbersOf)];
+    const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | (BigInt(group) << 36n);
+    return [Number(head), ...limits.flatMap(numbersOf)];
   });
-  return [nowMs, flag, keys.length, ...perKey.flat(), ...(atMs > 0 || slot > 0 ? [atMs, slot] : [])];
+  return [nowMs, ...perKey.flat(), ...(atMs > 0 || slot > 0 ? [atMs, slot] : [])];
 }
 
 function numbersOf(limit: LimitSpec): number[] {
@@ -18,11 +19,14 @@ function numbersOf(limit: LimitSpec): number[] {
   return limit.kind === Kind.bucket ? [...numbers, limit.burst, limit.maxDelayMs] : numbers;
 }
 
+/** Of a flat reply: no limit refused. Nothing else in it is negative. */
+export const admits = (reply: readonly number[]): boolean => reply.every((integer) => integer >= 0);
+
 /** The flat reply. */
-export function flatten({ nowMs, allowed, keys }: TakeReply, request: TakeRequest): number[] {
+export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): number[] {
   const ids = request.keys.flatMap(({ limits }) => limits.map(idOf));
   const limits = keys.flat().flatMap(({ refused, view }, i) => [refused ? -ids[i]! : ids[i]!, ...integersOf(view)]);
-  return [nowMs, Number(allowed), ...limits];
+  return [nowMs, ...limits];
 }
 
 /** A view as its Lua file's `view` says it. */
