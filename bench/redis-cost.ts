@@ -9,13 +9,11 @@
  */
 
 import { cpus } from "node:os";
-import { Redis } from "ioredis";
-import { startRedisServer } from "../scripts/redis-server.ts";
 import { Kind } from "../src/core/algorithm.ts";
 import type { LimitSpec } from "../src/core/algorithms.ts";
-import { Flag, keysOfRequest, type TakeRequest } from "../src/core/take.ts";
-import { TAKE } from "../src/redis/script.generated.ts";
-import { encodeRequest } from "../src/store/redis.ts";
+import { Flag } from "../src/core/take.ts";
+import { type Call, keyOf, startCostRedis, take } from "./support/commands.ts";
+import { median } from "./support/stats.ts";
 
 const quick = process.argv.includes("--quick");
 const ROUNDS = quick ? 12 : 60;
@@ -25,18 +23,11 @@ const RARE_ROUNDS = 7;
 const KEYS = 1_000;
 /** Entries of each log that is timed. */
 const LOG_ENTRIES = 100;
-/** As many bytes as most keys of the gateway have: 37. */
-const keyOf = (name: string, i: number) => `hg:1:{${name.padEnd(7, "-")}:${String(i).padStart(22, "0")}}`;
+const nameOf = (name: string, i: number) => keyOf(i, name.padEnd(7, "-"));
 
 const BASELINE = "redis.call('GET', KEYS[1]) redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])";
 const HOUR_MS = 3_600_000;
 const UNLIMITED = 1_000_000_000;
-
-interface Call {
-  readonly sha1: string;
-  readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
-}
 
 interface Case {
   readonly title: string;
@@ -46,22 +37,6 @@ interface Case {
   readonly call: (n: number) => Call;
   /** Prepared anew before each call. */
   readonly isRare?: true;
-}
-
-interface TakeOptions {
-  readonly cost?: number;
-  readonly flag?: Flag;
-  readonly nowMs?: number;
-  readonly slot?: number;
-}
-
-function take(
-  key: string,
-  limits: readonly LimitSpec[],
-  { cost = 1, flag = Flag.take, nowMs = 0, slot = 0 }: TakeOptions,
-): Call {
-  const request: TakeRequest = { keys: [{ key, group: 0, cost, limits }], flag, slot };
-  return { sha1: TAKE.sha1, keys: keysOfRequest(request), args: encodeRequest(request, nowMs) };
 }
 
 const each = (count: number, call: (i: number) => readonly Call[]) =>
@@ -82,13 +57,13 @@ const concurrency = (limit: number): LimitSpec => ({ kind: Kind.concurrency, lim
 
 /** Admitted always, and refused always: one unit is charged first, so that a key holds something. */
 function pair(title: string, name: string, limits: (units: number) => readonly LimitSpec[]): Case[] {
-  const one = (key: string, units: number) => take(key, limits(units), {});
+  const one = (key: string, units: number) => take(key, limits(units));
   return [
-    { title: `${title}, admitted`, call: (n) => one(keyOf(`${name}a`, n % KEYS), UNLIMITED) },
+    { title: `${title}, admitted`, call: (n) => one(nameOf(`${name}a`, n % KEYS), UNLIMITED) },
     {
       title: `${title}, refused`,
-      prepare: each(KEYS, (i) => [one(keyOf(`${name}r`, i), 1)]),
-      call: (n) => one(keyOf(`${name}r`, n % KEYS), 1),
+      prepare: each(KEYS, (i) => [one(nameOf(`${name}r`, i), 1)]),
+      call: (n) => one(nameOf(`${name}r`, n % KEYS), 1),
     },
   ];
 }
@@ -101,7 +76,7 @@ const STEP_MS = 10;
 
 function logCases(): Case[] {
   const fill = (name: string, nowMs: (entry: number) => number, limit: LimitSpec) =>
-    each(KEYS, (i) => each(LOG_ENTRIES, (entry) => [take(keyOf(name, i), [limit], { nowMs: nowMs(entry) })]));
+    each(KEYS, (i) => each(LOG_ENTRIES, (entry) => [take(nameOf(name, i), [limit], { nowMs: nowMs(entry) })]));
   const now = () => 0;
   const full = log(LOG_ENTRIES);
   const moving = log(LOG_ENTRIES, LOG_ENTRIES * STEP_MS);
@@ -109,7 +84,7 @@ function logCases(): Case[] {
     {
       title: "sliding-log, admitted",
       prepare: fill("loga", now, log(10_000)),
-      call: (n) => take(keyOf("loga", n % KEYS), [log(10_000)], {}),
+      call: (n) => take(nameOf("loga", n % KEYS), [log(10_000)]),
     },
     {
       // With its own clock (no TIME), so that exactly one expires each time.
@@ -117,18 +92,18 @@ function logCases(): Case[] {
       prepare: fill("logm", (entry) => EPOCH_MS + entry * STEP_MS, moving),
       call: (n) => {
         const nowMs = EPOCH_MS + (LOG_ENTRIES + Math.floor(n / KEYS)) * STEP_MS;
-        return take(keyOf("logm", n % KEYS), [moving], { nowMs });
+        return take(nameOf("logm", n % KEYS), [moving], { nowMs });
       },
     },
     {
       title: "sliding-log, refused, cost 1",
       prepare: fill("logr", now, full),
-      call: (n) => take(keyOf("logr", n % KEYS), [full], {}),
+      call: (n) => take(nameOf("logr", n % KEYS), [full]),
     },
     {
       title: `sliding-log, refused, cost ${LOG_ENTRIES}: reads ${LOG_ENTRIES} entries`,
       prepare: fill("logc", now, full),
-      call: (n) => take(keyOf("logc", n % KEYS), [full], { cost: LOG_ENTRIES }),
+      call: (n) => take(nameOf("logc", n % KEYS), [full], { cost: LOG_ENTRIES }),
     },
   ];
 }
@@ -140,19 +115,19 @@ function largestLogCases(): Case[] {
   const full = (name: string, lastAtMs: number) =>
     each(LARGEST, (entry) => {
       const nowMs = entry === LARGEST - 1 ? lastAtMs : EPOCH_MS;
-      return [take(keyOf(name, 0), [limit], { nowMs })];
+      return [take(nameOf(name, 0), [limit], { nowMs })];
     });
   return [
     {
       title: `sliding-log, refused, cost ${LARGEST}: reads ${LARGEST} entries`,
       prepare: full("logl", EPOCH_MS),
-      call: () => take(keyOf("logl", 0), [limit], { cost: LARGEST, nowMs: EPOCH_MS }),
+      call: () => take(nameOf("logl", 0), [limit], { cost: LARGEST, nowMs: EPOCH_MS }),
       isRare: true,
     },
     {
       title: `sliding-log, admitted, ${LARGEST - 1} entries expire`,
       prepare: full("loge", EPOCH_MS + HOUR_MS - 1),
-      call: () => take(keyOf("loge", 0), [limit], { nowMs: EPOCH_MS + HOUR_MS }),
+      call: () => take(nameOf("loge", 0), [limit], { nowMs: EPOCH_MS + HOUR_MS }),
       isRare: true,
     },
   ];
@@ -161,37 +136,36 @@ function largestLogCases(): Case[] {
 function concurrencyCases(): Case[] {
   const HELD = 5;
   const hold = (name: string) =>
-    each(KEYS, (i) => each(HELD, (slot) => [take(keyOf(name, i), [concurrency(HELD)], { slot: slot + 1 })]));
+    each(KEYS, (i) => each(HELD, (slot) => [take(nameOf(name, i), [concurrency(HELD)], { slot: slot + 1 })]));
   const slot = (n: number) => 1_000_000 + n;
   return [
     {
       title: "concurrency, admitted",
       prepare: hold("conca"),
-      call: (n) => take(keyOf("conca", n % KEYS), [concurrency(UNLIMITED)], { slot: slot(n) }),
+      call: (n) => take(nameOf("conca", n % KEYS), [concurrency(UNLIMITED)], { slot: slot(n) }),
     },
     {
       // What the case before took in the same round.
       title: "concurrency, released",
-      call: (n) => take(keyOf("conca", n % KEYS), [concurrency(UNLIMITED)], { slot: slot(n), flag: Flag.giveBack }),
+      call: (n) => take(nameOf("conca", n % KEYS), [concurrency(UNLIMITED)], { slot: slot(n), flag: Flag.giveBack }),
     },
     {
       title: "concurrency, refused",
       prepare: hold("concr"),
-      call: (n) => take(keyOf("concr", n % KEYS), [concurrency(HELD)], { slot: slot(n) }),
+      call: (n) => take(nameOf("concr", n % KEYS), [concurrency(HELD)], { slot: slot(n) }),
     },
   ];
 }
 
-const server = await startRedisServer();
-const redis = new Redis(server.url, { disableClientInfo: true });
+const redis = await startCostRedis();
+const send = (calls: readonly Call[]) => redis.send([calls]);
+const measure = (calls: readonly Call[]) => redis.measure(calls.map((call) => [call]));
 try {
-  const baselineSha1 = (await redis.script("LOAD", BASELINE)) as string;
-  await redis.script("LOAD", TAKE.text);
   const record = "x".repeat(29);
   const cases: Case[] = [
     {
       title: "`GET` + `SET`",
-      call: (n) => ({ sha1: baselineSha1, keys: [keyOf("base", n % KEYS)], args: [record, HOUR_MS] }),
+      call: (n) => ({ text: BASELINE, keys: [nameOf("base", n % KEYS)], args: [record, HOUR_MS] }),
     },
     ...pair("fixed-window", "fix", (units) => [fixed(units)]),
     ...pair("sliding-window, 1 bucket", "win1", (units) => [sliding(units)]),
@@ -209,18 +183,18 @@ try {
   const rounds = new Map<Case, number[]>(cases.map((one) => [one, []]));
   for (const one of cases) {
     await send(one.prepare ?? []);
-    commands.set(one, (await measure([one.call(0)])).commands);
+    commands.set(one, (await measure([one.call(0)])).byName);
   }
   for (let round = 0; round < ROUNDS; round++) {
     for (const one of cases) {
       if (one.isRare) {
         if (round >= RARE_ROUNDS) continue;
-        await redis.del(...one.call(0).keys);
+        await redis.flush(one.call(0).keys);
         await send(one.prepare ?? []);
       }
       const calls = Array.from({ length: one.isRare ? 1 : CALLS }, (_, i) => one.call(1 + round * CALLS + i));
       const { usec } = await measure(calls);
-      rounds.get(one)!.push(usec / calls.length);
+      rounds.get(one)!.push(usec);
     }
   }
 
@@ -228,7 +202,7 @@ try {
   const { length, 0: cpu } = cpus();
   const day = new Date().toISOString().slice(0, 10);
   console.log(
-    `${server.version}, ${length} x ${cpu?.model ?? "unknown CPU"}, ${day}; ${ROUNDS} rounds of ${CALLS} calls over ${KEYS} keys\n`,
+    `${redis.version}, ${length} x ${cpu?.model ?? "unknown CPU"}, ${day}; ${ROUNDS} rounds of ${CALLS} calls over ${KEYS} keys\n`,
   );
   console.log("| Script | ratio | µs | commands |\n|---|---|---|---|");
   for (const one of cases) {
@@ -254,39 +228,11 @@ try {
     ...[1, 50, 1_000].map((n) => [`concurrency, ${n} in flight`, [concurrency(UNLIMITED)], n] as const),
   ];
   for (const [title, limits, requests] of sizes) {
-    await redis.flushall();
-    const calls = Array.from({ length: requests }, (_, i) => take(keyOf("size", 0), limits, { slot: 2 ** 52 + i }));
-    await send(calls);
-    const keys = await redis.keys("*");
-    const bytes = await Promise.all(keys.map((key) => redis.memory("USAGE", key, "SAMPLES", 0) as Promise<number>));
-    const total = bytes.reduce((a, b) => a + b, 0);
-    console.log(`| ${title} | ${total}${requests >= 1_000 ? ` (${(total / requests).toFixed(1)} each)` : ""} |`);
+    await redis.flush();
+    await send(Array.from({ length: requests }, (_, i) => take(nameOf("size", 0), limits, { slot: 2 ** 52 + i })));
+    const { bytes } = await redis.memory();
+    console.log(`| ${title} | ${bytes}${requests >= 1_000 ? ` (${(bytes / requests).toFixed(1)} each)` : ""} |`);
   }
 } finally {
-  redis.disconnect();
-  await server.stop();
-}
-
-async function send(calls: readonly Call[]): Promise<void> {
-  for (let from = 0; from < calls.length; from += 5_000) {
-    const pipeline = redis.pipeline();
-    for (const { sha1, keys, args } of calls.slice(from, from + 5_000))
-      pipeline.evalsha(sha1, keys.length, ...keys, ...args);
-    for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
-  }
-}
-
-/** What Redis spent on EVALSHA for these calls, in µs, and what it ran. */
-async function measure(calls: readonly Call[]): Promise<{ usec: number; commands: Record<string, number> }> {
-  await redis.config("RESETSTAT");
-  await send(calls);
-  const stats = [...(await redis.info("commandstats")).matchAll(/^cmdstat_([^:]+):calls=(\d+),usec=(\d+)/gm)];
-  const usec = Number(stats.find(([, name]) => name === "evalsha")?.[3]);
-  const commands = stats.map(([, name, n]) => [name!.toUpperCase(), Number(n)] as const);
-  return { usec, commands: Object.fromEntries(commands.filter(([name]) => name !== "CONFIG|RESETSTAT")) };
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2;
+  await redis.stop();
 }

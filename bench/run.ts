@@ -29,9 +29,14 @@ const option = (name: string) => {
 };
 const quick = args.includes("--quick");
 const names = args.filter((arg, i) => !arg.startsWith("--") && !(args[i - 1] ?? "").match(/^--(peer|trace)$/));
-const unknown = names.filter((name) => !(name in PARTS));
+const unknown = [
+  ...names.filter((name) => !(name in PARTS)),
+  ...args.filter((arg) => arg.startsWith("--") && !/^--(quick|peer|trace)$/.test(arg)),
+];
 if (unknown.length > 0) {
-  console.error(`expected parts ${Object.keys(PARTS).join(", ")}, found ${unknown.join(", ")}`);
+  console.error(
+    `expected parts ${Object.keys(PARTS).join(", ")}, --quick, --peer X or --trace Y, found ${unknown.join(", ")}`,
+  );
   process.exit(2);
 }
 const chosen = names.length > 0 ? names : Object.keys(PARTS);

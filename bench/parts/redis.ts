@@ -145,7 +145,7 @@ async function casesOf(
 /** Every request has a slot of its own. */
 function concurrency(state: "admitted" | "refused"): Case {
   const limits = [limitOf.concurrency(state === "refused" ? 1 : UNLIMITED)];
-  return caseOf("headgate concurrency", async (n) => [take(keyOf(n % KEYS, "inhand-"), limits, 1 + n)]);
+  return caseOf("headgate concurrency", async (n) => [take(keyOf(n % KEYS, "inhand-"), limits, { slot: 1 + n })]);
 }
 
 /** Forwards and backwards in turn, so that none always runs after the same. */

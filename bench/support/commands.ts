@@ -22,6 +22,8 @@ export interface Cost {
   readonly usec: number;
   /** Commands for each decision, EVALSHA itself among them: Upstash bills each. */
   readonly commands: number;
+  /** The same by name, in capitals. */
+  readonly byName: Readonly<Record<string, number>>;
 }
 
 export interface CostRedis {
@@ -30,7 +32,8 @@ export interface CostRedis {
   measure(decisions: readonly Decision[]): Promise<Cost>;
   /** Of all keys there are, and how many. */
   memory(): Promise<{ bytes: number; keys: number }>;
-  flush(): Promise<void>;
+  /** These keys, or all. */
+  flush(keys?: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -69,16 +72,19 @@ export async function startCostRedis(): Promise<CostRedis> {
         ([, name]) => name !== "config|resetstat" && name !== "script|load",
       );
       const usec = Number(stats.find(([, name]) => name === "evalsha")?.[3]);
-      const commands = stats.reduce((sum, [, , calls]) => sum + Number(calls), 0);
-      return { usec: usec / decisions.length, commands: commands / decisions.length };
+      const byName = Object.fromEntries(
+        stats.map(([, name, calls]) => [name!.toUpperCase(), Number(calls) / decisions.length]),
+      );
+      const commands = Object.values(byName).reduce((sum, calls) => sum + calls, 0);
+      return { usec: usec / decisions.length, commands, byName };
     },
     async memory() {
       const keys = await redis.keys("*");
       const bytes = await Promise.all(keys.map((key) => redis.memory("USAGE", key, "SAMPLES", 0) as Promise<number>));
       return { bytes: bytes.reduce((a, b) => a + b, 0), keys: keys.length };
     },
-    async flush() {
-      await redis.flushall();
+    async flush(keys) {
+      await (keys ? redis.del(...keys) : redis.flushall());
     },
     async stop() {
       redis.disconnect();
@@ -92,13 +98,21 @@ export function keyOf(client: number | string, policy = "default"): string {
   return `hg:1:{${policy}:${String(client).padStart(22, "0")}}`;
 }
 
-/** What headgate sends for one decision over these limits. */
-export function take(key: string, limits: readonly LimitSpec[], slot = 0): Call {
-  return takeOf({ keys: [{ key, group: 0, cost: 1, limits }], flag: Flag.take, slot });
+interface TakeOptions {
+  readonly cost?: number;
+  readonly flag?: Flag;
+  readonly nowMs?: number;
+  readonly slot?: number;
 }
 
-export function takeOf(request: TakeRequest): Call {
-  return { text: TAKE.text, keys: keysOfRequest(request), args: encodeRequest(request, 0) };
+/** What headgate sends for one decision over these limits. */
+export function take(key: string, limits: readonly LimitSpec[], options: TakeOptions = {}): Call {
+  const { cost = 1, flag = Flag.take, nowMs = 0, slot = 0 } = options;
+  return takeOf({ keys: [{ key, group: 0, cost, limits }], flag, slot }, nowMs);
+}
+
+export function takeOf(request: TakeRequest, nowMs = 0): Call {
+  return { text: TAKE.text, keys: keysOfRequest(request), args: encodeRequest(request, nowMs) };
 }
 
 const HOUR_MS = 3_600_000;
