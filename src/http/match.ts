@@ -4,7 +4,7 @@ import type { Match, Policy } from "../core/policy.ts";
 import { Lru } from "../lru.ts";
 
 /** What matching looks at, computed once for a request. */
-export interface RequestLine {
+interface RequestLine {
   /** The method, and those that method-override headers ask for. Upper case, each once. */
   readonly methods: readonly string[];
   /** The path in the form that patterns are tested against: see `normalizePath`. */
@@ -44,6 +44,7 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
     const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
     return { policy, test: compileMatch(policy.match), rules, namesOptions };
   });
+  const namesMethods = policies.some(({ match, cost }) => [match, ...cost].some(({ method }) => method));
   const remembered = new Lru<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
 
   const match = (line: RequestLine): readonly Matched[] =>
@@ -52,7 +53,7 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
       .map(({ policy, rules }) => ({ policy, cost: costOf(line, rules) }));
 
   return (request) => {
-    const line = requestLine(request);
+    const line = requestLine(request, namesMethods);
     // No part can hold a space: methods are tokens, a host name has none, and URL encodes it in a path.
     const text = `${line.preflight} ${line.methods} ${line.host} ${line.path}`;
     let matched = remembered.get(text);
@@ -71,10 +72,12 @@ function costOf(line: RequestLine, rules: readonly Rule[]): number {
   );
 }
 
-export function requestLine(request: Request): RequestLine {
+/** @param namesMethods some policy depends on the method; else overrides matter to preflights only. */
+function requestLine(request: Request, namesMethods: boolean): RequestLine {
   const url = new URL(request.url);
+  const readable = namesMethods || request.method === "OPTIONS" ? METHOD_OVERRIDES : [];
   // A header sent twice arrives joined by commas. Of the values frameworks take the first or the last.
-  const overrides = METHOD_OVERRIDES.flatMap((name) => {
+  const overrides = readable.flatMap((name) => {
     const values = request.headers.get(name)?.toUpperCase().split(",");
     return values ? [values[0]!.trim(), values.at(-1)!.trim()] : [];
   });

@@ -134,6 +134,15 @@ describe("a method", () => {
       expect(match("/", { method: "POST", headers: { [name]: "" } })).toEqual({ post: 1 });
     },
   );
+
+  it("in such a field counts where only a cost names methods, and makes no preflight where nothing does", () => {
+    const dear = matcherOf({ all: { cost: [{ method: "DELETE", cost: 5 }] } });
+    expect(dear("/", { method: "POST", headers: { "X-HTTP-Method": "DELETE" } })).toEqual({ all: 5 });
+    const any = matcherOf({ all: {} });
+    const preflight = { Origin: "https://page.example", "Access-Control-Request-Method": "POST" };
+    expect(any("/", { method: "OPTIONS", headers: preflight })).toEqual({});
+    expect(any("/", { method: "OPTIONS", headers: { ...preflight, "X-HTTP-Method": "DELETE" } })).toEqual({ all: 1 });
+  });
 });
 
 describe("OPTIONS", () => {
