@@ -2,15 +2,19 @@
 
 import { Worker } from "node:worker_threads";
 import { type RedisServer, startRedisServer } from "../../scripts/redis-server.ts";
+import { startBinding } from "../support/binding.ts";
 import type { Part } from "../support/part.ts";
 import { type Service, startService } from "../support/service.ts";
 import { type Retry, retryError } from "../support/stats.ts";
+import { bundleWorker } from "../support/workerd.ts";
 import { type Answered, judge, type Result } from "../truth/judge.ts";
-import { PEERS, type Retries, report } from "../truth/report.ts";
+import { BINDING, PEERS, type Retries, report } from "../truth/report.ts";
 import { RETRY, TRACES, type Trace } from "../truth/traces.ts";
 
 /** So many are driven at a time: all at once would be a test of this machine. */
 const AT_ONCE = 5;
+/** The shortest window that the binding knows. */
+const BINDING_WINDOW_MS = 10_000;
 /** The traces of `--quick`. */
 const QUICK = ["boundary", "hammer", "denied", "multi"];
 
@@ -23,15 +27,17 @@ interface Parts {
 const nameOf = (peer: string) => peer.replaceAll(/[^a-z0-9]/gi, "");
 const now = () => performance.timeOrigin + performance.now();
 
+/** What an isolate reaches: a REST service and the Redis behind it, or the Worker that has the binding. */
+interface Reached {
+  readonly url: string;
+  readonly token?: string;
+  readonly redisUrl?: string;
+}
+
 class Isolate {
   readonly #worker: Worker;
-  constructor(peer: string, { server, service }: Parts, limits: Trace["limits"], skewMs: number) {
-    const workerData = {
-      peer,
-      service: { url: `${service.url}/${nameOf(peer)}`, token: service.token, redisUrl: server.url },
-      limits,
-      skewMs,
-    };
+  constructor(peer: string, service: Reached, limits: Trace["limits"], skewMs: number) {
+    const workerData = { peer, service, limits, skewMs };
     this.#worker = new Worker(new URL("../truth/isolate.mjs", import.meta.url), { workerData });
   }
   async next<T>(): Promise<T> {
@@ -49,18 +55,35 @@ class Isolate {
   }
 }
 
+const reached = (peer: string, { server, service }: Parts): Reached => {
+  return { url: `${service.url}/${nameOf(peer)}`, token: service.token, redisUrl: server.url };
+};
+
+const isolatesOf = ({ asks }: Pick<Trace, "asks">) => 1 + Math.max(0, ...asks.map(({ isolate }) => isolate));
+
 async function startIsolates(
   peer: string,
   trace: Pick<Trace, "limits" | "skewMs" | "asks">,
-  parts: Parts,
+  services: (isolate: number) => Reached,
 ): Promise<Isolate[]> {
-  const count = 1 + Math.max(0, ...trace.asks.map(({ isolate }) => isolate));
   const isolates = Array.from(
-    { length: count },
-    (_, i) => new Isolate(peer, parts, trace.limits, trace.skewMs?.[i] ?? 0),
+    { length: isolatesOf(trace) },
+    (_, i) => new Isolate(peer, services(i), trace.limits, trace.skewMs?.[i] ?? 0),
   );
   await Promise.all(isolates.map((isolate) => isolate.next()));
   return isolates;
+}
+
+/** Each isolate asks what is its own. */
+async function drive(peer: string, isolates: readonly Isolate[], trace: Trace, startMs: number): Promise<Answered[]> {
+  const answers = await Promise.all(
+    isolates.map((isolate, i) => {
+      const own = trace.asks.filter((one) => one.isolate === i);
+      const requests = own.map(({ afterMs, cost }) => ({ atMs: startMs + afterMs, key: nameOf(peer), cost }));
+      return isolate.ask<Answered[]>({ requests });
+    }),
+  );
+  return answers.flat();
 }
 
 /** Far enough in the future to send everything out, and at the beginning of a window of every length. */
@@ -76,7 +99,7 @@ async function runTrace(trace: Trace, peers: readonly string[]): Promise<Map<str
   const server = await startRedisServer();
   const services = await Promise.all(peers.map(() => startService(server.url)));
   const isolates = await Promise.all(
-    peers.map((peer, i) => startIsolates(peer, trace, { server, service: services[i]! })),
+    peers.map((peer, i) => startIsolates(peer, trace, () => reached(peer, { server, service: services[i]! }))),
   );
   for (const service of services) service.loseEvery = trace.loseEvery ?? 0;
   const { windowMs, limit } = trace.limits[0]!;
@@ -84,15 +107,8 @@ async function runTrace(trace: Trace, peers: readonly string[]): Promise<Map<str
   const results = new Map<string, Result>();
   await Promise.all(
     peers.map(async (peer, p) => {
-      const answers = await Promise.all(
-        isolates[p]!.map((isolate, i) => {
-          const own = trace.asks.filter((one) => one.isolate === i);
-          const requests = own.map(({ afterMs, cost }) => ({ atMs: startMs + afterMs, key: nameOf(peer), cost }));
-          return isolate.ask<Answered[]>({ requests });
-        }),
-      );
+      const all = await drive(peer, isolates[p]!, trace, startMs);
       services[p]!.loseEvery = 0;
-      const all = answers.flat();
       const result = judge(all, limit, windowMs);
       if (!trace.isCharged) return results.set(peer, result);
       const charged = await isolates[p]![0]!.ask<number[]>({ charged: nameOf(peer), redisUrl: server.url });
@@ -106,12 +122,33 @@ async function runTrace(trace: Trace, peers: readonly string[]): Promise<Map<str
   return results;
 }
 
+/**
+ * The binding's windows are 10 or 60 s, so it is driven by the same traces, slower. A location has counters of its own, hence each
+ * isolate a Miniflare. All traces at once: that is little work.
+ */
+async function runBinding(traces: readonly Trace[]): Promise<Map<string, Result>> {
+  const code = await bundleWorker("binding.mjs");
+  const results = traces.map(async (trace): Promise<[string, Result]> => {
+    const { windowMs, limit } = trace.limits[0]!;
+    const times = BINDING_WINDOW_MS / windowMs;
+    const slower = { ...trace, asks: trace.asks.map((one) => ({ ...one, afterMs: one.afterMs * times })) };
+    const locations = await Promise.all(
+      Array.from({ length: isolatesOf(trace) }, () => startBinding(code, limit, BINDING_WINDOW_MS)),
+    );
+    const isolates = await startIsolates(BINDING, slower, (i) => ({ url: `http://127.0.0.1:${locations[i]!.port}` }));
+    const answers = await drive(BINDING, isolates, slower, beginning(BINDING_WINDOW_MS));
+    await Promise.all([...isolates, ...locations].map((one) => one.stop()));
+    return [trace.name, judge(answers, limit, BINDING_WINDOW_MS)];
+  });
+  return new Map(await Promise.all(results));
+}
+
 async function runRetries(peers: readonly string[]): Promise<Retries> {
   const server = await startRedisServer();
   const service = await startService(server.url);
   const { limits, rounds: all, parts } = RETRY;
   const isolates = await Promise.all(
-    peers.map((peer) => startIsolates(peer, { limits, asks: [] }, { server, service })),
+    peers.map((peer) => startIsolates(peer, { limits, asks: [] }, () => reached(peer, { server, service }))),
   );
   const startMs = beginning(limits[0].windowMs);
   const results: Retries = new Map();
@@ -143,10 +180,12 @@ async function runRetries(peers: readonly string[]): Promise<Retries> {
 export const truth: Part = async ({ quick, progress, option }) => {
   const [onlyPeer, onlyTrace] = [option("peer"), option("trace")];
   const peers = PEERS.filter((peer) => onlyPeer === undefined || peer === onlyPeer);
+  // With windows five times as long there is no time for it in the short form.
+  const withBinding = onlyPeer === undefined ? !quick : onlyPeer === BINDING;
   const isWanted = (name: string) => (onlyTrace === undefined ? !quick || QUICK.includes(name) : name === onlyTrace);
   const traces = TRACES.filter(({ name }) => isWanted(name));
   const withRetry = isWanted(RETRY.name);
-  if (peers.length === 0) throw new Error(`--peer: expected one of ${PEERS.join(" · ")}`);
+  if (peers.length === 0 && !withBinding) throw new Error(`--peer: expected one of ${[...PEERS, BINDING].join(" · ")}`);
   if (traces.length === 0 && !withRetry) {
     throw new Error(`--trace: expected one of ${[...TRACES, RETRY].map(({ name }) => name).join(", ")}`);
   }
@@ -165,5 +204,10 @@ export const truth: Part = async ({ quick, progress, option }) => {
     progress(`${which}: ${RETRY.name}`);
     for (const [peer, error] of await runRetries(group)) retries.set(peer, error);
   }
-  return report(peers, traces, results, retries);
+  if (withBinding) {
+    progress(BINDING);
+    const windows = traces.filter(({ isCharged }) => !isCharged);
+    for (const [name, result] of await runBinding(windows)) results.get(name)!.set(BINDING, result);
+  }
+  return report(withBinding ? [...peers, BINDING] : peers, traces, results, retries);
 };

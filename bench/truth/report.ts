@@ -24,6 +24,9 @@ export const PEERS = [
   "hash of sub-buckets",
 ] as const;
 
+/** Without Redis, and only as Miniflare simulates it. */
+export const BINDING = "rate limit binding";
+
 export type Retries = Map<string, { early: number; late: number; promised: boolean }>;
 
 export function report(
@@ -35,7 +38,7 @@ export function report(
   const percent = (part: number) => `${(100 * part).toFixed(part > 0 && part < 0.1 ? 1 : 0)} %`;
   const windows = traces.filter(({ isCharged }) => !isCharged);
   const charges = traces.filter(({ isCharged }) => isCharged);
-  const of = (trace: Trace, peer: string) => results.get(trace.name)!.get(peer)!;
+  const of = (trace: Trace, peer: string) => results.get(trace.name)!.get(peer);
   const parts: string[] = [
     table(
       ["trace", ""],
@@ -45,7 +48,7 @@ export function report(
   if (windows.length > 0) {
     const names = windows.map(({ name }) => `\`${name}\``);
     const rows = (value: (result: Result) => string) =>
-      peers.map((peer) => [peer, ...windows.map((trace) => value(of(trace, peer)))]);
+      peers.map((peer) => [peer, ...windows.map((trace) => value(of(trace, peer)!))]);
     parts.push(
       "### Admitted in the worst true window / limit",
       table(
@@ -62,15 +65,16 @@ export function report(
         ["", ...names],
         peers
           .filter((peer) => /headgate (sliding-window|leased)|slidingWindow/.test(peer))
-          .map((peer) => [peer, ...windows.map((trace) => percent(of(trace, peer).wrong))]),
+          .map((peer) => [peer, ...windows.map((trace) => percent(of(trace, peer)!.wrong))]),
       ),
     );
   }
   if (charges.length > 0) {
-    const rows = peers.map((peer) => [
+    const counted = peers.filter((peer) => peer !== BINDING);
+    const rows = counted.map((peer) => [
       peer,
       ...charges.map((trace) => {
-        const { overcharged, failed } = of(trace, peer);
+        const { overcharged, failed } = of(trace, peer)!;
         return `${overcharged! > 0 ? "+" : ""}${overcharged}${failed > 0 ? ` (${failed} errors)` : ""}`;
       }),
     ]);
@@ -81,7 +85,7 @@ export function report(
   }
   if (retries) {
     const rows = peers.map((peer) => {
-      const { early, late, promised } = retries.get(peer)!;
+      const { early, late, promised } = retries.get(peer) ?? { early: 0, late: 0, promised: false };
       return promised ? [peer, percent(early), percent(late)] : [peer, "no wait told", "–"];
     });
     parts.push(
@@ -92,13 +96,13 @@ export function report(
 
   const targets: Target[] = [];
   const hammer = windows.find(({ name }) => name === "hammer");
-  if (hammer && peers.length === PEERS.length) {
-    const cached = percent(of(hammer, "upstash slidingWindow, cache").wrong);
+  if (hammer && PEERS.every((peer) => peers.includes(peer))) {
+    const cached = percent(of(hammer, "upstash slidingWindow, cache")!.wrong);
     for (const [mode, peer] of [
       ["strict", PEERS[0]],
       ["leased", PEERS[1]],
     ] as const) {
-      const { wrong } = of(hammer, peer);
+      const { wrong } = of(hammer, peer)!;
       targets.push({
         what: `A client that hammers, \`${mode}\`: part of its requests refused although the counter would admit (\`@upstash/ratelimit\`'s cache, which refuses until the window's end: ${cached})`,
         bound: "none",
@@ -114,7 +118,7 @@ export function report(
           title: "Admitted in the worst window / limit, bursts around a window's end",
           unit: "×",
           mark: 1,
-          rows: peers.map((name) => ({ name, value: of(boundary, name).worst })),
+          rows: peers.map((name) => ({ name, value: of(boundary, name)!.worst })),
         }),
       }
     : ({} as Record<string, string>);
