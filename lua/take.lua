@@ -55,8 +55,11 @@ end
 
 --@include windows_only
 
--- GET says an error of a key of another type, MGET nothing.
-if type(values[1]) == 'table' then values[1] = false end
+-- MGET says nothing of a key of another type, GET an error. Of any other error the caller has to know: the key may hold counts.
+if type(values[1]) == 'table' then
+  if not string.find(values[1].err, '^WRONGTYPE') then return values[1] end
+  values[1] = false
+end
 
 --@include records
 --@include sliding_window

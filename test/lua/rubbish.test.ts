@@ -59,6 +59,8 @@ it.each<[what: string, bytes: Buffer]>([
   ["a list of records", encodeValue([[...record, 5, 0]])],
   ["a record and the beginning of another", encodeRow([...record, 5, 0, ...record])],
   ["a record and what is none", encodeRow([...record, 5, 0, "x"])],
+  ["a record and false", encodeRow([...record, 5, 0, false])],
+  ["a record, nil, and what is none", encodeRow([...record, 5, 0, null, 7])],
   ["a million zeros", Buffer.alloc(1_000_000)],
   ["a list of maps", encodeValue([{ 1: 1, 2: 1000 }])],
   ["a record without counts", encodeRow(record)],
@@ -85,6 +87,18 @@ it.each([-5, 0.5, 2 ** 53, "0", null])(
     const key = newKey();
     await redis.set(key, encodeRow([id, NOW_MS / 1000 - 1, 4, bad]));
     expect(await take(key, 0)).toEqual([NOW_MS, id, NOW_MS / 1000, 0, 0]);
+  },
+);
+
+it.each<unknown[][]>([[[false]], [[null, 7]], [[null, 7, null]]])(
+  "answers for every key although behind the first's record is %j",
+  async (behind) => {
+    const [one, two] = [newKey(), newKey()];
+    await redis.set(one, encodeRow([...record, 1, 0, ...behind]));
+    const request = { keys: [keyRequest(one, [limit]), keyRequest(two, [limit])], flag: Flag.take };
+    const reply = await redis.eval(TAKE.text, 2, one, two, ...argsOf(request, NOW_MS).map(String));
+    const ofNew = [id, NOW_MS / 1000, 1, 0];
+    expect(reply).toEqual([NOW_MS, id, NOW_MS / 1000, expect.any(Number), 0, ...ofNew]);
   },
 );
 

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it, onTestFinished } from "vitest";
 import { joinLua } from "../../scripts/build-lua.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
@@ -62,6 +62,23 @@ it("reads the clock of the server, to the millisecond", async () => {
     expect(nowMs).toBeLessThanOrEqual(milliseconds(after));
     expect(reply).toEqual([nowMs, idOf(limit), Math.floor(nowMs / 1000), 0, 0]);
   }
+});
+
+it("fails, and writes nothing, if it may not read", async () => {
+  const [key, user] = [`headgate-test:${randomUUID()}`, `writer-${randomUUID()}`];
+  await redis.call("ACL", "SETUSER", user, "on", ">secret", "~*", "+eval", "+time", "+mget", "+set");
+  const writer = new Redis(inject("redisUrl"), { username: user, password: "secret", enableReadyCheck: false });
+  writer.on("error", () => {});
+  onTestFinished(async () => {
+    writer.disconnect();
+    await redis.call("ACL", "DELUSER", user);
+    await redis.unlink(key);
+  });
+  await redis.set(key, "counts");
+  const limit = { limit: 5, kind: Kind.weighted, bucketMs: 1000, buckets: 1 };
+  const args = argsOf({ keys: [keyRequest(key, [limit])], flag: Flag.take }, 0).map(String);
+  await expect(writer.eval(TAKE.text, 1, key, ...args)).rejects.toThrow(/can't run this command/);
+  expect(await redis.get(key)).toBe("counts");
 });
 
 it("answers with integers only, whatever the instant", async () => {
