@@ -3,7 +3,7 @@
 import { startRedisServer } from "../../scripts/redis-server.ts";
 import { startBinding } from "../support/binding.ts";
 import { HAMMERED, type Measured, type Served, sectionOf } from "../support/latency-report.ts";
-import { forwarding, type LimiterWorker, UNMATCHED, WORKERS } from "../support/limiters.ts";
+import { FIELDS, forwarding, type LimiterWorker, UNMATCHED, WORKERS } from "../support/limiters.ts";
 import { flooded, paced } from "../support/load.ts";
 import type { Part } from "../support/part.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -27,7 +27,7 @@ export const latency: Part = async ({ quick, progress }) => {
   const redis = await startRedisServer();
   const service = await startService(redis.url);
   const codes = new Map<string, string>();
-  for (const { file } of [...WORKERS, ...forwarding("")]) codes.set(file, await bundleWorker(file));
+  for (const { file } of [...WORKERS, FIELDS, ...forwarding("")]) codes.set(file, await bundleWorker(file));
   const start = (limit: number, windowMs: number, among = WORKERS) => startAll(codes, service, limit, windowMs, among);
 
   try {
@@ -61,13 +61,13 @@ export const latency: Part = async ({ quick, progress }) => {
     const by = (...ids: string[]) => WORKERS.filter(({ id }) => ids.includes(id));
     // The compiler is at work for the first tens of thousands of requests of an isolate.
     const turns = quick ? { rounds: 2, warmUp: 1 } : { rounds: 12, warmUp: 20 };
-    const refusing = [...by("none"), UNMATCHED, ...by("strict", "upstash")];
+    const refusing = [...by("none"), FIELDS, UNMATCHED, ...by("strict", "upstash")];
     const within = await serve(start, refusing, by("leased", "upstash-cached"), turns, (round) =>
       progress(`local answers, ${round}`),
     );
     const origin = await startWorkerd(await bundleWorker("origin.mjs"), {});
-    const [forward, unmatched, strict, leased] = forwarding(`http://127.0.0.1:${origin.port}`);
-    const inFront = await serve(start, [forward!, unmatched!, strict!], [leased!], turns, (round) =>
+    const inOrder = forwarding(`http://127.0.0.1:${origin.port}`);
+    const inFront = await serve(start, inOrder.slice(0, -1), inOrder.slice(-1), turns, (round) =>
       progress(`in front of an origin, ${round}`),
     );
     await origin.stop();

@@ -156,9 +156,9 @@ export function sectionOf(
     "\\* Not a count that all isolates share: `cachedFixedWindow` is called experimental by its documentation and lets each isolate count by itself (see the trace `isolates`); the binding is Miniflare's simulation, in the same process.",
     `### A client that hammers\n\n${HAMMERED.limit} per minute, 200 requests per second from one client, 20 ms to Redis; its first second, in which it uses up the limit, is left out.`,
     table(["", "Redis calls", "per 1000 requests", "refused p50, ms"], hammerRows),
-    "### Served from the isolate\n\nAs many requests as the Worker can serve, nothing asked of Redis; by turns of half a second after twenty that are not measured, while the runtime still compiles; ratios within a turn. First in front of an origin over HTTP, a Worker of its own: the baseline forwards every request, a refusal is spared that.",
+    "### Served from the isolate\n\nAs many requests as the Worker can serve, nothing asked of Redis; by turns of half a second after twenty that are not measured, while the runtime still compiles; ratios within a turn. First in front of an origin over HTTP, a Worker of its own: the baseline forwards every request, a refusal is spared that. The second row is what is left for a limiter that takes no time at all: a Worker that ends with its client, ends what takes too long, and adds five fields that never change.",
     servedTable(served.inFront),
-    "Then in front of a handler of one line, in the same Worker: hardly more than what workerd itself takes for a request, so that ten fields of a refusal, at about 2 µs each, are as much as a quarter of it.",
+    "Then in front of a handler of one line, in the same Worker: hardly more than what workerd itself takes for a request, so that the fields alone take the share of the second row.",
     servedTable(served.within),
     `### All figures\n\n${tables.join("\n\n")}`,
   ].join("\n\n");

@@ -46,6 +46,15 @@ export const UNMATCHED: LimiterWorker = {
   bindings: () => ({ POLICIES: [{ name: "none", match: { path: "/none" }, limits: [{ limit: 1, window: "1s" }] }] }),
 };
 
+/** The minimal Worker with the fields of a limiter, and no limiter. */
+export const FIELDS: LimiterWorker = {
+  id: "fields",
+  title: "no limiter, five fields that never change",
+  library: "no limiter",
+  file: "fields.mjs",
+  bindings: () => ({}),
+};
+
 /** In front of an origin over HTTP: a Worker that forwards everything, and the gateway. The first is the baseline. */
 export function forwarding(originUrl: string): readonly LimiterWorker[] {
   const gateway = { library: "headgate (the whole gateway)", file: "gateway.mjs" };
@@ -58,6 +67,12 @@ export function forwarding(originUrl: string): readonly LimiterWorker[] {
       title: "no limiter",
       library: "no limiter",
       file: "forward.mjs",
+      bindings: withOrigin(() => ({})),
+    },
+    {
+      ...FIELDS,
+      title: "no limiter, timeout, abort and five fields that never change",
+      file: "forward-fields.mjs",
       bindings: withOrigin(() => ({})),
     },
     { ...UNMATCHED, ...gateway, bindings: withOrigin(UNMATCHED.bindings) },
