@@ -6,8 +6,8 @@
 -- A fixed window is a whole window of 0 buckets: what counts is the newest alone.
 --
 -- One list for a key, from one unpack: { cost, records … }, with the cost negative where the charge moves the expiry. It is packed
--- again as it is, and, of a single key, with now_ms in its first place it is the reply. Tables, closures, calls and texts that become numbers are
--- what a script's time goes into: `args[i] + 0` takes half of tonumber's.
+-- again as it is, and that of a single key, with now_ms in its first place, is the reply. Tables, closures, calls and texts that
+-- become numbers are what a script's time goes into: `args[i] + 0` takes half of tonumber's.
 
 -- Brings the records of a key to now, charges them, and marks the refused with a negative id: what another limit refuses is
 -- taken back, since most is admitted. Nil, or an error where something is no number: not for here. No upvalues: they would be

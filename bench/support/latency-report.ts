@@ -188,12 +188,12 @@ function servedTargets(served: readonly Served[], where: string, baseline: strin
   return served
     .filter(({ title }) => /^headgate, (strict|leased)/.test(title))
     .map((one) => {
-      const ratio = ratioOf(served, one);
+      const [ratio, cpuRatio] = [ratioOf(served, one), cpuRatioOf(served, one)];
       return {
         what: `Local answers (${one.title.replace("headgate, ", "")}), ${where}: requests per second / ${baseline}`,
         bound: "≥ 0.8",
-        measured: `${number(ratio)} (by CPU time ${number(cpuRatioOf(served, one))})`,
-        holds: ratio >= 0.8,
+        measured: `${number(ratio)} (by CPU time ${number(cpuRatio)})`,
+        holds: ratio >= 0.8 && !(cpuRatio < 0.8),
       };
     });
 }

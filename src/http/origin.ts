@@ -23,17 +23,17 @@ const SAYS_WHO = /^(cf-|x-forwarded-|forwarded$|true-client-ip$|x-real-ip$)/i;
 export function createForward(origin: Origin, timeoutMs: number): Forward {
   const forward = forwardTo(origin);
   return async (request) => {
-    const late = new AbortController();
-    const timed = timeoutMs > 0 && request.body === null;
-    const timer = timed ? setTimeout(() => late.abort(), timeoutMs) : undefined;
+    const late = timeoutMs > 0 && request.body === null ? new AbortController() : undefined;
+    const timer = late && setTimeout(() => late.abort(), timeoutMs);
     try {
-      return await forward(request, AbortSignal.any([request.signal, late.signal]));
+      return await forward(request, late ? AbortSignal.any([request.signal, late.signal]) : request.signal);
     } catch (error) {
       // The error names hosts and addresses: it goes to the log, not to the client. One who has gone away is no error.
+      const timeout = late?.signal.aborted ?? false;
       if (!request.signal.aborted) {
-        console.error(JSON.stringify({ event: "origin-error", timeout: late.signal.aborted, error: String(error) }));
+        console.error(JSON.stringify({ event: "origin-error", timeout, error: String(error) }));
       }
-      return late.signal.aborted
+      return timeout
         ? originProblem(request, 504, "Gateway Timeout", "The origin server did not answer in time.")
         : originProblem(request, 502, "Bad Gateway", "The origin server could not be reached.");
     } finally {

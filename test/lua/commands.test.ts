@@ -75,7 +75,7 @@ it.each<[string, LimitSpec[]]>([
   ["a fixed window", [fixed]],
   ["a token bucket", [token]],
   ["a leaky bucket", [leaky]],
-  ["all of them beside windows", [fixed, token, leaky, ...windows(3)]],
+  ["all of them beside windows, eight limits", [fixed, token, leaky, ...windows(5)]],
 ])("is 4 commands for %s when admitted, 3 when denied", async (_what, limits) => {
   const keys = [keyRequest("key", limits, { cost: 2 })];
   expect(await costOf(keys)).toEqual({ ...DENIED, set: 1 });

@@ -33,9 +33,7 @@ export type OwnDamage =
   | { readonly by: "slot"; readonly member: string; readonly score: number };
 
 /** No whole number of 0 … 2^53 - 1. */
-const noCount = fc.constantFrom<unknown>("1", "", -1, 0.5, Number.NaN, 2 ** 53, 1e300, null, true, [], [1], {
-  a: 1,
-});
+const noCount = fc.constantFrom<unknown>("1", "", -1, 0.5, Number.NaN, 2 ** 53, 1e300, null, true, [], [1], { a: 1 });
 
 const recordsDamage: fc.Arbitrary<RecordsDamage> = fc.oneof(
   fc.record({ by: fc.constant("bytes" as const), bytes: fc.uint8Array({ maxLength: 40 }) }),
