@@ -21,7 +21,8 @@ end
 
 -- The records by id. Absent, and rubbish that something else wrote into our key, are both empty: a limiter that fails for
 -- ever on one damaged value would be worse than one that starts counting anew. What is not one record after the other is
--- rubbish, and so is a record with anything but counts in it.
+-- rubbish, and so is a record with anything but counts in it. A row ends with its last value, or with nil where an id would be; one
+-- whose last record is not whole is rubbish.
 local function decode_records(value)
   local found = { pcall(cmsgpack.unpack, value) }
   local records, at = {}, 2 -- the first is what pcall says
@@ -34,7 +35,7 @@ local function decode_records(value)
     end
     if sound and not records[id] then records[id] = record end
   end
-  return at == #found + 1 and records or {}
+  return found[at] == nil and found[at - 1] ~= nil and records or {}
 end
 
 local function encode_records(records)

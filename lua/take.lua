@@ -44,14 +44,19 @@ else
   now_ms, min_expiry_ms = tonumber(args[1]), 86400000
 end
 
--- A single value goes where now_ms was, since a table for it would cost more than reading it did.
-local n, values, lists = #KEYS, args, 0
+local n, value, values, lists = #KEYS, nil, args, 0
 if n == 1 then
-  args[1] = redis.pcall('GET', KEYS[1])
+  value = redis.pcall('GET', KEYS[1])
 else
   values = call('MGET', unpack(KEYS))
   lists = n
 end
+
+--@include one_window
+--@include one_bucket
+
+-- A single value goes where now_ms was, since a table for it would cost more than reading it did.
+if n == 1 then args[1] = value end
 
 --@include windows_only
 

@@ -48,8 +48,11 @@ it.each([2, 3, 4])("is 3 + %i commands for that many keys when admitted, 3 when 
   expect(await costOf(keys)).toEqual(DENIED_OF_SEVERAL);
 });
 
-it("is 3 commands for a look", async () => {
-  expect(await costOf([keyRequest("key", windows(3), { cost: 0 })])).toEqual(DENIED);
+it.each([1, 3])("is 3 commands for a look at %i limits of one key, charged or not", async (count) => {
+  const look = () => costOf([keyRequest("key", windows(count), { cost: 0 })]);
+  expect(await look()).toEqual(DENIED);
+  await costOf([keyRequest("key", windows(count))]);
+  expect(await look()).toEqual(DENIED);
 });
 
 it("does not write what is in shadow and refuses", async () => {

@@ -33,7 +33,8 @@ beforeEach(() => {
 });
 
 async function take(limits: LimitSpec[], cost = 1, flag: Flag = Flag.take, group = 0): Promise<number[]> {
-  const args = argsOf({ keys: [keyRequest(key, limits, { cost, group })], flag, atMs: Date.now() }, 0).map(String);
+  const atMs = flag === Flag.giveBack ? Date.now() : 0;
+  const args = argsOf({ keys: [keyRequest(key, limits, { cost, group })], flag, atMs }, 0).map(String);
   return (await redis.eval(TAKE.text, 1, key, ...args)) as number[];
 }
 

@@ -37,6 +37,21 @@ const examples: Partial<Record<ParityName, readonly [ParityCase][]>> = {
       },
     ],
   ],
+  "one bucket": [
+    [
+      // An instant before the epoch is not a record of ours either: it was, and paid back a little.
+      {
+        startMs: 1,
+        keys: [
+          { group: 0, configurations: [[{ limit: 3, kind: Kind.bucket, windowMs: 16, burst: 13, maxDelayMs: 0 }]] },
+        ],
+        steps: [
+          { ...step, costs: [13] },
+          { ...step, costs: [13], damage: { by: "field", field: 1, value: -1 } },
+        ],
+      },
+    ],
+  ],
 };
 
 let redis: Redis;

@@ -32,7 +32,8 @@ function newKey(): string {
 }
 
 function take(key: string, cost: number, flag: Flag = Flag.take) {
-  const args = argsOf({ keys: [keyRequest(key, [limit], { cost })], flag, atMs: NOW_MS }, NOW_MS);
+  const atMs = flag === Flag.giveBack ? NOW_MS : 0;
+  const args = argsOf({ keys: [keyRequest(key, [limit], { cost })], flag, atMs }, NOW_MS);
   return redis.eval(TAKE.text, 1, key, ...args.map(String));
 }
 
@@ -60,7 +61,6 @@ it.each<[what: string, bytes: Buffer]>([
   ["a record and the beginning of another", encodeRow([...record, 5, 0, ...record])],
   ["a record and what is none", encodeRow([...record, 5, 0, "x"])],
   ["a record and false", encodeRow([...record, 5, 0, false])],
-  ["a record, nil, and what is none", encodeRow([...record, 5, 0, null, 7])],
   ["a million zeros", Buffer.alloc(1_000_000)],
   ["a list of maps", encodeValue([{ 1: 1, 2: 1000 }])],
   ["a record without counts", encodeRow(record)],
@@ -70,7 +70,11 @@ it.each<[what: string, bytes: Buffer]>([
   ["a record with a list", encodeRow([...record, [5], 0])],
   ["a record with nil", encodeRow([...record, null, 0])],
   ["a record with a fraction", encodeRow([...record, 0.5, 0])],
+  ["a record with a fraction above 1", encodeRow([...record, 1.5, 0])],
+  ["a record with a fraction at its end", encodeRow([...record, 1, 0.5])],
   ["a record with less than nothing", encodeRow([...record, 0, -5])],
+  ["a charged record with less than nothing", encodeRow([...record, 1, -5])],
+  ["the record of another limit", encodeRow([id + 1, NOW_MS / 1000, 5, 0])],
   ["a record with more than can be counted", encodeRow([...record, 0, 2 ** 53])],
   ["a record with infinity", encodeRow([...record, 0, Number.POSITIVE_INFINITY])],
   ["a record with no number", encodeRow([...record, Number.NaN, 0])],
@@ -117,6 +121,38 @@ it("replaces it too when charging anyway, and gives nothing back to it", async (
   expect(await take(charged, 9, Flag.chargeAnyway)).toEqual([NOW_MS, -id, NOW_MS / 1000, 9, 0]);
   expect(await take(given, 9, Flag.giveBack)).toEqual([NOW_MS, id, NOW_MS / 1000, 0, 0]);
   for (const key of [charged, given]) expect(await redis.pttl(key)).toBeGreaterThan(0);
+});
+
+const bucket = { kind: Kind.bucket, limit: 5, windowMs: 1000, burst: 5, maxDelayMs: 0 } as const;
+const bucketRecord = [idOf(bucket), NOW_MS];
+
+it.each<[what: string, row: unknown[]]>([
+  ["text", ["hello"]],
+  ["no debt", bucketRecord],
+  ["a debt that is text", [...bucketRecord, "4000"]],
+  ["a debt of nil", [...bucketRecord, null]],
+  ["a debt with a fraction", [...bucketRecord, 0.5]],
+  ["a debt below nothing", [...bucketRecord, -1000]],
+  ["a debt that cannot be counted", [...bucketRecord, 2 ** 53]],
+  ["an instant with a fraction", [idOf(bucket), NOW_MS - 0.5, 4000]],
+  ["an instant below nothing", [idOf(bucket), -1, 4000]],
+  ["more than a record", [...bucketRecord, 4000, 0]],
+  ["the record of another limit", [idOf(bucket) + 512, NOW_MS, 4000]],
+])("fills a bucket that holds %s", async (_what, row) => {
+  const key = newKey();
+  await redis.set(key, encodeRow(row));
+  const args = argsOf({ keys: [keyRequest(key, [bucket], { cost: 2 })], flag: Flag.take }, NOW_MS).map(String);
+  expect(await redis.eval(TAKE.text, 1, key, ...args)).toEqual([NOW_MS, idOf(bucket), NOW_MS, 2000]);
+  expect(await redis.getBuffer(key)).toEqual(encodeRow([...bucketRecord, 2000]));
+});
+
+it("does not read what is behind nil", async () => {
+  const key = newKey();
+  await redis.set(key, encodeRow([...record, 3, 0, null, 7]));
+  const newest = NOW_MS / 1000;
+  expect(await take(key, 0)).toEqual([NOW_MS, id, newest, 3, 0]);
+  expect(await take(key, 2)).toEqual([NOW_MS, id, newest, 5, 0]);
+  expect(await redis.getBuffer(key)).toEqual(encodeRow([...record, 5, 0]));
 });
 
 it("keeps the record beside a damaged one", async () => {

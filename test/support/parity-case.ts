@@ -5,7 +5,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { AlgorithmName } from "../../src/core/policy.ts";
 import { ENFORCED, Flag } from "../../src/core/take.ts";
-import { instant } from "./arbitrary.ts";
+import { instant, windowLimit } from "./arbitrary.ts";
 import { anyLimit, identityOf, limitOf, withNumber } from "./arbitrary-limits.ts";
 import { type Damage, damage } from "./parity-damage.ts";
 
@@ -32,6 +32,7 @@ export interface StepPlan {
   /** The cost of one key instead: n more than the limit has left, than the tightest of its key has, or than it is. */
   readonly instead?: { readonly of: "remaining" | "tightest" | "limit"; readonly n: number } | undefined;
   readonly flag: Flag;
+  /** Sent if a limit of the step is about concurrency, as src does. */
   readonly slot: number;
   /** `Flag.giveBack`: how long ago, in 1/1000 of the span, may be in the future; or the n-th entry of the limit's log. */
   readonly back: { readonly to: "ago" | "entry"; readonly n: number };
@@ -49,18 +50,18 @@ const NUMBER_CHANGES: Readonly<Record<string, (limit: number) => number>> = {
 function keyPlan(limit: fc.Arbitrary<LimitSpec>, maxLimits: number): fc.Arbitrary<KeyPlan> {
   return fc
     .uniqueArray(limit, { minLength: 1, maxLength: maxLimits, size: "max", selector: identityOf })
-    .chain((pool) => {
-      const configuration = fc
-        .tuple(
-          fc.oneof(fc.constant(pool), fc.shuffledSubarray(pool, { minLength: 1 })),
-          fc.constantFrom(...Object.values(NUMBER_CHANGES)),
-        )
-        .map(([limits, change]) => limits.map((one) => withNumber(one, change(one.limit))));
-      return fc.record({
-        group: fc.constantFrom(0, 0, 0, 1, 1, 2),
-        configurations: fc.array(configuration, { minLength: 1, maxLength: 3 }),
-      });
-    });
+    .chain((pool) => configured(fc.oneof(fc.constant(pool), fc.shuffledSubarray(pool, { minLength: 1 }))));
+}
+
+/** A key that has up to three such lists of limits, one after the other, with other numbers. */
+function configured(limits: fc.Arbitrary<readonly LimitSpec[]>): fc.Arbitrary<KeyPlan> {
+  const configuration = fc
+    .tuple(limits, fc.constantFrom(...Object.values(NUMBER_CHANGES)))
+    .map(([limits, change]) => limits.map((one) => withNumber(one, change(one.limit))));
+  return fc.record({
+    group: fc.constantFrom(0, 0, 0, 1, 1, 2),
+    configurations: fc.array(configuration, { minLength: 1, maxLength: 3 }),
+  });
 }
 
 const advance: fc.Arbitrary<StepPlan["advance"]> = fc.oneof(
@@ -114,9 +115,13 @@ const step: fc.Arbitrary<StepPlan> = fc.oneof(
 );
 
 function parityCase(limit: fc.Arbitrary<LimitSpec>, maxKeys: number, maxLimits: number): fc.Arbitrary<ParityCase> {
+  return caseOf(keyPlan(limit, maxLimits), maxKeys);
+}
+
+function caseOf(key: fc.Arbitrary<KeyPlan>, maxKeys: number): fc.Arbitrary<ParityCase> {
   return fc.record({
     startMs: instant,
-    keys: fc.array(keyPlan(limit, maxLimits), { minLength: 1, maxLength: maxKeys }),
+    keys: fc.array(key, { minLength: 1, maxLength: maxKeys }),
     steps: fc.array(step, { minLength: 1, maxLength: 60, size: "max" }),
   });
 }
@@ -153,7 +158,17 @@ const longLogs: fc.Arbitrary<ParityCase> = fc.record({
   ),
 });
 
-/** By what the limits of a case are: of one algorithm, or any of all of them in one call. */
+/** One limit after the other, each alone: what lua/one_window.lua is for, and what it must leave alone. */
+const oneWindow = windowLimit().chain((limit) => {
+  const weighted = { ...limit, kind: Kind.weighted, buckets: 1 };
+  const whole = { ...weighted, kind: Kind.whole };
+  const fixed = { kind: Kind.fixedWindow, limit: limit.limit, windowMs: limit.bucketMs };
+  return configured(fc.constantFrom<LimitSpec[][]>([weighted], [weighted], [whole], [fixed], [limit]));
+});
+
+const oneBucket = limitOf["leaky-bucket"].chain((limit) => configured(fc.constant([limit])));
+
+/** By what the limits of a case are: of one algorithm, alone or with others, or any of all of them in one call. */
 export const parityCases = {
   "sliding-window": parityCase(limitOf["sliding-window"], 3, 8),
   "fixed-window": parityCase(limitOf["fixed-window"], 2, 3),
@@ -163,7 +178,9 @@ export const parityCases = {
   concurrency: parityCase(limitOf.concurrency, 2, 2),
   "long logs": longLogs,
   mixes: parityCase(anyLimit, 4, 6),
-} satisfies Record<AlgorithmName | "long logs" | "mixes", fc.Arbitrary<ParityCase>>;
+  "one window": caseOf(oneWindow, 1),
+  "one bucket": caseOf(oneBucket, 1),
+} satisfies Record<AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket", fc.Arbitrary<ParityCase>>;
 
 export type ParityName = keyof typeof parityCases;
 export const parityNames = Object.keys(parityCases) as ParityName[];

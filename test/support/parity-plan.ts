@@ -59,7 +59,8 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const damage = step.damage ? store.damage(step.damage, key, limit) : [];
 
     const atMs = step.flag === Flag.giveBack ? backTo(step, store, key, limit, nowMs) : 0;
-    const request: TakeRequest = { keys: requests, flag: step.flag, atMs, slot: step.slot };
+    const slot = targets.some(({ limit }) => limit.kind === Kind.concurrency) ? step.slot : 0;
+    const request: TakeRequest = { keys: requests, flag: step.flag, atMs, slot };
     const { reply, records, own } = take(store, request, nowMs);
     for (const written of records) store.writeRecords(written);
     for (const written of own) store.writeOwn(written);

@@ -78,6 +78,7 @@ function differenceIn(
   elapsedMs: number,
 ): string | undefined {
   if (reply.error) return `the script failed: ${reply.error.message}`;
+  if (!Array.isArray(reply.value)) return `reply ${reply.value}, expected ${step.reply}`;
   const integers = (reply.value as string[]).map(Number);
   if (!isDeepStrictEqual(integers, step.reply)) return `reply ${reply.value}, expected ${step.reply}`;
   for (const [k, one] of stored.entries()) {

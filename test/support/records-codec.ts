@@ -31,21 +31,21 @@ export function listOf(record: LimitRecord): number[] {
   }
 }
 
-/** The other way round: the records in a row of values. None if it is not one record after the other. */
+/** The other way round: the records in a row of values, which ends with nil too. None if it is not one record after the other. */
 export function recordsIn(row: readonly unknown[]): Records {
   const records: LimitRecord[] = [];
-  // Lua does not see a last value that is nil.
-  const end = row.at(-1) === null ? row.length - 1 : row.length;
   let at = 0;
-  while (at < end) {
+  while (at < row.length && row[at] !== null) {
     const id = row[at];
     if (!isCount(id)) return [];
-    const list = row.slice(at, at + 3 + (Math.floor(id / 8) % 64));
+    const length = 3 + (Math.floor(id / 8) % 64);
+    const list = row.slice(at, at + length);
     const record = list.every(isCount) ? recordOf(list) : undefined;
     if (record && !records.some((other) => idOf(other) === id)) records.push(record);
-    at += 3 + (Math.floor(id / 8) % 64);
+    at += length;
   }
-  return at === end ? records : [];
+  // Lua does not tell nil from nothing: a row that ends with it ends too early.
+  return (row[at - 1] ?? null) === null ? [] : records;
 }
 
 function isCount(value: unknown): value is number {

@@ -1,6 +1,8 @@
 import { concurrency } from "./concurrency.ts";
 import { fixedWindow } from "./fixed-window.ts";
 import type { MutatedFile } from "./mutate.ts";
+import { oneBucket } from "./one-bucket.ts";
+import { oneWindow } from "./one-window.ts";
 import { records } from "./records.ts";
 import { slidingLog } from "./sliding-log.ts";
 import { slidingWindow } from "./sliding-window.ts";
@@ -10,5 +12,6 @@ import { windowsOnly } from "./windows-only.ts";
 
 /** Every file of lua/ has its mutants here. */
 export const mutatedFiles: readonly MutatedFile[] = [
-  ...[take, windowsOnly, records, slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency],
+  ...[take, oneWindow, oneBucket, windowsOnly, records],
+  ...[slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency],
 ];

@@ -1,0 +1,34 @@
+// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of the
+// script then decides the same. Damaged numbers are tried by rubbish.test.ts.
+
+import type { MutatedFile } from "./mutate.ts";
+
+export const oneBucket: MutatedFile = {
+  file: "one_bucket",
+  cases: ["one bucket"],
+  edits: [
+    ["cost < 1 or", "cost < 0 or"],
+    ["cost > 1000000000", "cost > 1000000000000000"],
+    ["local debt = 0", "local debt = 1"],
+    ["if value then", "if not value then"],
+    ["found ~= id", "found == id"],
+    ["at_ms > now_ms", "at_ms < now_ms"],
+    ["more ~= nil", "more == nil"],
+    ["math.max(0, stored", "math.min(0, stored"],
+    ["math.max(0, stored", "math.max(1, stored"],
+    ["(now_ms - at_ms)", "(now_ms + at_ms)"],
+    ["at_ms) * limit", "at_ms) * burst"],
+    ["debt + cost * window_ms", "debt - cost * window_ms"],
+    ["cost > burst or", "cost >= burst or"],
+    ["burst or charged", "burst and charged"],
+    ["charged > burst", "charged >= burst"],
+    ["burst * window_ms + args[6]", "burst * window_ms - args[6]"],
+    ["now_ms, -id,", "now_ms, id,"],
+    ["-id, now_ms, debt }", "-id, now_ms, charged }"],
+    ["now_ms, charged }", "now_ms, debt }"],
+    ["pack(id, now_ms, charged)", "pack(id, now_ms, cost)"],
+    ["math.ceil", "math.floor"],
+    ["if sound and", "if sound or"],
+    ["math.max(expiry_ms", "math.min(expiry_ms"],
+  ],
+};

@@ -1,0 +1,33 @@
+// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of the
+// script then decides the same; the bound of a count, since the rest decides the same above it. What needs the server's clock
+// (KEEPTTL) is tried by expiry.test.ts, damaged counts by rubbish.test.ts, a look that must not write by commands.test.ts.
+
+import type { MutatedFile } from "./mutate.ts";
+
+export const oneWindow: MutatedFile = {
+  file: "one_window",
+  cases: ["one window"],
+  edits: [
+    ["found ~= id or", "found == id or"],
+    ["~= now_ms - elapsed_ms or", "== now_ms - elapsed_ms or"],
+    ["now_ms - elapsed_ms or more ~= nil", "now_ms - elapsed_ms and more ~= nil"],
+    ["more ~= nil then", "more == nil then"],
+    ["% 512 == 9", "% 512 ~= 9"],
+    ["cost % 1 ~= 0", "cost % 1 == 0"],
+    ["cost > 1000000000", "cost > 1000000000000000"],
+    ["args[3] - cost", "args[3] + cost"],
+    ["cost - count\n", "cost + count\n"],
+    ["before * (bucket_ms", "before + (bucket_ms"],
+    ["bucket_ms - elapsed_ms) >", "bucket_ms + elapsed_ms) >"],
+    ["elapsed_ms) > room", "elapsed_ms) >= room"],
+    ["now_ms, -id,", "now_ms, id,"],
+    ["count = count + cost", "count = count - cost"],
+    ["return { now_ms, id, newest", "return { elapsed_ms, id, newest"],
+    ["pack(id, newest, count", "pack(id, newest, cost"],
+    ["if sound and reply", "if sound or reply"],
+    ["min_expiry_ms > 1", "min_expiry_ms < 1"],
+    ["reply[3] + 2", "reply[3] + 3"],
+    ["reply[2] - 9", "reply[2] + 9"],
+    ["math.max", "math.min"],
+  ],
+};
