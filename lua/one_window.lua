@@ -11,12 +11,13 @@ if window_id and window_id % 512 == 9 then
     local found, newest, count, before, more = cmsgpack.unpack(value)
     local bucket_ms, cost = (id - 9) / 512, (args[2] - 4) / 64
     local elapsed_ms = now_ms % bucket_ms
-    if found ~= id or newest * bucket_ms ~= now_ms - elapsed_ms or more ~= nil then return nil end
+    -- Compared, not computed with: text would become a number.
+    if found ~= id or newest ~= (now_ms - elapsed_ms) / bucket_ms or more ~= nil then return nil end
     -- Another flag leaves a fraction; a shadow policy's cost is beyond all costs.
     if cost % 1 ~= 0 or cost < 1 or cost > 1000000000 then return nil end
     -- A count of 0 was given back: the charge moves the expiry.
     if count < 1 or count % 1 ~= 0 or before < 0 or before % 1 ~= 0 then return nil end
-    -- No count may be above 2^31, see windows_only.lua.
+    -- What is so much above every limit is rubbish, or was forced.
     local room = args[3] - cost - count
     if room - before < -1073741824 then return nil end
     if before * (bucket_ms - elapsed_ms) > room * bucket_ms then return { now_ms, -id, newest, count, before } end

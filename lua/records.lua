@@ -1,4 +1,5 @@
--- How the records of a key are written and found again. The only file that knows the codec, beside windows_only.lua.
+-- How the records of a key are written and found again. The only file that knows the codec, beside one_window.lua,
+-- one_bucket.lua and windows_only.lua.
 -- Mirror: src/core/records.ts
 --
 -- A value is a row of msgpack integers: the records, one per limit, in the order of the configuration that wrote it. A record is

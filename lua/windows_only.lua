@@ -30,13 +30,14 @@ local function check_windows(value, args, from, to, cost, now_ms)
 
     local elapsed_ms = now_ms % bucket_ms
     local bucket = (now_ms - elapsed_ms) / bucket_ms
-    local passed = bucket - records[newest_at]
-    if passed ~= 0 then
+    -- Compared, not computed with: text would become a number.
+    if records[newest_at] ~= bucket then
       -- Before any of them leaves: a record that is damaged anywhere starts anew.
       for i = newest_at, oldest_at do
         local number = records[i]
         if number < 0 or number > 9007199254740991 or number % 1 ~= 0 then return nil end
       end
+      local passed = bucket - records[newest_at]
       if passed < 0 then return nil end
       records[newest_at] = bucket
       for i = oldest_at, first_at, -1 do records[i] = i - passed > newest_at and records[i - passed] or 0 end

@@ -61,6 +61,19 @@ it.each<[string, LimitSpec, number]>([
   expect(await redis.pttl(key)).toBeGreaterThan(0);
 });
 
+it("sets it with every charge of a token bucket, to when it is full again, and leaves it alone when that refuses", async () => {
+  const bucket = { kind: Kind.bucket, limit: 9, windowMs: BUCKET_MS, burst: 9, maxDelayMs: 0 } as const;
+  for (const charged of [3, 6, 9]) {
+    await take([bucket], 3);
+    const leftMs = await redis.pttl(key);
+    expect(leftMs).toBeGreaterThan((charged / 9) * BUCKET_MS - SLACK_MS);
+    expect(leftMs).toBeLessThanOrEqual((charged / 9) * BUCKET_MS + 1);
+  }
+  await redis.pexpire(key, SHORT_MS);
+  expect((await take([bucket]))[1]).toBe(-idOf(bucket));
+  expect(await redis.pttl(key)).toBeLessThanOrEqual(SHORT_MS);
+});
+
 it("sets it when the bucket is another than the last one charged", async () => {
   const newest = Math.floor(Date.now() / BUCKET_MS);
   await redis.set(key, encodeRow([idOf(windowOf()), newest - 1, 3, 0]), "PX", SHORT_MS);

@@ -36,6 +36,17 @@ const examples: Partial<Record<ParityName, readonly [ParityCase][]>> = {
         ],
       },
     ],
+    [
+      // A bucket's number that is text was computed with, and stored again.
+      {
+        startMs: 1500,
+        keys: [{ group: 0, configurations: [[{ limit: 5, kind: Kind.weighted, bucketMs: 1000, buckets: 1 }]] }],
+        steps: [
+          { ...step, costs: [2] },
+          { ...step, damage: { by: "field", field: 1, value: "1" } },
+        ],
+      },
+    ],
   ],
   "one bucket": [
     [

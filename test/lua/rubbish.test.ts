@@ -74,6 +74,9 @@ it.each<[what: string, bytes: Buffer]>([
   ["a record with a fraction at its end", encodeRow([...record, 1, 0.5])],
   ["a record with less than nothing", encodeRow([...record, 0, -5])],
   ["a charged record with less than nothing", encodeRow([...record, 1, -5])],
+  ["a charged record with more than can be counted", encodeRow([...record, 1, 2 ** 53])],
+  ["a charged record with more than can be counted in its bucket", encodeRow([...record, 2 ** 53, 0])],
+  ["a charged record of a bucket that is text", encodeRow([id, String(NOW_MS / 1000), 1, 0])],
   ["the record of another limit", encodeRow([id + 1, NOW_MS / 1000, 5, 0])],
   ["a record with more than can be counted", encodeRow([...record, 0, 2 ** 53])],
   ["a record with infinity", encodeRow([...record, 0, Number.POSITIVE_INFINITY])],
@@ -135,7 +138,6 @@ it.each<[what: string, row: unknown[]]>([
   ["a debt below nothing", [...bucketRecord, -1000]],
   ["a debt that cannot be counted", [...bucketRecord, 2 ** 53]],
   ["an instant with a fraction", [idOf(bucket), NOW_MS - 0.5, 4000]],
-  ["an instant below nothing", [idOf(bucket), -1, 4000]],
   ["more than a record", [...bucketRecord, 4000, 0]],
   ["the record of another limit", [idOf(bucket) + 512, NOW_MS, 4000]],
 ])("fills a bucket that holds %s", async (_what, row) => {

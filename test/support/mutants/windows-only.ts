@@ -16,7 +16,7 @@ export const windowsOnly: MutatedFile = {
     ],
     ["first_at + (low", "newest_at + (low"],
     ["records[at] ~= id then", "records[at] == id then"],
-    ["passed ~= 0", "passed > 0"],
+    ["records[newest_at] ~= bucket", "records[newest_at] > bucket"],
     ["passed < 0 then", "passed > 0 then"],
     ["records[newest_at] = bucket", "records[newest_at] = passed"],
     ["oldest_at, first_at, -1", "oldest_at, oldest_at, -1"],
