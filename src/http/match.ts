@@ -53,16 +53,24 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
       .map(({ policy, rules }) => ({ policy, cost: costOf(line, rules) }));
 
   return (request) => {
-    const line = requestLine(request, namesMethods);
-    // No part can hold a space: methods are tokens, a host name has none, and URL encodes it in a path.
-    const text = `${line.preflight} ${line.methods} ${line.host} ${line.path}`;
+    const text = rememberedAs(request, namesMethods);
     let matched = remembered.get(text);
     if (!matched) {
-      matched = match(line);
+      matched = match(requestLine(request, namesMethods));
       if (text.length <= LONGEST_REMEMBERED) remembered.set(text, matched);
     }
     return matched;
   };
+}
+
+/** All that matters here of a request, as it says it: to read that takes longer than to match it. No part holds a line break. */
+function rememberedAs(request: Request, namesMethods: boolean): string {
+  const { method, url } = request;
+  const query = url.indexOf("?");
+  const path = query < 0 ? url : url.slice(0, query);
+  if (!readsOverrides(method, namesMethods)) return path;
+  const overrides = METHOD_OVERRIDES.map((name) => request.headers.get(name) ?? "");
+  return [method, path, isPreflight(request), ...overrides].join("\n");
 }
 
 /** The dearest of what each method would cost: which one the origin goes by is not known here, and the client chose both. */
@@ -72,10 +80,15 @@ function costOf(line: RequestLine, rules: readonly Rule[]): number {
   );
 }
 
-/** @param namesMethods some policy depends on the method; else overrides matter to preflights only. */
+/** Else overrides matter to preflights only. */
+function readsOverrides(method: string, namesMethods: boolean): boolean {
+  return namesMethods || method === "OPTIONS";
+}
+
+/** @param namesMethods some policy depends on the method. */
 function requestLine(request: Request, namesMethods: boolean): RequestLine {
   const url = new URL(request.url);
-  const readable = namesMethods || request.method === "OPTIONS" ? METHOD_OVERRIDES : [];
+  const readable = readsOverrides(request.method, namesMethods) ? METHOD_OVERRIDES : [];
   // A header sent twice arrives joined by commas. Of the values frameworks take the first or the last.
   const overrides = readable.flatMap((name) => {
     const values = request.headers.get(name)?.toUpperCase().split(",");

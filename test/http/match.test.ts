@@ -221,3 +221,35 @@ describe("a cost", () => {
     expect(match("/else")).toEqual({ api: 1 });
   });
 });
+
+describe("what was asked before changes nothing:", () => {
+  const hosts = { host: ["gate.example"] };
+  it.each<[string, Parameters<typeof matcherOf>[0]]>([
+    ["policies by path and host", { login: { match: { path: "/login" } }, all: { match: hosts } }],
+    [
+      "policies by method",
+      { writes: { match: { method: ["POST", "DELETE"] } }, asks: { match: { method: "OPTIONS" } } },
+    ],
+    ["costs by method", { all: { cost: [{ method: "DELETE", cost: 5 }, { path: "/login", cost: 2 }, { cost: 1 }] } }],
+  ])("%s", (_what, policies) => {
+    const urls = ["/login", "/login?a", "/x?/login", "/x?a=%0APOST", "https://other.example/login", "/LOGIN//", "/x"];
+    const preflight = { Origin: "https://page.example", "Access-Control-Request-Method": "DELETE" };
+    const overrides = [
+      { "X-HTTP-Method-Override": "DELETE" },
+      { "X-HTTP-Method": "DELETE, GET" },
+      { "X-Method-Override": "PUT" },
+    ];
+    const requests = urls.flatMap((url) =>
+      ["GET", "POST", "DELETE", "OPTIONS"].flatMap((method) =>
+        [{}, { Origin: "https://page.example" }, preflight, ...overrides, { ...preflight, ...overrides[0] }].map(
+          (headers) => [url, { method, headers }] as const,
+        ),
+      ),
+    );
+    const used = matcherOf(policies);
+    for (const [url, init] of requests) used(url, init);
+    for (const [url, init] of requests.toReversed()) {
+      expect({ url, init, matched: used(url, init) }).toEqual({ url, init, matched: matcherOf(policies)(url, init) });
+    }
+  });
+});
