@@ -1,6 +1,6 @@
--- The decision over windows, without anything that costs: all limits are sliding or fixed windows, all are
--- enforced, the flag is 0 or 3, and every key holds its records in the order of ARGV, or nothing. Whatever else there is falls
--- through to the rest of take.lua before anything is written, so this may give up at any point of its checks.
+-- The decision over windows, without anything that costs: all limits are sliding or fixed windows, all are enforced, the flag is
+-- 0 or 3, and every key holds its records in the order of ARGV, or nothing. Whatever else there is falls through to the rest of
+-- take.lua before anything is written, so this may give up at any point of its checks.
 -- Mirror: src/core/sliding-window.ts and fixed-window.ts, as sliding_window.lua and fixed_window.lua
 --
 -- A fixed window is a whole window of 0 buckets: what counts is the newest alone.
