@@ -126,16 +126,15 @@ it("tells clients what is left although Redis was not asked, and the log who ref
   expect(left).toEqual([...left].sort((a, b) => b - a));
   expect(new Set(left).size).toBe(left.length);
 
-  await burst(gateway, 5);
+  // The first is held back after a short grant, for 250 ms: on a busy machine the last units go to some of those that come later.
+  // At most 10 in all, which is what is logged in a second.
+  let told = 1;
+  while (told < 6) told += (await burst(gateway, 5)).filter(({ status }) => status === 429).length;
   const refused = () =>
     gateway.logs.filter((line) => line.includes('"refused"')).map((line) => JSON.parse(line).source);
-  await expect.poll(() => refused().length, PATIENCE).toBeGreaterThanOrEqual(5);
+  await expect.poll(() => refused().length, PATIENCE).toBe(told);
   expect(refused().filter((source) => !["lease", "cache", "redis"].includes(source))).toEqual([]);
-  expect(
-    refused()
-      .slice(1)
-      .filter((source) => source === "redis"),
-  ).toEqual([]);
+  expect(refused().slice(refused().indexOf("redis") + 1)).not.toContain("redis");
 });
 
 it("asks Redis for every request that a strict policy matches too, and for every look", async () => {
