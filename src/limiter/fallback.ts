@@ -1,9 +1,10 @@
 /** While the store has no answer: this isolate's own counters, which go on from the counts that the store told last. */
 
 import { Kind } from "../core/algorithm.ts";
-import type { LimitRecord } from "../core/algorithms.ts";
+import type { LimitRecord, LimitSpec, LimitView } from "../core/algorithms.ts";
+import type { ConcurrencyView } from "../core/concurrency.ts";
 import type { LogLimit, LogView } from "../core/sliding-log.ts";
-import { type KeyRequest, type LimitReply, ownKeyOf } from "../core/take.ts";
+import { ownKeyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { Answers } from "../region/answers.ts";
 import { createStoreClock } from "../region/clock.ts";
@@ -13,6 +14,12 @@ import type { Store } from "../store/store.ts";
 /** About 0.5 KiB each, and at most twice as many: 10 MiB of the 128 MiB that an isolate has (2026-11). */
 const MAX_KEYS = 10_000;
 
+/** A limit, and the counts that the store told of it last. */
+interface ToldLimit {
+  readonly limit: LimitSpec;
+  readonly view: Exclude<LimitView, ConcurrencyView>;
+}
+
 export interface Fallback extends Answers {
   /** The store itself. What it tells of a key replaces what the fallback has counted there. */
   readonly watched: Store;
@@ -21,7 +28,7 @@ export interface Fallback extends Answers {
 /** The key used longest ago is forgotten first, and then begins at zero: with more active keys than this, limits loosen. */
 export function createFallback(store: Store): Fallback {
   const clock = createStoreClock();
-  const told = new Lru<string, readonly LimitReply[]>({ maxSize: MAX_KEYS });
+  const told = new Lru<string, readonly ToldLimit[]>({ maxSize: MAX_KEYS });
   const counts = createCounts(MAX_KEYS);
 
   function forget(keys: readonly string[]): void {
@@ -31,20 +38,30 @@ export function createFallback(store: Store): Fallback {
     }
   }
 
+  /** A request may ask for a part of a key's limits only: what is told is remembered with the limit that it is about. */
+  function learn({ keys }: TakeRequest, reply: TakeReply): void {
+    for (const [k, { key, limits }] of keys.entries()) {
+      const known = limits.flatMap((limit, l): ToldLimit[] => {
+        const { view } = reply.keys[k]![l]!;
+        // Slots come back at any moment, and whose they are is not known: requests in flight are counted from now on.
+        return view.kind === Kind.concurrency ? [] : [{ limit, view }];
+      });
+      // A slot was renewed or released: nothing is told of the other limits.
+      if (known.length > 0) told.set(key, known);
+    }
+  }
+
   /** Makes what the store told last what is counted. Later, in the same outage, there is nothing new to begin with. */
-  function begin({ key, limits }: KeyRequest): void {
-    const replies = told.get(key);
-    if (!replies) return;
+  function begin(key: string): void {
+    const known = told.get(key);
+    if (!known) return;
     told.delete(key);
-    const records = limits.flatMap((limit, l): LimitRecord[] => {
-      const view = replies[l]!.view;
-      // Slots come back at any moment, and whose they are is not known: requests in flight are counted from now on.
-      if (view.kind === Kind.concurrency) return [];
-      if (view.kind !== Kind.log) return [view];
+    const records = known.map(({ limit, view }): LimitRecord => {
+      if (view.kind !== Kind.log) return view;
       const record = logRecordOf(view, limit as LogLimit);
       // When each unit came is not known: none leaves before the last.
       counts.write(ownKeyOf(key, limit), [{ atMs: record.newestAtMs, cost: record.used }]);
-      return [record];
+      return record;
     });
     counts.write(key, records);
   }
@@ -56,10 +73,7 @@ export function createFallback(store: Store): Fallback {
         const sentAtMs = Date.now();
         const reply = await store.take(request, nowMs);
         clock.observe(sentAtMs, Date.now(), reply.nowMs);
-        for (const [k, { key, limits }] of request.keys.entries()) {
-          // Whoever renews or releases a slot asks for a part of a key's limits, and learns nothing that counts here.
-          if (limits.some(({ kind }) => kind !== Kind.concurrency)) told.set(key, reply.keys[k]!);
-        }
+        learn(request, reply);
         return reply;
       },
       async reset(keys) {
@@ -70,7 +84,7 @@ export function createFallback(store: Store): Fallback {
 
     async take(request) {
       const localAtMs = Date.now();
-      for (const key of request.keys) begin(key);
+      for (const { key } of request.keys) begin(key);
       // The earliest instant that it may be at the store: what it counted leaves no sooner here than there.
       const nowMs = clock.at(localAtMs)?.earliestMs ?? localAtMs;
       return { reply: counts.take(request, nowMs), source: "fallback" };

@@ -172,6 +172,47 @@ it("keeps what the store told of the other limits when a slot is renewed and rel
   expect((await take(6)).allowed).toBe(true);
 });
 
+describe.each<[string, LimitInput]>([
+  ["a sliding window", { limit: 10, window: "1h" }],
+  ["a sliding log", { limit: 10, window: "1h", algorithm: "sliding-log" }],
+])("%s beside slots, in the second outage", (_name, limit) => {
+  const slots: LimitInput = { algorithm: "concurrency", limit: 5 };
+
+  it.each<[string, LimitInput[]]>([
+    ["first", [slots, limit]],
+    ["last", [limit, slots]],
+  ])("goes on from a repayment, which leaves the slots out (slots %s)", async (_where, limits) => {
+    const { store, state } = sharedStore();
+    const { take } = isolate(store, { name: "p", key: ["global"], limits });
+    state.failure = new StoreError("OPEN");
+    await (await take(4)).hold!.release();
+    state.failure = undefined;
+    await (await take(3)).hold!.release();
+    state.failure = new StoreError("OPEN");
+    const second = [await take(3), await take(1)];
+    expect(second.map(({ allowed, limits }) => [allowed, limits.length])).toEqual([
+      [true, 2],
+      [false, 2],
+    ]);
+  });
+
+  it.each<[string, LimitInput[]]>([
+    ["first", [slots, limit]],
+    ["last", [limit, slots]],
+  ])("keeps the counts when a slot of the first outage is released between them (slots %s)", async (_where, limits) => {
+    const { store, state } = sharedStore();
+    const { take } = isolate(store, { name: "p", key: ["global"], limits });
+    state.failure = new StoreError("TIMEOUT");
+    const { hold } = await take(1);
+    state.failure = undefined;
+    await (await take(9)).hold!.release();
+    await hold!.renew();
+    await hold!.release();
+    state.failure = new StoreError("TIMEOUT");
+    expect([await take(1), await take(1)]).toMatchObject([{ allowed: true }, { allowed: false, source: "fallback" }]);
+  });
+});
+
 it("forgets the counts of a key that was reset", async () => {
   const { store, state } = sharedStore();
   const { take, limiter } = isolate(store, policyOf({ limit: 10, window: "1h", algorithm: "sliding-log" }));
