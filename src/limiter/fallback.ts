@@ -4,17 +4,25 @@ import { Kind } from "../core/algorithm.ts";
 import type { LimitRecord, LimitSpec, LimitView } from "../core/algorithms.ts";
 import type { ConcurrencyView } from "../core/concurrency.ts";
 import type { LogLimit, LogView } from "../core/sliding-log.ts";
-import { ownKeyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { Flag, ownKeyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { Answers } from "../region/answers.ts";
 import { createStoreClock } from "../region/clock.ts";
 import { createCounts } from "../store/memory.ts";
-import type { Store } from "../store/store.ts";
+import { type Store, StoreError } from "../store/store.ts";
+import { takeBeside } from "./take-beside.ts";
+import { trackUnanswered } from "./unanswered.ts";
 
 /** About 0.5 KiB each, and at most twice as many: 10 MiB of the 128 MiB that an isolate has (2026-11). */
 const MAX_KEYS = 10_000;
 
-/** A limit, and the counts that the store told of it last. */
+/** The counts that the store told of a key last. */
+interface Told {
+  /** When, by the store's clock, ms since the epoch. */
+  readonly atMs: number;
+  readonly limits: readonly ToldLimit[];
+}
+
 interface ToldLimit {
   readonly limit: LimitSpec;
   readonly view: Exclude<LimitView, ConcurrencyView>;
@@ -28,8 +36,9 @@ export interface Fallback extends Answers {
 /** The key used longest ago is forgotten first, and then begins at zero: with more active keys than this, limits loosen. */
 export function createFallback(store: Store): Fallback {
   const clock = createStoreClock();
-  const told = new Lru<string, readonly ToldLimit[]>({ maxSize: MAX_KEYS });
+  const told = new Lru<string, Told>({ maxSize: MAX_KEYS });
   const counts = createCounts(MAX_KEYS);
+  const unanswered = trackUnanswered();
 
   function forget(keys: readonly string[]): void {
     for (const key of keys) {
@@ -39,15 +48,18 @@ export function createFallback(store: Store): Fallback {
   }
 
   /** A request may ask for a part of a key's limits only: what is told is remembered with the limit that it is about. */
-  function learn({ keys }: TakeRequest, reply: TakeReply): void {
+  function learn({ keys }: TakeRequest, reply: TakeReply, sentAtMs: number): void {
+    clock.observe(sentAtMs, Date.now(), reply.nowMs);
     for (const [k, { key, limits }] of keys.entries()) {
+      // A late reply may tell what was true before the newest one.
+      if ((told.get(key)?.atMs ?? 0) > reply.nowMs) continue;
       const known = limits.flatMap((limit, l): ToldLimit[] => {
         const { view } = reply.keys[k]![l]!;
         // Slots come back at any moment, and whose they are is not known: requests in flight are counted from now on.
         return view.kind === Kind.concurrency ? [] : [{ limit, view }];
       });
       // A slot was renewed or released: nothing is told of the other limits.
-      if (known.length > 0) told.set(key, known);
+      if (known.length > 0) told.set(key, { atMs: reply.nowMs, limits: known });
     }
   }
 
@@ -56,7 +68,8 @@ export function createFallback(store: Store): Fallback {
     const known = told.get(key);
     if (!known) return;
     told.delete(key);
-    const records = known.map(({ limit, view }): LimitRecord => {
+    unanswered.uncounted(key);
+    const records = known.limits.map(({ limit, view }): LimitRecord => {
       if (view.kind !== Kind.log) return view;
       const record = logRecordOf(view, limit as LogLimit);
       // When each unit came is not known: none leaves before the last.
@@ -69,12 +82,23 @@ export function createFallback(store: Store): Fallback {
   return {
     watched: {
       ...store,
-      async take(request, nowMs) {
+      async take(request, nowMs, budgetMs) {
         const sentAtMs = Date.now();
-        const reply = await store.take(request, nowMs);
-        clock.observe(sentAtMs, Date.now(), reply.nowMs);
-        learn(request, reply);
-        return reply;
+        const end = request.flag === Flag.take ? unanswered.begin(request.keys, sentAtMs) : () => {};
+        try {
+          const reply = await store.take(request, nowMs, budgetMs);
+          learn(request, reply, sentAtMs);
+          end();
+          return reply;
+        } catch (error) {
+          const late = error instanceof StoreError ? error.timeout?.answer : undefined;
+          if (!late) end();
+          late?.then((reply) => {
+            if (reply) learn(request, reply, sentAtMs);
+            end();
+          });
+          throw error;
+        }
       },
       async reset(keys) {
         await store.reset(keys);
@@ -87,7 +111,10 @@ export function createFallback(store: Store): Fallback {
       for (const { key } of request.keys) begin(key);
       // The earliest instant that it may be at the store: what it counted leaves no sooner here than there.
       const nowMs = clock.at(localAtMs)?.earliestMs ?? localAtMs;
-      return { reply: counts.take(request, nowMs), source: "fallback" };
+      if (request.flag !== Flag.take) return { reply: counts.take(request, nowMs), source: "fallback" };
+      const reply = takeBeside(counts, unanswered.beside(request.keys, localAtMs), request, nowMs);
+      if (reply.allowed) for (const key of request.keys) unanswered.counted(key);
+      return { reply, source: "fallback" };
     },
 
     async reset(keys) {

@@ -18,20 +18,24 @@ export interface Script {
 export function scriptRunner(
   options: RedisOptions,
   variants: { readonly plain: Script; readonly keyLocking: Script },
-): (keys: string[], args: number[]) => Promise<unknown> {
+): (keys: string[], args: number[], budgetMs?: number) => Promise<unknown> {
   let script = /(^|\.)upstash\.io$/.test(new URL(options.url).hostname) ? variants.keyLocking : variants.plain;
 
-  return (keys, args) =>
-    withRedis(options, async (redis) => {
-      try {
-        return await evaluate(redis, script, keys, args);
-      } catch (error) {
-        if (replyOf(error) !== "UNEXPECTED_FLAG") throw error;
-        // Refused before it ran: asking again charges once.
-        script = variants.plain;
-        return await evaluate(redis, script, keys, args);
-      }
-    });
+  return (keys, args, budgetMs) =>
+    withRedis(
+      options,
+      async (redis) => {
+        try {
+          return await evaluate(redis, script, keys, args);
+        } catch (error) {
+          if (replyOf(error) !== "UNEXPECTED_FLAG") throw error;
+          // Refused before it ran: asking again charges once.
+          script = variants.plain;
+          return await evaluate(redis, script, keys, args);
+        }
+      },
+      budgetMs,
+    );
 }
 
 /** EVALSHA; when Redis does not know the script, which then did not run, EVAL, once. */

@@ -8,18 +8,20 @@ import type { StoreClock } from "./clock.ts";
 import type { Lease, LeaseAsk } from "./lease.ts";
 import { createLeases } from "./leases.ts";
 import type { RememberedCounts } from "./remembered.ts";
-import { MAX_WAITED_MS, type Timing } from "./timing.ts";
+import { type DecisionBudget, decisionBudget, type Timing } from "./timing.ts";
 
 /** How often a request looks whether the ask of another one has come back. */
 const POLL_MS = 4;
 /** A Worker's background work is ended 30 s after its answer (Cloudflare, 2026-11): another request's goes on before that. */
 const MAX_TENDED_MS = 20_000;
+/** The request that tends a lease may be this late before another one takes over. */
+const TENDING_LATE_MS = 1_000;
 /** After so many asks that came to nothing a request asks for itself alone, as under `strict`. */
 const MAX_ASKS = 3;
 
 interface Parts {
   /** Takes from the store, and learns from its reply. @throws {StoreError} */
-  readonly ask: (request: TakeRequest) => Promise<TakeReply>;
+  readonly ask: (request: TakeRequest, background: Background, budgetMs?: number) => Promise<TakeReply>;
   readonly store: Store;
   readonly counts: RememberedCounts;
   readonly clock: StoreClock;
@@ -93,13 +95,14 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   async function send(
     asks: readonly LeaseAsk[],
     background: Background,
+    budgetMs?: number,
   ): Promise<{ allowed: boolean; late: boolean; nowMs: number }> {
     const sent = asks.filter(({ key }) => key.cost > 0);
     let reply: TakeReply | undefined;
     // Units that were held for the request have ended before the reply: they must not be spent together with it.
     let late = false;
     try {
-      reply = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) });
+      reply = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) }, background, budgetMs);
       const { allowed, nowMs } = reply;
       late = allowed && asks.some(({ reserved }) => reserved.some(({ endsAtMs }) => endsAtMs <= nowMs));
       return { allowed, late, nowMs };
@@ -115,9 +118,10 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     wants: readonly Want[],
     background: Background,
     ahead: boolean,
+    budget: DecisionBudget,
   ): Promise<TakeReply | undefined> {
     const asks = wants.map(({ key, lease }) => leases.ask(lease, key, timing.nowMs(), ahead));
-    const { allowed, late, nowMs } = await send(asks, background);
+    const { allowed, late, nowMs } = await send(asks, background, budget.leftMs(timing.nowMs()));
     if (late) return undefined;
     const reply = replyTo(wants, nowMs, allowed);
     // Else it was too much together: what the request needs is still there, and now it is known how much else.
@@ -142,7 +146,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
         const nowMs = timing.nowMs();
         const waitMs = leases.reviewAfterMs(lease, nowMs);
         if (waitMs === undefined || nowMs + waitMs > startMs + MAX_TENDED_MS) break;
-        lease.tendedUntilMs = nowMs + waitMs + MAX_WAITED_MS;
+        lease.tendedUntilMs = nowMs + waitMs + TENDING_LATE_MS;
         await timing.sleep(waitMs);
         const unused = leases.unused(lease, timing.nowMs());
         await Promise.all(unused.map((one) => giveBack(lease, one.units, one.chargedAtMs)));
@@ -174,25 +178,26 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   /** From an ask, this request's or another one's. */
   async function waitFor(wants: readonly Want[], background: Background, startMs: number): Promise<Answer> {
     const request = { keys: wants.map(({ key }) => key), flag: Flag.take };
+    const budget = decisionBudget(store.timeoutMs, Math.max(...wants.map(({ lease }) => lease.askMs)), startMs);
     for (let asks = 0; asks < MAX_ASKS; ) {
       const nowMs = timing.nowMs();
       const asking = wants.filter(({ lease }) => leases.isAsking(lease, nowMs));
-      const mayWait = nowMs - startMs < MAX_WAITED_MS;
-      if (asking.length > 0 && !mayWait) break;
-      const waitMs = asking.length > 0 ? POLL_MS : mayWait ? counts.askAfterMs(request, nowMs) : 0;
+      const mayWaitMs = budget.waitMs(nowMs);
+      if (asking.length > 0 && mayWaitMs <= 0) break;
+      const waitMs = Math.min(asking.length > 0 ? POLL_MS : counts.askAfterMs(request, nowMs), mayWaitMs);
       if (waitMs > 0) {
         for (const { key, lease } of asking) lease.waiting += key.cost;
         await timing.sleep(waitMs);
         for (const { key, lease } of asking) lease.waiting -= key.cost;
       } else {
         asks++;
-        const reply = await askFor(wants, background, asks < MAX_ASKS);
+        const reply = await askFor(wants, background, asks < MAX_ASKS, budget);
         if (reply) return { reply, source: store.kind };
       }
       const answer = answerNow(wants, background, timing.nowMs());
       if (answer) return answer;
     }
-    return { reply: await ask(request), source: store.kind };
+    return { reply: await ask(request, background, budget.leftMs(timing.nowMs())), source: store.kind };
   }
 
   return {

@@ -35,6 +35,8 @@ export interface Breaker {
   start(nowMs: number): number | undefined;
   /** What became of it. @returns whether that has opened or closed the breaker. */
   end(call: number, failed: boolean, nowMs: number): boolean;
+  /** The store has replied, too late for the request. @returns whether that has closed the breaker. */
+  replied(): boolean;
 }
 
 /** The state machine, without a clock. @param budgetMs how long a call may take. @param random 0 … 1. */
@@ -76,6 +78,13 @@ export function createBreaker(budgetMs: number, random: () => number = Math.rand
       epoch++;
       return true;
     },
+
+    replied() {
+      const wasOpen = open !== undefined;
+      if (wasOpen) epoch++;
+      open = undefined;
+      return wasOpen;
+    },
   };
 }
 
@@ -86,14 +95,20 @@ export interface BreakerOptions {
   readonly onBreakerChange?: ((change: BreakerChange) => void) | undefined;
 }
 
-/** A success near the end of its budget is a success: the budget is the operator's word on what is too slow. */
+/**
+ * A success near the end of its budget is a success: the budget is the operator's word on what is too slow. A timeout of an isolate
+ * that was too busy to read replies is a failure of the store only if no reply arrives late either.
+ */
 export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
   const breaker = createBreaker(timeoutMs);
 
   function ended(call: number, error?: StoreError): void {
     // A reply about this one command is a sign of life.
     const failure = error?.isReply ? undefined : error;
-    if (!breaker.end(call, failure !== undefined, Date.now())) return;
+    if (breaker.end(call, failure !== undefined, Date.now())) changed(failure);
+  }
+
+  function changed(failure?: StoreError): void {
     onBreakerChange?.({
       state: breaker.state(),
       ...(failure && { failure: failure.code, ...(failure.redisCode && { redis: failure.redisCode }) }),
@@ -104,15 +119,22 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
     ...store,
     breaker: breaker.state,
 
-    async take(request, nowMs) {
+    async take(request, nowMs, budgetMs) {
       const call = breaker.start(Date.now());
       if (call === undefined) throw new StoreError("OPEN");
       try {
-        const reply = await store.take(request, nowMs);
+        const reply = await store.take(request, nowMs, budgetMs);
         ended(call);
         return reply;
       } catch (error) {
-        if (error instanceof StoreError) ended(call, error);
+        if (!(error instanceof StoreError)) throw error;
+        const { timeout } = error;
+        if (!timeout?.isIsolateBusy) ended(call, error);
+        else
+          timeout.answer.then((reply) => {
+            if (!reply) ended(call, error);
+            else if (breaker.replied()) changed();
+          });
         throw error;
       }
     },

@@ -48,6 +48,8 @@ export function memoryStore({ maxKeys = DEFAULT_MAX_KEYS }: MemoryStoreOptions =
 /** Counts in memory, for at least `maxKeys` keys and at most twice as many. */
 export interface Counts {
   take(request: TakeRequest, nowMs: number): TakeReply;
+  /** What is under a key: its records, or its own value. */
+  read(key: string): Records | LimitOwn | undefined;
   /** Replaces what is under a key, its records or its own value; undefined: nothing is. */
   write(key: string, value: Records | LimitOwn | undefined): void;
 }
@@ -66,6 +68,7 @@ export function createCounts(maxKeys: number): Counts {
 
   return {
     write,
+    read: (key) => values.get(key),
     take(request, nowMs) {
       const { reply, records, own } = take(stored, request, nowMs);
       for (const written of records) write(written.key, written.records);

@@ -52,18 +52,22 @@ export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS, onBreak
   const store: Store = {
     kind: "redis",
     keySecret: token,
+    timeoutMs,
 
-    async take(request, nowMs = 0) {
-      const reply = await run(keysOfRequest(request), encodeRequest(request, nowMs)).catch(asStoreError);
-      return decodeReply(reply, request.keys);
+    async take(request, nowMs = 0, budgetMs) {
+      const { keys } = request;
+      const asked = run(keysOfRequest(request), encodeRequest(request, nowMs), budgetMs);
+      const reply = await asked.catch((error) => asStoreError(error, (late) => decodeReply(late, keys)));
+      return decodeReply(reply, keys);
     },
 
     async reset(keys) {
-      if (keys.length > 0) await withRedis(options, (redis) => redis.del(...keys)).catch(asStoreError);
+      if (keys.length > 0)
+        await withRedis(options, (redis) => redis.del(...keys)).catch((error) => asStoreError(error));
     },
 
     async ping() {
-      const answer = await withRedis(options, (redis) => redis.ping()).catch(asStoreError);
+      const answer = await withRedis(options, (redis) => redis.ping()).catch((error) => asStoreError(error));
       if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
     },
   };
@@ -108,9 +112,16 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   return { nowMs, allowed, keys: decoded };
 }
 
-function asStoreError(error: unknown): never {
+/** @param decode what becomes of a reply that arrives after its budget. */
+function asStoreError(error: unknown, decode?: (reply: unknown) => TakeReply): never {
   if (!(error instanceof RedisError)) throw error;
-  const { code, reply } = error;
+  const { code, reply, timeout } = error;
+  if (timeout && decode) {
+    const answer = timeout.answer
+      .then((late) => (late === undefined ? undefined : decode(late)))
+      .catch(() => undefined);
+    throw new StoreError("TIMEOUT", undefined, { ...timeout, answer });
+  }
   if (code !== "REPLY") throw new StoreError(code);
   if (reply === "UNAUTHORIZED" || reply === "CROSSSLOT") throw new StoreError(reply);
   throw new StoreError("REDIS", reply);

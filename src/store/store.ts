@@ -15,17 +15,22 @@ export interface Store {
   /** Secret material from which client keys are hashed when the operator gave no secret of their own. */
   readonly keySecret: string;
 
+  /** Time budget of one call in milliseconds; absent: calls take no time worth a budget. */
+  readonly timeoutMs?: number;
+
   /** Whether calls are made at all; absent: always. */
   breaker?(): "closed" | "open";
 
   /**
    * Checks every limit of the request, then charges all or none (core/take.ts has the law).
    *
-   * `nowMs` replaces the store's clock, in ms since the epoch: tests and simulation only.
+   * `nowMs` replaces the store's clock, in ms since the epoch: tests and simulation only; absent: the store's clock.
+   *
+   * `budgetMs` is what the decision has left of its time, in milliseconds; absent: `timeoutMs`.
    *
    * @throws {StoreError} when there is no answer to be had. A refusal is an answer.
    */
-  take(request: TakeRequest, nowMs?: number): Promise<TakeReply>;
+  take(request: TakeRequest, nowMs?: number, budgetMs?: number): Promise<TakeReply>;
 
   /** Forgets the counts of these keys. @throws {StoreError} */
   reset(keys: readonly string[]): Promise<void>;
@@ -56,6 +61,14 @@ const NOT_RUN = ["OPEN", "UNAUTHORIZED", "CROSSSLOT", "LOADING", "READONLY", "OO
 /** What Redis says of one command, and would not say of every other. */
 const OF_ONE_COMMAND = ["CROSSSLOT", "WRONGTYPE", "SCRIPT"];
 
+/** What is known of a take whose time budget is spent. */
+export interface LateReply {
+  /** The reply if it still arrives, `undefined` if it does not. Never rejects. */
+  readonly answer: Promise<TakeReply | undefined>;
+  /** This isolate was too busy to read replies: the store may be well. */
+  readonly isIsolateBusy: boolean;
+}
+
 /** A store without an answer. Its text holds no key, token, address or command body. */
 export class StoreError extends Error {
   /** What happened, as far as it is known. */
@@ -66,13 +79,16 @@ export class StoreError extends Error {
   readonly notRun: boolean;
   /** The store is well: this request alone cannot be answered. */
   readonly isReply: boolean;
+  /** Only with code `TIMEOUT`: what may still become of the call. */
+  readonly timeout: LateReply | undefined;
 
-  constructor(code: StoreErrorCode, redisCode?: string) {
+  constructor(code: StoreErrorCode, redisCode?: string, timeout?: LateReply) {
     super(redisCode ? `store: ${code} (${redisCode})` : `store: ${code}`);
     this.name = "StoreError";
     this.code = code;
     this.redisCode = redisCode;
     this.notRun = NOT_RUN.includes(redisCode ?? code);
     this.isReply = OF_ONE_COMMAND.includes(redisCode ?? code);
+    this.timeout = timeout;
   }
 }
