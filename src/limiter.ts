@@ -11,7 +11,9 @@ import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.t
 import { isolateOf } from "./limiter/central.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
 import { type Answers, type Background, direct } from "./region/answers.ts";
-import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
+import { failureOf } from "./store/failure.ts";
+import { memoryStore } from "./store/memory.ts";
+import type { Store, StoreErrorCode } from "./store/store.ts";
 
 export type { Background };
 
@@ -113,6 +115,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   const hash = partitionHasher(keySecret, store.keySecret);
   const isolate = isolateOf(store);
   const answers = isolate?.answers ?? direct(store);
+  const fallback = isolate?.fallback ?? direct(memoryStore(), "fallback");
 
   async function run(
     takes: readonly Take[],
@@ -133,11 +136,11 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
         background?.waitUntil(repaid);
       }
     } catch (error) {
-      if (!(isolate && error instanceof StoreError)) throw error;
-      failure = error.code;
-      decision = await fallBack(isolate.fallback, keys, flag);
-      if (error.notRun && decision.allowed && flag === Flag.take) {
-        isolate.owed.add(
+      const { code, notRun } = failureOf(error);
+      failure = code;
+      decision = await fallBack(fallback, keys, flag);
+      if (notRun && decision.allowed && flag === Flag.take) {
+        isolate?.owed.add(
           keys.map(({ request }) => request),
           Date.now(),
         );

@@ -44,7 +44,7 @@ export function central(store: Store): CentralStore {
   };
 }
 
-/** What a limiter has beside this store; undefined: nothing, every take goes to the store, which never fails. */
+/** What a limiter has beside this store; undefined: nothing but counters of its own, should the store fail nevertheless. */
 export function isolateOf(store: Store): Isolate | undefined {
   return "isolate" in store ? (store as CentralStore).isolate() : undefined;
 }

@@ -5,7 +5,7 @@ import type { ConcurrencyLimit } from "../core/concurrency.ts";
 import type { Decision, Hold } from "../core/decision.ts";
 import { Flag, type KeyRequest } from "../core/take.ts";
 import type { Answers } from "../region/answers.ts";
-import { StoreError } from "../store/store.ts";
+import { failureOf } from "../store/failure.ts";
 import type { PolicyKey } from "./ask.ts";
 
 /** Renews and releases what this request holds, and nothing else of its policies. */
@@ -23,10 +23,8 @@ export function holdOf(
   if (held.length === 0) return undefined;
   const timeouts = held.flatMap(({ limits }) => limits.map((limit) => (limit as ConcurrencyLimit).timeoutMs));
   const change = async (flag: Flag) => {
-    await answers.take({ keys: held, flag, slot }).catch((error: unknown) => {
-      // The slot then frees itself after its timeout: late, but surely.
-      if (!(error instanceof StoreError)) throw error;
-    });
+    // If the store has no answer the slot frees itself after its timeout: late, but surely.
+    await answers.take({ keys: held, flag, slot }).catch(failureOf);
   };
   return {
     renewEveryMs: Math.min(...timeouts) / 2,

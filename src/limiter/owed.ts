@@ -15,7 +15,8 @@ import {
   windowRemaining,
 } from "../core/sliding-window.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../core/take.ts";
-import { type Store, StoreError } from "../store/store.ts";
+import { failureOf } from "../store/failure.ts";
+import type { Store } from "../store/store.ts";
 
 /** The key charged longest ago is dropped first. */
 const MAX_KEYS = 1_000;
@@ -73,10 +74,9 @@ export function createOwed(): Owed {
       try {
         await store.take({ keys, flag: Flag.chargeAnyway });
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
+        const { notRun, isReply } = failureOf(error);
         // Refused by itself (keys of several slots), it would be so again, with every request.
-        if (!error.notRun || error.isReply) return;
-        add(keys, nowMs);
+        if (notRun && !isReply) add(keys, nowMs);
       }
     },
   };
