@@ -2,6 +2,7 @@
 
 import type { Answers } from "../region/answers.ts";
 import { regional } from "../region/regional.ts";
+import type { Timing } from "../region/timing.ts";
 import { type RedisStoreOptions, redisStore as remoteStore } from "../store/redis.ts";
 import type { Store } from "../store/store.ts";
 import { createFallback, type Fallback } from "./fallback.ts";
@@ -34,12 +35,14 @@ export function redisStore(options: RedisStoreOptions): Store {
   return central(remoteStore(options));
 }
 
-export function central(store: Store): CentralStore {
+/** @param timing of an isolate; tests and simulation replace it. */
+export function central(store: Store, timing?: Timing): CentralStore {
   return {
     ...store,
     isolate() {
-      const fallback = createFallback(store);
-      return { answers: regional(fallback.watched), fallback, owed: createOwed() };
+      const owed = createOwed();
+      const fallback = createFallback(store, owed);
+      return { answers: regional(fallback.watched, timing), fallback, owed };
     },
   };
 }

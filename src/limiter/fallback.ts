@@ -4,12 +4,13 @@ import { Kind } from "../core/algorithm.ts";
 import type { LimitRecord, LimitSpec, LimitView } from "../core/algorithms.ts";
 import type { ConcurrencyView } from "../core/concurrency.ts";
 import type { LogLimit, LogView } from "../core/sliding-log.ts";
-import { ownKeyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { ENFORCED, Flag, ownKeyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { Answers } from "../region/answers.ts";
 import { createStoreClock } from "../region/clock.ts";
 import { createCounts } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
+import type { Owed } from "./owed.ts";
 
 /** About 0.5 KiB each, and at most twice as many: 10 MiB of the 128 MiB that an isolate has (2026-11). */
 const MAX_KEYS = 10_000;
@@ -26,7 +27,7 @@ export interface Fallback extends Answers {
 }
 
 /** The key used longest ago is forgotten first, and then begins at zero: with more active keys than this, limits loosen. */
-export function createFallback(store: Store): Fallback {
+export function createFallback(store: Store, owed: Owed): Fallback {
   const clock = createStoreClock();
   const told = new Lru<string, readonly ToldLimit[]>({ maxSize: MAX_KEYS });
   const counts = createCounts(MAX_KEYS);
@@ -51,8 +52,11 @@ export function createFallback(store: Store): Fallback {
     }
   }
 
-  /** Makes what the store told last what is counted. Later, in the same outage, there is nothing new to begin with. */
-  function begin(key: string): void {
+  /**
+   * Makes what the store told last, and what it has yet to be told, what is counted. Later, in the same outage, there is nothing new
+   * to begin with.
+   */
+  function begin(key: string, nowMs: number): void {
     const known = told.get(key);
     if (!known) return;
     told.delete(key);
@@ -64,6 +68,9 @@ export function createFallback(store: Store): Fallback {
       return record;
     });
     counts.write(key, records);
+    const limits = known.map(({ limit }) => limit);
+    const cost = owed.units(key, Date.now());
+    counts.take({ keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
   }
 
   return {
@@ -87,9 +94,9 @@ export function createFallback(store: Store): Fallback {
 
     async take(request) {
       const localAtMs = Date.now();
-      for (const { key } of request.keys) begin(key);
       // The earliest instant that it may be at the store: what it counted leaves no sooner here than there.
       const nowMs = clock.at(localAtMs)?.earliestMs ?? localAtMs;
+      for (const { key } of request.keys) begin(key, nowMs);
       return { reply: counts.take(request, nowMs), source: "fallback" };
     },
 
