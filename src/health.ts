@@ -1,6 +1,7 @@
 /** `/.headgate/health`: is this gateway limiting as configured? */
 
-import { type Store, StoreError } from "./store/store.ts";
+import { failureOf } from "./store/failure.ts";
+import type { Store } from "./store/store.ts";
 
 /** What a health answer says of the store; `latencyMs` is the round trip of a PING, rounded. */
 export interface StoreHealth {
@@ -39,7 +40,6 @@ async function probe(store: Store, startMs: number): Promise<StoreHealth> {
     await store.ping();
     return { reachable: true, latencyMs: Date.now() - startMs };
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    return { reachable: false, error: error.code };
+    return { reachable: false, error: failureOf(error).code };
   }
 }

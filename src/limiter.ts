@@ -7,11 +7,14 @@ import { MAX_UNITS } from "./config/policy-schema.ts";
 import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
-import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
+import { type AppliedPolicy, type AskOptions, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
 import { isolateOf } from "./limiter/central.ts";
+import { bothHolds, holdOf, slotFor } from "./limiter/hold.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
-import { type Answers, type Background, direct } from "./region/answers.ts";
-import { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
+import { type Background, direct } from "./region/answers.ts";
+import { failureOf, type StoreFailure } from "./store/failure.ts";
+import { memoryStore } from "./store/memory.ts";
+import type { Store, StoreErrorCode } from "./store/store.ts";
 
 export type { Background };
 
@@ -113,6 +116,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   const hash = partitionHasher(keySecret, store.keySecret);
   const isolate = isolateOf(store);
   const answers = isolate?.answers ?? direct(store);
+  const fallback = isolate?.fallback ?? direct(memoryStore(), "fallback");
 
   async function run(
     takes: readonly Take[],
@@ -124,24 +128,18 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     const keys = keysOf(applied, regionOf);
     if (keys.length === 0) return decide(store.kind, []);
 
+    const slot = slotFor(keys, flag);
+    const asking = { answers, flag, slot, unreleased: isolate?.unreleased, background };
     let decision: Decision;
     let failure: StoreErrorCode | undefined;
     try {
-      decision = await ask(answers, keys, flag, background, takes.every(mayLease));
-      if (isolate && isolate.owed.size > 0 && decision.source === store.kind) {
-        const repaid = isolate.owed.repay(isolate.fallback.watched, Date.now());
-        background?.waitUntil(repaid);
-      }
+      decision = await ask(keys, { ...asking, mayLease: takes.every(mayLease) });
+      if (decision.source === store.kind) settle(background);
     } catch (error) {
-      if (!(isolate && error instanceof StoreError)) throw error;
-      failure = error.code;
-      decision = await fallBack(isolate.fallback, keys, flag);
-      if (error.notRun && decision.allowed && flag === Flag.take) {
-        isolate.owed.add(
-          keys.map(({ request }) => request),
-          Date.now(),
-        );
-      }
+      const known = failureOf(error);
+      failure = known.code;
+      decision = await fallBack(keys, flag, slot);
+      if (flag === Flag.take) decision = noteOutcome(decision, keys, known, asking);
     }
     try {
       onDecision?.(decision, {
@@ -161,12 +159,58 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     return { policy, kind: key.kind, partition: await hash(key), cost };
   }
 
+  /** The store answers again: it hears what it missed. */
+  function settle(background: Background | undefined): void {
+    if (!isolate) return;
+    const { owed, unreleased, fallback } = isolate;
+    const told = [
+      ...(owed.size > 0 ? [owed.repay(fallback.watched, Date.now())] : []),
+      ...(unreleased.size > 0 ? [unreleased.release(fallback.watched, Date.now())] : []),
+    ];
+    if (told.length > 0) background?.waitUntil(Promise.all(told));
+  }
+
   /** The store has no answer: what each policy declared for that. The strictest answer wins. */
-  async function fallBack(local: Answers, keys: readonly PolicyKey[], flag: Flag): Promise<Decision> {
+  async function fallBack(keys: readonly PolicyKey[], flag: Flag, slot: number): Promise<Decision> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
     if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
-    return counted.length > 0 ? await ask(local, counted, flag) : decide("fallback", []);
+    if (counted.length === 0) return decide("fallback", []);
+    return await ask(counted, { answers: fallback, flag, slot, unreleased: undefined });
+  }
+
+  /**
+   * What the store is to hear of a decision that was made without it. What it surely has not charged is charged later. Slots that it
+   * may have given are given back when the request has ended, or at once if the request was refused.
+   */
+  function noteOutcome(
+    decision: Decision,
+    keys: readonly PolicyKey[],
+    { notRun, timeout }: StoreFailure,
+    asking: AskOptions,
+  ): Decision {
+    const requests = keys.map(({ request }) => request);
+    if (notRun) {
+      if (decision.allowed) isolate?.owed.add(requests, Date.now());
+      return decision;
+    }
+    const late = timeout?.answer.then((reply) => {
+      if (reply && !reply.allowed && decision.allowed) isolate?.owed.add(requests, Date.now());
+    });
+    const atStore = asking.slot ? holdOf(keys, new Set(), asking) : undefined;
+    // The store must hear of the release after it has heard of the take.
+    const release = async () => {
+      await late;
+      await atStore?.release();
+    };
+    const background = asking.background;
+    if (!atStore) {
+      if (late) background?.waitUntil(late);
+      return decision;
+    }
+    if (decision.allowed) return { ...decision, hold: bothHolds(decision.hold, { ...atStore, release })! };
+    background?.waitUntil(release());
+    return decision;
   }
 
   /** Policies and keys by hand, checked. */

@@ -4,8 +4,8 @@ import { MAX_LIMITS } from "../config/policy-schema.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import type { Answers, Background } from "../region/answers.ts";
-import { holdOf, isConcurrency, randomSlot } from "./hold.ts";
+import type { Background } from "../region/answers.ts";
+import { type HoldOptions, holdOf, isConcurrency } from "./hold.ts";
 
 /** A policy as it is applied to one client. */
 export interface AppliedPolicy {
@@ -43,27 +43,27 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
   });
 }
 
-/**
- * @param background and `mayLease` as for `Answers`.
- *
- * @throws {StoreError}
- */
-export async function ask(
-  answers: Answers,
-  keys: readonly PolicyKey[],
-  flag: Flag,
-  background?: Background,
-  mayLease?: boolean,
-): Promise<Decision> {
+/** How a decision is asked for. */
+export interface AskOptions extends HoldOptions {
+  readonly flag: Flag;
+  /** As for `Answers`. */
+  readonly background?: Background | undefined;
+  /** As for `Answers`. */
+  readonly mayLease?: boolean;
+}
+
+/** @throws {StoreError} */
+export async function ask(keys: readonly PolicyKey[], options: AskOptions): Promise<Decision> {
+  const { answers, flag, slot, background, mayLease } = options;
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
-  const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));
-  const slot = holds ? randomSlot() : 0;
-  const { reply, source } = await answers.take(holds ? { ...request, slot } : request, background, mayLease);
+  const { reply, source } = await answers.take(slot ? { ...request, slot } : request, background, mayLease);
   const limits = limitDecisions(keys, reply, flag !== Flag.look);
   // How many requests are in flight is not known from memory: such a limit goes unsaid rather than wrong.
   const known = source === "cache" ? limits.filter(({ limit }) => !isConcurrency(limit)) : limits;
   const decision = decide(source, known);
-  const hold = holds && decision.allowed ? holdOf(answers, keys, decision, slot) : undefined;
+  if (!slot || !decision.allowed) return decision;
+  const refused = new Set(decision.shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
+  const hold = holdOf(keys, refused, options);
   return hold ? { ...decision, hold } : decision;
 }
 

@@ -2,10 +2,12 @@
 
 import type { Answers } from "../region/answers.ts";
 import { regional } from "../region/regional.ts";
+import type { Timing } from "../region/timing.ts";
 import { type RedisStoreOptions, redisStore as remoteStore } from "../store/redis.ts";
 import type { Store } from "../store/store.ts";
 import { createFallback, type Fallback } from "./fallback.ts";
 import { createOwed, type Owed } from "./owed.ts";
+import { createUnreleased, type Unreleased } from "./unreleased.ts";
 
 /** A store far away: asked as seldom as possible, and able to fail. */
 export interface CentralStore extends Store {
@@ -20,6 +22,8 @@ export interface Isolate {
   readonly fallback: Fallback;
   /** What it admitted meanwhile. */
   readonly owed: Owed;
+  /** Slots to give back when the store answers again. */
+  readonly unreleased: Unreleased;
 }
 
 /**
@@ -34,17 +38,19 @@ export function redisStore(options: RedisStoreOptions): Store {
   return central(remoteStore(options));
 }
 
-export function central(store: Store): CentralStore {
+/** @param timing of an isolate; tests and simulation replace it. */
+export function central(store: Store, timing?: Timing): CentralStore {
   return {
     ...store,
     isolate() {
-      const fallback = createFallback(store);
-      return { answers: regional(fallback.watched), fallback, owed: createOwed() };
+      const owed = createOwed();
+      const fallback = createFallback(store, owed);
+      return { answers: regional(fallback.watched, timing), fallback, owed, unreleased: createUnreleased() };
     },
   };
 }
 
-/** What a limiter has beside this store; undefined: nothing, every take goes to the store, which never fails. */
+/** What a limiter has beside this store; undefined: nothing but counters of its own, should the store fail nevertheless. */
 export function isolateOf(store: Store): Isolate | undefined {
   return "isolate" in store ? (store as CentralStore).isolate() : undefined;
 }

@@ -4,12 +4,14 @@ import { Kind } from "../core/algorithm.ts";
 import type { LimitRecord, LimitSpec, LimitView } from "../core/algorithms.ts";
 import type { ConcurrencyView } from "../core/concurrency.ts";
 import type { LogLimit, LogView } from "../core/sliding-log.ts";
-import { Flag, ownKeyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { ENFORCED, Flag, ownKeyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { Answers } from "../region/answers.ts";
 import { createStoreClock } from "../region/clock.ts";
+import { lateReplyOf } from "../store/failure.ts";
 import { createCounts } from "../store/memory.ts";
-import { type Store, StoreError } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { Owed } from "./owed.ts";
 import { takeBeside } from "./take-beside.ts";
 import { trackUnanswered } from "./unanswered.ts";
 
@@ -20,6 +22,7 @@ const MAX_KEYS = 10_000;
 interface Told {
   /** When, by the store's clock, ms since the epoch. */
   readonly atMs: number;
+  /** Empty: they are counted already. */
   readonly limits: readonly ToldLimit[];
 }
 
@@ -34,7 +37,7 @@ export interface Fallback extends Answers {
 }
 
 /** The key used longest ago is forgotten first, and then begins at zero: with more active keys than this, limits loosen. */
-export function createFallback(store: Store): Fallback {
+export function createFallback(store: Store, owed: Owed): Fallback {
   const clock = createStoreClock();
   const told = new Lru<string, Told>({ maxSize: MAX_KEYS });
   const counts = createCounts(MAX_KEYS);
@@ -63,11 +66,15 @@ export function createFallback(store: Store): Fallback {
     }
   }
 
-  /** Makes what the store told last what is counted. Later, in the same outage, there is nothing new to begin with. */
-  function begin(key: string): void {
+  /**
+   * Makes what the store told last, and what it has yet to be told, what is counted. Later, in the same outage, there is nothing new
+   * to begin with.
+   */
+  function begin(key: string, nowMs: number): void {
     const known = told.get(key);
-    if (!known) return;
-    told.delete(key);
+    if (!known || known.limits.length === 0) return;
+    // The instant stays: a late reply must not bring older counts back.
+    told.set(key, { atMs: known.atMs, limits: [] });
     unanswered.uncounted(key);
     const records = known.limits.map(({ limit, view }): LimitRecord => {
       if (view.kind !== Kind.log) return view;
@@ -77,11 +84,18 @@ export function createFallback(store: Store): Fallback {
       return record;
     });
     counts.write(key, records);
+    const limits = known.limits.map(({ limit }) => limit);
+    const cost = owed.units(key, Date.now());
+    counts.take({ keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
   }
 
   return {
     watched: {
-      ...store,
+      // Member by member: a store of one's own may be an object of a class.
+      kind: store.kind,
+      keySecret: store.keySecret,
+      ...(store.timeoutMs !== undefined && { timeoutMs: store.timeoutMs }),
+      ping: () => store.ping(),
       async take(request, nowMs, budgetMs) {
         const sentAtMs = Date.now();
         const end = request.flag === Flag.take ? unanswered.begin(request.keys, sentAtMs) : () => {};
@@ -91,9 +105,9 @@ export function createFallback(store: Store): Fallback {
           end();
           return reply;
         } catch (error) {
-          const late = error instanceof StoreError ? error.timeout?.answer : undefined;
+          const late = lateReplyOf(error);
           if (!late) end();
-          late?.then((reply) => {
+          late?.answer.then((reply) => {
             if (reply) learn(request, reply, sentAtMs);
             end();
           });
@@ -108,9 +122,9 @@ export function createFallback(store: Store): Fallback {
 
     async take(request) {
       const localAtMs = Date.now();
-      for (const { key } of request.keys) begin(key);
       // The earliest instant that it may be at the store: what it counted leaves no sooner here than there.
       const nowMs = clock.at(localAtMs)?.earliestMs ?? localAtMs;
+      for (const { key } of request.keys) begin(key, nowMs);
       if (request.flag !== Flag.take) return { reply: counts.take(request, nowMs), source: "fallback" };
       const reply = takeBeside(counts, unanswered.beside(request.keys, localAtMs), request, nowMs);
       if (reply.allowed) for (const key of request.keys) unanswered.counted(key);

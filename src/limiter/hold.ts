@@ -2,36 +2,61 @@
 
 import { Kind } from "../core/algorithm.ts";
 import type { ConcurrencyLimit } from "../core/concurrency.ts";
-import type { Decision, Hold } from "../core/decision.ts";
+import type { Hold } from "../core/decision.ts";
+import type { Policy } from "../core/policy.ts";
 import { Flag, type KeyRequest } from "../core/take.ts";
 import type { Answers } from "../region/answers.ts";
-import { StoreError } from "../store/store.ts";
+import { failureOf } from "../store/failure.ts";
 import type { PolicyKey } from "./ask.ts";
+import type { Unreleased } from "./unreleased.ts";
 
-/** Renews and releases what this request holds, and nothing else of its policies. */
+/** What a hold asks, and what becomes of a slot that cannot be given back. */
+export interface HoldOptions {
+  readonly answers: Answers;
+  /** The number of the request. */
+  readonly slot: number;
+  /** Takes slots that the store gives back later; absent: they free themselves after their timeout. */
+  readonly unreleased: Unreleased | undefined;
+}
+
+/**
+ * Renews and releases what this request holds, and nothing else of its policies.
+ *
+ * @param refused policies in shadow that hold nothing.
+ */
 export function holdOf(
-  answers: Answers,
   keys: readonly PolicyKey[],
-  { shadow }: Decision,
-  slot: number,
+  refused: ReadonlySet<Policy>,
+  { answers, slot, unreleased }: HoldOptions,
 ): Hold | undefined {
-  const refused = new Set(shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
   const held = keys.flatMap(({ policy, request }): KeyRequest[] => {
     const limits = request.limits.filter(isConcurrency);
     return limits.length > 0 && request.cost > 0 && !refused.has(policy) ? [{ ...request, limits }] : [];
   });
   if (held.length === 0) return undefined;
   const timeouts = held.flatMap(({ limits }) => limits.map((limit) => (limit as ConcurrencyLimit).timeoutMs));
-  const change = async (flag: Flag) => {
-    await answers.take({ keys: held, flag, slot }).catch((error: unknown) => {
-      // The slot then frees itself after its timeout: late, but surely.
-      if (!(error instanceof StoreError)) throw error;
-    });
-  };
   return {
     renewEveryMs: Math.min(...timeouts) / 2,
-    renew: () => change(Flag.chargeAnyway),
-    release: () => change(Flag.giveBack),
+    async renew() {
+      // If the store has no answer now, the next renewal may have one.
+      await answers.take({ keys: held, flag: Flag.chargeAnyway, slot }).catch(failureOf);
+    },
+    async release() {
+      await answers.take({ keys: held, flag: Flag.giveBack, slot }).catch((error: unknown) => {
+        failureOf(error);
+        unreleased?.add({ keys: held, slot, freeAtMs: Date.now() + Math.max(...timeouts) });
+      });
+    },
+  };
+}
+
+/** One request that may hold slots in two places: while the store did not answer, the isolate's own counters admitted it. */
+export function bothHolds(one: Hold | undefined, other: Hold | undefined): Hold | undefined {
+  if (!one || !other) return one ?? other;
+  return {
+    renewEveryMs: Math.min(one.renewEveryMs, other.renewEveryMs),
+    renew: async () => void (await Promise.all([one.renew(), other.renew()])),
+    release: async () => void (await Promise.all([one.release(), other.release()])),
   };
 }
 
@@ -39,8 +64,13 @@ export function isConcurrency({ kind }: { readonly kind: Kind }): boolean {
   return kind === Kind.concurrency;
 }
 
-/** 53 random bits: no two requests in flight share one. */
-export function randomSlot(): number {
+/** The number of a request that may hold slots, 53 random bits: no two requests in flight share one. 0: it holds none. */
+export function slotFor(keys: readonly PolicyKey[], flag: Flag): number {
+  const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));
+  return holds ? randomSlot() : 0;
+}
+
+function randomSlot(): number {
   const [high, low] = crypto.getRandomValues(new Uint32Array(2));
   return (high! >>> 11) * 2 ** 32 + low!;
 }

@@ -15,7 +15,8 @@ import {
   windowRemaining,
 } from "../core/sliding-window.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../core/take.ts";
-import { type Store, StoreError } from "../store/store.ts";
+import { failureOf } from "../store/failure.ts";
+import type { Store } from "../store/store.ts";
 
 /** The key charged longest ago is dropped first. */
 const MAX_KEYS = 1_000;
@@ -33,6 +34,8 @@ interface Debt {
 
 export interface Owed {
   readonly size: number;
+  /** What this key owes and is not repaid yet, in units; what has left its longest window is no debt any more. @param nowMs as for `add`. */
+  units(key: string, nowMs: number): number;
   /** Notes what was admitted; slots of requests in flight, and policies in shadow, are left out. @param nowMs of any one clock. */
   add(keys: readonly KeyRequest[], nowMs: number): void;
   /** Charges some of it: a call or none. Never rejects because of the store. */
@@ -48,15 +51,31 @@ export function createOwed(): Owed {
       if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
       const span = debts.get(key)?.span ?? spanOf(limits);
       const record = rollWindow(debts.get(key)?.record ?? newWindow(span, nowMs), nowMs);
-      debts.delete(key);
-      debts.set(key, { limits, span, record: chargeWindow(record, cost) });
-      const [oldest] = debts.keys();
-      if (debts.size > MAX_KEYS) debts.delete(oldest!);
+      put(key, { limits, span, record: chargeWindow(record, cost) });
     }
+  }
+
+  function put(key: string, debt: Debt): void {
+    debts.delete(key);
+    debts.set(key, debt);
+    const [oldest] = debts.keys();
+    if (debts.size > MAX_KEYS) debts.delete(oldest!);
+  }
+
+  /** Owes again what was not repaid, as of when it was admitted, beside what was added meanwhile. */
+  function putBack(key: string, debt: Debt, nowMs: number): void {
+    const later = debts.get(key)?.record;
+    const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
+    const counts = record.counts.map((units, b) => units + (later?.counts[b] ?? 0));
+    put(key, { ...debt, record: { ...record, counts } });
   }
 
   return {
     add,
+    units(key, nowMs) {
+      const debt = debts.get(key);
+      return debt ? rollWindow(debt.record, nowMs).counts.reduce((sum, units) => sum + units, 0) : 0;
+    },
     get size() {
       return debts.size;
     },
@@ -73,10 +92,9 @@ export function createOwed(): Owed {
       try {
         await store.take({ keys, flag: Flag.chargeAnyway });
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
+        const { notRun, isReply } = failureOf(error);
         // Refused by itself (keys of several slots), it would be so again, with every request.
-        if (!error.notRun || error.isReply) return;
-        add(keys, nowMs);
+        if (notRun && !isReply) for (const [key, debt] of taken) putBack(key, debt, nowMs);
       }
     },
   };
@@ -84,8 +102,14 @@ export function createOwed(): Owed {
 
 function spanOf(limits: readonly LimitSpec[]): WindowLimit {
   const windows = limits.map((limit) => ("buckets" in limit ? limit.bucketMs * limit.buckets : windowMsOf(limit)));
-  const limit = Math.min(...limits.map((limit) => ("burst" in limit ? limit.burst : limit.limit)));
+  const limit = Math.min(...limits.map(mostOf));
   return { kind: Kind.whole, limit, bucketMs: Math.ceil(Math.max(...windows) / PARTS), buckets: PARTS };
+}
+
+/** Units that a limit holds at once: of a leaky bucket, those that wait for their turn too. */
+function mostOf(limit: LimitSpec): number {
+  if (limit.kind !== Kind.bucket) return limit.limit;
+  return limit.burst + Math.floor((limit.maxDelayMs * limit.limit) / limit.windowMs);
 }
 
 function windowMsOf(limit: LimitSpec): number {

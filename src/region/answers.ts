@@ -29,9 +29,9 @@ export interface Answers {
 }
 
 /** Asks the store every time. */
-export function direct(store: Store): Answers {
+export function direct(store: Store, source: Source = store.kind): Answers {
   return {
-    take: async (request, background) => ({ reply: await kept(store.take(request), background), source: store.kind }),
+    take: async (request, background) => ({ reply: await kept(store.take(request), background), source }),
     reset: (keys) => store.reset(keys),
   };
 }

@@ -1,7 +1,8 @@
 /** A store as this isolate sees it: what is known already is answered at once, everything else is asked for. */
 
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { type Store, StoreError } from "../store/store.ts";
+import { lateReplyOf } from "../store/failure.ts";
+import type { Store } from "../store/store.ts";
 import { type Answer, type Answers, type Background, kept } from "./answers.ts";
 import { createStoreClock } from "./clock.ts";
 import { countInFlight } from "./in-flight.ts";
@@ -25,7 +26,7 @@ export function regional(store: Store, timing: Timing = LOCAL_TIMING): Answers {
       learn(request, reply, sentAtMs);
       return reply;
     } catch (error) {
-      const late = error instanceof StoreError ? error.timeout?.answer : undefined;
+      const late = lateReplyOf(error)?.answer;
       if (late) background?.waitUntil(late.then((reply) => reply && learn(request, reply, sentAtMs)));
       throw error;
     } finally {

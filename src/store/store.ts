@@ -54,7 +54,9 @@ export type StoreErrorCode =
   /** Keys of one decision lie in different slots of a Redis Cluster: only decisions over one policy work there. */
   | "CROSSSLOT"
   /** Anything else that Redis or the service answered; `redisCode` has its first word. */
-  | "REDIS";
+  | "REDIS"
+  /** The store threw something other than a `StoreError`; the console has it. It may have run. */
+  | "UNKNOWN";
 
 /** Refused before the command ran, or with its first write: nothing was charged. */
 const NOT_RUN = ["OPEN", "UNAUTHORIZED", "CROSSSLOT", "LOADING", "READONLY", "OOM", "BUSY", "NOSCRIPT", "EXCEEDED"];

@@ -1,11 +1,13 @@
 // The store has no answer: what each policy declared for that, and who is told.
 
-import { expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import type { Decision } from "../../src/core/decision.ts";
+import type { TakeRequest } from "../../src/core/take.ts";
 import { central } from "../../src/limiter/central.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import type { Store } from "../../src/store/store.ts";
 import { failingStore } from "../support/stores.ts";
 
 const policy = (name: string, more: Partial<PolicyInput>): PolicyInput => {
@@ -63,10 +65,130 @@ it("charges nothing when it only looks", async () => {
   expect((await limiter.take("local")).remaining).toBe(1);
 });
 
-it("rejects a reset that the store could not do, and what is no failure of a store", async () => {
+it("rejects a reset that the store could not do", async () => {
   const limiter = createLimiter({ policies: [local], store: central(failingStore("TIMEOUT")) });
   await expect(limiter.reset("local")).rejects.toMatchObject({ name: "StoreError", code: "TIMEOUT" });
-  await expect(without(failingStore(new RangeError("a bug")), local)()).rejects.toThrow(RangeError);
+});
+
+/** A store that somebody else wrote: an object of a class, whose methods are not its own members. */
+class StoreOfOnesOwn implements Store {
+  readonly keySecret = "token";
+  readonly #memory = memoryStore();
+  readonly #error: unknown;
+  #isFailing = false;
+
+  constructor(error: unknown) {
+    this.#error = error;
+  }
+  get kind() {
+    return "redis" as const;
+  }
+  fail(isFailing = true) {
+    this.#isFailing = isFailing;
+  }
+  async take(request: TakeRequest) {
+    if (this.#isFailing) throw this.#error;
+    return await this.#memory.take(request);
+  }
+  async reset(keys: readonly string[]) {
+    await this.#memory.reset(keys);
+  }
+  async ping() {}
+}
+
+function withIsolate(store: Store): Store {
+  const { kind, keySecret } = store;
+  return central({
+    kind,
+    keySecret,
+    take: (request) => store.take(request),
+    reset: (keys) => store.reset(keys),
+    ping: () => store.ping(),
+  });
+}
+
+describe.each<[string, (store: Store) => Store]>([
+  ["as it is", (store) => store],
+  ["with all that Redis has", withIsolate],
+])("a store of one's own, %s", (_how, wrapped) => {
+  const error = new RangeError("not ours");
+  let written: MockInstance<typeof console.error>;
+  beforeEach(() => {
+    written = vi.spyOn(console, "error").mockImplementation(() => {});
+  });
+  afterEach(() => written.mockRestore());
+
+  /** Takes one unit after the other under one policy, and sees what is told of it. */
+  function failing(policy: PolicyInput, thrown: unknown = error) {
+    const failures: unknown[] = [];
+    const store = new StoreOfOnesOwn(thrown);
+    const limiter = createLimiter({
+      policies: [policy],
+      store: wrapped(store),
+      onDecision: (_decision, { failure }) => void failures.push(failure),
+    });
+    return { store, failures, limiter, take: () => limiter.take(policy.name) };
+  }
+
+  it("may throw anything: the policy decides, and the console has the error with its stack", async () => {
+    for (const [policy, expected] of [
+      [local, [true, true, false]],
+      [allow, [true, true, true]],
+      [deny, [false, false, false]],
+    ] as const) {
+      const { store, take, failures } = failing(policy);
+      store.fail();
+      const decisions = [await take(), await take(), await take()];
+      expect(decisions.map(({ allowed, source }) => [allowed, source])).toEqual(
+        expected.map((one) => [one, "fallback"]),
+      );
+      expect(failures).toEqual(["UNKNOWN", "UNKNOWN", "UNKNOWN"]);
+      expect(written.mock.calls).toEqual(Array(3).fill(["headgate: the store threw", error]));
+      written.mockClear();
+      store.fail(false);
+      expect(await take()).toMatchObject({ allowed: true, source: "redis", remaining: 1 });
+    }
+  });
+
+  it("may throw what is not even an error", async () => {
+    for (const thrown of [undefined, null, "text", { code: "TIMEOUT" }]) {
+      const { store, take, failures } = failing(local, thrown);
+      store.fail();
+      expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
+      expect(failures).toEqual(["UNKNOWN"]);
+    }
+  });
+
+  it("may throw the StoreError of another copy of this package: its code is told, and nothing is logged", async () => {
+    const theirs = Object.assign(new Error("store: OPEN"), { name: "StoreError", code: "OPEN", notRun: true });
+    const { store, take, failures } = failing(local, theirs);
+    store.fail();
+    expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
+    expect(failures).toEqual(["OPEN"]);
+    expect(written).not.toHaveBeenCalled();
+  });
+
+  it("may fail while a slot is given back: nobody is told but the console", async () => {
+    const { store, take } = failing(policy("slots", { limits: [{ algorithm: "concurrency", limit: 1 }] }));
+    const { hold } = await take();
+    store.fail();
+    await hold!.renew();
+    await hold!.release();
+    expect(written.mock.calls).toEqual(Array(2).fill(["headgate: the store threw", error]));
+  });
+});
+
+it("charges nothing later that a store may have counted before it threw", async () => {
+  const written = vi.spyOn(console, "error").mockImplementation(() => {});
+  const store = new StoreOfOnesOwn(new RangeError("not ours"));
+  const limiter = createLimiter({ policies: [local], store: withIsolate(store) });
+  store.fail();
+  await limiter.take("local");
+  store.fail(false);
+  expect(await limiter.peek("local")).toMatchObject({ source: "redis", remaining: 2 });
+  await Promise.resolve();
+  expect(await limiter.peek("local")).toMatchObject({ source: "redis", remaining: 2 });
+  written.mockRestore();
 });
 
 it("tells onDecision every decision, for whom it was, and why the store had no answer", async () => {

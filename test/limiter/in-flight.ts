@@ -1,0 +1,50 @@
+// The requests in flight of a story, and where each holds its slots.
+
+import type { ConcurrencyLimit } from "../../src/core/concurrency.ts";
+import type { Hold } from "../../src/core/decision.ts";
+
+interface Held {
+  readonly hold: Hold;
+  readonly isolate: number;
+  /** Its slots are that isolate's own, not the store's. */
+  readonly isLocal: boolean;
+  /** At the store's clock. */
+  renewedAtMs: number;
+}
+
+export function createInFlight(limits: readonly ConcurrencyLimit[]) {
+  const holds: Held[] = [];
+  const isHeld = ({ renewedAtMs }: Held, { timeoutMs }: ConcurrencyLimit, atMs: number) =>
+    atMs - renewedAtMs < timeoutMs;
+
+  return {
+    add(hold: Hold, isolate: number, isLocal: boolean, atMs: number): void {
+      holds.push({ hold, isolate, isLocal, renewedAtMs: atMs });
+    },
+
+    /** Neither the store nor an isolate has given out more slots than the limit, those that were lost left out. */
+    isWithin: (atMs: number): boolean =>
+      limits.every((limit) => {
+        const held = holds.filter((one) => isHeld(one, limit, atMs));
+        const places = Map.groupBy(held, ({ isolate, isLocal }) => (isLocal ? isolate : "store"));
+        return [...places.values()].every(({ length }) => length <= limit.limit);
+      }),
+
+    /** @param n one of them, if there are any. @param isRun whether the store does what this isolate asks. */
+    async renew(n: number, atMs: number, isRun: (isolate: number) => boolean): Promise<void> {
+      const held = holds[n % holds.length];
+      // A slot that was lost is taken back whoever has it: that request is in flight nevertheless.
+      if (!held || limits.some((limit) => !isHeld(held, limit, atMs))) return;
+      await held.hold.renew();
+      if (held.isLocal || isRun(held.isolate)) held.renewedAtMs = atMs;
+    },
+
+    async release(n: number): Promise<void> {
+      if (holds.length > 0) await holds.splice(n % holds.length, 1)[0]!.hold.release();
+    },
+
+    async releaseAll(): Promise<void> {
+      for (const { hold } of holds.splice(0)) await hold.release();
+    },
+  };
+}

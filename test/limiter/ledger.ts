@@ -1,0 +1,88 @@
+// All that some isolates admitted, by a counter that nothing ever fails for. It knows docs/failure-modes.md: what is forgiven there
+// is not counted here.
+
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { ENFORCED, Flag } from "../../src/core/take.ts";
+import { createCounts } from "../../src/store/memory.ts";
+
+/**
+ * `owed`: known not to be counted by the store, until it is repaid. `unknown`: nobody knows whether the store counted it; it is forgiven
+ * as soon as the store answers the isolate again.
+ */
+export type Booking = "counted" | "owed" | "unknown" | "forgiven";
+
+interface Admission {
+  readonly isolate: number;
+  /** By the store's clock, as all instants here. */
+  readonly atMs: number;
+  readonly cost: number;
+  booking: Booking;
+}
+
+export interface Repayment {
+  readonly units: number;
+  /** What was owed, and what of it was admitted within the longest window. */
+  readonly owed: number;
+  readonly recently: number;
+}
+
+export interface Ledger {
+  readonly repayments: readonly Repayment[];
+  /** Whether so many isolates times the limit leave room for it. */
+  hasRoom(cost: number, atMs: number): boolean;
+  admit(isolate: number, cost: number, atMs: number, booking: Booking): void;
+  isOwing(isolate: number): boolean;
+  /** The isolate hears the store's counts. */
+  heard(isolate: number): void;
+  /** The store has charged a repayment. @param isHeard the isolate knows. */
+  repaid(isolate: number, units: number, atMs: number, isHeard: boolean): void;
+  /** A repayment that may have run is not repeated. */
+  lost(isolate: number): void;
+}
+
+/** @param limits none of concurrency. */
+export function createLedger(limits: readonly LimitSpec[], isolates: number, longestMs: number): Ledger {
+  const admissions: Admission[] = [];
+  const repayments: Repayment[] = [];
+  const more = limits.map((limit) => timesAsMuch(limit, isolates));
+  const bookedAs = (isolate: number, booking: Booking) =>
+    admissions.filter((one) => one.isolate === isolate && one.booking === booking);
+  const forgive = (some: readonly Admission[]) => {
+    for (const one of some) one.booking = "forgiven";
+  };
+
+  return {
+    repayments,
+    hasRoom(cost, atMs) {
+      if (more.length === 0) return true;
+      const counts = createCounts(10);
+      const take = (cost: number, flag: Flag, nowMs: number) =>
+        counts.take({ keys: [{ key: "key", group: ENFORCED, cost, limits: more }], flag }, nowMs);
+      for (const one of admissions) if (one.booking !== "forgiven") take(one.cost, Flag.chargeAnyway, one.atMs);
+      return take(cost, Flag.look, atMs).allowed;
+    },
+    admit: (isolate, cost, atMs, booking) => void admissions.push({ isolate, atMs, cost, booking }),
+    isOwing: (isolate) => bookedAs(isolate, "owed").length > 0,
+    heard: (isolate) => forgive(bookedAs(isolate, "unknown")),
+    repaid(isolate, units, atMs, isHeard) {
+      const owed = bookedAs(isolate, "owed");
+      const recently = owed.filter((one) => atMs - one.atMs < longestMs);
+      repayments.push({ units, owed: sum(owed), recently: sum(recently) });
+      // The oldest is what is not repaid: it has left the window, or is more than a limit holds.
+      let unpaid = sum(owed) - units;
+      for (const one of owed) {
+        one.booking = unpaid > 0 ? "forgiven" : "counted";
+        unpaid -= one.cost;
+      }
+      if (!isHeard) forgive(owed);
+    },
+    lost: (isolate) => forgive(bookedAs(isolate, "owed")),
+  };
+}
+
+const sum = (admissions: readonly Admission[]) => admissions.reduce((units, { cost }) => units + cost, 0);
+
+function timesAsMuch(limit: LimitSpec, n: number): LimitSpec {
+  const more = { ...limit, limit: limit.limit * n };
+  return "burst" in more ? { ...more, burst: more.burst * n } : more;
+}
