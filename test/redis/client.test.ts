@@ -48,6 +48,41 @@ it("is a timeout as soon as the time is up, whatever the work does with the fail
   expect(error.code).toBe("TIMEOUT");
 });
 
+it("has the answer that arrives after its time, for those who learn from it", async () => {
+  const { url } = await startOrigin((_request, response) => {
+    setTimeout(() => response.end('{"result":"PONG"}'), 100);
+  });
+  const error = await failureOf({ url, token: "t", timeoutMs: 20 }, (redis) => redis.ping());
+  expect(error.code).toBe("TIMEOUT");
+  expect(await error.timeout!.answer).toBe("PONG");
+});
+
+it("hears no more of an answer that is refused after its time", async () => {
+  const { url } = await startOrigin((_request, response) => {
+    setTimeout(() => response.writeHead(400).end('{"error":"READONLY a-key"}'), 100);
+  });
+  const error = await failureOf({ url, token: "t", timeoutMs: 20 }, (redis) => redis.ping());
+  expect(await error.timeout!.answer).toBeUndefined();
+});
+
+it("gives up a request that has no answer 2 s after its time", async () => {
+  const closed = Promise.withResolvers<void>();
+  const { url } = await startOrigin((request) => {
+    request.socket.on("close", () => closed.resolve());
+  });
+  const error = await failureOf({ url, token: "t", timeoutMs: 20 }, (redis) => redis.ping());
+  expect(await error.timeout!.answer).toBeUndefined();
+  await closed.promise;
+});
+
+it("may be given less time than its client has", async () => {
+  const { url } = await startOrigin(() => {});
+  const error: unknown = await withRedis({ url, token: "t", timeoutMs: 30_000 }, (redis) => redis.ping(), 20).catch(
+    (error) => error,
+  );
+  expect((error as RedisError).code).toBe("TIMEOUT");
+});
+
 it("gives each piece of work a time of its own", async () => {
   const { url } = await startOrigin(({ headers }, response) => {
     if (headers.authorization !== "Bearer silent") response.end('{"result":"PONG"}');

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import { Flag, type TakeRequest } from "../../src/core/take.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { type Breaker, type BreakerChange, createBreaker, withBreaker } from "../../src/store/breaker.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -191,6 +191,44 @@ describe("a store behind it", () => {
     failure = new StoreError(code);
     for (let i = 0; i < 20; i++) await outcome();
     expect([asked, changes]).toEqual([5, [{ state: "open", failure: code }]]);
+  });
+
+  describe("when this isolate was too busy to read replies", () => {
+    /** A timeout whose reply arrives later, or does not. */
+    const timeout = (answer: Promise<TakeReply | undefined>) =>
+      new StoreError("TIMEOUT", undefined, { answer, isIsolateBusy: true });
+    const reply: TakeReply = { nowMs: 0, allowed: true, keys: [] };
+
+    it("is asked on after any number of timeouts whose replies arrive late", async () => {
+      failure = timeout(Promise.resolve(reply));
+      for (let i = 0; i < 20; i++) await outcome();
+      expect([asked, changes]).toEqual([20, []]);
+    });
+
+    it("is given up if no reply arrives late either", async () => {
+      failure = timeout(Promise.resolve(undefined));
+      for (let i = 0; i < 20; i++) await outcome();
+      expect(changes).toEqual([{ state: "open", failure: "TIMEOUT" }]);
+    });
+
+    it("is asked again as soon as a late reply shows that it is there", async () => {
+      const late = Promise.withResolvers<TakeReply>();
+      failure = timeout(late.promise);
+      await outcome();
+      failure = new StoreError("NETWORK");
+      for (let i = 0; i < 5; i++) await outcome();
+      expect(store.breaker?.()).toBe("open");
+      late.resolve(reply);
+      await late.promise;
+      expect(changes).toEqual([{ state: "open", failure: "NETWORK" }, { state: "closed" }]);
+    });
+  });
+
+  it("is given up after timeouts of an isolate that had time to read", async () => {
+    const answer = Promise.resolve(undefined);
+    failure = new StoreError("TIMEOUT", undefined, { answer, isIsolateBusy: false });
+    for (let i = 0; i < 20; i++) await outcome();
+    expect([asked, changes]).toEqual([5, [{ state: "open", failure: "TIMEOUT" }]]);
   });
 
   it("can be reset and pinged all the time", async () => {

@@ -1,0 +1,68 @@
+// A time budget that a busy isolate does not lose. Timers and clock are the test's.
+
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+const BUDGET_MS = 250;
+let budget: typeof import("../../src/redis/budget.ts");
+
+beforeEach(async () => {
+  vi.useFakeTimers({ now: 1_700_000_000_000 });
+  // What an isolate knows of itself begins anew.
+  vi.resetModules();
+  budget = await import("../../src/redis/budget.ts");
+});
+afterEach(() => void vi.useRealTimers());
+
+/** The isolate does not run for so long: the clock goes on, and no timer fires. */
+const standStill = (ms: number) => vi.setSystemTime(Date.now() + ms);
+
+it("is spent when its time is up, on an isolate that runs", () => {
+  const onSpent = vi.fn();
+  budget.spendBudget(BUDGET_MS, onSpent);
+  vi.advanceTimersByTime(BUDGET_MS - 1);
+  expect(onSpent).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  expect(onSpent).toHaveBeenCalledOnce();
+  expect(budget.isIsolateBusy()).toBe(false);
+});
+
+it("is not spent by a timer that fired late: what arrived meanwhile can be read first", () => {
+  const onSpent = vi.fn();
+  budget.spendBudget(BUDGET_MS, onSpent);
+  standStill(400);
+  vi.advanceTimersByTime(BUDGET_MS);
+  expect(onSpent).not.toHaveBeenCalled();
+  expect(budget.isIsolateBusy()).toBe(true);
+  vi.advanceTimersByTime(25);
+  expect(onSpent).toHaveBeenCalledOnce();
+});
+
+it("is spent in the end, however busy the isolate stays", () => {
+  const onSpent = vi.fn();
+  budget.spendBudget(BUDGET_MS, onSpent);
+  vi.advanceTimersByTime(BUDGET_MS - 1);
+  for (let i = 0; i < 11; i++) {
+    expect(onSpent).not.toHaveBeenCalled();
+    standStill(100);
+    vi.advanceTimersByTime(i === 0 ? 1 : 25);
+  }
+  expect(onSpent).toHaveBeenCalledOnce();
+});
+
+it("can be ended before, and then is never spent", () => {
+  const onSpent = vi.fn();
+  const end = budget.spendBudget(BUDGET_MS, onSpent);
+  end();
+  vi.advanceTimersByTime(10 * BUDGET_MS);
+  expect(onSpent).not.toHaveBeenCalled();
+});
+
+it("an isolate was busy for a second after its last late timer", () => {
+  budget.spendBudget(BUDGET_MS, () => {});
+  standStill(400);
+  vi.advanceTimersByTime(BUDGET_MS);
+  vi.advanceTimersByTime(999);
+  expect(budget.isIsolateBusy()).toBe(true);
+  vi.advanceTimersByTime(1);
+  expect(budget.isIsolateBusy()).toBe(false);
+});
