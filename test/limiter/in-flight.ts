@@ -12,8 +12,10 @@ interface Held {
   renewedAtMs: number;
 }
 
-export function createInFlight(limits: readonly ConcurrencyLimit[]) {
+/** @param isRun whether the store does what this isolate asks. */
+export function createInFlight(limits: readonly ConcurrencyLimit[], isRun: (isolate: number) => boolean) {
   const holds: Held[] = [];
+  let abandoned = 0;
   const isHeld = ({ renewedAtMs }: Held, { timeoutMs }: ConcurrencyLimit, atMs: number) =>
     atMs - renewedAtMs < timeoutMs;
 
@@ -30,8 +32,17 @@ export function createInFlight(limits: readonly ConcurrencyLimit[]) {
         return [...places.values()].every(({ length }) => length <= limit.limit);
       }),
 
-    /** @param n one of them, if there are any. @param isRun whether the store does what this isolate asks. */
-    async renew(n: number, atMs: number, isRun: (isolate: number) => boolean): Promise<void> {
+    /** A slot of the store that only its timeout frees. */
+    abandon: () => void abandoned++,
+    get size() {
+      return holds.length;
+    },
+    get abandoned() {
+      return abandoned;
+    },
+
+    /** @param n one of them, if there are any. */
+    async renew(n: number, atMs: number): Promise<void> {
       const held = holds[n % holds.length];
       // A slot that was lost is taken back whoever has it: that request is in flight nevertheless.
       if (!held || limits.some((limit) => !isHeld(held, limit, atMs))) return;
@@ -40,11 +51,10 @@ export function createInFlight(limits: readonly ConcurrencyLimit[]) {
     },
 
     async release(n: number): Promise<void> {
-      if (holds.length > 0) await holds.splice(n % holds.length, 1)[0]!.hold.release();
-    },
-
-    async releaseAll(): Promise<void> {
-      for (const { hold } of holds.splice(0)) await hold.release();
+      const [held] = holds.splice(n % holds.length, 1);
+      if (!held) return;
+      await held.hold.release();
+      if (!held.isLocal && !isRun(held.isolate)) abandoned++;
     },
   };
 }

@@ -17,6 +17,8 @@ interface Admission {
   readonly atMs: number;
   readonly cost: number;
   booking: Booking;
+  /** The isolate has heard from the store since: it goes by the store's counts and by what it owes. */
+  isOld: boolean;
 }
 
 export interface Repayment {
@@ -51,6 +53,10 @@ export function createLedger(limits: readonly LimitSpec[], isolates: number, lon
     for (const one of some) one.booking = "forgiven";
   };
 
+  /** No more is owed than what was admitted within the longest window, although a weighted window counts a part for longer. */
+  const isCounted = ({ booking, isOld, atMs }: Admission, nowMs: number) =>
+    booking !== "forgiven" && !(booking === "owed" && isOld && nowMs - atMs >= longestMs);
+
   return {
     repayments,
     hasRoom(cost, atMs) {
@@ -58,12 +64,15 @@ export function createLedger(limits: readonly LimitSpec[], isolates: number, lon
       const counts = createCounts(10);
       const take = (cost: number, flag: Flag, nowMs: number) =>
         counts.take({ keys: [{ key: "key", group: ENFORCED, cost, limits: more }], flag }, nowMs);
-      for (const one of admissions) if (one.booking !== "forgiven") take(one.cost, Flag.chargeAnyway, one.atMs);
+      for (const one of admissions) if (isCounted(one, atMs)) take(one.cost, Flag.chargeAnyway, one.atMs);
       return take(cost, Flag.look, atMs).allowed;
     },
-    admit: (isolate, cost, atMs, booking) => void admissions.push({ isolate, atMs, cost, booking }),
+    admit: (isolate, cost, atMs, booking) => void admissions.push({ isolate, atMs, cost, booking, isOld: false }),
     isOwing: (isolate) => bookedAs(isolate, "owed").length > 0,
-    heard: (isolate) => forgive(bookedAs(isolate, "unknown")),
+    heard(isolate) {
+      forgive(bookedAs(isolate, "unknown"));
+      for (const one of bookedAs(isolate, "owed")) one.isOld = true;
+    },
     repaid(isolate, units, atMs, isHeard) {
       const owed = bookedAs(isolate, "owed");
       const recently = owed.filter((one) => atMs - one.atMs < longestMs);

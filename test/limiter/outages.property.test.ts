@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
 import type { LimitInput } from "../../src/config/policy-input.ts";
+import { isConcurrency } from "../../src/limiter/hold.ts";
 import { type Fault, type Op, type Phase, type Story, tellStory } from "./outages.ts";
 
 /** Small, so that a story of a few requests uses them up. Seconds: see outages.ts. */
@@ -74,7 +75,7 @@ it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts 
   let [local, repaid] = [0, 0];
   await fc.assert(
     fc.asyncProperty(stories(one, other), async (story) => {
-      const { answers, repayments, atLast } = await tellStory(story);
+      const { answers, repayments, released, abandoned, atLast } = await tellStory(story);
       for (const { decision, isWithin } of [...answers, ...atLast.map((decision) => ({ decision, isWithin: true }))]) {
         // How many requests are in flight is not known from memory.
         if (decision.source !== "cache") expect(decision.limits).toHaveLength(2);
@@ -86,6 +87,11 @@ it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts 
         expect(units).toBeLessThanOrEqual(owed);
         expect(units).toBeGreaterThanOrEqual(Math.min(most, recently));
         repaid += units;
+      }
+      for (const { source, limits } of released) {
+        for (const { limit, remaining } of limits.filter(({ limit }) => isConcurrency(limit))) {
+          expect(remaining).toBeGreaterThanOrEqual(limit.limit - (source === "fallback" ? 0 : abandoned));
+        }
       }
       for (const { limits } of atLast) {
         for (const { limit, remaining } of limits) expect([limit.id, remaining]).toEqual([limit.id, roomOf(limit)]);

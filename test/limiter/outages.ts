@@ -48,7 +48,11 @@ export interface Story {
 export interface Told {
   readonly answers: readonly { readonly decision: Decision; readonly isWithin: boolean }[];
   readonly repayments: readonly Repayment[];
-  /** When everything is well, released and has timed out: by the store, and by each isolate without it. */
+  /** When all is released: by the store, and by each isolate without it. */
+  readonly released: readonly Decision[];
+  /** Slots of the store that only their timeout frees. */
+  readonly abandoned: number;
+  /** When all has timed out too. */
   readonly atLast: readonly Decision[];
 }
 
@@ -79,7 +83,7 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
   const slots = specs.filter((limit) => "timeoutMs" in limit);
   const longestMs = Math.max(0, ...units.map(spanMs));
   const ledger = createLedger(units, faults.length, longestMs);
-  const inFlight = createInFlight(slots);
+  const inFlight = createInFlight(slots, (isolate) => [undefined, "ran"].includes(faults[isolate]));
   const answers: Told["answers"][number][] = [];
 
   function linkOf(isolate: number): Store {
@@ -98,7 +102,10 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
         const reply = await memory.take(request, storeNow());
         if (isRepayment) ledger.repaid(isolate, request.keys[0]!.cost, storeNow(), fault !== "ran");
         await time.sleep(DELAY_MS);
-        if (fault === "ran") throw new StoreError("TIMEOUT");
+        if (fault === "ran") {
+          if (request.flag === Flag.take && reply.allowed) inFlight.abandon();
+          throw new StoreError("TIMEOUT");
+        }
         if (!request.keys.every((key) => key.limits.every(isConcurrency))) ledger.heard(isolate);
         return reply;
       },
@@ -132,12 +139,12 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
     if (op.do === "wait") await time.sleep(op.seconds * SECOND_MS);
     else if (op.do === "take") await takeOne(op.isolate, op.cost);
     else if (op.do === "release") await inFlight.release(op.hold);
-    else await inFlight.renew(op.hold, storeNow(), (isolate) => [undefined, "ran"].includes(faults[isolate]));
+    else await inFlight.renew(op.hold, storeNow());
     const late = (time.nowMs() - START_MS) % SECOND_MS;
     if (late > 0) await time.sleep(SECOND_MS - late);
   }
 
-  async function everything(): Promise<readonly Decision[]> {
+  async function everything(): Promise<Pick<Told, "released" | "atLast">> {
     if (clockMs !== 0) {
       // An isolate that has heard nothing yet has only its own clock to go by.
       faults.fill(undefined);
@@ -151,8 +158,14 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
     faults.fill(undefined);
     repaymentFault = undefined;
     for (const isolate of faults.keys()) await run({ do: "take", isolate, cost: 1 });
-    await inFlight.releaseAll();
+    while (inFlight.size > 0) await inFlight.release(0);
+    const released = await lookEverywhere();
     await time.sleep(Math.max(5 * longestMs, ...slots.map(({ timeoutMs }) => timeoutMs)) + SECOND_MS);
+    return { released, atLast: await lookEverywhere() };
+  }
+
+  async function lookEverywhere(): Promise<Decision[]> {
+    faults.fill(undefined);
     const looks = [await limiters[0]!.peek("p")];
     faults.fill("lost");
     for (const limiter of limiters) looks.push(await limiter.peek("p"));
@@ -161,10 +174,11 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
 
   // Keys are hashed outside of virtual time, once.
   for (const limiter of limiters) await limiter.peek("p");
-  const ended = Promise.withResolvers<readonly Decision[]>();
+  const ended = Promise.withResolvers<Pick<Told, "released" | "atLast">>();
   time.at(START_MS, () => void everything().then(ended.resolve, ended.reject));
   await time.runUntil(END_MS);
-  return { answers, repayments: ledger.repayments, atLast: await ended.promise };
+  const looks = await ended.promise;
+  return { answers, repayments: ledger.repayments, abandoned: inFlight.abandoned, ...looks };
 }
 
 const isRepaid = ({ keys, flag }: TakeRequest) =>
