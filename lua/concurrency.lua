@@ -12,9 +12,8 @@ local function concurrency()
 
   -- Only looks: slots that were lost are removed by the next change.
   function slots.read(_, _, now_ms, key)
-    local in_flight = redis.pcall('ZCOUNT', key, string.format('(%.0f', now_ms), '+inf')
-    if type(in_flight) == 'number' then return { key = key, in_flight = in_flight } end
-    return { key = key, in_flight = 0, is_rubbish = true }
+    local in_flight = unless_wrong_type('ZCOUNT', key, string.format('(%.0f', now_ms), '+inf')
+    return { key = key, in_flight = in_flight or 0, is_rubbish = not in_flight }
   end
 
   function slots.admits(state, limit, cost)
@@ -26,10 +25,27 @@ local function concurrency()
     redis.call('ZREMRANGEBYSCORE', state.key, '-inf', string.format('%.0f', now_ms))
   end
 
-  function slots.charge(state, limit, _, now_ms, slot, expiry_ms)
-    remove_lost(state, now_ms)
-    local lost_at_ms = string.format('%.0f', now_ms + limit.a)
-    state.in_flight = state.in_flight + redis.call('ZADD', state.key, lost_at_ms, string.format('%.0f', slot))
+  -- Returns 1 if the slot is new in the set, else 0.
+  local function add(state, limit, now_ms, slot)
+    local lost_at_ms, member = string.format('%.0f', now_ms + limit.a), string.format('%.0f', slot)
+    local added = unless_wrong_type('ZADD', state.key, lost_at_ms, member)
+    if added then return added end
+    redis.call('DEL', state.key)
+    return redis.call('ZADD', state.key, lost_at_ms, member)
+  end
+
+  -- A renewal adds nothing: it removes first, so that a full Redis lets it pass.
+  function slots.charge(state, limit, _, now_ms, slot, expiry_ms, is_renewal)
+    if is_renewal then
+      remove_lost(state, now_ms)
+      state.in_flight = state.in_flight + add(state, limit, now_ms, slot)
+    else
+      local added = add(state, limit, now_ms, slot)
+      state.is_rubbish = false
+      remove_lost(state, now_ms)
+      -- Not new: it may have been among those in flight, or a lost one.
+      state.in_flight = added == 1 and state.in_flight + 1 or redis.call('ZCARD', state.key)
+    end
     redis.call('PEXPIRE', state.key, math.max(expiry_ms, limit.a))
   end
 

@@ -66,6 +66,14 @@ if type(values[1]) == 'table' then
   values[1] = false
 end
 
+-- For own keys: what a command replies, or nil if the key is of another type. Any other error is raised, by the same command.
+local function unless_wrong_type(...)
+  local reply = redis.pcall(...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if string.find(reply.err, '^WRONGTYPE') then return nil end
+  return redis.call(...)
+end
+
 --@include records
 --@include sliding_window
 --@include fixed_window
@@ -117,30 +125,45 @@ while key < n do
 end
 local at_ms, slot = next_number(), next_number()
 
+local function write_records(entry)
+  local records, expiry_ms = {}, min_expiry_ms
+  for l = 1, #entry.checks do
+    local check = entry.checks[l]
+    if check.limit.kind ~= CONCURRENCY then records[#records + 1] = check.record end
+    expiry_ms = math.max(expiry_ms, check.algorithm.reset_after_ms(check.state, check.limit, now_ms))
+  end
+  if #records > 0 then redis.call('SET', entry.key, encode_records(records), 'PX', expiry_ms) end
+end
+
+-- When Redis is full it refuses a script's first write if the command can grow, and looks at no later one. So what is charged is
+-- written first, and a charge begins with what grows: it is refused before anything is written.
 for k = 1, #entries do
   local entry = entries[k]
   local checks, cost = entry.checks, entry.cost
   local admitted = not refused_by_group[ENFORCED] and not refused_by_group[entry.group]
   local charged = cost > 0 and flag ~= LOOK and (admitted or flag == CHARGE_ANYWAY)
-  local changed = charged and (flag ~= GIVE_BACK or entry.exists)
   for l = 1, #checks do
     local check = checks[l]
     if charged and flag == GIVE_BACK then
       check.algorithm.give_back(check.state, check.limit, cost, at_ms, now_ms, slot)
     elseif charged then
-      check.algorithm.charge(check.state, check.limit, cost, now_ms, slot, min_expiry_ms)
+      check.algorithm.charge(check.state, check.limit, cost, now_ms, slot, min_expiry_ms, flag == CHARGE_ANYWAY)
     end
-    changed = changed or check.state.dropped
   end
-  if changed then
-    local records, expiry_ms = {}, min_expiry_ms
-    for l = 1, #checks do
-      local check = checks[l]
-      if check.limit.kind ~= CONCURRENCY then records[#records + 1] = check.record end
-      expiry_ms = math.max(expiry_ms, check.algorithm.reset_after_ms(check.state, check.limit, now_ms))
+  if charged and (flag ~= GIVE_BACK or entry.exists) then write_records(entry) end
+end
+
+-- What was not charged only drops what has expired, and begins with that: a full Redis lets it pass.
+for k = 1, #entries do
+  local entry, dropped = entries[k], false
+  for l = 1, #entry.checks do
+    local check = entry.checks[l]
+    if check.state.expired then
+      check.algorithm.drop(check.state)
+      dropped = true
     end
-    if #records > 0 then redis.call('SET', entry.key, encode_records(records), 'PX', expiry_ms) end
   end
+  if dropped then write_records(entry) end
 end
 
 local reply = { now_ms }
