@@ -12,8 +12,11 @@ local function concurrency()
 
   -- Only looks: slots that were lost are removed by the next change.
   function slots.read(_, _, now_ms, key)
-    local in_flight = unless_wrong_type('ZCOUNT', key, string.format('(%.0f', now_ms), '+inf')
-    return { key = key, in_flight = in_flight or 0, is_rubbish = not in_flight }
+    local from = string.format('(%.0f', now_ms)
+    local in_flight = redis.pcall('ZCOUNT', key, from, '+inf')
+    if type(in_flight) == 'number' then return { key = key, in_flight = in_flight } end
+    raise_unless_wrong_type(in_flight, 'ZCOUNT', key, from, '+inf')
+    return { key = key, in_flight = 0, is_rubbish = true }
   end
 
   function slots.admits(state, limit, cost)
@@ -25,25 +28,22 @@ local function concurrency()
     redis.call('ZREMRANGEBYSCORE', state.key, '-inf', string.format('%.0f', now_ms))
   end
 
-  -- Returns 1 if the slot is new in the set, else 0.
-  local function add(state, limit, now_ms, slot)
-    local lost_at_ms, member = string.format('%.0f', now_ms + limit.a), string.format('%.0f', slot)
-    local added = unless_wrong_type('ZADD', state.key, lost_at_ms, member)
-    if added then return added end
-    redis.call('DEL', state.key)
-    return redis.call('ZADD', state.key, lost_at_ms, member)
-  end
-
   -- A renewal adds nothing: it removes first, so that a full Redis lets it pass.
   function slots.charge(state, limit, _, now_ms, slot, expiry_ms, is_renewal)
+    local lost_at_ms, member = string.format('%.0f', now_ms + limit.a), string.format('%.0f', slot)
     if is_renewal then
       remove_lost(state, now_ms)
-      state.in_flight = state.in_flight + add(state, limit, now_ms, slot)
+      state.in_flight = state.in_flight + redis.call('ZADD', state.key, lost_at_ms, member)
     else
-      local added = add(state, limit, now_ms, slot)
+      local added = redis.pcall('ZADD', state.key, lost_at_ms, member)
+      if type(added) ~= 'number' then
+        raise_unless_wrong_type(added, 'ZADD', state.key, lost_at_ms, member)
+        redis.call('DEL', state.key)
+        added = redis.call('ZADD', state.key, lost_at_ms, member)
+      end
       state.is_rubbish = false
       remove_lost(state, now_ms)
-      -- Not new: it may have been among those in flight, or a lost one.
+      -- One that is not new was in flight, or lost.
       state.in_flight = added == 1 and state.in_flight + 1 or redis.call('ZCARD', state.key)
     end
     redis.call('PEXPIRE', state.key, math.max(expiry_ms, limit.a))

@@ -16,8 +16,9 @@ local function sliding_log()
   -- state.is_rubbish: what is under the own key counts for nothing, and the next change replaces it. So does a value of another
   -- type.
   local function range(state, first, last)
-    local entries = unless_wrong_type('LRANGE', state.key, first, last)
-    if entries then return entries end
+    local entries = redis.pcall('LRANGE', state.key, first, last)
+    if not entries.err then return entries end
+    raise_unless_wrong_type(entries, 'LRANGE', state.key, first, last)
     state.is_rubbish = true
     return {}
   end
@@ -75,8 +76,9 @@ local function sliding_log()
     local record = state.record
     local at_ms = math.max(now_ms, record[NEWEST_AT_MS])
     local entry = cmsgpack.pack(at_ms, cost)
-    local length = unless_wrong_type('RPUSH', state.key, entry)
-    if not length then
+    local length = redis.pcall('RPUSH', state.key, entry)
+    if type(length) ~= 'number' then
+      raise_unless_wrong_type(length, 'RPUSH', state.key, entry)
       redis.call('DEL', state.key)
       length = redis.call('RPUSH', state.key, entry)
     end

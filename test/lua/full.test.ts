@@ -36,7 +36,11 @@ beforeEach(async (context) => {
 
 const fill = () => server.redis.config("SET", "maxmemory", "1");
 const makeRoom = () => server.redis.config("SET", "maxmemory", "0");
-const request = (keys: KeyRequest[], more: Partial<TakeRequest> = {}): TakeRequest => ({ keys, flag: Flag.take, ...more });
+const request = (keys: KeyRequest[], more: Partial<TakeRequest> = {}): TakeRequest => ({
+  keys,
+  flag: Flag.take,
+  ...more,
+});
 const key = (name: string, of: readonly LimitSpec[], group = 0) => keyRequest(name, of, { cost: 2, group });
 
 /** Every key, as Redis dumps it. */

@@ -21,6 +21,8 @@ export const slidingLog: MutatedFile = {
     ["expired > 0 then", "expired > 1 then"],
     ["state.expired, -1)", "state.expired, 1)"],
     ["state.expired = nil", "state.expired = 1"],
+    ["type(length) ~= 'number'", "type(length) == 'number'"],
+    ["not entries.err", "entries.err"],
     ["is_rubbish and length", "is_rubbish or length"],
     ["length > 1 then", "length > 2 then"],
     ["length - 1 end", "length - 2 end"],
