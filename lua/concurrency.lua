@@ -12,8 +12,10 @@ local function concurrency()
 
   -- Only looks: slots that were lost are removed by the next change.
   function slots.read(_, _, now_ms, key)
-    local in_flight = redis.pcall('ZCOUNT', key, string.format('(%.0f', now_ms), '+inf')
+    local from = string.format('(%.0f', now_ms)
+    local in_flight = redis.pcall('ZCOUNT', key, from, '+inf')
     if type(in_flight) == 'number' then return { key = key, in_flight = in_flight } end
+    raise_unless_wrong_type(in_flight, 'ZCOUNT', key, from, '+inf')
     return { key = key, in_flight = 0, is_rubbish = true }
   end
 
@@ -26,10 +28,24 @@ local function concurrency()
     redis.call('ZREMRANGEBYSCORE', state.key, '-inf', string.format('%.0f', now_ms))
   end
 
-  function slots.charge(state, limit, _, now_ms, slot, expiry_ms)
-    remove_lost(state, now_ms)
-    local lost_at_ms = string.format('%.0f', now_ms + limit.a)
-    state.in_flight = state.in_flight + redis.call('ZADD', state.key, lost_at_ms, string.format('%.0f', slot))
+  -- A renewal adds nothing: it removes first, so that a full Redis lets it pass.
+  function slots.charge(state, limit, _, now_ms, slot, expiry_ms, is_renewal)
+    local lost_at_ms, member = string.format('%.0f', now_ms + limit.a), string.format('%.0f', slot)
+    if is_renewal then
+      remove_lost(state, now_ms)
+      state.in_flight = state.in_flight + redis.call('ZADD', state.key, lost_at_ms, member)
+    else
+      local added = redis.pcall('ZADD', state.key, lost_at_ms, member)
+      if type(added) ~= 'number' then
+        raise_unless_wrong_type(added, 'ZADD', state.key, lost_at_ms, member)
+        redis.call('DEL', state.key)
+        added = redis.call('ZADD', state.key, lost_at_ms, member)
+      end
+      state.is_rubbish = false
+      remove_lost(state, now_ms)
+      -- One that is not new was in flight, or lost.
+      state.in_flight = added == 1 and state.in_flight + 1 or redis.call('ZCARD', state.key)
+    end
     redis.call('PEXPIRE', state.key, math.max(expiry_ms, limit.a))
   end
 

@@ -9,7 +9,7 @@ local LOG = 5
 
 local function sliding_log()
   local USED, NEWEST_AT_MS = 2, 3
-  -- An entry is dropped once and read about once: so many are read at first, and twice as many each time that none still counts.
+  -- An expired entry is read about once: so many are read at first, and twice as many each time that none still counts.
   local FIRST_CHUNK = 16
   local log = {}
 
@@ -18,12 +18,9 @@ local function sliding_log()
   local function range(state, first, last)
     local entries = redis.pcall('LRANGE', state.key, first, last)
     if not entries.err then return entries end
+    raise_unless_wrong_type(entries, 'LRANGE', state.key, first, last)
     state.is_rubbish = true
     return {}
-  end
-
-  local function remove_rubbish(state)
-    if state.is_rubbish then redis.call('DEL', state.key) end
   end
 
   local function unpack_entry(entry)
@@ -32,13 +29,13 @@ local function sliding_log()
     return 0, 0
   end
 
-  -- Drops what has expired. state.dropped: the list was changed, so that the record has to be written whatever is decided.
-  local function drop_expired(state, now_ms)
+  -- Counts what has expired, and leaves it in the list: drop() is a write, and what grows has to be written first.
+  -- state.expired: how many of the oldest entries these are; nil if there are none.
+  local function find_expired(state, now_ms)
     local record, window_ms = state.record, state.window_ms
-    local chunk = FIRST_CHUNK
+    local expired, chunk = 0, FIRST_CHUNK
     while true do
-      local entries = range(state, 0, chunk - 1)
-      local expired = 0
+      local entries = range(state, expired, expired + chunk - 1)
       for i = 1, #entries do
         local at_ms, cost = unpack_entry(entries[i])
         if now_ms - at_ms < window_ms then
@@ -46,13 +43,10 @@ local function sliding_log()
           state.oldest_cost = cost
           break
         end
-        expired = i
+        expired = expired + 1
         record[USED] = math.max(0, record[USED] - cost)
       end
-      if expired > 0 then
-        redis.call('LTRIM', state.key, expired, -1)
-        state.dropped = true
-      end
+      if expired > 0 then state.expired = expired end
       if state.oldest_at_ms then return end
       if #entries < chunk then
         record[USED] = 0
@@ -62,9 +56,14 @@ local function sliding_log()
     end
   end
 
+  function log.drop(state)
+    if state.expired then redis.call('LTRIM', state.key, state.expired, -1) end
+    state.expired = nil
+  end
+
   function log.read(record, limit, now_ms, key, is_new)
     local state = { record = record, window_ms = limit.a, key = key, is_rubbish = is_new }
-    if not is_new then drop_expired(state, now_ms) end
+    if not is_new then find_expired(state, now_ms) end
     return state
   end
 
@@ -76,8 +75,15 @@ local function sliding_log()
   function log.charge(state, _, cost, now_ms, _, expiry_ms)
     local record = state.record
     local at_ms = math.max(now_ms, record[NEWEST_AT_MS])
-    remove_rubbish(state)
-    redis.call('RPUSH', state.key, cmsgpack.pack(at_ms, cost))
+    local entry = cmsgpack.pack(at_ms, cost)
+    local length = redis.pcall('RPUSH', state.key, entry)
+    if type(length) ~= 'number' then
+      raise_unless_wrong_type(length, 'RPUSH', state.key, entry)
+      redis.call('DEL', state.key)
+      length = redis.call('RPUSH', state.key, entry)
+    end
+    if state.is_rubbish and length > 1 then state.expired = length - 1 end
+    log.drop(state)
     redis.call('PEXPIRE', state.key, math.max(expiry_ms, at_ms + state.window_ms - now_ms))
     record[USED] = math.min(MAX_COUNT, record[USED] + cost)
     record[NEWEST_AT_MS] = at_ms
@@ -89,7 +95,8 @@ local function sliding_log()
 
   -- Takes back from the entries of at_ms, newest first; what is left of an entry is at least 1.
   function log.give_back(state, _, cost, at_ms, now_ms)
-    remove_rubbish(state)
+    if state.is_rubbish then redis.call('DEL', state.key) end
+    log.drop(state)
     local entries = range(state, 0, -1)
     local newest_at_ms = 0
     for i = #entries, 1, -1 do
@@ -106,7 +113,8 @@ local function sliding_log()
     end
     state.record[NEWEST_AT_MS] = newest_at_ms
     state.oldest_at_ms = nil
-    drop_expired(state, now_ms)
+    find_expired(state, now_ms)
+    log.drop(state)
   end
 
   function log.reset_after_ms(state, _, now_ms)

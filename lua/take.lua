@@ -60,10 +60,17 @@ if n == 1 then args[1] = value end
 
 --@include windows_only
 
+local WRONG_TYPE = '^-?WRONGTYPE' -- Dragonfly leaves the - of an error in it
+
 -- MGET says nothing of a key of another type, GET an error. Of any other error the caller has to know: the key may hold counts.
 if type(values[1]) == 'table' then
-  if not string.find(values[1].err, '^WRONGTYPE') then return values[1] end
+  if not string.find(values[1].err, WRONG_TYPE) then return values[1] end
   values[1] = false
+end
+
+-- For own keys: raises the error that a command replied, by the same command, unless it says that the key is of another type.
+local function raise_unless_wrong_type(reply, ...)
+  if not string.find(reply.err, WRONG_TYPE) then redis.call(...) end
 end
 
 --@include records
@@ -90,7 +97,7 @@ local function next_number()
   return (args[at] or 0) + 0
 end
 
-local entries, refused_by_group = {}, {}
+local entries, refused_by_group, has_expired = {}, {}, nil
 
 local key = 0
 while key < n do
@@ -111,35 +118,44 @@ while key < n do
     local state = algorithm.read(record, limit, now_ms, KEYS[key], is_new)
     local refused = flag ~= GIVE_BACK and not algorithm.admits(state, limit, entry.cost, now_ms)
     if refused then refused_by_group[entry.group] = true end
+    has_expired = has_expired or state.expired
     entry.checks[l] = { algorithm = algorithm, limit = limit, record = record, state = state, refused = refused }
   end
   entries[#entries + 1] = entry
 end
 local at_ms, slot = next_number(), next_number()
 
-for k = 1, #entries do
-  local entry = entries[k]
-  local checks, cost = entry.checks, entry.cost
-  local admitted = not refused_by_group[ENFORCED] and not refused_by_group[entry.group]
-  local charged = cost > 0 and flag ~= LOOK and (admitted or flag == CHARGE_ANYWAY)
-  local changed = charged and (flag ~= GIVE_BACK or entry.exists)
-  for l = 1, #checks do
-    local check = checks[l]
-    if charged and flag == GIVE_BACK then
-      check.algorithm.give_back(check.state, check.limit, cost, at_ms, now_ms, slot)
-    elseif charged then
-      check.algorithm.charge(check.state, check.limit, cost, now_ms, slot, min_expiry_ms)
-    end
-    changed = changed or check.state.dropped
-  end
-  if changed then
-    local records, expiry_ms = {}, min_expiry_ms
+-- When Redis is full it refuses a script's first write if the command can grow, and looks at no later one. So what is charged is
+-- written first, and a charge begins with what grows: it is refused before anything is written. What is not charged only drops what
+-- has expired, and begins with that: a full Redis lets it pass.
+local CHARGES, DROPS = 1, 2
+for turn = CHARGES, has_expired and DROPS or CHARGES do
+  for k = 1, #entries do
+    local entry = entries[k]
+    local checks, cost = entry.checks, entry.cost
+    local admitted = not refused_by_group[ENFORCED] and not refused_by_group[entry.group]
+    local charged = turn == CHARGES and cost > 0 and flag ~= LOOK and (admitted or flag == CHARGE_ANYWAY)
+    local changed = charged and (flag ~= GIVE_BACK or entry.exists)
     for l = 1, #checks do
       local check = checks[l]
-      if check.limit.kind ~= CONCURRENCY then records[#records + 1] = check.record end
-      expiry_ms = math.max(expiry_ms, check.algorithm.reset_after_ms(check.state, check.limit, now_ms))
+      if charged and flag == GIVE_BACK then
+        check.algorithm.give_back(check.state, check.limit, cost, at_ms, now_ms, slot)
+      elseif charged then
+        check.algorithm.charge(check.state, check.limit, cost, now_ms, slot, min_expiry_ms, flag == CHARGE_ANYWAY)
+      elseif turn == DROPS and check.state.expired then
+        check.algorithm.drop(check.state)
+        changed = true
+      end
     end
-    if #records > 0 then redis.call('SET', entry.key, encode_records(records), 'PX', expiry_ms) end
+    if changed then
+      local records, expiry_ms = {}, min_expiry_ms
+      for l = 1, #checks do
+        local check = checks[l]
+        if check.limit.kind ~= CONCURRENCY then records[#records + 1] = check.record end
+        expiry_ms = math.max(expiry_ms, check.algorithm.reset_after_ms(check.state, check.limit, now_ms))
+      end
+      if #records > 0 then redis.call('SET', entry.key, encode_records(records), 'PX', expiry_ms) end
+    end
   end
 end
 

@@ -8,10 +8,12 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** Bound on Redis's silence while a command waits, in ms; then the connection is given up with all that wait on it. */
 const SILENCE_TIMEOUT_MS = 5_000;
 
+export type ReplyBody = { result: unknown } | { error: string };
+
 /** The HTTP status of a command sent alone, and the `{result}` or `{error}` it is answered with. */
 export interface RunResult {
   status: number;
-  body: { result: unknown } | { error: string };
+  body: ReplyBody;
 }
 
 export interface RedisConnection {
@@ -19,6 +21,8 @@ export interface RedisConnection {
   reachable: boolean;
   /** Never rejects. Redis's own errors are 400, a Redis that cannot be reached or does not answer is 500. */
   run(command: CommandLine, base64: boolean): Promise<RunResult>;
+  /** As one transaction: a body for each command, or one error if Redis has discarded them all. */
+  transact(commands: readonly CommandLine[], base64: boolean): Promise<RunResult | { status: 200; body: ReplyBody[] }>;
   close(): void;
 }
 
@@ -50,23 +54,46 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
     redis.once("close", () => resolve(false));
   });
 
+  const send = ([name, ...args]: CommandLine) => redis.callBuffer(name, args);
+
   return {
     reachable,
-    async run([name, ...args], base64) {
-      if (redis.status !== "ready") {
-        return { status: 500, body: { error: "ERR the bridge has no connection to Redis; the command was not sent" } };
-      }
+    async run(command, base64) {
+      if (redis.status !== "ready") return NOT_SENT;
       try {
-        const reply = await redis.callBuffer(name, args);
-        return { status: 200, body: { result: toJson(reply, base64, true) } };
+        return { status: 200, body: { result: toJson(await send(command), base64, true) } };
       } catch (error) {
-        if (isReplyError(error)) return { status: 400, body: { error: error.message } };
-        // ioredis's own text is of no use to a client and may change; that the command may have run matters.
-        return { status: 500, body: { error: "ERR Redis did not answer the bridge; the command may have run" } };
+        return failed(error);
       }
+    },
+    async transact(commands, base64) {
+      if (redis.status !== "ready") return NOT_SENT;
+      // Written in one go: commands of other requests go before MULTI or behind EXEC.
+      const sent = await Promise.allSettled(
+        [["MULTI"], ...commands, ["EXEC"]].map((line) => send(line as CommandLine)),
+      );
+      const last = sent.at(-1)!;
+      // What Redis refuses to queue makes EXEC fail too (EXECABORT).
+      if (last.status === "rejected") return failed(last.reason);
+      const replies = last.value as unknown[];
+      const body = replies.map((reply) =>
+        isReplyError(reply) ? { error: reply.message } : { result: toJson(reply, base64, true) },
+      );
+      return { status: 200, body };
     },
     close: () => redis.disconnect(),
   };
+}
+
+const NOT_SENT: RunResult = {
+  status: 500,
+  body: { error: "ERR the bridge has no connection to Redis; the command was not sent" },
+};
+
+function failed(error: unknown): RunResult {
+  if (isReplyError(error)) return { status: 400, body: { error: error.message } };
+  // ioredis's own text is of no use to a client and may change; that the command may have run matters.
+  return { status: 500, body: { error: "ERR Redis did not answer the bridge; the command may have run" } };
 }
 
 function isReplyError(value: unknown): value is Error {

@@ -45,15 +45,15 @@ export function parseCommand(body: string): CommandLine | RequestError {
   return toCommand(parsed);
 }
 
-/** The body of `POST /pipeline`: an array of arrays. A refused command is a RequestError in its place; the others run. */
-export function parsePipeline(body: string): (CommandLine | RequestError)[] {
+/** The body of `POST /pipeline` and `POST /multi-exec`: an array of arrays. A refused command is a RequestError in its place. */
+export function parseCommands(body: string, what: "pipeline" | "transaction"): (CommandLine | RequestError)[] {
   const parsed = parseJson(body);
   if (!Array.isArray(parsed) || !parsed.every(Array.isArray)) {
-    throw new RequestError("ERR failed to parse pipeline request");
+    throw new RequestError(`ERR failed to parse ${what} request`);
   }
-  if (parsed.length === 0) throw new RequestError("ERR empty pipeline request");
+  if (parsed.length === 0) throw new RequestError(`ERR empty ${what} request`);
   return parsed.map((command) =>
-    command.length === 0 ? new RequestError("ERR empty pipeline command") : toCommand(command),
+    command.length === 0 ? new RequestError(`ERR empty ${what} command`) : toCommand(command),
   );
 }
 

@@ -5,7 +5,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connectRedis, type RunResult } from "./bridge-redis.ts";
-import { type CommandLine, parseCommand, parsePipeline, RequestError } from "./bridge-request.ts";
+import { type CommandLine, parseCommand, parseCommands, RequestError } from "./bridge-request.ts";
 
 /** Upstash's own bound on a request, in bytes. Above it: 413. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
@@ -48,8 +48,8 @@ export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.
       return [401, { error: "WRONGPASS invalid or missing auth token" }];
     }
     const path = request.url?.split("?", 1)[0];
-    if (path !== "/" && path !== "/pipeline") {
-      return [404, { error: "ERR expected POST / or POST /pipeline, found another path" }];
+    if (path !== "/" && path !== "/pipeline" && path !== "/multi-exec") {
+      return [404, { error: "ERR expected POST /, /pipeline or /multi-exec, found another path" }];
     }
     if (request.method !== "POST") return [405, { error: "ERR expected POST, found another method" }];
     const body = await readBody(request);
@@ -58,8 +58,12 @@ export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.
       const result = await runOne(parseCommand(body), base64);
       return [result.status, result.body];
     }
+    if (path === "/multi-exec") {
+      const result = await transact(parseCommands(body, "transaction"), base64);
+      return [result.status, result.body];
+    }
     // All are written before the first is awaited, so that they reach Redis in order and in one go.
-    const results = await Promise.all(parsePipeline(body).map((command) => runOne(command, base64)));
+    const results = await Promise.all(parseCommands(body, "pipeline").map((command) => runOne(command, base64)));
     const [first] = results;
     if (first && results.every((result) => result.status === 500)) return [500, first.body];
     return [200, results.map((result) => result.body)];
@@ -68,6 +72,13 @@ export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.
   async function runOne(command: CommandLine | RequestError, base64: boolean): Promise<RunResult> {
     if (command instanceof RequestError) return { status: command.status, body: { error: command.message } };
     return redis.run(command, base64);
+  }
+
+  /** A command that is refused here discards all, as one that Redis refuses to queue does. */
+  async function transact(commands: (CommandLine | RequestError)[], base64: boolean) {
+    const lines = commands.filter((command) => !(command instanceof RequestError));
+    const refused = commands.find((command) => command instanceof RequestError);
+    return refused ? runOne(refused, base64) : redis.transact(lines, base64);
   }
 
   const server = createServer((request, response) => {

@@ -93,13 +93,30 @@ function redisErrorOf(error: unknown): RedisError {
   return new RedisError(malformed ? "MALFORMED_REPLY" : "NETWORK");
 }
 
+/**
+ * Redis up to 6.2, KeyDB and Dragonfly say so what a command of the script was refused with; from 7.0 on Redis says it as it is, and
+ * the place behind it.
+ */
+const WRAPPED = /^ERR Error running script \(call to \w+\): (?:@user_script: ?\d+: )*-?(?!ERR )([A-Z]{3,16} )/;
+
+/** What is not told by its first word. Texts of Redis 6.0 to 7.4, Dragonfly 1.x and Upstash (2026-11). */
+const TEXTS: readonly (readonly [text: RegExp, reply: string])[] = [
+  [/^(ERR )?Unexpected flag/i, "UNEXPECTED_FLAG"],
+  [/^(WRONGPASS|NOAUTH|Unauthorized|Invalid token)/i, "UNAUTHORIZED"],
+  // Upstash's own limits, and Redis's on connections: refused before Redis saw the command.
+  [/^(ERR )?(max .* exceeded|max number of clients|too many requests)/i, "EXCEEDED"],
+  // Dragonfly and Upstash are full; which command of the script they refused is not known.
+  [/^ERR (Error running script .*: Out of memory|Out of memory|DB capacity quota exceeded)/i, "FULL"],
+  [/^ERR .*Can not execute the command on a stale replica/, "MASTERDOWN"],
+  [/^ERR .*(The user executing the script|ACL failure in script)/, "NOPERM"],
+  [/^ERR (Error running script|.*user_script)/, "SCRIPT"],
+];
+
 /** The first word of an error reply, `ERR` if it has none; undefined if `error` is no error reply. */
 export function replyOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== "UpstashError") return undefined;
-  if (/^(ERR )?Unexpected flag/i.test(error.message)) return "UNEXPECTED_FLAG";
-  if (/^(WRONGPASS|NOAUTH|Unauthorized|Invalid token)/i.test(error.message)) return "UNAUTHORIZED";
-  // Upstash's own limits: refused before Redis saw it.
-  if (/^(ERR )?(max .* exceeded|too many requests)/i.test(error.message)) return "EXCEEDED";
-  if (/^ERR .*user_script/.test(error.message)) return "SCRIPT";
-  return /^([A-Z]{3,16}) /.exec(error.message)?.[1] ?? "ERR";
+  // The client adds the whole command.
+  const text = error.message.split(", command was: ", 1)[0]!.replace(WRAPPED, "$1");
+  const known = TEXTS.find(([pattern]) => pattern.test(text));
+  return known?.[1] ?? /^([A-Z]{3,16}) /.exec(text)?.[1] ?? "ERR";
 }

@@ -58,10 +58,15 @@ export type StoreErrorCode =
   /** The store threw something other than a `StoreError`; the console has it. It may have run. */
   | "UNKNOWN";
 
-/** Refused before the command ran, or with its first write: nothing was charged. */
-const NOT_RUN = ["OPEN", "UNAUTHORIZED", "CROSSSLOT", "LOADING", "READONLY", "OOM", "BUSY", "NOSCRIPT", "EXCEEDED"];
-/** What Redis says of one command, and would not say of every other. */
-const OF_ONE_COMMAND = ["CROSSSLOT", "WRONGTYPE", "SCRIPT"];
+/** What Redis says of one command, and would not say of every other, before it has run. Most of it by nodes of a cluster. */
+const OF_OTHER_NODES = ["CROSSSLOT", "MOVED", "ASK", "TRYAGAIN"];
+/** Refused before the command ran: nothing was charged. */
+const BEFORE_IT_RAN = ["OPEN", "UNAUTHORIZED", "DENIED", "EXCEEDED", "LOADING", "BUSY", "NOSCRIPT", "CLUSTERDOWN"];
+/** Refused with its first look (a stale replica) or its first write: nothing was charged either. lua/take.lua sees to the last. */
+const BEFORE_IT_WROTE = ["MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS"];
+
+const NOT_RUN = [...OF_OTHER_NODES, ...BEFORE_IT_RAN, ...BEFORE_IT_WROTE];
+const OF_ONE_COMMAND = [...OF_OTHER_NODES, "WRONGTYPE", "SCRIPT"];
 
 /** What is known of a take whose time budget is spent. */
 export interface LateReply {

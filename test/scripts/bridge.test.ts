@@ -107,6 +107,41 @@ describe.each([
     expect(results.map(({ result }) => result)).toEqual(["OK", undefined, "text"]);
     expect(results[1]?.error).toMatch(/^ERR value is not an integer/);
   });
+
+  it("runs a transaction, and the rest of one in which a command fails", async () => {
+    const key = newKey();
+    const transaction = redis.multi().set(key, "OK é", { px: 60_000 }).incr(key).get(key).mget(key, newKey());
+    const results = await transaction.exec({ keepErrors: true });
+    expect(results.map(({ result }) => result)).toEqual(["OK", undefined, "OK é", ["OK é", null]]);
+    expect(results.map(({ error }) => error)).toEqual([
+      undefined,
+      expect.stringMatching(/^ERR value is not an integer/),
+      undefined,
+      undefined,
+    ]);
+    const failing = redis.multi().incr(key).exec();
+    await expect(failing).rejects.toThrow(/^Command 1 \[ incr \] failed: ERR value is not an integer/);
+  });
+
+  it("discards a whole transaction if Redis does not know one of its commands", async () => {
+    const key = newKey();
+    const transaction = redis.multi().set(key, "text", { px: 60_000 });
+    // @ts-expect-error: no such method takes so few arguments.
+    transaction.getrange(key);
+    await expect(transaction.exec()).rejects.toThrow(/^EXECABORT Transaction discarded/);
+    expect(await redis.exists(key)).toBe(0);
+  });
+});
+
+it("runs transactions of many requests apart from each other, and from what is sent between them", async () => {
+  const redis = client();
+  const [key, beside] = [newKey(), newKey()];
+  // In each, nobody else's increment is between the two.
+  const both = Array.from({ length: 100 }, () => redis.multi().incr(key).incr(key).exec<[number, number]>());
+  const others = both.map(() => redis.incr(beside));
+  for (const [first, second] of await Promise.all(both)) expect(second).toBe(first + 1);
+  expect(new Set(await Promise.all(others)).size).toBe(100);
+  await redis.multi().expire(key, 60).expire(beside, 60).exec();
 });
 
 describe("values that are not UTF-8", () => {
@@ -137,6 +172,11 @@ describe("what goes over the wire", () => {
       '[["ECHO","a"],["GET"]]',
       [{ result: "YQ==" }, { error: expect.stringMatching(/^ERR wrong number/) }],
     ],
+    [
+      "/multi-exec",
+      '[["ECHO","a"],["ECHO","OK"],["PING"]]',
+      [{ result: "YQ==" }, { result: "OK" }, { result: "UE9ORw==" }],
+    ],
   ])("POST %s %s", async (path, body, expected) => {
     expect(await post(path, body, base64)).toMatchObject({ status: 200, body: expected });
   });
@@ -158,12 +198,15 @@ describe("what goes over the wire", () => {
     ["/", '["GET",["a"]]', "ERR expected strings, numbers or booleans, found something else at position 1"],
     ["/pipeline", "[]", "ERR empty pipeline request"],
     ["/pipeline", '["GET","a"]', "ERR failed to parse pipeline request"],
+    ["/multi-exec", "[]", "ERR empty transaction request"],
+    ["/multi-exec", "[[]]", "ERR empty transaction command"],
+    ["/multi-exec", '["GET","a"]', "ERR failed to parse transaction request"],
   ])("answers 400 to %s %s", async (path, body, error) => {
     expect(await post(path, body)).toMatchObject({ status: 400, body: { error } });
   });
 
   it("answers 404, 405 and 413 with JSON, and stays usable", async () => {
-    expect((await post("/multi-exec", "[]")).status).toBe(404);
+    expect((await post("/elsewhere", "[]")).status).toBe(404);
     expect(await post("/", "", {}, "GET")).toMatchObject({ status: 405, allow: "POST" });
     const large = await post("/", JSON.stringify(["ECHO", "x".repeat(10 * 1024 * 1024)]));
     expect(large).toMatchObject({
@@ -186,6 +229,7 @@ describe("authorization", () => {
 
   it("answers 401 to a request without a token, and before it looks at the path", async () => {
     expect((await fetch(`${url}/elsewhere`)).status).toBe(401);
+    expect((await fetch(`${url}/multi-exec`, { method: "POST", body: '[["PING"]]' })).status).toBe(401);
   });
 
   it("is an error for @upstash/redis", async () => {
@@ -218,6 +262,19 @@ describe("commands that the shared connection cannot have", () => {
       result: null,
     });
     expect((await post("/", JSON.stringify(["SCRIPT", "EXISTS", "0"]))).body).toEqual({ result: [0] });
+  });
+
+  it("discards a transaction that has one, before Redis sees any of it", async () => {
+    const key = newKey();
+    const { status, body } = await post(
+      "/multi-exec",
+      JSON.stringify([
+        ["SET", key, "1"],
+        ["SELECT", "1"],
+      ]),
+    );
+    expect({ status, ...body }).toEqual({ status: 400, error: expect.stringContaining("ERR SELECT is not available") });
+    expect(await direct.exists(key)).toBe(0);
   });
 
   it("runs the others of a pipeline", async () => {
@@ -265,6 +322,7 @@ describe("a Redis that goes away", () => {
       expect(await down.json()).toEqual({ error: expect.stringContaining("was not sent") });
       const pipeline = redis.pipeline().ping().ping();
       await expect(pipeline.exec()).rejects.toThrow("was not sent");
+      await expect(redis.multi().ping().exec()).rejects.toThrow("was not sent");
 
       const revived = await startRedisServer({ port: server.port });
       try {

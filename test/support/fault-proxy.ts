@@ -29,7 +29,16 @@ export const PROXY_FAULTS = {
   /** Two answers that are under way at once are exchanged. */
   swapped: "runs",
   readonly: "is-refused",
+  /** The same, as Redis 6 says it: wrapped into an error of the script. */
+  wrapped: "is-refused",
   oom: "is-refused",
+  /** The last snapshot could not be written. */
+  misconf: "is-refused",
+  /** Fewer replicas are connected than `min-replicas-to-write` asks for. */
+  noreplicas: "is-refused",
+  /** A replica that has lost its master, with `replica-serve-stale-data no`. */
+  masterdown: "is-refused",
+  clusterdown: "is-refused",
   busy: "is-refused",
   loading: "is-refused",
   /** The script is never known, not even with its text. */
@@ -45,12 +54,21 @@ const SWAP_WITHIN_MS = 20;
 /** Below the ports that the system gives out by itself: nobody takes ours while it is closed. */
 const PORTS = { from: 20_000, to: 32_000 };
 
+const READONLY = "READONLY You can't write against a read only replica.";
 const ERRORS: { readonly [fault in ProxyFault]?: readonly [status: number, error: string] } = {
   "status-500": [500, "ERR internal error"],
   "status-429": [429, "ERR max requests limit exceeded. Limit: 10000, Usage: 10000."],
   "status-401": [401, "WRONGPASS invalid or missing auth token"],
-  readonly: [400, "READONLY You can't write against a read only replica."],
+  readonly: [400, READONLY],
+  wrapped: [
+    400,
+    `ERR Error running script (call to f_${"0".repeat(40)}): @user_script:9: @user_script: 9: -${READONLY} `,
+  ],
   oom: [400, "OOM command not allowed when used memory > 'maxmemory'."],
+  misconf: [400, "MISCONF Errors writing to the AOF file: No space left on device"],
+  noreplicas: [400, "NOREPLICAS Not enough good replicas to write."],
+  masterdown: [400, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."],
+  clusterdown: [400, "CLUSTERDOWN The cluster is down"],
   busy: [400, "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."],
   loading: [400, "LOADING Redis is loading the dataset in memory"],
   noscript: [400, "NOSCRIPT No matching script. Please use EVAL."],

@@ -10,6 +10,8 @@ import { type FaultProxy, PROXY_FAULTS, startFaultProxy } from "./fault-proxy.ts
 /** What becomes of a command that meets the fault: it runs, it never does, or it never does and the gateway can know. */
 export const FAULTS = {
   ...PROXY_FAULTS,
+  /** Redis has reached `maxmemory`. */
+  full: "is-refused",
   /** Redis is killed, and comes back without its data when the fault ends. */
   "restarted-empty": "never-runs",
   /** Something else writes texts and lists under our keys. */
@@ -65,6 +67,11 @@ export async function startFaultRig(): Promise<FaultRig> {
         await server.stop();
         undo = async () => {
           server = await startRedisServer({ port });
+        };
+      } else if (fault === "full") {
+        await redis.config("SET", "maxmemory", "1");
+        undo = async () => {
+          await redis.config("SET", "maxmemory", "0");
         };
       } else if (fault === "wrong-type") {
         await spoil();

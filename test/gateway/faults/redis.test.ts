@@ -6,11 +6,17 @@ import { tell } from "../../support/fault-story.ts";
 
 const FAULTS: readonly Fault[] = [
   "readonly",
+  "wrapped",
   "oom",
+  "misconf",
+  "noreplicas",
+  "masterdown",
+  "clusterdown",
   "busy",
   "loading",
   "noscript",
   "clock-behind",
+  "full",
   "restarted-empty",
   "wrong-type",
 ];

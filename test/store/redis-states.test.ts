@@ -1,0 +1,113 @@
+// States in which a real Redis refuses decisions, of every algorithm: told as a store that is not well, with nothing charged.
+
+import { mkdirSync } from "node:fs";
+import { Redis } from "ioredis";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createBridge } from "../../scripts/bridge.ts";
+import { freePort, startRedisServer } from "../../scripts/redis-server.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { Flag, type TakeRequest } from "../../src/core/take.ts";
+import { redisStore } from "../../src/store/redis.ts";
+import { StoreError } from "../../src/store/store.ts";
+import { keyRequest } from "../support/counter.ts";
+
+const windowMs = 60_000;
+const window: LimitSpec = { kind: Kind.weighted, limit: 9, bucketMs: windowMs, buckets: 1 };
+const bucket: LimitSpec = { kind: Kind.bucket, limit: 9, windowMs, burst: 9, maxDelayMs: 0 };
+const log: LimitSpec = { kind: Kind.log, limit: 9, windowMs };
+const slots: LimitSpec = { kind: Kind.concurrency, limit: 9, timeoutMs: windowMs };
+
+const ALL: Record<string, readonly LimitSpec[]> = {
+  window: [window],
+  bucket: [bucket],
+  log: [log],
+  slots: [slots],
+  mixed: [window, bucket, log, slots],
+};
+
+/** A server in a state, and what ends the state if anything does. */
+interface State {
+  readonly args?: string[];
+  begin(redis: Redis): Promise<unknown>;
+  end?(redis: Redis): Promise<unknown>;
+}
+
+const SNAPSHOT = "dump.rdb";
+const nobody = async () => ["127.0.0.1", await freePort()] as const;
+const STATES: Record<string, State> = {
+  READONLY: {
+    begin: async (redis) => redis.replicaof(...(await nobody())),
+    end: (redis) => redis.replicaof("NO", "ONE"),
+  },
+  OOM: {
+    begin: (redis) => redis.config("SET", "maxmemory", "1"),
+    end: (redis) => redis.config("SET", "maxmemory", "0"),
+  },
+  NOREPLICAS: {
+    begin: (redis) => redis.config("SET", "min-replicas-to-write", "1"),
+    end: (redis) => redis.config("SET", "min-replicas-to-write", "0"),
+  },
+  MASTERDOWN: {
+    args: ["--replica-serve-stale-data", "no"],
+    begin: async (redis) => redis.replicaof(...(await nobody())),
+    end: (redis) => redis.replicaof("NO", "ONE"),
+  },
+  MISCONF: {
+    args: ["--dbfilename", SNAPSHOT],
+    begin: failSnapshot,
+    end: (redis) => redis.config("SET", "stop-writes-on-bgsave-error", "no"),
+  },
+  CLUSTERDOWN: {
+    args: ["--cluster-enabled", "yes"],
+    begin: async () => {},
+  },
+};
+
+/** A directory is where the file has to be. */
+async function failSnapshot(redis: Redis): Promise<void> {
+  // A Redis that takes no snapshots by itself does not mind one that fails.
+  await redis.config("SET", "save", "3600 1");
+  const [, directory = ""] = (await redis.config("GET", "dir")) as string[];
+  mkdirSync(`${directory}/${SNAPSHOT}`);
+  await redis.bgsave();
+  await expect.poll(() => redis.info("persistence"), { timeout: 10_000 }).toContain("rdb_last_bgsave_status:err");
+}
+
+async function failureOf(work: Promise<unknown>): Promise<StoreError> {
+  const error = await work.then(
+    () => new Error("expected a failure, found an answer"),
+    (error) => error,
+  );
+  expect(error).toBeInstanceOf(StoreError);
+  return error;
+}
+
+describe.each(Object.keys(STATES))("%s", (code) => {
+  it("is told as a store that is not well, and nothing is charged, whatever the algorithm", async () => {
+    const { args = [], begin, end } = STATES[code]!;
+    const server = await startRedisServer({ args });
+    const bridge = await createBridge({ redisUrl: server.url, token: "private" });
+    const redis = new Redis(server.url, { disableClientInfo: true, enableReadyCheck: false });
+    onTestFinished(async () => {
+      redis.disconnect();
+      await bridge.close();
+      await server.stop();
+    });
+    // One for each: five failures would open its breaker.
+    const store = () => redisStore({ url: bridge.url, token: "private", timeoutMs: 30_000 });
+    const request = (name: string): TakeRequest => {
+      return { keys: [keyRequest(name, ALL[name]!, { cost: 1 })], flag: Flag.take, slot: 1 };
+    };
+
+    await begin(redis);
+    for (const name of Object.keys(ALL)) {
+      const error = await failureOf(store().take(request(name)));
+      expect([name, error]).toMatchObject([name, { code: "REDIS", redisCode: code, notRun: true, isReply: false }]);
+    }
+    if (!end) return;
+    await end(redis);
+    expect(await redis.dbsize()).toBe(0);
+    for (const name of Object.keys(ALL)) expect((await store().take(request(name))).allowed).toBe(true);
+  });
+});
