@@ -54,6 +54,12 @@ export interface Leasing<L, V> {
   endsAtMs(limit: L, chargedAtMs: number): number;
   /** The view without `units` that were charged at an instant of the store but not spent. */
   without(view: V, limit: L, units: number, chargedAtMs: number): V;
+  /**
+   * How many units of a view can have been charged since an instant, at most.
+   *
+   * @param sinceMs by the store's clock, ms since the epoch; units charged then have not ended at the view's instant.
+   */
+  mostChargedSince(view: V, limit: L, sinceMs: number): number;
 }
 
 /** Units are leased for at most this part of a window, and at most so long: what nobody spends must not keep others waiting. */
@@ -95,7 +101,8 @@ export interface Algorithm<L, R, S, V, O = never> {
   viewLength(limit: L): number;
   decode(view: readonly number[], limit: L): V;
   /**
-   * What a view that is remembered says of `cost` at a later instant, if nothing was charged meanwhile; undefined: nothing.
+   * What a view that is remembered says of `cost` at a later instant: what the store would say then if nothing was charged
+   * meanwhile. Undefined: it cannot be known.
    *
    * @param askedCost the cost with whose answer the view came.
    */
@@ -106,6 +113,8 @@ export interface Algorithm<L, R, S, V, O = never> {
    * @param charged the view has the cost in it if it was admitted; false after a look. Default true.
    */
   tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): Told;
+  /** True: when a refused cost is admitted does not depend on what others take until then. Absent: it does. */
+  readonly hasFixedWait?: true;
   /** Absent: units of this algorithm cannot be taken ahead of demand. */
   lease?: Leasing<L, V>;
 }

@@ -53,10 +53,12 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
       delayMs: 0,
     });
   },
+  hasFixedWait: true,
   lease: {
     windowMs: ({ windowMs }) => windowMs,
     endsAtMs: ({ windowMs }, chargedAtMs) => (Math.floor(chargedAtMs / windowMs) + 1) * windowMs,
     without: (record, limit, units, chargedAtMs) =>
       fixedWindow.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
+    mostChargedSince: ({ count }) => count,
   },
 };

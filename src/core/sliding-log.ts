@@ -109,8 +109,15 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     growsAtMs,
     resetAtMs,
   }),
-  /** When units leave is known for the cost asked, and for one more than what remains. */
+  /**
+   * Without its entries a log is known until the first unit leaves that counts, and again when it is empty. When units leave is
+   * known for the cost asked, and for one more than what remains.
+   */
   recall(view, { limit }, nowMs, askedCost, cost) {
+    if (view.used > 0 && nowMs >= view.resetAtMs) {
+      return { view: { ...view, used: 0, retryAtMs: 0, growsAtMs: 0, resetAtMs: 0 }, refused: cost > limit };
+    }
+    if (view.used > 0 && nowMs >= view.growsAtMs) return undefined;
     if (view.used + cost <= limit) return { view, refused: false };
     if (cost > limit) return { view, refused: true };
     const isNextUnit = cost === Math.max(0, limit - view.used) + 1;

@@ -3,7 +3,7 @@
  * what they refuse is refused rightly, without asking.
  */
 
-import { algorithmOf } from "../core/algorithms.ts";
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { StoreClock } from "./clock.ts";
@@ -69,6 +69,25 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
     return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
   }
 
+  /**
+   * Whether the wait that a refusal by this key tells is certain. What was left may have been taken by others since, and then it is
+   * longer: unless nothing was left, the store was asked at this very instant, or it makes no difference.
+   *
+   * @param replies what is recalled of the key at this instant.
+   */
+  function hasCertainWait({ key, cost, limits }: KeyRequest, replies: readonly LimitReply[], nowMs: number): boolean {
+    // Nothing is left if one unit is refused: no request of anybody changes this key before that ends.
+    if (cost <= 1) return true;
+    const known = remembered.get(key)!;
+    if (known.storeAtMs === nowMs) return true;
+    const isUsedUp = limits.some((limit, l) => {
+      return algorithmOf(limit).recall(known.limits[l]!.view, limit, nowMs, known.cost, 1)?.refused;
+    });
+    return (
+      isUsedUp || limits.every((limit, l) => !replies[l]!.refused || hasFixedWait(limit, replies[l]!, cost, nowMs))
+    );
+  }
+
   /** Until the counts that are remembered of this key admit so many units, in ms; 0: now, or nothing is known. */
   function admittedAfterMs({ key, limits }: KeyRequest, units: number, nowMs: number): number {
     const known = remembered.get(key);
@@ -76,14 +95,19 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
     const waits = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
       const recalled = algorithm.recall(known.limits[l]!.view, limit, nowMs, known.cost, units);
-      if (!recalled?.refused) return 0;
+      // What is left by now is not known, but that it was too little: others may be asking for it.
+      if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
+      if (!recalled.refused) return 0;
       return algorithm.tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
     });
     return Math.max(...waits);
   }
 
-  const refuses = ({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[]) =>
-    keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
+  /** Whether the replies refuse, and are sure for how long. */
+  function refuses({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[], nowMs: number): boolean {
+    const refusing = keys.map(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
+    return refusing.includes(true) && keys.every((key, k) => !refusing[k] || hasCertainWait(key, replies[k]!, nowMs));
+  }
 
   return {
     refusal(request, localAtMs) {
@@ -94,7 +118,9 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
       const [earliest, latest] = [at(storeTime.earliestMs), at(storeTime.latestMs)];
       if (!areKnown(earliest) || !areKnown(latest)) return undefined;
       // Refused even at the latest instant that it may be there; waits are told from the earliest, so that they are never short.
-      return refuses(request, latest) ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest } : undefined;
+      return refuses(request, latest, storeTime.latestMs)
+        ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest }
+        : undefined;
     },
 
     refusedSince(request, sinceMs, localAtMs) {
@@ -104,7 +130,7 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
       if (!newest || newest.sentAtMs <= sinceMs) return undefined;
       const nowMs = newest.storeAtMs;
       const keys = request.keys.map((key) => recall(key, localAtMs, nowMs));
-      return areKnown(keys) && refuses(request, keys) ? { nowMs, allowed: false, keys } : undefined;
+      return areKnown(keys) && refuses(request, keys, nowMs) ? { nowMs, allowed: false, keys } : undefined;
     },
 
     askAfterMs({ keys }, localAtMs) {
@@ -145,6 +171,16 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
 
     clear: () => remembered.clear(),
   };
+}
+
+/** Units that a limit left when the store told of it. */
+function lastRemaining({ limits, cost, storeAtMs }: Remembered, l: number, limit: LimitSpec): number {
+  return algorithmOf(limit).tell(limits[l]!.view, limit, cost, false, storeAtMs).remaining;
+}
+
+function hasFixedWait(limit: LimitSpec, { view }: LimitReply, cost: number, nowMs: number): boolean {
+  const { hasFixedWait, tell } = algorithmOf(limit);
+  return hasFixedWait === true || tell(view, limit, cost, true, nowMs).retryAfterMs === undefined;
 }
 
 function areKnown(keys: readonly (LimitReply[] | undefined)[]): keys is LimitReply[][] {

@@ -8,9 +8,11 @@ import { countInFlight } from "../../src/region/in-flight.ts";
 import { type RememberedCounts, rememberCounts } from "../../src/region/remembered.ts";
 
 /** The store: what Redis would hold, decided by core. */
-export function virtualStore() {
-  const values = new Map<string, Records | LimitOwn>();
+export function virtualStore(values = new Map<string, Records | LimitOwn>()) {
   return {
+    /** What it would say at another instant: even a look there drops what has expired by then. */
+    look: (keys: readonly KeyRequest[], nowMs: number): TakeReply =>
+      virtualStore(new Map(values)).take(keys, Flag.look, nowMs),
     take(keys: readonly KeyRequest[], flag: Flag, nowMs: number): TakeReply {
       const stored = {
         records: (key: string) => values.get(key) as Records | undefined,

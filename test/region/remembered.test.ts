@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
+import { ENFORCED, type KeyRequest, type TakeReply } from "../../src/core/take.ts";
+import { identityOf } from "../support/arbitrary-limits.ts";
 import { isolate, request, virtualStore } from "./isolates.ts";
 
 const START_MS = 1_700_000_000_000;
@@ -28,11 +29,55 @@ describe("remembered counts", () => {
     const [store, one] = [virtualStore(), isolate(0)];
     for (let i = 0; i < 3; i++) request(store, one, [keyOf(window)], START_MS, NO_DELAY);
     expect(request(store, one, [keyOf(window, 5)], START_MS + 1, NO_DELAY).reply.allowed).toBe(false);
-    expect(request(store, one, [keyOf(window, 5)], START_MS + 2, NO_DELAY).local).toBe(true);
     expect(request(store, one, [keyOf(window, 1)], START_MS + 3, NO_DELAY)).toMatchObject({
       local: false,
       reply: { allowed: true },
     });
+  });
+
+  it("do not promise when a larger cost is admitted while others may take what is left", () => {
+    const [store, one, other] = [virtualStore(), isolate(0), isolate(0)];
+    for (let i = 0; i < 3; i++) request(store, one, [keyOf(window)], START_MS, NO_DELAY);
+    expect(request(store, one, [keyOf(window, 4)], START_MS + 1, NO_DELAY).reply.allowed).toBe(false);
+    expect(request(store, other, [keyOf(window, 2)], START_MS + 2, NO_DELAY).reply.allowed).toBe(true);
+    const { reply } = request(store, one, [keyOf(window, 4)], START_MS + 3, NO_DELAY);
+    const { retryAfterMs } = toldBy(reply, window, 4);
+    expect(store.look([keyOf(window, 4)], reply.nowMs + retryAfterMs!).allowed).toBe(true);
+    expect(store.look([keyOf(window, 4)], reply.nowMs + retryAfterMs! - 1).allowed).toBe(false);
+  });
+
+  it.each([
+    ["nothing is left", { ...window, limit: 3 }, 2],
+    ["it can never be admitted", window, 6],
+    ["a fixed window ends when it ends", { kind: Kind.fixedWindow, limit: 5, windowMs: 60_000 } as const, 4],
+  ])("refuse a larger cost without asking where the wait is certain: %s", (_, limit, cost) => {
+    const [store, one] = [virtualStore(), isolate(0)];
+    for (let i = 0; i < 3; i++) request(store, one, [keyOf(limit)], START_MS, NO_DELAY);
+    expect(request(store, one, [keyOf(limit, cost)], START_MS + 1, NO_DELAY).reply.allowed).toBe(false);
+    expect(request(store, one, [keyOf(limit, cost)], START_MS + 2, NO_DELAY)).toMatchObject({
+      local: true,
+      reply: { allowed: false },
+    });
+  });
+
+  it("say of a log beside the limit that refuses what is true now, and ask when its units have left", () => {
+    const [store, one] = [virtualStore(), isolate(0)];
+    const day: LimitSpec = { kind: Kind.fixedWindow, limit: 2, windowMs: 86_400_000 };
+    const log: LimitSpec = { kind: Kind.log, limit: 5, windowMs: 1_000 };
+    const keys = [{ ...keyOf(day), limits: [day, log] }];
+    const logAt = (afterMs: number) => {
+      const { reply, local } = request(store, one, keys, START_MS + afterMs, NO_DELAY);
+      const { view, refused } = reply.keys[0]![1]!;
+      const { remaining, growsAfterMs } = algorithmOf(log).tell(view, log, 1, refused, reply.nowMs);
+      return [local, remaining, growsAfterMs && reply.nowMs + growsAfterMs - START_MS];
+    };
+    expect(logAt(0)).toEqual([false, 4, 1_000]);
+    expect(logAt(300)).toEqual([false, 3, 1_000]);
+    expect(logAt(900)).toEqual([true, 3, 1_000]);
+    // The first unit has left, and only the store knows when the second one does.
+    expect(logAt(1_010)).toEqual([false, 4, 1_300]);
+    expect(logAt(1_020)).toEqual([true, 4, 1_300]);
+    expect(logAt(1_310)).toEqual([true, 5, undefined]);
   });
 
   it("are trusted for 5 s without a reply, and not a millisecond longer", () => {
@@ -66,6 +111,11 @@ describe("remembered counts", () => {
     }
   });
 });
+
+const toldBy = (reply: TakeReply, limit: LimitSpec, cost: number) => {
+  const { view, refused } = reply.keys[0]![0]!;
+  return algorithmOf(limit).tell(view, limit, cost, refused, reply.nowMs);
+};
 
 const duration = fc.constantFrom(40, 400, 1_000, 4_000);
 const limits: fc.Arbitrary<LimitSpec> = fc.oneof(
@@ -108,7 +158,7 @@ it("what is refused locally would have been refused by the store, whatever clock
           nowMs += afterMs;
           const keys = [keyOf(first, costs[0]), { ...keyOf(second, costs[1]), key: "second" }].slice(0, both ? 2 : 1);
           // What the store says now, and at the moment that the refusal promises.
-          const truth = store.take(keys, Flag.look, nowMs);
+          const truth = store.look(keys, nowMs);
           const { reply, local } = request(store, isolates[which]!, keys, nowMs, delays);
           nowMs += local ? 0 : delays[0] + delays[1];
           if (!local) continue;
@@ -148,12 +198,45 @@ it("a wait told locally is long enough when nobody else charges", () => {
           if (told.some((wait) => wait === undefined)) continue; // above the limit: never
           waits++;
           expect(Math.min(...(told as number[]))).toBeGreaterThanOrEqual(0);
-          const later = store.take(keys, Flag.look, nowMs + Math.max(...(told as number[])));
+          const later = store.look(keys, nowMs + Math.max(...(told as number[])));
           expect(later.allowed).toBe(true);
         }
       },
     ),
     { numRuns: 500 },
+  );
+  expect(waits).toBeGreaterThan(500);
+});
+
+const twoLimits = fc.tuple(limits, limits).filter(([a, b]) => identityOf(a) !== identityOf(b));
+
+it("whoever waits as it was told from memory is admitted then and not 1 ms earlier, though others took what was left before", () => {
+  let waits = 0;
+  fc.assert(
+    fc.property(twoLimits, fc.array(step, { minLength: 20, maxLength: 80 }), (limits, steps) => {
+      const store = virtualStore();
+      const isolates = [12_345, 0, -20_000].map(isolate);
+      let nowMs = START_MS;
+      for (const { isolate: which, afterMs, costs, delays } of steps) {
+        nowMs += afterMs;
+        const keys = [{ ...keyOf(limits[0]), cost: costs[0], limits }];
+        const { reply, local } = request(store, isolates[which]!, keys, nowMs, delays);
+        nowMs += local ? 0 : delays[0] + delays[1];
+        if (!local) continue;
+        const told = limits.map((limit, l) => {
+          const { view, refused } = reply.keys[0]![l]!;
+          return algorithmOf(limit).tell(view, limit, costs[0], refused, reply.nowMs);
+        });
+        expect(Math.min(...told.flatMap((one) => Object.values(one)))).toBeGreaterThanOrEqual(0);
+        const all = told.map(({ retryAfterMs }) => retryAfterMs);
+        if (all.includes(undefined)) continue; // above a limit: never
+        waits++;
+        const admittedAtMs = reply.nowMs + Math.max(...(all as number[]));
+        expect(store.look(keys, admittedAtMs).allowed).toBe(true);
+        expect(store.look(keys, admittedAtMs - 1).allowed).toBe(false);
+      }
+    }),
+    { numRuns: 800 },
   );
   expect(waits).toBeGreaterThan(500);
 });
