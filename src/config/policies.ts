@@ -50,7 +50,9 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
     return { code: "ERR_POLICY_FIELD", path: place, expected, found };
   }
   const [code, expected] = EXPECTED[`${field} of ${algorithm}`] ?? EXPECTED[field] ?? EXPECTED[field.split(".")[0]!]!;
-  return { code, path: place, expected, found };
+  // Only patterns are checked by code, and say more precisely what was expected.
+  const reason = issue.type === "check" ? issue.message : "";
+  return { code, path: place, expected: reason || expected, found };
 }
 
 /** The fields that may stand where an unknown one was found. */

@@ -2,6 +2,8 @@
 
 import * as v from "valibot";
 import type { AlgorithmName } from "../core/policy.ts";
+import { type PatternKind, PatternMistake } from "../pattern/node.ts";
+import { parsePattern } from "../pattern/parse.ts";
 import { parseDurationMs } from "./duration.ts";
 import type { MistakeCode } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
@@ -59,25 +61,32 @@ const method = v.pipe(
   v.transform((name) => name.toUpperCase()),
 );
 
-/** What URLPattern accepts, so that a typing error is found when the Worker starts and not by a request. */
-const pattern = (component: "pathname" | "hostname") =>
+/** What can be matched, so that a mistake is found when the Worker starts and not by a request. Messages say what was expected. */
+const pattern = (kind: PatternKind) =>
   v.pipe(
     v.string(),
     v.minLength(1),
-    v.check((value) => {
-      try {
-        new URLPattern({ [component]: value });
-        return component !== "pathname" || /^[/*:({]/.test(value);
-      } catch {
-        return false;
-      }
-    }),
+    v.check(
+      (value) => patternMistake(value, kind) === undefined,
+      ({ input }) => patternMistake(input, kind) ?? "",
+    ),
   );
+
+/** What was expected, empty if the value is no pattern at all; undefined if it is right. */
+function patternMistake(value: string, kind: PatternKind): string | undefined {
+  try {
+    parsePattern(value, kind);
+    return undefined;
+  } catch (error) {
+    if (error instanceof PatternMistake) return error.message;
+    throw error;
+  }
+}
 
 const match = {
   method: v.optional(oneOrMore(method)),
-  path: v.optional(oneOrMore(pattern("pathname"))),
-  host: v.optional(oneOrMore(pattern("hostname"))),
+  path: v.optional(oneOrMore(pattern("path"))),
+  host: v.optional(oneOrMore(pattern("host"))),
 };
 
 const KEY_PART =

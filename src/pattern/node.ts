@@ -1,0 +1,23 @@
+/** What a pattern is made of, once it is read: the same for the fixed text, the groups and the regular expressions in them. */
+
+export type Node =
+  /** This text, in the form of `normalizePath` or `normalizeHost`, lower case. */
+  | string
+  /** One character: one of `chars`, or any other one. */
+  | { readonly chars: string; readonly not: boolean }
+  /** One after the other. */
+  | { readonly all: readonly Node[] }
+  | { readonly either: readonly Node[] }
+  /** Once, and perhaps not at all, and perhaps more often. */
+  | { readonly repeat: Node; readonly optional: boolean; readonly many: boolean };
+
+/** Any character. */
+export const ONE: Node = { chars: "", not: true };
+/** Any text, `*` in a pattern. Compared by identity. */
+export const ANY: Node = { repeat: ONE, optional: true, many: true };
+
+/** What a pattern is for. */
+export type PatternKind = "path" | "host";
+
+/** Thrown for a pattern that is refused; the message says what was expected, or nothing if it is no pattern at all. */
+export class PatternMistake extends Error {}

@@ -1,0 +1,120 @@
+/** URLPattern syntax (https://urlpattern.spec.whatwg.org/#parsing-pattern-strings), as a list of nodes. */
+
+import { ANY, type Node, type PatternKind, PatternMistake } from "./node.ts";
+import { possible } from "./possible.ts";
+import { parseRegexp } from "./regexp.ts";
+import { hostText, pathText } from "./text.ts";
+
+/**
+ * Reads a pattern; its fixed text is brought into the form that requests are brought into.
+ *
+ * @throws {PatternMistake} if it is no pattern, cannot be matched in linear time, or has a part that no request matches.
+ */
+export function parsePattern(pattern: string, kind: PatternKind): readonly Node[] {
+  const isPath = kind === "path";
+  if (pattern === "" || (isPath && !/^[/*:({]/.test(pattern))) throw new PatternMistake();
+  if (pattern.trim() !== pattern) throw new PatternMistake("a pattern without white space at its ends");
+  if (!isPath && /\/|\\:|:\d/.test(pattern) && !pattern.startsWith("[")) {
+    throw new PatternMistake("a host name without scheme, port and path");
+  }
+  const isAddress = !isPath && /^\[[^\]\\]*\]$/.test(pattern);
+  const parsed = isAddress ? [pattern] : parseNodes(pattern, isPath ? "/" : ".", isPath ? "/" : "");
+  const nodes = parsed.map((node, i) => {
+    const [starts, ends] = [i === 0, i === parsed.length - 1];
+    return mapText(node, (text, whole) => (isPath ? pathText(text) : hostText(text, whole && starts, whole && ends)));
+  });
+  if (!possible(nodes, kind)) {
+    throw new PatternMistake(
+      isPath
+        ? 'a path that requests can have, with all its parts: it begins with "/" and has no "//" and no "." or ".." between slashes'
+        : "a host name that requests can have, with all its parts: no dot at its ends",
+    );
+  }
+  return nodes;
+}
+
+/** @param text gets fixed text, and whether it is all of the node: not part of a group with a modifier. */
+function mapText(node: Node, text: (one: string, whole: boolean) => string): Node {
+  if (typeof node === "string") return text(node, true);
+  // The nodes of a regular expression hold no text, but characters.
+  if (!("repeat" in node) || typeof node.repeat === "string" || !("all" in node.repeat)) return node;
+  return { ...node, repeat: { all: node.repeat.all.map((one) => (typeof one === "string" ? text(one, false) : one)) } };
+}
+
+/** @param separator what `:name` does not match. @param prefix what belongs to a group that it stands in front of. */
+function parseNodes(pattern: string, separator: string, prefix: string): Node[] {
+  const nodes: Node[] = [];
+  const names = new Set<string>();
+  let at = 0;
+
+  function take(regexp: RegExp): string | undefined {
+    regexp.lastIndex = at;
+    const found = regexp.exec(pattern)?.[0];
+    if (found !== undefined) at += found.length;
+    return found;
+  }
+
+  /** Neighbours are one text. */
+  function push(node: Node): void {
+    const before = nodes.at(-1);
+    if (typeof node === "string" && typeof before === "string") nodes[nodes.length - 1] = before + node;
+    else if (node !== "") nodes.push(node);
+  }
+
+  /** `:name`, `:name(regexp)`, `(regexp)` or `*`. */
+  function group(): Node | undefined {
+    const name = take(/:[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/uy);
+    if (name !== undefined && names.size === names.add(name).size) throw new PatternMistake();
+    // A group in it begins with `(?`, so that it captures nothing.
+    if (pattern[at] === "(") return regexp();
+    if (name !== undefined) return { repeat: { chars: separator, not: true }, optional: false, many: true };
+    return take(/\*/y) && ANY;
+  }
+
+  function regexp(): Node {
+    const start = ++at;
+    for (let depth = 1; depth > 0; ) {
+      const one = take(/\\\p{ASCII}|\(\?|[^\\(\P{ASCII}]/uy);
+      if (one === undefined || (one === "?" && at === start + 1)) throw new PatternMistake();
+      depth += one === ")" ? -1 : one === "(?" ? 1 : 0;
+    }
+    const source = pattern.slice(start, at - 1);
+    if (source === "") throw new PatternMistake();
+    return source === ".*" ? ANY : parseRegexp(source);
+  }
+
+  function text(): string {
+    return (take(/(?:[^*+?\\{}:(]|\\.)*/suy) ?? "").replace(/\\(.)/gsu, "$1");
+  }
+
+  function add(before: string, node: Node | undefined, behind: string): void {
+    const modifier = take(/[?+*]/y);
+    const all = [before, ...(node === undefined ? [] : [node]), behind].filter((one) => one !== "");
+    if (modifier === undefined) all.forEach(push);
+    else if (all.length === 1 && node === ANY) push(ANY);
+    else if (all.length > 0) push({ repeat: { all }, optional: modifier !== "+", many: modifier !== "?" });
+  }
+
+  while (at < pattern.length) {
+    const character = take(/[^*+?\\{}:(]/uy);
+    const node = group();
+    if (node !== undefined) {
+      if (character !== undefined && character !== prefix) push(character);
+      add(character === prefix ? prefix : "", node, "");
+    } else if (character !== undefined) {
+      push(character);
+    } else if (take(/\{/y)) {
+      const [before, inner, behind] = [text(), group(), text()];
+      if (!take(/\}/y)) throw new PatternMistake();
+      add(before, inner, behind);
+    } else {
+      const [, escaped] = take(/\\./suy) ?? refuse(pattern[at]!);
+      push(escaped!);
+    }
+  }
+  return nodes;
+}
+
+function refuse(character: string): never {
+  throw new PatternMistake(character === "?" ? "a pattern without a query: only paths and hosts are matched" : "");
+}

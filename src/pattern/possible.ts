@@ -1,0 +1,62 @@
+/** Whether requests can match a pattern: one that none can match would limit nothing, without a word. */
+
+import { ANY, type Node, type PatternKind } from "./node.ts";
+
+/** Where a path or a host may be after the characters so far, as bits. */
+const NOTHING = 1;
+const SEPARATOR = 2;
+const ONE_DOT = 4;
+const TWO_DOTS = 8;
+const MORE = 16;
+
+/** Characters besides `/` and `.` that a normal form, in lower case, may hold. */
+const OTHERS = {
+  path: "!$%&'()*+,-0123456789:;=@[]^_abcdefghijklmnopqrstuvwxyz|~",
+  host: "!$&'()*+,-0123456789:;=[]_`abcdefghijklmnopqrstuvwxyz{}~\"",
+};
+
+/** Every part of the pattern, also one that may be left out, takes part in some match. */
+export function possible(nodes: readonly Node[], kind: PatternKind): boolean {
+  const ends = kind === "path" ? SEPARATOR | MORE : MORE;
+  const matches = (all: readonly Node[]) => (after({ all }, NOTHING, kind) & ends) !== 0;
+  return (
+    matches(nodes) &&
+    nodes.every((part) => part === ANY || matches(nodes.map((node) => (node === part ? required(node) : node))))
+  );
+}
+
+function required(part: Node): Node {
+  return typeof part !== "string" && "repeat" in part ? { ...part, optional: false } : part;
+}
+
+/** Where it may be after a text that `node` matches. @param from where it may have been before. */
+function after(node: Node, from: number, kind: PatternKind): number {
+  if (from === 0) return 0;
+  if (typeof node === "string") return [...node].reduce((at, character) => step(at, character, kind), from);
+  if ("chars" in node) {
+    const matches = (character: string) => node.chars.includes(character) !== node.not;
+    const other = [...OTHERS[kind]].find(matches);
+    const each = ["/", "."].filter(matches).concat(other ?? []);
+    return each.reduce((to, character) => to | step(from, character, kind), 0);
+  }
+  if ("all" in node) return node.all.reduce((at, one) => after(one, at, kind), from);
+  if ("either" in node) return node.either.reduce((to, one) => to | after(one, from, kind), 0);
+  let to = after(node.repeat, from, kind);
+  for (let before = 0; node.many && before !== to; ) {
+    before = to;
+    to |= after(node.repeat, to, kind);
+  }
+  return node.optional ? to | from : to;
+}
+
+/** One character further; 0 if none of `from` can be followed by it. */
+function step(from: number, character: string, kind: PatternKind): number {
+  if (kind === "host") {
+    if (character === ".") return from & ~NOTHING ? SEPARATOR : 0;
+    return from !== 0 && OTHERS.host.includes(character) ? MORE : 0;
+  }
+  if (character === "/") return from & (NOTHING | MORE) ? SEPARATOR : 0;
+  const inside = from & ~NOTHING;
+  if (character !== ".") return inside !== 0 && OTHERS.path.includes(character) ? MORE : 0;
+  return (from & SEPARATOR ? ONE_DOT : 0) | (from & ONE_DOT ? TWO_DOTS : 0) | (from & (TWO_DOTS | MORE) ? MORE : 0);
+}

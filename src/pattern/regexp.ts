@@ -1,0 +1,123 @@
+/**
+ * The regular expression in a group, as far as it can be matched in linear time: characters, classes, alternatives, groups
+ * and repetitions.
+ */
+
+import { type Node, ONE, PatternMistake } from "./node.ts";
+import { decodePlain } from "./text.ts";
+
+/** Characters of a group after its repetitions are written out: they bound the work for each character of a path. */
+const MAX_SIZE = 250;
+
+const ASCII = Array.from({ length: 95 }, (_, i) => String.fromCharCode(0x20 + i)).join("");
+const ESCAPED: Readonly<Record<string, string>> = { d: charsOf(/\d/), w: charsOf(/\w/), s: " " };
+
+function charsOf(regexp: RegExp): string {
+  return [...ASCII].filter((character) => regexp.test(character)).join("");
+}
+
+/** @throws {PatternMistake} for what is not supported, or none. */
+export function parseRegexp(source: string): Node {
+  if (decodePlain(source) !== source) throw unsupported();
+  let at = 0;
+
+  function take(regexp: RegExp): RegExpExecArray | null {
+    regexp.lastIndex = at;
+    const found = regexp.exec(source);
+    if (found) at += found[0].length;
+    return found;
+  }
+
+  function alternatives(): Node {
+    const either = [sequence()];
+    while (take(/\|/y)) either.push(sequence());
+    return either.length === 1 ? either[0]! : { either };
+  }
+
+  function sequence(): Node {
+    const all: Node[] = [];
+    while (at < source.length && !/[|)]/.test(source[at]!)) all.push(repeated(atom()));
+    return { all };
+  }
+
+  /** Whether it is lazy changes nothing: it matches the same texts. */
+  function repeated(node: Node): Node {
+    const found = take(/(?:([*+?])|\{(\d{1,4})(,?)(\d{0,4})\})\??/y);
+    if (!found) return node;
+    const [, sign, least = "", comma, most = ""] = found;
+    if (sign) return { repeat: node, optional: sign !== "+", many: sign !== "?" };
+    const [min, max] = [Number(least), comma ? Number(most || least) : Number(least)];
+    if (max < min || max * sizeOf(node) > MAX_SIZE) throw tooLarge();
+    const all = Array.from({ length: max }, (_, i): Node => {
+      return i < min ? node : { repeat: node, optional: true, many: false };
+    });
+    return comma && !most ? { all: [...all, { repeat: node, optional: true, many: true }] } : { all };
+  }
+
+  function atom(): Node {
+    if (take(/\(\?:/y)) {
+      const group = alternatives();
+      if (!take(/\)/y)) throw unsupported();
+      return group;
+    }
+    if (take(/\./y)) return ONE;
+    const not = take(/\[(\^?)/y)?.[1];
+    if (not !== undefined) return { chars: members(), not: not === "^" };
+    const escaped = take(/\\([DWS])/y)?.[1];
+    if (escaped) return { chars: ESCAPED[escaped.toLowerCase()]!.toLowerCase(), not: true };
+    return { chars: characters(/[^\\^$*+?{}()[\]|]/y).toLowerCase(), not: false };
+  }
+
+  /** One character, or all that an escape stands for. */
+  function characters(plain: RegExp): string {
+    const [, letter, any] = take(/\\(?:([dwsDWS])|([^\w]))/y) ?? [];
+    if (any) return any;
+    if (!letter) return (take(plain) ?? fail())[0];
+    const named = ESCAPED[letter.toLowerCase()]!;
+    return /[a-z]/.test(letter) ? named : [...ASCII].filter((character) => !named.includes(character)).join("");
+  }
+
+  /** Of a class, behind its bracket. */
+  function members(): string {
+    let chars = "";
+    const plain = /(?!&&|--|\[)[^\]\\]/y;
+    while (!take(/\]/y)) {
+      const from = characters(plain);
+      if (!take(/-(?!\])/y)) {
+        chars += from;
+        continue;
+      }
+      const to = characters(plain);
+      if (from.length !== 1 || to.length !== 1 || to < from) throw unsupported();
+      chars += [...ASCII].filter((character) => from <= character && character <= to).join("");
+    }
+    return chars.toLowerCase();
+  }
+
+  const node = alternatives();
+  if (at < source.length) throw unsupported();
+  if (sizeOf(node) > MAX_SIZE) throw tooLarge();
+  return node;
+}
+
+function sizeOf(node: Node): number {
+  if (typeof node === "string") return node.length;
+  if ("chars" in node) return 1;
+  if ("repeat" in node) return sizeOf(node.repeat);
+  const nodes = "all" in node ? node.all : node.either;
+  return nodes.reduce((sum, one) => sum + sizeOf(one), 0);
+}
+
+function fail(): never {
+  throw unsupported();
+}
+
+function unsupported(): PatternMistake {
+  return new PatternMistake(
+    'groups of characters, classes, alternatives and repetitions only, as in "/:id(\\\\d+)" or "/(a|b)": others cannot be matched in linear time, or never match',
+  );
+}
+
+function tooLarge(): PatternMistake {
+  return new PatternMistake(`groups of at most ${MAX_SIZE} characters once their repetitions are written out`);
+}

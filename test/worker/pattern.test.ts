@@ -1,0 +1,3 @@
+// workerd has a URLPattern of its own: the same property, here.
+
+import "../pattern/urlpattern.test.ts";
