@@ -12,7 +12,7 @@ import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { createLimits } from "./http/limits/answer.ts";
 import { createMe, LOOK_POLICIES } from "./http/limits/me.ts";
-import { logBreaker, logDecisions } from "./http/log.ts";
+import { logDecisions } from "./http/log.ts";
 import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
@@ -46,7 +46,7 @@ export function createGateway(bindings: Bindings): Gateway {
 }
 
 function gateway(settings: Settings): Gateway {
-  const store = settings.redis ? redisStore({ ...settings.redis, onBreakerChange: logBreaker() }) : memoryStore();
+  const store = settings.redis ? redisStore(settings.redis) : memoryStore();
   const limiter = limiterOf(settings.policies, {
     store,
     onDecision: logDecisions(),
