@@ -7,7 +7,7 @@ import { describeMistake } from "../src/config/mistake.ts";
 import { writePolicy } from "../src/config/policies.ts";
 import { parseSettings, type Settings } from "../src/config/settings.ts";
 import { policyWarnings } from "../src/config/warnings.ts";
-import { readBindings } from "./read-bindings.ts";
+import { DEPLOYED_TOKEN, readBindings } from "./read-bindings.ts";
 
 try {
   const parsed = parseSettings(readBindings(process.argv.slice(2)));
@@ -26,7 +26,7 @@ try {
 
 function effective({ policies, redis, origin, region, regions, keySecret, ...rest }: Settings): unknown {
   return {
-    store: redis ? { kind: "redis", ...redis, token: "(hidden)" } : { kind: "memory" },
+    store: redis ? { kind: "redis", ...redis, token: shownToken(redis.token) } : { kind: "memory" },
     origin: origin.kind === "url" ? { kind: "url", url: origin.url.href } : { kind: origin.kind },
     region: region ?? "by request",
     regions,
@@ -34,4 +34,8 @@ function effective({ policies, redis, origin, region, regions, keySecret, ...res
     ...rest,
     policies: policies.map(writePolicy),
   };
+}
+
+function shownToken(token: string): string {
+  return token === DEPLOYED_TOKEN ? "(a secret of the deployed Worker)" : "(hidden)";
 }

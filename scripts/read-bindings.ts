@@ -3,13 +3,21 @@
 import { readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
 import type { Bindings } from "../src/config/settings.ts";
-import { bindingSources, optionValues } from "./wrangler-bindings.ts";
+import { bindingSources, deployedRedis, optionValues, TOKEN_MISSING } from "./wrangler-bindings.ts";
+
+/** Stands for a token that only the deployed Worker has. */
+export const DEPLOYED_TOKEN = "a-secret-of-the-deployed-worker";
 
 interface Service {
   readonly binding: string;
 }
 
-/** The environment is no binding by itself, but `npm start` hands two variables on. @param args wrangler's. */
+/**
+ * The environment is no binding by itself, but `npm start` hands two variables on. A token that only the deployed Worker has is
+ * `DEPLOYED_TOKEN`, and a line on the error stream says so.
+ *
+ * @param args wrangler's.
+ */
 export function readBindings(args: string[]): Bindings {
   const { sources, configPath } = bindingSources(args, redisVariables(process.env));
   const text = readFileSync(configPath, "utf8");
@@ -17,7 +25,10 @@ export function readBindings(args: string[]): Bindings {
   const [name] = optionValues(args, "--env", "-e");
   const services = (name ? config.env?.[name]?.services : config.services) ?? [];
   const bound = services.map(({ binding }): [string, unknown] => [binding, { fetch() {} }]);
-  return Object.assign(Object.fromEntries(bound), ...sources.toReversed().map(([, values]) => values));
+  const bindings = Object.assign(Object.fromEntries(bound), ...sources.toReversed().map(([, values]) => values));
+  if (deployedRedis(sources) === undefined) return bindings;
+  console.error(`note: ${TOKEN_MISSING}`);
+  return { ...bindings, UPSTASH_REDIS_REST_TOKEN: DEPLOYED_TOKEN };
 }
 
 function redisVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -1,7 +1,7 @@
 // Which store `npm start` uses: where UPSTASH_REDIS_REST_URL is set, as `wrangler dev` will see it, and what has to be
 // handed on because wrangler would not see it.
 
-import { bindingSources } from "./wrangler-bindings.ts";
+import { bindingSources, deployedRedis, lookUp } from "./wrangler-bindings.ts";
 
 const URL_NAME = "UPSTASH_REDIS_REST_URL";
 const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
@@ -9,6 +9,8 @@ const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
 export interface ConfiguredStore {
   /** The URL and where it was found; absent if it is set nowhere. */
   found?: { url: string; source: string };
+  /** The URL in wrangler.toml of a Redis that cannot be used here, because its token is not on this machine. */
+  unusable?: string;
   /**
    * The text of one more `--env-file`, if something came from the environment, which is no Worker binding by itself. A file,
    * since a command line can be read by every user of the machine. Absent if wrangler finds everything by itself.
@@ -21,17 +23,11 @@ export interface ConfiguredStore {
 /** The first source that has a name wins, each name by itself, and an empty value counts as absent. */
 export function findConfiguredStore(wranglerArgs: string[], environment: NodeJS.ProcessEnv): ConfiguredStore {
   const { sources, fromDevVars, defaultEnvFiles } = bindingSources(wranglerArgs, environment);
-  const lookUp = (name: string) => {
-    for (const [source, values] of sources) {
-      const value = values[name];
-      if (typeof value === "string" && value !== "") return { value, source };
-    }
-    return undefined;
-  };
-
-  const url = lookUp(URL_NAME);
+  const unusable = deployedRedis(sources);
+  if (unusable !== undefined) return { unusable, otherEnvFiles: [] };
+  const url = lookUp(sources, URL_NAME);
   if (url === undefined) return { otherEnvFiles: [] };
-  const token = lookUp(TOKEN_NAME);
+  const token = lookUp(sources, TOKEN_NAME);
   const handedOn: Record<string, string> = {};
   if (url.source === "the environment") handedOn[URL_NAME] = url.value;
   if (token?.source === "the environment") handedOn[TOKEN_NAME] = token.value;

@@ -9,7 +9,7 @@ import { createBridge } from "./bridge.ts";
 import { findRedisServer, startRedisServer } from "./redis-server.ts";
 import { findConfiguredStore } from "./start-store.ts";
 import { spawnTied, stopProcess, whenOrphaned } from "./tied-process.ts";
-import { optionValues } from "./wrangler-bindings.ts";
+import { optionValues, TOKEN_MISSING } from "./wrangler-bindings.ts";
 import { wranglerEnv } from "./wrangler-env.ts";
 
 /** How long wrangler may take to end workerd and itself, in ms, before its process group is killed. */
@@ -40,18 +40,20 @@ async function chooseStore(userArgs: string[]): Promise<string[]> {
   const configured = findConfiguredStore(userArgs, process.env);
   if (configured.found) {
     const { url, source } = configured.found;
-    // The host alone: a URL may hold a password.
-    console.log(
-      `headgate: store is the Redis at ${URL.canParse(url) ? new URL(url).host : "an invalid URL"}, from ${source}`,
-    );
+    console.log(`headgate: store is the Redis at ${hostOf(url)}, from ${source}`);
     if (configured.envFile === undefined) return [];
     const file = join(temporaryDirectory(), "env");
     writeFileSync(file, configured.envFile, { mode: 0o600 });
     return [...configured.otherEnvFiles, file].flatMap((path) => ["--env-file", path]);
   }
+  const { unusable } = configured;
+  if (unusable !== undefined) {
+    console.log(`headgate: wrangler.toml names the Redis at ${hostOf(unusable)}. ${TOKEN_MISSING}`);
+  }
   if (findRedisServer() === undefined) {
-    console.log("headgate: store is this process's memory (no UPSTASH_REDIS_REST_URL, no redis-server on PATH)");
-    return [];
+    const noUrl = unusable === undefined ? "no UPSTASH_REDIS_REST_URL, " : "";
+    console.log(`headgate: store is this process's memory (${noUrl}no redis-server on PATH)`);
+    return unusable === undefined ? [] : ["--var", "UPSTASH_REDIS_REST_URL:"];
   }
   const redis = await startRedisServer();
   cleanups.push(redis.stop);
@@ -62,6 +64,11 @@ async function chooseStore(userArgs: string[]): Promise<string[]> {
   );
   // This token opens nothing that its reader could not reach anyway: Redis itself listens on loopback without a password.
   return ["--var", `UPSTASH_REDIS_REST_URL:${bridge.url}`, "--var", `UPSTASH_REDIS_REST_TOKEN:${bridge.token}`];
+}
+
+/** The host alone: a URL may hold a password. */
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : "an invalid URL";
 }
 
 function startWrangler(storeArgs: string[], userArgs: string[]): void {

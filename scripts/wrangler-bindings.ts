@@ -38,6 +38,30 @@ export function bindingSources(wranglerArgs: string[], environment: NodeJS.Proce
   return { sources, fromDevVars, defaultEnvFiles, configPath };
 }
 
+/** A text, and where it was found: the first source that has it wins, and an empty value counts as absent. */
+export function lookUp(sources: readonly Source[], name: string): { value: string; source: string } | undefined {
+  for (const [source, values] of sources) {
+    const value = values[name];
+    if (typeof value === "string" && value !== "") return { value, source };
+  }
+  return undefined;
+}
+
+/**
+ * The Redis that wrangler.toml names for deployment, if nothing on this machine has its token: there it is a secret of the deployed
+ * Worker, which cannot be read back. Its absence is then no mistake of the configuration.
+ */
+export function deployedRedis(sources: readonly Source[]): string | undefined {
+  const url = lookUp(sources, "UPSTASH_REDIS_REST_URL");
+  const isDeployed = url?.source === "wrangler.toml" && lookUp(sources, "UPSTASH_REDIS_REST_TOKEN") === undefined;
+  return isDeployed ? url.value : undefined;
+}
+
+/** What to do about it. */
+export const TOKEN_MISSING =
+  "UPSTASH_REDIS_REST_TOKEN is not on this machine: it is a secret of the deployed Worker. To use that Redis here, put the token into " +
+  ".dev.vars (see .dev.vars.example)";
+
 /** The values of a wrangler option, given as `--name value` or `--name=value`, any number of times. */
 export function optionValues(args: string[], ...names: string[]): string[] {
   return args.flatMap((arg, index) => {

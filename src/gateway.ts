@@ -12,7 +12,8 @@ import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { createLimits } from "./http/limits/answer.ts";
 import { createMe, LOOK_POLICIES } from "./http/limits/me.ts";
-import { logBreaker, logDecisions } from "./http/log.ts";
+import { logDecisions } from "./http/log.ts";
+import { createLoopGuard } from "./http/loop.ts";
 import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
@@ -46,7 +47,7 @@ export function createGateway(bindings: Bindings): Gateway {
 }
 
 function gateway(settings: Settings): Gateway {
-  const store = settings.redis ? redisStore({ ...settings.redis, onBreakerChange: logBreaker() }) : memoryStore();
+  const store = settings.redis ? redisStore(settings.redis) : memoryStore();
   const limiter = limiterOf(settings.policies, {
     store,
     onDecision: logDecisions(),
@@ -61,7 +62,8 @@ function gateway(settings: Settings): Gateway {
     helpPath: LIMITS_PATH,
   };
   const enforce = createEnforce(answering);
-  const forward = createForward(settings.origin, settings.originTimeoutMs);
+  const loops = createLoopGuard();
+  const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
   const probe = createProbe(store);
 
   const notes = [...storeAndOriginNotes(settings), ...policyWarnings(settings.policies)];
@@ -87,7 +89,8 @@ function gateway(settings: Settings): Gateway {
   const me = createMe({ ...answering, looks });
   app.get(LIMITS_PATH, (c) => limits(c.req.raw));
   app.get(`${LIMITS_PATH}/me`, (c) => me(c.req.raw));
-  serveRest(app, (request, background) => enforce(request, forward, background));
+  // Before it is counted: its client was, when it came first.
+  serveRest(app, (request, background) => loops.refuse(request) ?? enforce(request, forward, background));
   return { fetch: app.fetch, limiter };
 }
 

@@ -15,17 +15,20 @@ export type {
   TokenBucketInput,
   WindowBase,
 } from "./config/policy-input.ts";
-export type { RateLimitHeaders, RegionNames } from "./config/settings.ts";
+export type { RegionNames } from "./config/regions.ts";
+export type { RateLimitHeaders } from "./config/settings.ts";
 export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
 export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { AppliedPolicy } from "./limiter/ask.ts";
 export { redisStore } from "./limiter/central.ts";
+export { storeFromEnv } from "./limiter/store-from-env.ts";
 export {
   type Background,
   createLimiter,
   type DecisionContext,
+  type KeyByHand,
   type Limiter,
   type LimiterOptions,
   type OnDecision,

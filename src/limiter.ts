@@ -1,22 +1,27 @@
 /** Policies, a store and a region put together: who takes what, and what came of it. */
 
+import { reading } from "./config/bindings.ts";
 import { ConfigurationError } from "./config/mistake.ts";
 import { parsePolicies } from "./config/policies.ts";
 import type { PolicyInput } from "./config/policy-input.ts";
 import { MAX_UNITS } from "./config/policy-schema.ts";
+import { checkRegion, readRegion } from "./config/regions.ts";
+import { readKeySecret } from "./config/settings.ts";
 import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { type AppliedPolicy, type AskOptions, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
 import { isolateOf } from "./limiter/central.ts";
 import { bothHolds, holdOf, slotFor } from "./limiter/hold.ts";
+import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
+import { reportFailures } from "./limiter/report.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
 import { type Background, direct } from "./region/answers.ts";
 import { failureOf, type StoreFailure } from "./store/failure.ts";
 import { memoryStore } from "./store/memory.ts";
 import type { Store, StoreErrorCode } from "./store/store.ts";
 
-export type { Background };
+export { type Background, type KeyByHand, namedKey };
 
 /** Options of `createLimiter`. */
 export interface LimiterOptions {
@@ -24,11 +29,20 @@ export interface LimiterOptions {
   readonly policies: readonly PolicyInput[];
   /** Where counts are held: `redisStore(…)` for limits over all regions, or `memoryStore()`. */
   readonly store: Store;
-  /** Name of the region that limits with `scope: "region"` count in. Default `"local"`. */
+  /**
+   * Name of the region that limits with `scope: "region"` count in: 1 to 32 letters, digits, `_` `.` `-`, beginning with a letter
+   * or digit. Default `"local"`.
+   */
   readonly region?: string;
-  /** Key of the hash that client keys become before they reach the store. Default: derived from the store's token. */
+  /**
+   * Key of the hash that client keys become before they reach the store, at least 16 characters. Default: derived from the
+   * store's token.
+   */
   readonly keySecret?: string;
-  /** Called after every decision, before its answer. What it throws is reported on the console and goes no further. */
+  /**
+   * Called after every decision, before its answer. What it throws is reported on the console and goes no further. Default:
+   * decisions without the store are reported on the console, about one a second.
+   */
   readonly onDecision?: OnDecision;
 }
 
@@ -54,12 +68,10 @@ export interface Take {
 }
 
 /** Options of `take`, `peek` and `reset`. */
-export interface TakeOptions {
-  /** Who is counted, any text. May be left out only under a policy whose key is `global`. */
-  readonly key?: string;
+export interface TakeOptions extends KeyByHand {
   /** Units, an integer 0 … 10^9; 0 looks without charging. Default 1. */
   readonly cost?: number;
-  /** Default: the limiter's region. */
+  /** A name as in `LimiterOptions`. Default: the limiter's region. */
   readonly region?: string;
   /**
    * Where work may go on after the answer: the `ctx` of a fetch handler. Without it a policy with `consistency: "leased"`
@@ -69,18 +81,16 @@ export interface TakeOptions {
 }
 
 /** One of several policies of a take. */
-export interface PolicyTake {
+export interface PolicyTake extends KeyByHand {
   /** Its name. */
   readonly policy: string;
-  /** Who is counted, any text. May be left out only under a policy whose key is `global`. */
-  readonly key?: string;
   /** Default: the cost of the whole take. */
   readonly cost?: number;
 }
 
 /**
- * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a cost that is no
- * integer of 0 … 10^9, the same policy and key twice. A refusal is a value; a failing store is handled as the policy says.
+ * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the
+ * policy does not count by, a cost that is no integer of 0 … 10^9, a region that is no name, the same policy and key twice. A refusal is a value; a failing store is handled as the policy says.
  */
 export interface Limiter {
   /** As they were understood: checked, defaults filled in, durations in milliseconds. */
@@ -102,17 +112,23 @@ export interface Limiter {
 /**
  * Policies and a store, put together. No I/O, timer or randomness: may be called at module scope.
  *
- * @throws {ConfigurationError} with every mistake of the policies.
+ * @throws {ConfigurationError} with every mistake of the policies, of `region` and of `keySecret`.
  */
-export function createLimiter({ policies, ...options }: LimiterOptions): Limiter {
+export function createLimiter({ policies, region, keySecret, ...options }: LimiterOptions): Limiter {
   const parsed = parsePolicies(policies, "policies");
-  if (parsed.mistakes) throw new ConfigurationError(parsed.mistakes);
-  return limiterOf(parsed.value, options);
+  const { get, wrong, mistakes } = reading({ region, keySecret });
+  const [name, secret] = [readRegion(get, wrong, "region"), readKeySecret(get, wrong, "keySecret")];
+  if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);
+  return limiterOf(parsed.value, {
+    ...options,
+    ...(name !== undefined && { region: name }),
+    ...(secret !== undefined && { keySecret: secret }),
+  });
 }
 
-/** As `createLimiter`, for policies that were checked already. */
+/** As `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
-  const { store, region: ownRegion = "local", keySecret, onDecision } = options;
+  const { store, region: ownRegion = "local", keySecret, onDecision = reportFailures() } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
   const isolate = isolateOf(store);
   const answers = isolate?.answers ?? direct(store);
@@ -125,7 +141,9 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     background?: Background,
   ): Promise<Decision> {
     const applied = await Promise.all(takes.map(apply));
-    const keys = keysOf(applied, regionOf);
+    // A name becomes part of a key of the store. Wherever it comes from, it passes here.
+    const region = () => checkRegion(regionOf());
+    const keys = keysOf(applied, region);
     if (keys.length === 0) return decide(store.kind, []);
 
     const slot = slotFor(keys, flag);
@@ -142,10 +160,10 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
       if (flag === Flag.take) decision = noteOutcome(decision, keys, known, asking);
     }
     try {
-      onDecision?.(decision, {
+      onDecision(decision, {
         takes: applied,
         get region() {
-          return regionOf();
+          return region();
         },
         ...(failure && { failure }),
       });
@@ -215,15 +233,16 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
 
   /** Policies and keys by hand, checked. */
   function takesOf(policy: string | readonly PolicyTake[], options: TakeOptions): Take[] {
-    const list = typeof policy === "string" ? [{ policy, ...options }] : policy;
+    const list: readonly PolicyTake[] = typeof policy === "string" ? [{ ...options, policy }] : policy;
     if (list.length === 0) throw new TypeError("take: expected at least one policy, found an empty list");
-    if (typeof policy !== "string" && options.key !== undefined) {
-      throw new TypeError("take: with a list of policies each has its own key; found one for all");
+    if (typeof policy !== "string" && (options.key !== undefined || options.kind !== undefined)) {
+      throw new TypeError("take: with a list of policies each has its own key and kind; found one for all");
     }
+    if (options.region !== undefined) checkRegion(options.region);
     const takes = list.map((one): Take => {
       const found = policies.find(({ name }) => name === one.policy);
       if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
-      return { policy: found, key: keyByHand(found, one.key), cost: checkCost(one.cost ?? options.cost ?? 1) };
+      return { policy: found, key: keyByHand(found, one), cost: checkCost(one.cost ?? options.cost ?? 1) };
     });
     const distinct = new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
     if (distinct.size < takes.length) throw new TypeError("take: the same policy and key twice in one take");
@@ -255,18 +274,7 @@ export function checkCost(cost: number): number {
   throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
 }
 
-/** The client key that a caller names by itself. */
-export function namedKey(key: string): ClientKey {
-  return { kind: "key", values: [key] };
-}
-
 /** One strict policy makes the whole request strict; so do one in shadow and a cost of 0, which only the script can answer. */
 function mayLease({ policy, cost }: Take): boolean {
   return policy.consistency === "leased" && policy.mode === "enforce" && cost > 0;
-}
-
-function keyByHand(policy: Policy, key: string | undefined): ClientKey {
-  if (key !== undefined && key !== "") return namedKey(key);
-  if (policy.key.length === 1 && policy.key[0] === "global") return { kind: "global", values: [] };
-  throw new TypeError(`take: policy ${policy.name} needs a key (only policies with key "global" do without)`);
 }

@@ -1,25 +1,17 @@
-/** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can say (design, section 2). */
+/** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can say. */
 
 import type { Policy } from "../core/policy.ts";
+import { type Bindings, type Get, isHttpUrl, reading, readMilliseconds, schemeOf, type Wrong } from "./bindings.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
+import { type RedisSettings, readRedis } from "./redis.ts";
+import { type RegionNames, readRegion, readRegions } from "./regions.ts";
 
-/** The Worker's bindings as they arrive: whatever was deployed, so nothing is believed of them. */
-export type Bindings = Readonly<Record<string, unknown>>;
+export type { Bindings, RegionNames };
 
 export const RATE_LIMIT_HEADERS = ["both", "draft-11", "legacy", "none"] as const;
 /** Which fields answers get: `RateLimit…` of draft 11, `X-RateLimit-…`, both or none. */
 export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
-
-/** Names of regions by Cloudflare's codes, looked up in this order. */
-export interface RegionNames {
-  /** By data centre, three letters: `{ FRA: "frankfurt" }`. */
-  readonly colo: Readonly<Record<string, string>>;
-  /** By country, two letters. */
-  readonly country: Readonly<Record<string, string>>;
-  /** By continent, two letters. */
-  readonly continent: Readonly<Record<string, string>>;
-}
 
 export type Origin =
   /** The built-in demo. */
@@ -38,7 +30,7 @@ interface OriginService {
 export interface Settings {
   readonly policies: readonly Policy[];
   /** Absent: the memory store. */
-  readonly redis: { readonly url: string; readonly token: string; readonly timeoutMs: number } | undefined;
+  readonly redis: RedisSettings | undefined;
   readonly origin: Origin;
   /** Until the origin's header section has arrived, in milliseconds; 0: no limit. */
   readonly originTimeoutMs: number;
@@ -51,20 +43,12 @@ export interface Settings {
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
 const MAX_VARIABLE_BYTES = 5 * 1024;
-const DEFAULT_REDIS_TIMEOUT_MS = 250;
-const MAX_REDIS_TIMEOUT_MS = 30_000;
 /** Cloudflare's own time-out for an origin's answer is 125 s (2026-11): ours comes first, and says so in our words. */
 const DEFAULT_ORIGIN_TIMEOUT_MS = 100_000;
 const MAX_ORIGIN_TIMEOUT_MS = 3_600_000;
-const REGION_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$/;
 
 export function parseSettings(bindings: Bindings): Parsed<Settings> {
-  const mistakes: Mistake[] = [];
-  const wrong = (code: MistakeCode, path: string, expected: string, found: unknown) => {
-    mistakes.push({ code, path, expected, found: describeValue(found) });
-  };
-  // A binding of "" is how `--var NAME:` and an emptied secret arrive.
-  const get = (name: string) => (bindings[name] === "" || bindings[name] === null ? undefined : bindings[name]);
+  const { get, wrong, mistakes } = reading(bindings);
 
   const policies = readPolicies(bindings);
   if (policies.mistakes) mistakes.push(...policies.mistakes);
@@ -88,9 +72,6 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
   };
   return mistakes.length > 0 ? { mistakes } : { value: settings };
 }
-
-type Get = (name: string) => unknown;
-type Wrong = (code: MistakeCode, path: string, expected: string, found: unknown) => void;
 
 /** `POLICIES`, then `POLICIES_2`, `POLICIES_3`, …: each an array or its JSON, concatenated. */
 function readPolicies(bindings: Bindings): Parsed<readonly Policy[]> {
@@ -149,22 +130,6 @@ function readPolicyVariable(name: string, value: unknown): Parsed<readonly unkno
   return { value: list };
 }
 
-function readRedis(get: Get, wrong: Wrong): Settings["redis"] {
-  const [url, token] = [get("UPSTASH_REDIS_REST_URL"), get("UPSTASH_REDIS_REST_TOKEN")];
-  const timeoutMs = readMilliseconds("REDIS_TIMEOUT_MS", 1, MAX_REDIS_TIMEOUT_MS, DEFAULT_REDIS_TIMEOUT_MS, get, wrong);
-  if (url === undefined && token === undefined) return undefined;
-
-  if (!isHttpUrl(url)) {
-    const expected = "the http(s) URL of the REST service, without credentials (not redis://)";
-    wrong("ERR_REDIS_URL", "UPSTASH_REDIS_REST_URL", expected, schemeOf(url));
-  }
-  if (typeof token !== "string" || /\s/.test(token)) {
-    const found = token === undefined ? undefined : "a value that is not shown";
-    wrong("ERR_REDIS_TOKEN", "UPSTASH_REDIS_REST_TOKEN", "the token of the REST service, without white space", found);
-  }
-  return { url: String(url), token: String(token), timeoutMs };
-}
-
 function readOrigin(get: Get, wrong: Wrong): Origin {
   const [url, service] = [get("ORIGIN_URL"), get("ORIGIN")];
   if (url !== undefined && service !== undefined) {
@@ -185,58 +150,12 @@ function readOrigin(get: Get, wrong: Wrong): Origin {
   return { kind: "demo" };
 }
 
-/** All that is repeated of a wrong URL: it may carry a password, or be a token that was pasted in the wrong place. */
-function schemeOf(url: unknown): unknown {
-  if (typeof url !== "string") return url;
-  const [scheme] = /^[a-z]{2,8}:(?=\/\/)/i.exec(url) ?? [];
-  return scheme ? `${scheme}…` : "a value that is not shown";
-}
-
-function readRegion(get: Get, wrong: Wrong): string | undefined {
-  const region = get("REGION");
-  if (region === undefined) return undefined;
-  if (typeof region === "string" && REGION_NAME.test(region)) return region;
-  wrong("ERR_REGION", "REGION", "1 to 32 letters, digits, _ . or -", region);
-  return undefined;
-}
-
-function readRegions(value: unknown, wrong: Wrong): RegionNames {
-  const names = { colo: {}, country: {}, continent: {} } as Record<keyof RegionNames, Record<string, string>>;
-  if (value === undefined) return names;
-  let table: unknown = value;
-  if (typeof value === "string") {
-    try {
-      table = JSON.parse(value);
-    } catch {
-      table = undefined;
-    }
-  }
-  if (!isTable(table)) {
-    wrong("ERR_REGIONS", "REGIONS", "a table { colo = {…}, country = {…}, continent = {…} }", value);
-    return names;
-  }
-  for (const [kind, codes] of Object.entries(table)) {
-    if (!Object.hasOwn(names, kind) || !isTable(codes)) {
-      wrong("ERR_REGIONS", `REGIONS.${kind}`, "colo, country or continent, each a table of codes to names", codes);
-      continue;
-    }
-    for (const [code, name] of Object.entries(codes)) {
-      if (!/^[A-Za-z0-9]{2,3}$/.test(code) || typeof name !== "string" || !REGION_NAME.test(name)) {
-        const expected = "a code of 2 or 3 letters, and a name of 1 to 32 letters, digits, _ . or -";
-        wrong("ERR_REGIONS", `REGIONS.${kind}.${code}`, expected, name);
-        continue;
-      }
-      names[kind as keyof RegionNames][code.toUpperCase()] = name;
-    }
-  }
-  return names;
-}
-
-function readKeySecret(get: Get, wrong: Wrong): string | undefined {
-  const secret = get("KEY_SECRET");
+/** @param name of the binding, or what an option of that meaning is called. */
+export function readKeySecret(get: Get, wrong: Wrong, name = "KEY_SECRET"): string | undefined {
+  const secret = get(name);
   if (secret === undefined) return undefined;
   if (typeof secret === "string" && secret.length >= 16) return secret;
-  wrong("ERR_KEY_SECRET", "KEY_SECRET", "at least 16 characters", "a value that is not shown");
+  wrong("ERR_KEY_SECRET", name, "at least 16 characters", "a value that is not shown");
   return undefined;
 }
 
@@ -245,31 +164,4 @@ function readHeaders(get: Get, wrong: Wrong): RateLimitHeaders {
   if (RATE_LIMIT_HEADERS.includes(mode as RateLimitHeaders)) return mode as RateLimitHeaders;
   wrong("ERR_RATE_LIMIT_HEADERS", "RATE_LIMIT_HEADERS", RATE_LIMIT_HEADERS.map((name) => `"${name}"`).join(", "), mode);
   return "both";
-}
-
-function isHttpUrl(value: unknown): value is string {
-  const url = typeof value === "string" ? URL.parse(value) : null;
-  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
-}
-
-function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-type MillisecondsName = "REDIS_TIMEOUT_MS" | "ORIGIN_TIMEOUT_MS";
-
-/** A variable of milliseconds, as a number or as text. */
-function readMilliseconds(
-  name: MillisecondsName,
-  min: number,
-  max: number,
-  fallback: number,
-  get: Get,
-  wrong: Wrong,
-): number {
-  const value = get(name) ?? fallback;
-  const ms = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
-  if (typeof ms === "number" && Number.isSafeInteger(ms) && ms >= min && ms <= max) return ms;
-  wrong(`ERR_${name}`, name, `an integer of milliseconds from ${min} to ${max}`, value);
-  return fallback;
 }

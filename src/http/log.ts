@@ -48,11 +48,6 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
   };
 }
 
-/** Logs that this isolate stopped asking its store, or asks it again: every such change. @param write as above. */
-export function logBreaker(write: (line: string) => void = console.log): (change: object) => void {
-  return (change) => write(JSON.stringify({ event: "breaker", at: new Date().toISOString(), ...change }));
-}
-
 /** The most telling one; the line's other members say the rest. */
 function eventOf(allowed: boolean, shadowRefused: boolean, failed: boolean): string {
   if (!allowed) return "refused";

@@ -1,6 +1,7 @@
 /** What the wrapper and the middleware have in common: their options, and one enforce for a limiter or for each `env`. */
 
-import { RATE_LIMIT_HEADERS, type RateLimitHeaders, type RegionNames } from "../config/settings.ts";
+import { checkRegion, checkRegions, type RegionNames } from "../config/regions.ts";
+import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import { checkCost, type Limiter } from "../limiter.ts";
 import { createEnforce, type Enforce, type OwnRules } from "./enforce.ts";
@@ -47,7 +48,8 @@ export function enforceFor<Env, C>(
     throw new TypeError(`rateLimitHeaders: expected one of ${RATE_LIMIT_HEADERS.join(", ")}`);
   }
   if (typeof cost === "number") checkCost(cost);
-  const make = (one: Limiter) => createEnforce({ limiter: one, rateLimitHeaders, regionOf: regionBy(region, one) });
+  const regionFor = regionBy(region);
+  const make = (one: Limiter) => createEnforce({ limiter: one, rateLimitHeaders, regionOf: regionFor(one) });
   if (typeof limiter === "object") {
     const enforce = make(limiter);
     return () => enforce;
@@ -73,9 +75,14 @@ export function ownRules<C>({ key, cost, response }: RateLimitOptions<C>, c: C):
   };
 }
 
-function regionBy(region: RateLimitOptions<never>["region"], limiter: Limiter): (request: Request) => string {
-  if (typeof region === "function") return region;
-  if (typeof region !== "object") return () => region ?? limiter.region;
-  const names = { colo: {}, country: {}, continent: {}, ...region };
-  return (request) => regionOf(request, undefined, names);
+/** @throws {TypeError} for a name, or a table of names, that is none. What a function returns is checked by the limiter. */
+function regionBy(region: RateLimitOptions<never>["region"]): (limiter: Limiter) => (request: Request) => string {
+  if (typeof region === "function") return () => region;
+  if (region === undefined) return (limiter) => () => limiter.region;
+  if (typeof region === "object") {
+    const names = checkRegions(region);
+    return () => (request) => regionOf(request, undefined, names);
+  }
+  const name = checkRegion(region);
+  return () => () => name;
 }

@@ -2,6 +2,7 @@
 
 import type { Origin } from "../config/settings.ts";
 import { demoOrigin } from "./demo-origin.ts";
+import type { LoopGuard } from "./loop.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
 
 export type Forward = (request: Request) => Promise<Response>;
@@ -18,10 +19,11 @@ const SAYS_WHO = /^(cf-|x-forwarded-|forwarded$|true-client-ip$|x-real-ip$)/i;
 /**
  * @param timeoutMs until the origin's header section has arrived; only for requests without a body, since an upload
  * takes as long as it takes. 0: none.
+ * @param loops marks what is sent.
  * @returns what forwards a request and answers with the origin's response; 502 if there is none, 504 if it came too late.
  */
-export function createForward(origin: Origin, timeoutMs: number): Forward {
-  const forward = forwardTo(origin);
+export function createForward(origin: Origin, timeoutMs: number, loops: LoopGuard): Forward {
+  const forward = forwardTo(origin, loops);
   return async (request) => {
     const late = timeoutMs > 0 && request.body === null ? new AbortController() : undefined;
     const timer = late && setTimeout(() => late.abort(), timeoutMs);
@@ -49,18 +51,24 @@ function originProblem(request: Request, status: number, title: string, detail: 
 /** Redirects are the client's to follow; a compressed body stays as it is, also where it is piped on its way (hold.ts). */
 const AS_IT_IS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
-function forwardTo(origin: Origin): (request: Request, signal: AbortSignal) => Promise<Response> {
+function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal: AbortSignal) => Promise<Response> {
+  const marked = (request: Request) => {
+    const outgoing = new Request(request);
+    loops.mark(outgoing.headers);
+    return outgoing;
+  };
   switch (origin.kind) {
     case "demo":
       return async (request) => demoOrigin(request);
     case "route":
-      return (request, signal) => fetch(request, { ...AS_IT_IS, signal });
+      return (request, signal) => fetch(marked(request), { ...AS_IT_IS, signal });
     case "service":
-      return (request, signal) => origin.service.fetch(request, { redirect: "manual", signal });
+      return (request, signal) => origin.service.fetch(marked(request), { redirect: "manual", signal });
     case "url":
       return (request, signal) => {
         const outgoing = new Request(targetUrl(origin.url, request.url), request);
         dropHopByHop(outgoing.headers);
+        loops.mark(outgoing.headers);
         return fetch(outgoing, { ...AS_IT_IS, signal });
       };
   }

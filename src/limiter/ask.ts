@@ -11,7 +11,7 @@ import { type HoldOptions, holdOf, isConcurrency } from "./hold.ts";
 export interface AppliedPolicy {
   /** The policy. */
   readonly policy: Policy;
-  /** Which kind of key the client presented, for example `ip`; `key` if it was given by hand. */
+  /** Which kind of key the client presented, for example `ip`; `key` if it was given by hand without a kind. */
   readonly kind: string;
   /** The hash of its value, as Redis sees it. */
   readonly partition: string;

@@ -7,6 +7,7 @@ import { type RedisStoreOptions, redisStore as remoteStore } from "../store/redi
 import type { Store } from "../store/store.ts";
 import { createFallback, type Fallback } from "./fallback.ts";
 import { createOwed, type Owed } from "./owed.ts";
+import { reportBreaker } from "./report.ts";
 import { createUnreleased, type Unreleased } from "./unreleased.ts";
 
 /** A store far away: asked as seldom as possible, and able to fail. */
@@ -35,7 +36,7 @@ export interface Isolate {
  * @throws {TypeError} if `url` is no http(s) URL, `token` is empty, or `timeoutMs` is not a positive integer.
  */
 export function redisStore(options: RedisStoreOptions): Store {
-  return central(remoteStore(options));
+  return central(remoteStore({ ...options, onBreakerChange: options.onBreakerChange ?? reportBreaker() }));
 }
 
 /** @param timing of an isolate; tests and simulation replace it. */

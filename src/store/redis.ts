@@ -25,7 +25,7 @@ export interface RedisStoreOptions {
   readonly token: string;
   /** Time budget of one call in milliseconds, connection included. Default 250. */
   readonly timeoutMs?: number;
-  /** Called when this isolate stops asking Redis, and when it asks again. */
+  /** Called when this isolate stops asking Redis, and when it asks again. Default: a line on the console. */
   readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
 }
 

@@ -1,16 +1,24 @@
 // What the README's tables and blocks say is what the code does.
 
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { parse as parseToml } from "smol-toml";
 import * as v from "valibot";
-import { expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { LIMIT_SCHEMAS, limitSchema, policySchema } from "../../src/config/policy-schema.ts";
 import { parseSettings } from "../../src/config/settings.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
 
-const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 const README = read("README.md");
 const ABSENT = "–";
+
+afterEach(() => vi.restoreAllMocks());
 
 /** The rows of the table whose first heading is `heading`, as first cell → the cell under `column`, without backticks. */
 function table(heading: string, column: string): Map<string, string> {
@@ -86,7 +94,7 @@ it("every algorithm has its promise in the README, its section on its page, and 
 });
 
 it("the bindings table has every binding that the code reads, and its default", () => {
-  const source = read("src/config/settings.ts");
+  const source = ["settings", "redis", "regions"].map((name) => read(`src/config/${name}.ts`)).join("");
   const names = [...source.matchAll(/"([A-Z][A-Z_]+)"/g)].map(([, name]) => name!);
   const bindings = table("Binding", "Default");
   expect([...bindings.keys()].sort()).toEqual([...new Set(names.filter((name) => !name.startsWith("ERR_")))].sort());
@@ -117,16 +125,49 @@ it("every npm script that the documentation names exists", () => {
   expect(missing).toEqual([]);
 });
 
-it("every TypeScript block is code of an example, which test/examples runs", () => {
-  const sources = readdirSync(new URL("../../examples", import.meta.url), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => read(`examples/${name}/src/index.ts`));
-  const blocks = [...README.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
-  expect(blocks).toHaveLength(3);
-  for (const block of blocks) expect(sources.filter((source) => source.endsWith(block))).toHaveLength(1);
+const blocksOf = (page: string) => [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
+
+it("every TypeScript block is the whole source of an example, which test/examples checks and runs", () => {
+  const blocks = blocksOf(README);
+  const names = ["fetch-handler", "hono-middleware", "service-binding"];
+  expect(blocks).toEqual(names.map((name) => read(`examples/${name}/src/index.ts`)));
   // The first one is all that a newcomer types.
-  expect(sources).toContain(blocks[0]);
   expect(blocks[0]!.split("\n").length).toBeLessThanOrEqual(16);
+});
+
+it.each(blocksOf(README))("this runs as it stands, and refuses the third of three:\n%s", async (contents) => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const { outputFiles } = await build({
+    stdin: { contents, loader: "ts", resolveDir: ROOT },
+    alias: { "headgate/hono": join(ROOT, "src/hono.ts"), headgate: join(ROOT, "src/index.ts") },
+    bundle: true,
+    format: "esm",
+    write: false,
+  });
+  const module = await import(`data:text/javascript,${encodeURIComponent(outputFiles[0]!.text)}`);
+  const { default: worker } = module as { default: { fetch(...args: unknown[]): Promise<Response> } };
+  const HEADGATE = createLimiter({
+    policies: [{ name: "api", limits: [{ limit: 2, window: "1m" }] }],
+    store: memoryStore(),
+  });
+  const ctx = { waitUntil() {}, passThroughOnException() {} };
+  const [env, statuses]: [object, number[]] = [{ HEADGATE }, []];
+  const [, method = "GET", path = "/"] = /app\.(post)\("(.+?)"/.exec(contents) ?? [];
+  for (let i = 0; i < 3; i++) {
+    const request = new Request(`https://gate.example${path}`, { method: method.toUpperCase() });
+    statuses.push((await worker.fetch(request, env, ctx)).status);
+  }
+  expect(statuses).toEqual([200, 200, 429]);
+});
+
+it("every other page with TypeScript has a test of it, or is made from the types", () => {
+  const pages = ["README.md", "examples/README.md", "lua/README.md"];
+  for (const name of readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })) {
+    if (name.endsWith(".md")) pages.push(`docs/${name}`);
+  }
+  const withCode = pages.filter((page) => /```(?:ts|tsx|typescript|js|javascript)\n/.test(read(page)));
+  // docs/client.md: test/client/docs.test.ts. docs/api.md: scripts/build-api.ts.
+  expect(withCode.sort()).toEqual(["README.md", "docs/api.md", "docs/client.md"]);
 });
 
 it("every policy in a TOML block is accepted", () => {

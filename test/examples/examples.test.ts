@@ -16,7 +16,8 @@ type Fetch = (path: string, init?: RequestInit) => Promise<Response>;
 let packed: Packed;
 beforeAll(() => {
   packed = packAndInstall();
-});
+  // A build: seconds on a busy machine.
+}, 60_000);
 afterAll(() => packed?.remove());
 
 /** The first of these Workers, seen from outside by a client that nobody was before. */

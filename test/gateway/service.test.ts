@@ -5,11 +5,17 @@ import { join } from "node:path";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { uniqueName } from "../support/gateway.ts";
+import { sharedRedis } from "../support/shared-redis.ts";
 
-/** Calls the service as it is told, and tells what came of it. */
+/** Calls the service as it is told, or sends the gateway a request, and tells what came of it. */
 const CALLER = `export default {
   async fetch(request, env) {
     const [method, ...args] = await request.json();
+    if (method === "request") {
+      const [headers, cf] = args;
+      const { status } = await env.GATEWAY.fetch("https://gate.example/", { headers, cf });
+      return Response.json({ value: { status } });
+    }
     try {
       return Response.json({ value: await env.HEADGATE[method](...args) });
     } catch (error) {
@@ -18,7 +24,7 @@ const CALLER = `export default {
   },
 };`;
 
-async function startService(policies: readonly object[]) {
+async function startService(policies: readonly object[], vars: Record<string, string> = { REGION: "eu" }) {
   const path = join(inject("workerDirectory"), "worker.js");
   const date = { compatibilityDate: "2026-10-01" };
   const miniflare = new Miniflare(
@@ -27,7 +33,10 @@ async function startService(policies: readonly object[]) {
         {
           name: "caller",
           modules: [{ type: "ESModule", path: "caller.js", contents: CALLER }],
-          serviceBindings: { HEADGATE: { name: "gateway", entrypoint: "RateLimitService" } },
+          serviceBindings: {
+            HEADGATE: { name: "gateway", entrypoint: "RateLimitService" },
+            GATEWAY: "gateway",
+          },
           ...date,
         },
         {
@@ -36,7 +45,7 @@ async function startService(policies: readonly object[]) {
           modulesRoot: inject("workerDirectory"),
           bindings: {
             POLICIES: [...policies] as never,
-            REGION: "eu",
+            ...vars,
             UPSTASH_REDIS_REST_URL: inject("restUrl"),
             UPSTASH_REDIS_REST_TOKEN: inject("restToken"),
             REDIS_TIMEOUT_MS: 10_000,
@@ -94,6 +103,55 @@ it("refuses misuse as the limiter does, and concurrency limits, whose slots it c
     expect([name, message]).toEqual(["TypeError", expect.stringContaining("concurrency")]);
   }
   expect((await call("peek", slots, { key: "a" })).value).toMatchObject({ allowed: true });
+});
+
+it("looks at clients of the gateway, and frees them, by the kind that they are counted by", async () => {
+  const [address, site] = [uniqueName("address"), uniqueName("site")];
+  const call = await startService([
+    { name: address, key: ["bearer", "ip"], limits: [{ limit: 3, window: "1h" }] },
+    { name: site, key: ["global"], limits: [{ limit: 3, window: "1h" }] },
+  ]);
+  const client = { "CF-Connecting-IP": "2001:db8:1:2::1" };
+  const statuses = [];
+  for (let i = 0; i < 4; i++) statuses.push((await call("request", client)).value!.status);
+  expect(statuses).toEqual([200, 200, 200, 429]);
+
+  const named = { kind: "ip", key: "2001:0DB8:1:2::ffff" };
+  const all = [{ policy: address, ...named }, { policy: site }];
+  expect((await call("peek", all)).value).toMatchObject({
+    allowed: false,
+    limits: [{ remaining: 0 }, { remaining: 0 }],
+  });
+  await call("reset", address, named);
+  await call("reset", site);
+  expect((await call("request", client)).value).toEqual({ status: 200 });
+  expect((await call("peek", all)).value).toMatchObject({ limits: [{ remaining: 2 }, { remaining: 2 }] });
+});
+
+it("writes under no region that is no name, whether a caller names it or says so in request.cf", async () => {
+  const name = uniqueName("region");
+  const log = { algorithm: "sliding-log", limit: 5, window: "1m", scope: "region" };
+  const call = await startService([{ name, key: ["global"], limits: [log] }], {});
+  for (const region of ["eu#5:60000", "eu:x", "", 7, { length: 2 }]) {
+    for (const method of ["take", "peek", "reset"]) {
+      expect(await call(method, name, { region })).toMatchObject({ name: "TypeError" });
+    }
+  }
+  await call("request", {}, { continent: "eu#5:60000", colo: "constructor" });
+  const keys = await sharedRedis().keys(`*${name}*`);
+  expect(keys.map((key) => key.split("}")[1]).sort()).toEqual([":local", ":local#5:60000"]);
+});
+
+it("refuses keys that are no text: objects could be made to look like another's", async () => {
+  const name = uniqueName("user");
+  const call = await startService([{ name, limits: [{ limit: 5, window: "1h" }] }]);
+  for (const key of [7, ["a"], { length: 1 }, true]) {
+    expect(await call("take", name, { key })).toMatchObject({ name: "TypeError" });
+  }
+  expect(await call("take", name, { kind: "cookie:a", key: "a" })).toMatchObject({
+    name: "TypeError",
+    message: expect.stringContaining("one of ip, anonymous"),
+  });
 });
 
 it("says no more than that the gateway is misconfigured", async () => {

@@ -1,4 +1,5 @@
 import { expect, it, vi } from "vitest";
+import { createLoopGuard } from "../../src/http/loop.ts";
 import { createForward } from "../../src/http/origin.ts";
 
 it("answers 502 without the error's text when a service binding throws, and logs it", async () => {
@@ -6,7 +7,7 @@ it("answers 502 without the error's text when a service binding throws, and logs
   const service = {
     fetch: () => Promise.reject(new Error("10.0.0.7 is down")),
   };
-  const forward = createForward({ kind: "service", service }, 0);
+  const forward = createForward({ kind: "service", service }, 0, createLoopGuard());
 
   const answer = await forward(new Request("https://a.example/"));
 

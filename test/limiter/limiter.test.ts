@@ -113,7 +113,7 @@ describe("peek", () => {
 describe("regions", () => {
   it("count on their own for limits with that scope, under keys that name them", async () => {
     const store = recordingStore();
-    const limiter = createLimiter({ policies: [mixed], store, region: "eu", keySecret: "secret" });
+    const limiter = createLimiter({ policies: [mixed], store, region: "eu", keySecret: "a secret of tests" });
     await limiter.take("mixed", { key: "42", cost: 5 });
     const { limits } = await limiter.take("mixed", { key: "42", cost: 5, region: "us" });
     expect(limits.map(({ remaining }) => remaining)).toEqual([25, 10, 5]);

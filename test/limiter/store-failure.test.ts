@@ -201,7 +201,7 @@ it("tells onDecision every decision, for whom it was, and why the store had no a
       policies: [local],
       store: central(store),
       region: "eu",
-      keySecret: "secret",
+      keySecret: "a secret of tests",
       onDecision,
     });
     decisions.push(await limiter.take("local", { cost: 2 }));

@@ -8,6 +8,8 @@ import { optionValues } from "../../scripts/wrangler-bindings.ts";
 
 const URL_NAME = "UPSTASH_REDIS_REST_URL";
 const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
+/** A line of wrangler.toml. Without a token its URL would be that of the deployed Worker only. */
+const TOKEN = `${TOKEN_NAME} = "t"`;
 
 let directory: string;
 beforeEach(() => {
@@ -28,7 +30,7 @@ describe("findConfiguredStore", () => {
   it("prefers --var, then the environment, then .dev.vars, then wrangler.toml", () => {
     const environment = { [URL_NAME]: "http://environment" };
     const sourceOf = (args: string[], env: NodeJS.ProcessEnv) => find(args, env).found;
-    write("wrangler.toml", `[vars]\n${URL_NAME} = "http://toml"`);
+    write("wrangler.toml", `[vars]\n${URL_NAME} = "http://toml"\n${TOKEN}`);
     expect(sourceOf([], {})).toEqual({ url: "http://toml", source: "wrangler.toml" });
     write(".dev.vars", `${URL_NAME}=http://dev-vars`);
     expect(sourceOf([], {})).toEqual({ url: "http://dev-vars", source: ".dev.vars" });
@@ -47,7 +49,8 @@ describe("findConfiguredStore", () => {
     expect(find(["--env", "staging"]).found?.url).toBe("http://staging");
     rmSync(join(directory, ".dev.vars.staging"));
     rmSync(join(directory, ".dev.vars"));
-    write("other.toml", `[vars]\n${URL_NAME} = "http://top"\n[env.staging.vars]\n${URL_NAME} = "http://staging-toml"`);
+    const staging = `[env.staging.vars]\n${URL_NAME} = "http://staging-toml"\n${TOKEN}`;
+    write("other.toml", `[vars]\n${URL_NAME} = "http://top"\n${TOKEN}\n${staging}`);
     expect(find(["-c", "other.toml"]).found?.url).toBe("http://top");
     expect(find(["-c", "other.toml", "-e=staging"]).found?.url).toBe("http://staging-toml");
     write(".env", `${URL_NAME}=http://dot-env`);

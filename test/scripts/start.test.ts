@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -66,12 +66,24 @@ async function expectNothingLeft({ child }: Gateway, pids: number[], signal: () 
   await expect.poll(() => pids.filter(isAlive).map(commandLine), { timeout: 15_000 }).toEqual([]);
 }
 
+/** The shipped wrangler.toml, with a Redis as the README's steps for deployment leave it. */
+function deployedConfig(): string {
+  const file = join(directory, "wrangler.toml");
+  const toml = readFileSync(join(root, "wrangler.toml"), "utf8")
+    .replace('"src/worker.ts"', JSON.stringify(join(root, "src/worker.ts")))
+    .replace('"./src/http/limits/jsx-runtime.ts"', JSON.stringify(join(root, "src/http/limits/jsx-runtime.ts")))
+    .replace("[vars]", '[vars]\nUPSTASH_REDIS_REST_URL = "https://deployed.upstash.io"');
+  writeFileSync(file, toml);
+  return file;
+}
+
 const nodeStart: [string, ...string[]] = [process.execPath, "scripts/start.ts"];
 
 describe("npm start", () => {
   let withRedis: Gateway;
   let withMemory: Gateway;
   let withEnvironment: Gateway;
+  let withDeployed: Gateway;
 
   // All at the same time, which also shows that they do not get into each other's way.
   beforeAll(async () => {
@@ -79,10 +91,11 @@ describe("npm start", () => {
     withMemory = await start(nodeStart, { PATH: directory });
     const environment = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
     withEnvironment = await start(nodeStart, environment);
+    withDeployed = await start([...nodeStart, "--config", deployedConfig()], { PATH: directory });
   });
 
   afterAll(() => {
-    for (const gateway of [withRedis, withMemory, withEnvironment]) gateway?.child.kill("SIGTERM");
+    for (const gateway of [withRedis, withMemory, withEnvironment, withDeployed]) gateway?.child.kill("SIGTERM");
     rmSync(directory, { recursive: true });
   });
 
@@ -117,6 +130,15 @@ describe("npm start", () => {
     expect(pids.map(commandLine).join("\n")).not.toContain(inject("restToken"));
     expect(withEnvironment.output()).not.toContain(inject("restToken"));
     await expectNothingLeft(withEnvironment, pids, () => withEnvironment.child.kill("SIGTERM"));
+  });
+
+  it("goes on without a Redis of wrangler.toml whose token is a secret of the deployed Worker, and says so", async () => {
+    expect(await health(withDeployed)).toMatchObject({ status: "ok", store: "memory" });
+    expect(withDeployed.output()).toContain(
+      "headgate: wrangler.toml names the Redis at deployed.upstash.io. UPSTASH_REDIS_REST_TOKEN is not on this machine",
+    );
+    const pids = descendants(withDeployed.child.pid as number);
+    await expectNothingLeft(withDeployed, pids, () => withDeployed.child.kill("SIGTERM"));
   });
 
   it("ends with wrangler's exit code, and the private Redis with it", async () => {

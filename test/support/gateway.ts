@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   convertV4MiniflareOptions,
+  kCurrentWorker,
   Miniflare,
   type V4MiniflareOptions,
   type Request as WorkerdRequest,
@@ -31,8 +32,10 @@ export interface GatewayOptions {
   readonly cf?: Record<string, unknown>;
   /** The REST service; default the bridge that all tests share. Null: none, the memory store. */
   readonly redis?: { readonly url: string; readonly token: string } | null;
-  /** The service binding ORIGIN. */
-  readonly origin?: (request: WorkerdRequest) => WorkerdResponse;
+  /** The service binding ORIGIN; `"itself"`: the gateway. */
+  readonly origin?: ((request: WorkerdRequest) => WorkerdResponse) | "itself";
+  /** Where it listens; default any free port. */
+  readonly port?: number;
   /** Answers everything that the Worker fetches, in place of the network. */
   readonly network?: (request: WorkerdRequest) => WorkerdResponse;
   /** Where the bundled Worker is; default the one that `wrangler deploy` would upload. */
@@ -54,7 +57,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       modulesRoot: directory,
       ...compatibility(),
       cf: options.cf ?? false,
-      ...(options.origin && { serviceBindings: { ORIGIN: options.origin } }),
+      ...(options.origin && {
+        serviceBindings: { ORIGIN: options.origin === "itself" ? kCurrentWorker : options.origin },
+      }),
+      ...(options.port !== undefined && { port: options.port }),
       ...(options.network && { outboundService: options.network }),
       handleStructuredLogs: ({ message }) => logs.push(message),
       bindings: {

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build as esbuild, type Plugin } from "esbuild";
+import { build as esbuild } from "esbuild";
 import { build, pack } from "../../scripts/build.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -25,20 +25,6 @@ export interface Packed {
   check(): string;
   remove(): void;
 }
-
-/** A busy machine must not turn into fallback decisions: the examples' Redis has more time than the default of 250 ms. */
-const patient: Plugin = {
-  name: "patient",
-  setup(bundling) {
-    bundling.onLoad({ filter: /examples\/[^/]+\/src\/index\.ts$/ }, ({ path }) => {
-      const source = readFileSync(path, "utf8");
-      return {
-        loader: "ts",
-        contents: source.replace("redisStore({ url, token })", "redisStore({ url, token, timeoutMs: 10_000 })"),
-      };
-    });
-  },
-};
 
 export function packAndInstall(): Packed {
   const directory = mkdtempSync(join(tmpdir(), "headgate-packed-"));
@@ -67,7 +53,6 @@ export function packAndInstall(): Packed {
       conditions: ["workerd", "worker", "browser"],
       // Nothing else is left for the runtime: no Node built-in.
       external: ["cloudflare:workers"],
-      plugins: [patient],
       write: false,
     });
     return outputFiles[0]!.text;

@@ -1,9 +1,7 @@
-import { createLimiter, memoryStore, redisStore, withRateLimit } from "headgate";
+import { createLimiter, storeFromEnv, withRateLimit } from "headgate";
 
 interface Env {
   readonly OPENAI_URL: string;
-  readonly UPSTASH_REDIS_REST_URL?: string;
-  readonly UPSTASH_REDIS_REST_TOKEN?: string;
 }
 
 /** The body is read into memory to find its cost: a larger one is refused, since no limit ever admits this cost. */
@@ -24,13 +22,13 @@ export default withRateLimit<Env>(
     const { pathname, search } = new URL(request.url);
     return fetch(new Request(env.OPENAI_URL + pathname + search, request));
   },
-  ({ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token }) =>
+  (env) =>
     createLimiter({
       policies: [
         { name: "tokens", key: "bearer", limits: [{ algorithm: "token-bucket", limit: 10_000, window: "1m" }] },
         { name: "tokens-address", key: "ip", limits: [{ algorithm: "token-bucket", limit: 50_000, window: "1m" }] },
       ],
-      store: url && token ? redisStore({ url, token }) : memoryStore(),
+      store: storeFromEnv(env),
     }),
   { cost: estimateTokens },
 );

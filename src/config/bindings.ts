@@ -1,0 +1,60 @@
+/** One binding at a time: what is there, and what is wrong with it. */
+
+import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
+
+/** The Worker's bindings as they arrive: whatever was deployed, so nothing is believed of them. */
+export type Bindings = Readonly<Record<string, unknown>>;
+
+/** The value of a binding; undefined if it is absent. */
+export type Get = (name: string) => unknown;
+
+/** Notes a mistake. */
+export type Wrong = (code: MistakeCode, path: string, expected: string, found: unknown) => void;
+
+export function reading(bindings: Bindings): {
+  readonly get: Get;
+  readonly wrong: Wrong;
+  readonly mistakes: Mistake[];
+} {
+  const mistakes: Mistake[] = [];
+  return {
+    mistakes,
+    // A binding of "" is how `--var NAME:` and an emptied secret arrive.
+    get: (name) => (bindings[name] === "" || bindings[name] === null ? undefined : bindings[name]),
+    wrong: (code, path, expected, found) => void mistakes.push({ code, path, expected, found: describeValue(found) }),
+  };
+}
+
+export function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function isHttpUrl(value: unknown): value is string {
+  const url = typeof value === "string" ? URL.parse(value) : null;
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+}
+
+/** All that is repeated of a wrong URL: it may carry a password, or be a token that was pasted in the wrong place. */
+export function schemeOf(url: unknown): unknown {
+  if (typeof url !== "string") return url;
+  const [scheme] = /^[a-z]{2,8}:(?=\/\/)/i.exec(url) ?? [];
+  return scheme ? `${scheme}…` : "a value that is not shown";
+}
+
+type MillisecondsName = "REDIS_TIMEOUT_MS" | "ORIGIN_TIMEOUT_MS";
+
+/** A variable of milliseconds, as a number or as text. */
+export function readMilliseconds(
+  name: MillisecondsName,
+  min: number,
+  max: number,
+  fallback: number,
+  get: Get,
+  wrong: Wrong,
+): number {
+  const value = get(name) ?? fallback;
+  const ms = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
+  if (typeof ms === "number" && Number.isSafeInteger(ms) && ms >= min && ms <= max) return ms;
+  wrong(`ERR_${name}`, name, `an integer of milliseconds from ${min} to ${max}`, value);
+  return fallback;
+}

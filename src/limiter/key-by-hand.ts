@@ -1,0 +1,68 @@
+/** Whom a caller of the library means, in the form that is counted. */
+
+import { describeValue } from "../config/mistake.ts";
+import type { Policy } from "../core/policy.ts";
+import { ANONYMOUS, countedValue, GLOBAL } from "../partition/kinds.ts";
+import type { ClientKey } from "../partition.ts";
+
+/** Who is counted, named by the caller. */
+export interface KeyByHand {
+  /**
+   * Who is counted, any text; of a combined kind (`header:x-user+ip`) one text for each part. May be left out only under a policy
+   * whose key is `global`, and for the kinds `global` and `anonymous`.
+   */
+  readonly key?: string | readonly string[];
+  /**
+   * What `key` is: one of the policy's kinds (`ip`, `bearer`, `header:x-user`, …), or `ip` or `anonymous`, which every policy falls
+   * back on. The client is then the one whom requests of that kind count as. Default: `key`, which no request is counted as.
+   */
+  readonly kind?: string;
+}
+
+/** Kind of the keys that a program makes up by itself. */
+const NAMED = "key";
+
+/** The client key that a caller makes up. @throws {TypeError} if it is no text, or empty. */
+export function namedKey(key: unknown): ClientKey {
+  if (typeof key === "string" && key !== "") return { kind: NAMED, values: [key] };
+  throw new TypeError(`take: expected key to be a text that is not empty, found ${typeOf(key)}`);
+}
+
+/** @throws {TypeError} if the policy has no such kind, or the key is no value of it. */
+export function keyByHand(policy: Policy, { kind, key }: KeyByHand): ClientKey {
+  const isAbsent = key === undefined || key === "";
+  if (kind === undefined) {
+    if (!isAbsent) return namedKey(key);
+    if (policy.key.length === 1 && policy.key[0] === GLOBAL.kind) return GLOBAL;
+    throw new TypeError(`take: policy ${policy.name} needs a key (only policies with key "global" do without)`);
+  }
+  if (kind === NAMED) return namedKey(key);
+  const kinds = [...new Set([...policy.key, "ip", ANONYMOUS.kind])];
+  if (!kinds.includes(kind)) {
+    const expected = `expected kind to be one of ${kinds.join(", ")} under policy ${policy.name}`;
+    throw new TypeError(`take: ${expected}; found ${describeValue(kind)}`);
+  }
+  if (isAbsent && kind === GLOBAL.kind) return GLOBAL;
+  const parts = kind === ANONYMOUS.kind ? [] : kind.split("+");
+  const given: readonly unknown[] = isAbsent ? [] : Array.isArray(key) ? key : [key];
+  if (given.length !== parts.length) {
+    throw new TypeError(`take: kind ${kind} needs ${parts.length} texts as its key, one a part; found ${given.length}`);
+  }
+  const values = parts.map((part, i) => {
+    const value = typeof given[i] === "string" ? countedValue(part, given[i]) : undefined;
+    // The value is not repeated: it may be a token.
+    if (!value) throw new TypeError(`take: expected the key of kind ${part} to be ${expectedOf(part)}`);
+    return value;
+  });
+  return { kind, values };
+}
+
+function expectedOf(part: string): string {
+  if (part === "ip") return "an IPv4 or IPv6 address";
+  return part === GLOBAL.kind ? `"${GLOBAL.kind}"` : "a text that is not empty";
+}
+
+function typeOf(value: unknown): string {
+  if (value === "") return "an empty one";
+  return Array.isArray(value) ? "a list" : typeof value;
+}

@@ -1,0 +1,122 @@
+// An origin that leads back to the gateway, on real ports: `ORIGIN_URL = "route"` where there is no route, as under `wrangler dev`,
+// the gateway's own address, and others' detours to it.
+
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { text } from "node:stream/consumers";
+import { Response, type Request as WorkerdRequest } from "miniflare";
+import { expect, it } from "vitest";
+import { freePort } from "../../scripts/redis-server.ts";
+import { fieldsOf } from "../support/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startOrigin } from "../support/origin-server.ts";
+
+const policy = (limit: number) => ({ name: uniqueName("loop"), key: ["global"], limits: [{ limit, window: "1h" }] });
+
+it.each(["route", "its own address", "a service binding to itself"])("an origin that is %s", async (kind) => {
+  const limited = policy(5);
+  const port = await freePort();
+  const vars = kind === "route" ? { ORIGIN_URL: "route" } : { ORIGIN_URL: `http://127.0.0.1:${port}/base` };
+  const itself = kind.startsWith("a service") ? { origin: "itself" as const } : { vars };
+  const gateway = await startGateway({ policies: [limited], redis: null, port, ...itself });
+
+  const first = await gateway.fetch("/v1/a?token=s3cret", { method: "POST", body: "hello" });
+  const second = await gateway.fetch("/v1/a");
+
+  expect(first.status).toBe(508);
+  expect(await first.json()).toMatchObject({ type: "about:blank", title: "Loop Detected", status: 508 });
+  // The client's own request is counted, and nothing that came back.
+  expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 4 } });
+  expect(fieldsOf(second).states).toMatchObject({ [limited.name]: { r: 3 } });
+  const lines = gateway.logs.filter((line) => line.includes("origin-loop"));
+  expect(lines).toHaveLength(2);
+  expect(JSON.parse(lines[0]!)).toMatchObject({ event: "origin-loop", hint: expect.stringContaining("ORIGIN_URL") });
+  expect(lines.join()).not.toContain("s3cret");
+});
+
+it("a loop by way of somebody else's server, and of a second gateway", async () => {
+  const detour = await startOrigin((request, response) => {
+    const { connection: _, ...headers } = request.headers;
+    const onward = httpRequest(new URL(request.url!, first.url), { headers }, (answer) => {
+      response.writeHead(answer.statusCode!, answer.headers);
+      answer.pipe(response);
+    });
+    onward.end();
+  });
+  const [one, other] = [policy(5), policy(5)];
+  const second = await startGateway({ policies: [other], redis: null, vars: { ORIGIN_URL: detour.url } });
+  const first = await startGateway({ policies: [one], redis: null, vars: { ORIGIN_URL: second.url.href } });
+
+  // Whatever a client says of its connection, the mark stays.
+  const answer = await gatewayRequest(first.url, { Connection: "close, Headgate-Via", "Headgate-Via": "x" });
+  expect(answer.status).toBe(508);
+  const states = [first, second].map(async (gateway) => fieldsOf(await gateway.fetch("/")).states);
+  expect(await Promise.all(states)).toMatchObject([{ [one.name]: { r: 3 } }, { [other.name]: { r: 2 } }]);
+});
+
+it("one gateway in front of another is no loop", async () => {
+  const origin = await startOrigin((_request, response) => response.end("ok"));
+  const inner = await startGateway({ policies: [policy(5)], redis: null, vars: { ORIGIN_URL: origin.url } });
+  const outer = await startGateway({ policies: [policy(5)], redis: null, vars: { ORIGIN_URL: inner.url.href } });
+  expect(await (await outer.fetch("/")).text()).toBe("ok");
+});
+
+it("a mark of a client's own choice neither refuses its request nor lets it pass uncounted", async () => {
+  const seen: IncomingHttpHeaders[] = [];
+  const origin = await startOrigin(async (request, response) => {
+    seen.push(request.headers);
+    response.end(await text(request));
+  });
+  const limited = policy(2);
+  const gateway = await startGateway({ policies: [limited], redis: null, vars: { ORIGIN_URL: origin.url } });
+  const statuses = [];
+  for (const mark of ["headgate", crypto.randomUUID(), ", ,"]) {
+    const answer = await gateway.fetch("/", { headers: { "Headgate-Via": mark }, method: "POST", body: "hello" });
+    statuses.push([answer.status, await answer.text()]);
+  }
+  expect(statuses).toMatchObject([
+    [200, "hello"],
+    [200, "hello"],
+    [429, expect.anything()],
+  ]);
+  // Ours comes after the client's.
+  const mark = String(seen[0]!["headgate-via"]);
+  expect(mark).toMatch(/^headgate, [0-9a-f-]{36}$/);
+});
+
+it("a client that knows the mark refuses itself, and nobody else", async () => {
+  const marks: string[] = [];
+  const origin = await startOrigin((request, response) => {
+    marks.push(String(request.headers["headgate-via"]));
+    response.end("ok");
+  });
+  const limited = { ...policy(2), key: ["ip"] };
+  const gateway = await startGateway({ policies: [limited], redis: null, vars: { ORIGIN_URL: origin.url } });
+  await gateway.fetch("/", { address: "192.0.2.1" });
+  const own = await gateway.fetch("/", { address: "192.0.2.1", headers: { "Headgate-Via": marks[0]! } });
+  expect([own.status, marks.length]).toEqual([508, 1]);
+  const other = await gateway.fetch("/", { address: "192.0.2.2" });
+  expect([other.status, fieldsOf(other).states]).toMatchObject([200, { [limited.name]: { r: 1 } }]);
+});
+
+it("a bound Worker gets the request with all that Cloudflare says of it", async () => {
+  const seen: unknown[] = [];
+  const origin = (request: WorkerdRequest) => {
+    seen.push(request.cf?.colo, request.headers.get("Headgate-Via"), request.headers.get("X-Client"));
+    return new Response("ok");
+  };
+  const cf = { colo: "FRA" };
+  const gateway = await startGateway({ policies: [policy(2)], redis: null, origin, cf });
+  await gateway.fetch("/", { headers: { "X-Client": "yes" } });
+  expect(seen).toEqual(["FRA", expect.stringMatching(/^[0-9a-f-]{36}$/), "yes"]);
+});
+
+/** As a client that says of its connection what it likes. */
+async function gatewayRequest(url: URL, headers: Record<string, string>): Promise<{ status: number | undefined }> {
+  return await new Promise((resolve, reject) => {
+    const sent = httpRequest(url, { headers }, (answer) => {
+      answer.resume();
+      resolve({ status: answer.statusCode });
+    });
+    sent.on("error", reject).end();
+  });
+}

@@ -1,0 +1,66 @@
+// A program that does not listen hears of an outage all the same: on the console.
+
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { freePort } from "../../scripts/redis-server.ts";
+import { redisStore } from "../../src/limiter/central.ts";
+import { createLimiter, type LimiterOptions } from "../../src/limiter.ts";
+import type { BreakerChange } from "../../src/store/breaker.ts";
+
+const START_MS = Date.UTC(2026, 10, 21, 12);
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: START_MS, toFake: ["Date"] });
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const written = () => vi.mocked(console.warn).mock.calls.map(([line]) => JSON.parse(String(line)) as { event: string });
+
+/** Asks a Redis that is away, so many times at one instant. */
+async function outage(options: Partial<LimiterOptions> = {}, onBreakerChange?: (change: BreakerChange) => void) {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const store = redisStore({ url, token: "t", timeoutMs: 10_000, ...(onBreakerChange && { onBreakerChange }) });
+  const policies = [{ name: "site", key: "global", limits: [{ limit: 3, window: "1h" }] }];
+  const limiter = createLimiter({ policies, store, ...options });
+  return async (times: number) => {
+    for (let i = 0; i < times; i++) await limiter.take("site");
+  };
+}
+
+it("says that Redis is away once a second and once for a change of the breaker, and how much it left out", async () => {
+  const take = await outage();
+  await take(20);
+  const at = new Date(START_MS).toISOString();
+  const failure = { event: "store-failure", policies: ["site"], source: "fallback" };
+  expect(written()).toEqual([
+    { ...failure, at, failure: "NETWORK", allowed: true },
+    { event: "breaker", at, state: "open", failure: "NETWORK" },
+  ]);
+
+  vi.setSystemTime(START_MS + 999);
+  await take(1);
+  expect(written()).toHaveLength(2);
+  // Later than any probe, which Redis does not answer either.
+  vi.setSystemTime(START_MS + 3_000);
+  await take(2);
+  const later = { ...failure, at: new Date(START_MS + 3_000).toISOString(), allowed: false, suppressed: 20 };
+  expect(written().slice(2)).toEqual([{ ...later, failure: "NETWORK" }]);
+});
+
+it("is silent to a program that listens", async () => {
+  const [decisions, changes] = [vi.fn(), vi.fn()];
+  const take = await outage({ onDecision: decisions }, changes);
+  await take(6);
+  expect(decisions).toHaveBeenCalledTimes(6);
+  expect(changes.mock.calls).toEqual([[{ state: "open", failure: "NETWORK" }]]);
+  expect(written()).toEqual([]);
+});
+
+it("is heard of either failure by itself", async () => {
+  const take = await outage({ onDecision: () => {} });
+  await take(6);
+  expect(written().map(({ event }) => event)).toEqual(["breaker"]);
+});

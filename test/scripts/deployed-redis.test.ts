@@ -1,0 +1,76 @@
+// A URL in wrangler.toml with its token as a secret of the deployed Worker is what deployment asks for: on this machine the scripts
+// say what is missing, and go on.
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { findConfiguredStore } from "../../scripts/start-store.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const URL_NAME = "UPSTASH_REDIS_REST_URL";
+const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "headgate-deployed-"));
+  write("wrangler.toml", `[vars]\n${URL_NAME} = "https://x.upstash.io"\n${POLICIES}`);
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const POLICIES = `[[vars.POLICIES]]\nname = "a"\nlimits = [{ limit = 1, window = "1m" }]\n`;
+const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
+
+function run(script: string, ...args: string[]) {
+  const env = { ...process.env };
+  delete env[URL_NAME];
+  delete env[TOKEN_NAME];
+  const all = [join(ROOT, "scripts", script), "--cwd", directory, ...args];
+  return spawnSync(process.execPath, all, { cwd: directory, env, encoding: "utf8" });
+}
+
+it("npm run config prints the configuration, and where the token is", () => {
+  const { status, stdout, stderr } = run("config.ts");
+  expect([status, JSON.parse(stdout)]).toMatchObject([
+    0,
+    { store: { kind: "redis", url: "https://x.upstash.io", token: "(a secret of the deployed Worker)" } },
+  ]);
+  expect(stderr).toContain("note: UPSTASH_REDIS_REST_TOKEN is not on this machine");
+  expect(stderr).toContain(".dev.vars");
+});
+
+it("npm run config says nothing of it where the token is there", () => {
+  write(".dev.vars", `${TOKEN_NAME}=t0ken`);
+  const { status, stdout, stderr } = run("config.ts");
+  expect([status, JSON.parse(stdout).store.token, stderr]).toEqual([0, "(hidden)", ""]);
+});
+
+it.each([
+  ["the URL is wrong itself", `[vars]\n${URL_NAME} = "redis://x"\n${POLICIES}`, "", "ERR_REDIS_URL"],
+  ["the URL is one of this machine", POLICIES, `${URL_NAME}=http://127.0.0.1:8079`, "ERR_REDIS_TOKEN"],
+  ["the URL is missing instead", POLICIES, `${TOKEN_NAME}=t0ken`, "ERR_REDIS_URL"],
+])("npm run config still refuses it where %s", (_what, toml, devVars, code) => {
+  write("wrangler.toml", toml);
+  write(".dev.vars", devVars);
+  const { status, stderr } = run("config.ts");
+  expect([status, stderr]).toEqual([1, expect.stringContaining(code)]);
+});
+
+it("npm run docs:limits writes its files", () => {
+  const { status, stderr } = run("docs-limits.ts", "--out", directory);
+  expect([status, stderr]).toEqual([0, expect.stringContaining("UPSTASH_REDIS_REST_TOKEN is not on this machine")]);
+  expect(readdirSync(directory)).toEqual(expect.arrayContaining(["limits.html", "limits.json", "limits.md"]));
+});
+
+it("npm start does not use that Redis, and does as soon as the token is there", () => {
+  const find = (args: string[] = [], environment = {}) =>
+    findConfiguredStore(["--cwd", directory, ...args], environment);
+  expect(find()).toEqual({ unusable: "https://x.upstash.io", otherEnvFiles: [] });
+  const used = { url: "https://x.upstash.io", source: "wrangler.toml" };
+  expect(find(["--var", `${TOKEN_NAME}:t`]).found).toEqual(used);
+  expect(find([], { [TOKEN_NAME]: "t" }).found).toEqual(used);
+  write(".dev.vars", `${TOKEN_NAME}=t`);
+  expect(find().found).toEqual(used);
+});
