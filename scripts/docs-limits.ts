@@ -18,7 +18,7 @@ export async function limitsFiles(settings: Settings, origin: string): Promise<R
   const document = describeLimits(settings);
   const { contentSecurityPolicy, renderPage } = await loadLimitsPage();
   return {
-    "limits.md": limitsMarkdown(document, `${origin}/`),
+    "limits.md": limitsMarkdown(document, origin),
     "limits.html": renderPage(document, origin, { csp: await contentSecurityPolicy(true) }),
     "limits.json": `${JSON.stringify(document, null, 2)}\n`,
   };

@@ -1,16 +1,18 @@
 // The limits as Markdown: the same document as the page's and the JSON's.
 
 import type { LimitsDocument } from "../src/http/limits/describe.ts";
-import { FIELDS, samples } from "../src/http/limits/prose.ts";
+import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../src/http/limits/prose.ts";
 
-/** @param url of a request, for the examples. */
-export function limitsMarkdown({ regions, headers }: LimitsDocument, url: string): string {
+/** @param origin where clients send their requests. */
+export function limitsMarkdown(document: LimitsDocument, origin: string): string {
+  const { central, regions, headers } = document;
   const policies = regions[0]!.policies;
-  const names = regions.map(({ name }) => name);
+  const regional = isRegional(document);
+  const names = regional ? regions.map(({ name }) => describeRegion(name)) : ["Quota"];
   const limits = policies.flatMap(({ requests, countedPer, limits }) =>
     limits.map(({ id, scope, description, algorithm, promise }) => {
       const perRegion = names.map(() =>
-        scope === "region" || names.length === 1 ? description : `${description}, together`,
+        scope === "region" || !regional || !central ? description : `${description} ${together(names)}`,
       );
       return [`**${id}**`, code(requests), prose(countedPer), ...perRegion, `${algorithm}: ${promise}`];
     }),
@@ -21,18 +23,24 @@ export function limitsMarkdown({ regions, headers }: LimitsDocument, url: string
   const fields = FIELDS.filter(([, field]) => field in headers).map(
     ([part, , meaning]) => `- ${code(part)}: ${meaning}`,
   );
-  const kept = policies.map(
-    ({ name, consistency, storeFailure }) =>
-      `- **${name}**: ${consistency.meaning}. When the central store fails, ${storeFailure.meaning}.`,
-  );
+  const kept = central
+    ? policies.map(
+        ({ name, consistency, storeFailure }) =>
+          `- **${name}**: ${consistency.meaning}. When the central store fails, ${storeFailure.meaning}.`,
+      )
+    : policies.slice(0, 1).map(({ consistency }) => `${consistency.meaning}.`);
   return [
     "# Rate limits",
     "Every limit that matches a request applies. A refused request costs nothing.",
     "## Limits",
     limits.length > 0 ? table(["Limit", "Requests", "Counted per", ...names, "Promise"], limits) : "None is published.",
-    "## Costs",
-    "A request costs 1 unit, but for those listed here; the first that matches counts.",
-    ...(costs.length > 0 ? [table(["Request", "Under", "Units"], costs)] : []),
+    ...(policies.length > 0 ? ["## Costs"] : []),
+    ...(costs.length > 0
+      ? [
+          "A request costs 1 unit, but for those listed here; the first that matches counts.",
+          table(["Request", "Under", "Units"], costs),
+        ]
+      : policies.slice(0, 1).map(() => "A request costs 1 unit.")),
     ...(fields.length > 0
       ? [
           "## Headers of an answer",
@@ -46,10 +54,11 @@ export function limitsMarkdown({ regions, headers }: LimitsDocument, url: string
         ]
       : []),
     "## When you are refused",
-    'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. With `"retry":"never"` it costs more than a limit.',
-    ...samples(url).map(([language, text]) => block(language === "curl" ? "sh" : language.toLowerCase(), text)),
-    "## How counts are kept",
-    kept.join("\n"),
+    'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
+    ...samples(sampleRequest(document, origin)).map(([language, text]) =>
+      block(language === "curl" ? "sh" : language.toLowerCase(), text),
+    ),
+    ...(kept.length > 0 ? ["## How counts are kept", kept.join("\n")] : []),
   ]
     .join("\n\n")
     .concat("\n");

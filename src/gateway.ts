@@ -4,6 +4,7 @@
  * `hono/tiny`, because its router is enough for so few routes and 1.5 KiB (gzip) smaller. A slash at the end of one is ignored.
  */
 
+import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
@@ -64,14 +65,17 @@ function gateway(settings: Settings): Gateway {
   const enforce = createEnforce(answering);
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
-  const probe = createProbe(store);
+  const probe = settings.redis && createProbe(store, settings.redis.timeoutMs);
 
-  const notes = [...storeAndOriginNotes(settings), ...policyWarnings(settings.policies)];
-  for (const note of notes) console.warn(JSON.stringify({ event: "note", note }));
+  const notes = storeAndOriginNotes(settings);
+  // Health is for everybody: which policies a client can leave is for the operator alone.
+  for (const note of [...notes, ...policyWarnings(settings.policies)]) {
+    console.warn(JSON.stringify({ event: "note", note }));
+  }
 
   const app = new Hono();
   app.get("/.headgate/health", async (c) => {
-    const redis = settings.redis ? await probe() : undefined;
+    const redis = await probe?.(backgroundOf(c));
     const healthy = redis?.reachable ?? true;
     const body = {
       status: !healthy ? "unavailable" : redis?.breaker === "open" ? "degraded" : "ok",
@@ -127,10 +131,14 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
 function serveRest(app: Hono, serve: (request: Request, background: Background) => Response | Promise<Response>): void {
   app.all("*", (c) => {
     const request = c.req.raw;
-    if (!isReserved(request.url)) return serve(request, { waitUntil: (work) => c.executionCtx.waitUntil(work) });
+    if (!isReserved(request.url)) return serve(request, backgroundOf(c));
     const detail = "Paths under /.headgate/ belong to the gateway; there is nothing at this one.";
     return problemResponse(request, { type: ProblemType.blank, title: "Not Found", status: 404, detail });
   });
+}
+
+function backgroundOf(c: Context): Background {
+  return { waitUntil: (work) => c.executionCtx.waitUntil(work) };
 }
 
 /** Without the word, and without an encoded letter that it may be hidden in, there is no need to take the URL apart. */

@@ -18,6 +18,10 @@ declare module "hono" {
 /** Lists: a member that was set by earlier middleware does not replace those of a refusal. */
 const LISTS = new Set(["vary", "access-control-expose-headers", "link"]);
 
+/** What earlier middleware said of the answer that it expected, which a refusal is not: its body, its age, its wait. */
+const OF_ANOTHER =
+  /^(?:content-(?!security-policy).*|(?:.*-)?cache-control|surrogate-control|etag|last-modified|expires|age|accept-ranges|(?:repr-)?digest|retry-after|x-should-retry)$/;
+
 /**
  * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.
  *
@@ -26,17 +30,21 @@ const LISTS = new Set(["vary", "access-control-expose-headers", "link"]);
  * `RateLimit-Policy`; the `X-RateLimit-` fields are those of the tighter one. They charge one after the other: what the first has
  * charged stays charged if the second refuses. For all or nothing put both policies into one limiter.
  *
+ * A refusal has the headers that earlier middleware has set, but for those that describe a body or let it be stored: it is
+ * `no-store`. Which pages of other origins may read it is for earlier middleware to say: put `cors()` before this one. Without it no
+ * other origin's page can.
+ *
  * In options `cost` and `key` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`); handlers may then read it again,
  * by `c.req` or by `c.req.raw`.
  *
  * @param limiter a limiter, or a function of `c.env` that makes one: it is called once in an isolate.
- * @throws {TypeError} for options that are none.
+ * @throws {TypeError} for an unknown option, or one of a wrong type.
  */
 export function rateLimit<E extends Env = Env>(
   limiter: LimiterSource<NonNullable<E["Bindings"]>>,
   options: RateLimitOptions<Context<E>> = {},
 ): MiddlewareHandler {
-  const enforceOf = enforceFor(limiter, options);
+  const enforceOf = enforceFor("rateLimit", limiter, options);
 
   return async (c, next) => {
     if (await options.skip?.(c)) return await next();
@@ -79,12 +87,22 @@ function note(c: Context, decision: Decision): void {
   if (!earlier || !decision.allowed || left(decision) <= left(earlier)) c.set("rateLimit", decision);
 }
 
-/** Headers that earlier middleware has set already, CORS for example, go with a refusal too. */
+/**
+ * Headers that earlier middleware has set already, CORS for example, go with a refusal too, unless they describe a body or keep
+ * it. What the app answers by `c.text()` and the like has all of them already: nothing is added twice.
+ */
 function withEarlier(refusal: Response, earlier: Headers): Response {
   const answer = new Response(refusal.body, refusal);
+  const { headers } = answer;
+  const cookies = headers.getSetCookie();
   for (const [name, value] of earlier) {
-    if (name === "set-cookie" || LISTS.has(name)) answer.headers.append(name, value);
-    else if (name !== "content-type") answer.headers.set(name, value);
+    const own = headers.get(name);
+    if (name === "set-cookie") {
+      if (!cookies.includes(value)) headers.append(name, value);
+    } else if (OF_ANOTHER.test(name)) {
+      if (name !== "content-type" && own === value) headers.delete(name);
+    } else if (!LISTS.has(name)) headers.set(name, value);
+    else if (!`, ${own}, `.includes(`, ${value}, `)) headers.append(name, value);
   }
   return answer;
 }

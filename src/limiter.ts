@@ -1,5 +1,6 @@
 /** Policies, a store and a region put together: who takes what, and what came of it. */
 
+import { checkOptions } from "./check-options.ts";
 import { reading } from "./config/bindings.ts";
 import { ConfigurationError } from "./config/mistake.ts";
 import { parsePolicies } from "./config/policies.ts";
@@ -109,12 +110,34 @@ export interface Limiter {
   peekMatched(takes: readonly Take[], regionOf: () => string): Promise<Decision>;
 }
 
+const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
+  policies: "object",
+  store: "object",
+  region: "string",
+  keySecret: "string",
+  onDecision: "function",
+};
+const KEYED_TYPES = { key: "string or object", kind: "string", cost: "number" };
+const PART_TYPES: Readonly<Record<keyof PolicyTake, string>> = { policy: "string", ...KEYED_TYPES };
+const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
+  ...KEYED_TYPES,
+  region: "string",
+  background: "object",
+};
+
 /**
  * Policies and a store, put together. No I/O, timer or randomness: may be called at module scope.
  *
  * @throws {ConfigurationError} with every mistake of the policies, of `region` and of `keySecret`.
+ * @throws {TypeError} for an unknown option, or one of a wrong type.
  */
-export function createLimiter({ policies, region, keySecret, ...options }: LimiterOptions): Limiter {
+export function createLimiter(all: LimiterOptions): Limiter {
+  checkOptions("createLimiter", all, LIMITER_TYPES);
+  const { policies, region, keySecret, ...options } = all;
+  if (typeof options.store?.take !== "function") {
+    throw new TypeError("createLimiter: store: expected what redisStore or memoryStore makes");
+  }
+  if (keySecret === "") throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
   const parsed = parsePolicies(policies, "policies");
   const { get, wrong, mistakes } = reading({ region, keySecret });
   const [name, secret] = [readRegion(get, wrong, "region"), readKeySecret(get, wrong, "keySecret")];
@@ -233,7 +256,9 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
 
   /** Policies and keys by hand, checked. */
   function takesOf(policy: string | readonly PolicyTake[], options: TakeOptions): Take[] {
+    checkOptions("take", options, TAKE_TYPES);
     const list: readonly PolicyTake[] = typeof policy === "string" ? [{ ...options, policy }] : policy;
+    if (list === policy) for (const one of list) checkOptions("take", one, PART_TYPES);
     if (list.length === 0) throw new TypeError("take: expected at least one policy, found an empty list");
     if (typeof policy !== "string" && (options.key !== undefined || options.kind !== undefined)) {
       throw new TypeError("take: with a list of policies each has its own key and kind; found one for all");

@@ -16,8 +16,12 @@ export function isReplayable(request: Request | undefined, body: unknown): boole
   return typeof body !== "object" || !("getReader" in body || Symbol.asyncIterator in body);
 }
 
-/** A problem document that says `"retry":"never"`: the request costs more than the limit. Leaves the body unread. */
+/**
+ * `X-Should-Retry: false`, or a problem document that says `"retry":"never"`: the request costs more than the limit. Leaves the
+ * body unread.
+ */
 export async function saysNever(response: Response): Promise<boolean> {
+  if (response.headers.get("X-Should-Retry") === "false") return true;
   if (!/^application\/problem\+json\b/i.test(response.headers.get("Content-Type") ?? "")) return false;
   try {
     return ((await response.clone().json()) as { retry?: unknown } | null)?.retry === "never";

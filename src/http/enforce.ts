@@ -1,22 +1,20 @@
 /** Where a decision becomes HTTP, and the only place: the gateway, the wrapper and the middleware all come through here. */
 
 import type { RateLimitHeaders } from "../config/settings.ts";
-import type { Decision, LimitDecision } from "../core/decision.ts";
+import type { Decision } from "../core/decision.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
-import { addRateLimitFields, toSeconds } from "./headers.ts";
+import { addRateLimitFields } from "./headers.ts";
 import { holding } from "./hold.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
-import { ProblemType, problemResponse } from "./problem.ts";
-import { describeLimit } from "./quota.ts";
+import type { ProblemOptions } from "./problem.ts";
+import { asRefusal, refusal } from "./refusal.ts";
 
-export interface EnforceOptions {
+export interface EnforceOptions extends ProblemOptions {
   readonly limiter: Limiter;
   readonly rateLimitHeaders: RateLimitHeaders;
   /** Name of the region that answers this request. */
   readonly regionOf: (request: Request) => string;
-  /** Where a refused client finds its limits explained, if anywhere. */
-  readonly helpPath?: string;
 }
 
 /** Answers a request: refuses it, or lets `next` answer and adds the rate limit fields. */
@@ -36,14 +34,11 @@ export interface OwnRules {
   readonly cost?: () => number | undefined | Promise<number | undefined>;
   /** Told before the request goes on or is refused. */
   readonly onDecision?: (decision: Decision) => void;
-  /** Answers in place of the standard refusal; the rate limit fields are added to it. */
+  /** Answers in place of the standard refusal, whose wait and rate limit fields are added to it. */
   readonly refused?: (standard: Response, decision: Decision) => Response | Promise<Response>;
 }
 
-/** How long a client should wait when the store is away: the breaker probes about every second. */
-const UNAVAILABLE_RETRY_SECONDS = 1;
-
-export function createEnforce({ limiter, rateLimitHeaders, regionOf, helpPath }: EnforceOptions): Enforce {
+export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }: EnforceOptions): Enforce {
   const match = compileMatcher(limiter.policies);
 
   return async (request, next, background, own = {}) => {
@@ -58,6 +53,7 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, helpPath }:
       return { policy, cost: ownCost === undefined ? cost : checkCost(ownCost), key };
     });
     const decision = await limiter.takeMatched(takes, region, background);
+    const decidedAtMs = Date.now();
     own.onDecision?.(decision);
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await turn(decision.delayMs, request.signal);
@@ -65,12 +61,14 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, helpPath }:
     };
     const { allowed, hold } = decision;
     if (!allowed) {
-      const standard = refusal(request, decision, region, helpPath);
-      const answer = own.refused ? changeable(await own.refused(standard, decision)) : standard;
-      return withFields(answer, request, decision, rateLimitHeaders);
+      const standard = refusal(request, decision, region, shown);
+      const answer = own.refused
+        ? asRefusal(changeable(await own.refused(standard, decision)), standard, request)
+        : standard;
+      return withFields(answer, request, decision, decidedAtMs, rateLimitHeaders);
     }
     const response = await (hold ? holding(hold, request, background, admit) : admit());
-    return withFields(changeable(response), request, decision, rateLimitHeaders);
+    return withFields(changeable(response), request, decision, decidedAtMs, rateLimitHeaders);
   };
 }
 
@@ -90,61 +88,24 @@ function nobodyIsLeft(): Response {
   return new Response(null, { status: 499 });
 }
 
-function refusal(request: Request, decision: Decision, region: () => string, helpPath: string | undefined): Response {
-  if (decision.unavailable) {
-    return problemResponse(
-      request,
-      {
-        type: ProblemType.temporaryReducedCapacity,
-        title: "Temporary Reduced Capacity",
-        status: 503,
-        detail: "The rate limit of this resource cannot be checked at the moment.",
-      },
-      { "Retry-After": String(UNAVAILABLE_RETRY_SECONDS) },
-    );
-  }
-  const violated = decision.limits.filter(({ admitted }) => !admitted);
-  const { retryAfterMs } = decision;
-  const seconds = retryAfterMs === undefined ? undefined : Math.max(1, toSeconds(retryAfterMs));
-  return problemResponse(
-    request,
-    {
-      type: ProblemType.quotaExceeded,
-      title: "Quota Exceeded",
-      status: 429,
-      detail: describeRefusal(violated, seconds, region),
-      "violated-policies": violated.map(({ limit }) => limit.id),
-      ...(seconds === undefined && { retry: "never" }),
-    },
-    {
-      ...(seconds !== undefined && { "Retry-After": String(seconds) }),
-      ...(helpPath !== undefined && { Link: `<${helpPath}>; rel="help"` }),
-    },
-  );
-}
-
-function describeRefusal(
-  violated: readonly LimitDecision[],
-  seconds: number | undefined,
-  region: () => string,
-): string {
-  const limits = violated.map(({ limit }) => `${limit.id} (${describeLimit(limit, region)})`);
-  const when =
-    seconds === undefined
-      ? "This request costs more than the limit and can never be admitted."
-      : `Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`;
-  return `Over the limit ${limits.join(" and ")}. ${when}`;
-}
-
 /** A response that is not ours is immutable, or may be given twice; a copy shares the body and the WebSocket. */
 function changeable(response: Response): Response {
   return new Response(response.body, response);
 }
 
 /** Adds our fields after those that are there. A fallback knows no true numbers, so it shows none. */
-function withFields(answer: Response, request: Request, decision: Decision, mode: RateLimitHeaders): Response {
+function withFields(
+  answer: Response,
+  request: Request,
+  decision: Decision,
+  decidedAtMs: number,
+  mode: RateLimitHeaders,
+): Response {
   const limits = decision.source === "fallback" ? [] : decision.limits;
-  const fields = addRateLimitFields(answer.headers, mode, limits, Date.now());
+  const nowMs = Date.now();
+  // A clock may step back meanwhile.
+  const elapsedMs = Math.max(0, nowMs - decidedAtMs);
+  const fields = addRateLimitFields(answer.headers, mode, limits, nowMs, elapsedMs);
   // Lets a page of another origin read them; the origin's own layer for that cannot know of ours.
   if (fields.length > 0 && request.headers.has("Origin")) {
     answer.headers.append("Access-Control-Expose-Headers", fields.join(", "));

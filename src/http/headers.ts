@@ -18,18 +18,20 @@ const LEGACY_REMAINING = "X-RateLimit-Remaining";
  * Adds the fields for `limits` after those that are there: lists are appended to, so that another limiter's members stay.
  * The X- fields hold one limit only; the one with fewer units left stays.
  *
- * @param nowMs ms since the epoch. @returns the names of the fields that the answer now has from us.
+ * @param nowMs ms since the epoch. @param elapsedMs since the decision, 0 or more: a slow handler shortens the waits.
+ * @returns the names of the fields that the answer now has from us.
  */
 export function addRateLimitFields(
   headers: Headers,
   mode: RateLimitHeaders,
   limits: readonly LimitDecision[],
   nowMs: number,
+  elapsedMs = 0,
 ): string[] {
   if (limits.length === 0 || mode === "none") return [];
-  const lists = mode === "legacy" ? [] : draft11Fields(limits);
+  const lists = mode === "legacy" ? [] : draft11Fields(limits, elapsedMs);
   for (const [name, value] of lists) headers.append(name, value);
-  const legacy = mode === "draft-11" ? [] : legacyFields(limits, nowMs);
+  const legacy = mode === "draft-11" ? [] : legacyFields(limits, nowMs, elapsedMs);
   if (!isTighterAlready(headers, legacy)) for (const [name, value] of legacy) headers.set(name, value);
   return [...lists, ...legacy].map(([name]) => name);
 }
@@ -55,10 +57,11 @@ function policyItem(limit: Limit): string {
   return text;
 }
 
-function draft11Fields(limits: readonly LimitDecision[]): [string, string][] {
-  const states = limits.map(({ limit: { id }, remaining, growsAfterMs }) =>
-    item(id, { r: remaining, t: growsAfterMs === undefined ? undefined : toSeconds(growsAfterMs) }),
-  );
+function draft11Fields(limits: readonly LimitDecision[], elapsedMs: number): [string, string][] {
+  const states = limits.map(({ limit: { id }, remaining, growsAfterMs }) => {
+    const t = growsAfterMs === undefined ? undefined : toSeconds(stillMs(growsAfterMs, elapsedMs));
+    return item(id, { r: remaining, t });
+  });
   return [
     ["RateLimit-Policy", limits.map(({ limit }) => policyItem(limit)).join(", ")],
     ["RateLimit", serializeList(states)],
@@ -66,9 +69,10 @@ function draft11Fields(limits: readonly LimitDecision[]): [string, string][] {
 }
 
 /** One limit only fits: the one with the fewest units left, and of several the one that stays so longest. */
-function legacyFields(limits: readonly LimitDecision[], nowMs: number): [string, string][] {
+function legacyFields(limits: readonly LimitDecision[], nowMs: number, elapsedMs: number): [string, string][] {
   const tightest = limits.reduce((a, b) => (isTighter(b, a) ? b : a));
-  const resetAtMs = nowMs + 1000 * toSeconds(tightest.growsAfterMs ?? 0);
+  // Rounded once: two roundings would make it up to 2 s late.
+  const resetAtMs = nowMs + stillMs(tightest.growsAfterMs ?? 0, elapsedMs);
   return [
     ["X-RateLimit-Limit", String(quotaOf(tightest.limit).quota)],
     [LEGACY_REMAINING, String(tightest.remaining)],
@@ -79,6 +83,11 @@ function legacyFields(limits: readonly LimitDecision[], nowMs: number): [string,
 function isTighter(a: LimitDecision, b: LimitDecision): boolean {
   if (a.remaining !== b.remaining) return a.remaining < b.remaining;
   return (a.growsAfterMs ?? 0) > (b.growsAfterMs ?? 0);
+}
+
+/** What is left of a wait that began with the decision. */
+function stillMs(durationMs: number, elapsedMs: number): number {
+  return Math.max(0, durationMs - elapsedMs);
 }
 
 /** Whole seconds, rounded up: waits are never promised short. */

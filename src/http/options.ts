@@ -1,5 +1,6 @@
 /** What the wrapper and the middleware have in common: their options, and one enforce for a limiter or for each `env`. */
 
+import { checkOptions } from "../check-options.ts";
 import { checkRegion, checkRegions, type RegionNames } from "../config/regions.ts";
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
@@ -34,27 +35,55 @@ export interface RateLimitOptions<C> {
   readonly skip?: (c: C) => boolean | Promise<boolean>;
   /**
    * Answers a refused request in place of `standard`, the problem document with its `Retry-After` (429, or 503 if the store is
-   * away and a policy says `deny`). The rate limit fields are added to what it returns.
+   * away and a policy says `deny`). What it returns gets the rate limit fields, the `Retry-After` of `standard` unless it has one of
+   * its own, and `Cache-Control: no-store` in place of what lets an answer be stored.
    */
   readonly response?: (decision: Decision, c: C, standard: Response) => Response | Promise<Response>;
 }
 
-/** @throws {TypeError} for a limiter that is none, an unknown `rateLimitHeaders`, or a fixed cost that is no integer of 0 … 10^9. */
+const OPTION_TYPES: Readonly<Record<keyof RateLimitOptions<never>, string>> = {
+  rateLimitHeaders: "string",
+  region: "string or object or function",
+  key: "function",
+  cost: "number or function",
+  skip: "function",
+  response: "function",
+};
+const REGION_TYPES: Readonly<Record<keyof RegionNames, string>> = {
+  colo: "object",
+  country: "object",
+  continent: "object",
+};
+
+/**
+ * @param where what the messages of errors begin with.
+ * @throws {TypeError} for a limiter that is none, an unknown option, one of a wrong type, or a fixed cost that is no integer of
+ * 0 … 10^9.
+ */
 export function enforceFor<Env, C>(
+  where: string,
   limiter: LimiterSource<Env>,
-  { rateLimitHeaders = "both", region, cost }: RateLimitOptions<C>,
+  options: RateLimitOptions<C>,
 ): (env: Env) => Enforce {
+  checkOptions(where, options, OPTION_TYPES);
+  const { rateLimitHeaders = "both", region, cost } = options;
+  if (typeof region === "object") checkOptions(`${where}: region`, region, REGION_TYPES);
   if (!RATE_LIMIT_HEADERS.includes(rateLimitHeaders)) {
-    throw new TypeError(`rateLimitHeaders: expected one of ${RATE_LIMIT_HEADERS.join(", ")}`);
+    throw new TypeError(`${where}: rateLimitHeaders: expected one of ${RATE_LIMIT_HEADERS.join(", ")}`);
   }
   if (typeof cost === "number") checkCost(cost);
   const regionFor = regionBy(region);
-  const make = (one: Limiter) => createEnforce({ limiter: one, rateLimitHeaders, regionOf: regionFor(one) });
-  if (typeof limiter === "object") {
+  const make = (one: Limiter) => {
+    if (typeof one?.takeMatched === "function") {
+      // In an app the app says which pages of other origins may read an answer.
+      return createEnforce({ limiter: one, rateLimitHeaders, regionOf: regionFor(one), anyOrigin: false });
+    }
+    throw new TypeError(`${where}: expected a limiter, as createLimiter makes it, or a function of env that makes one`);
+  };
+  if (typeof limiter !== "function") {
     const enforce = make(limiter);
     return () => enforce;
   }
-  if (typeof limiter !== "function") throw new TypeError("expected a limiter, or a function of env that makes one");
   const made = new WeakMap<object, Enforce>();
   // Only a test calls a Worker without bindings.
   const none = {};

@@ -20,14 +20,29 @@ export const ProblemType = {
   blank: "about:blank",
 } as const;
 
+/** How clients are told that the same request can never succeed; the openai and anthropic clients heed it. */
+export const SHOULD_RETRY = "X-Should-Retry";
+
+export interface ProblemOptions {
+  /** Where clients find more: named in `Link`, and a link on the page. */
+  readonly helpPath?: string | undefined;
+  /** Pages of any origin may read the answer: no layer has seen it that could have decided. Default true. */
+  readonly anyOrigin?: boolean | undefined;
+}
+
 /**
  * The problem as `application/problem+json`, or as a small page for a browser that asked for one.
  *
  * @param request what is answered: HEAD gets no body. @param headers added to ours.
  */
-export function problemResponse(request: Request, problem: Problem, headers: Record<string, string> = {}): Response {
+export function problemResponse(
+  request: Request,
+  problem: Problem,
+  headers: Record<string, string> = {},
+  { helpPath, anyOrigin = true }: ProblemOptions = {},
+): Response {
   const html = prefersHtml(request);
-  const body = html ? problemPage(problem) : JSON.stringify(problem);
+  const body = html ? problemPage(problem, helpPath) : JSON.stringify(problem);
   const origin = request.headers.get("Origin");
   return new Response(request.method === "HEAD" ? null : body, {
     status: problem.status,
@@ -36,11 +51,11 @@ export function problemResponse(request: Request, problem: Problem, headers: Rec
       ...(html && { "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'" }),
       "Cache-Control": "no-store",
       Vary: origin === null ? "Accept" : "Accept, Origin",
-      // No layer behind us has seen this answer: a page of another origin may read it, status and all.
       ...(origin !== null && {
-        "Access-Control-Allow-Origin": origin,
-        "Access-Control-Expose-Headers": "Retry-After",
+        ...(anyOrigin && { "Access-Control-Allow-Origin": origin }),
+        "Access-Control-Expose-Headers": `Retry-After, ${SHOULD_RETRY}`,
       }),
+      ...(helpPath !== undefined && { Link: `<${helpPath}>; rel="help"` }),
       ...headers,
     },
   });
@@ -63,7 +78,7 @@ export function prefersHtml({ headers }: Request): boolean {
   return quality(["text/html"]) > quality(["application/problem+json", "application/json"]);
 }
 
-function problemPage({ status, title, detail }: Problem): string {
+function problemPage({ status, title, detail }: Problem, helpPath: string | undefined): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -72,7 +87,12 @@ function problemPage({ status, title, detail }: Problem): string {
 <style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:15vh auto;max-width:36rem;padding:0 1rem}</style>
 <h1>${status} ${escapeHtml(title)}</h1>
 <p>${escapeHtml(detail)}</p>
-</html>
+${
+  helpPath === undefined
+    ? ""
+    : `<p><a href="${escapeHtml(helpPath)}">Rate limits, and what you have left</a></p>
+`
+}</html>
 `;
 }
 

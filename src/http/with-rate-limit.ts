@@ -17,13 +17,16 @@ export type LimitedHandler<Env, QueueMessage> = ExportedHandler<Env, QueueMessag
  * Requests that no policy matches go straight through. The others are charged first; a refused one is answered 429 and never
  * reaches the handler. An answer keeps its own headers and gets the rate limit fields. What the handler throws is thrown on.
  *
+ * No page of another origin can read a refusal, since the handler, which may know better, was not asked. To let one:
+ * `response: (_decision, _request, standard) => { standard.headers.set("Access-Control-Allow-Origin", origin); return standard; }`.
+ *
  * `ctx` is needed for releasing slots (`concurrency`) and for leases after the answer.
  *
  * @param handler `(request, env, ctx) => Response`, or an object or an instance with such a `fetch`, a Hono app for example.
  * @param limiter a limiter, or a function of `env` that makes one: it is called once in an isolate. What it throws, a
  * `ConfigurationError` for example, is thrown to every request.
  * @returns the default export of a Worker.
- * @throws {TypeError} if there is no fetch handler, or for options that are none.
+ * @throws {TypeError} if there is no fetch handler, for an unknown option, or one of a wrong type.
  */
 export function withRateLimit<Env = unknown, QueueMessage = unknown>(
   handler: ExportedHandlerFetchHandler<Env> | ExportedHandler<Env, QueueMessage>,
@@ -35,7 +38,7 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
   if (typeof answer !== "function") {
     throw new TypeError("withRateLimit: expected a fetch handler, or an object that has one");
   }
-  const enforceOf = enforceFor(limiter, options);
+  const enforceOf = enforceFor("withRateLimit", limiter, options);
   const { cost: costOf } = options;
   const ofCopy = typeof costOf === "function" && { cost: (request: Request) => costOfCopy(request, costOf) };
   const ruled = { ...options, ...ofCopy };

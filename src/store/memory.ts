@@ -1,5 +1,6 @@
 /** A store in this isolate's memory: the same decision, for tests, `wrangler dev` and the time when Redis is away. */
 
+import { checkOptions } from "../check-options.ts";
 import type { LimitOwn } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
@@ -22,9 +23,11 @@ export interface MemoryStoreOptions {
 /**
  * Limits hold for this isolate only: each edge location, and each isolate there, counts on its own.
  *
- * @throws {TypeError} if `maxKeys` is not a positive integer.
+ * @throws {TypeError} if `maxKeys` is not a positive integer, or for an unknown option.
  */
-export function memoryStore({ maxKeys = DEFAULT_MAX_KEYS }: MemoryStoreOptions = {}): Store {
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptions("memoryStore", options, { maxKeys: "number" });
+  const { maxKeys = DEFAULT_MAX_KEYS } = options;
   if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
     throw new TypeError(`memoryStore: maxKeys must be a positive integer, found ${String(maxKeys)}`);
   }

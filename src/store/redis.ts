@@ -1,5 +1,6 @@
 /** The store that all regions share: lua/take.lua on one Redis, reached over HTTP. */
 
+import { checkOptions } from "../check-options.ts";
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { recordIdOf } from "../core/records.ts";
@@ -31,14 +32,24 @@ export interface RedisStoreOptions {
 
 export const DEFAULT_TIMEOUT_MS = 250;
 
+const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
+  url: "string",
+  token: "string",
+  timeoutMs: "number",
+  onBreakerChange: "function",
+};
+
 /**
  * Exact over all regions: every decision is one call of one atomic script, which reads the clock of Redis.
  *
  * No I/O until the first take: may be called at module scope.
  *
- * @throws {TypeError} if `url` is no http(s) URL, `token` is empty, or `timeoutMs` is not a positive integer.
+ * @throws {TypeError} if `url` is no http(s) URL, `token` is empty, or `timeoutMs` is not a positive integer; for an unknown option,
+ * or one of a wrong type.
  */
-export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange }: RedisStoreOptions): Store {
+export function redisStore(settings: RedisStoreOptions): Store {
+  checkOptions("redisStore", settings, OPTION_TYPES);
+  const { url, token, timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange } = settings;
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
     throw new TypeError("redisStore: url must be an http(s) URL (the REST URL, not redis://)");
   }

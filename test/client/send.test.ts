@@ -118,6 +118,12 @@ describe("gives up", () => {
   const never = (headers: Record<string, string> = {}, retry = "never") =>
     answer(429, { "Content-Type": "application/problem+json; charset=utf-8", ...headers }, JSON.stringify({ retry }));
 
+  it("at once when X-Should-Retry is false, whatever the body is", async () => {
+    const { options, sent } = scripted([answer(429, { "X-Should-Retry": "false" }, "slow down"), ok]);
+    const response = await fetchWithBackoff(URL_OF_API, undefined, options);
+    expect([response.status, await response.text(), sent.length]).toEqual([429, "slow down", 1]);
+  });
+
   it("at once when a problem document says never, and leaves its body to be read", async () => {
     const { options, sent, waitsMs } = scripted([never(), ok]);
     const response = await fetchWithBackoff(URL_OF_API, undefined, options);

@@ -117,7 +117,11 @@ it("shows a person who is refused a page with the reason, and a program a proble
   expect(await page.getByRole("heading").textContent()).toBe("429 Quota Exceeded");
   // Between the two a second may have begun, and the wait is told in seconds.
   const reason = (text: string | null) => text?.replace(/\d+ seconds?/, "… seconds");
-  expect(reason(await page.getByRole("paragraph").textContent())).toBe(reason(detail));
+  expect(reason(await page.getByRole("paragraph").first().textContent())).toBe(reason(detail));
   expect(detail).toContain(policy.name);
   expect(complaints).toEqual([failedToLoad("429 (Too Many Requests)")]);
+
+  await page.getByRole("link").click();
+  await page.waitForURL("**/.headgate/limits");
+  expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Rate limits");
 });

@@ -6,9 +6,13 @@ import { throttling } from "@octokit/plugin-throttling";
 import axios from "axios";
 import axiosRetry from "axios-retry";
 import got from "got";
+import { Hono } from "hono";
 import ky from "ky";
 import { Agent, RetryAgent } from "undici";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { rateLimit } from "../../src/hono.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
 import { startGateway, uniqueName } from "../support/gateway.ts";
 import { startOrigin } from "../support/origin-server.ts";
 import { type Exchange, watchExchanges } from "./exchanges.ts";
@@ -102,4 +106,35 @@ it("octokit with its throttling plugin waits until X-RateLimit-Reset, as X-RateL
   expect(asked).toEqual(["rate limit"]);
   expectOneWait(exchanges);
   expect(origin.requests.length).toBe(3);
+});
+
+it("octokit, refused for 1.3 s at any moment of a second, waits 3 s mostly: X-RateLimit-Reset is rounded up once", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const ThrottledOctokit = Octokit.plugin(throttling);
+  const waits: number[] = [];
+  const retryAfters: (string | null)[] = [];
+  for (let fractionMs = 50; fractionMs < 1_000; fractionMs += 100) {
+    // Windows end at multiples of their length: this one 1.3 s after a moment with this fraction of a second.
+    const window = 3_600_000 + fractionMs + 1_300;
+    vi.setSystemTime(window * 500_001 - 1_300);
+    const limits = [{ algorithm: "fixed-window" as const, limit: 1, window }];
+    const limiter = createLimiter({ policies: [{ name: "hour", key: "global", limits }], store: memoryStore() });
+    const app = new Hono().use(rateLimit(limiter)).get("/", (c) => c.text("hello"));
+    const fetch = async (url: string) => {
+      const answer = await app.request(url);
+      retryAfters.push(answer.headers.get("Retry-After"));
+      return answer;
+    };
+    const onRateLimit = (seconds: number) => void waits.push(seconds);
+    const octokit = new ThrottledOctokit({
+      request: { fetch },
+      throttle: { onRateLimit, onSecondaryRateLimit: () => {} },
+    });
+    await octokit.request("GET /");
+    await expect(octokit.request("GET /")).rejects.toMatchObject({ status: 429 });
+  }
+  expect(new Set(retryAfters)).toEqual(new Set([null, "2"]));
+  // Octokit rounds up too, and adds a second of its own.
+  expect(waits).toEqual([3, 3, 3, 3, 3, 3, 3, 4, 4, 4]);
 });

@@ -128,7 +128,7 @@ describe("the fields of draft 11 for other algorithms", () => {
     const fields = fieldsFor("both", decisionsOf({ written, remaining: 1, growsAfterMs: 1_001 }));
     expect(fields.policies).toEqual({ api: parameters });
     expect(fields.states).toEqual({ api: { r: 1, t: 2 } });
-    expect(fields.legacy).toEqual({ limit: parameters.q, remaining: 1, resetAt: 1_800_000_003 });
+    expect(fields.legacy).toEqual({ limit: parameters.q, remaining: 1, resetAt: 1_800_000_002 });
   });
 
   it("show concurrency in its own unit, without a time: nobody knows it", () => {
@@ -151,14 +151,14 @@ describe("the fields of draft 11 for other algorithms", () => {
       '"api-1";q=600;w=60, "api-2";q=20;w=2, "api-3";q=5;qu="concurrent-requests"',
     );
     expect(headers.get("RateLimit")).toBe('"api-1";r=512;t=9, "api-2";r=3;t=1, "api-3";r=4');
-    expect(legacy).toEqual({ limit: 20, remaining: 3, resetAt: 1_800_000_002 });
+    expect(legacy).toEqual({ limit: 20, remaining: 3, resetAt: 1_800_000_001 });
   });
 });
 
 describe("the X- fields", () => {
   it("show the limit with the fewest units left", () => {
-    expect(fieldsFor("legacy", two()).legacy).toEqual({ limit: 10, remaining: 7, resetAt: 1_800_000_002 });
-    expect(fieldsFor("legacy", two().reverse()).legacy).toEqual({ limit: 10, remaining: 7, resetAt: 1_800_000_002 });
+    expect(fieldsFor("legacy", two()).legacy).toEqual({ limit: 10, remaining: 7, resetAt: 1_800_000_001 });
+    expect(fieldsFor("legacy", two().reverse()).legacy).toEqual({ limit: 10, remaining: 7, resetAt: 1_800_000_001 });
   });
 
   it("show, of several with as few, the one that stays so longest", () => {
@@ -181,7 +181,42 @@ describe("the X- fields", () => {
     const { states, policies, legacy } = fieldsFor("both", two());
     expect(legacy!.limit).toBe(policies!["api-1"]!.q);
     expect(legacy!.remaining).toBe(states!["api-1"]!.r);
-    expect(legacy!.resetAt).toBe(Math.ceil(NOW_MS / 1000 + (states!["api-1"]!.t as number)));
+    // Both are rounded up, each by itself: they differ by less than the seconds that they are told in.
+    const difference = legacy!.resetAt - NOW_MS / 1000 - (states!["api-1"]!.t as number);
+    expect(Math.abs(difference)).toBeLessThan(1);
+  });
+
+  it("reset at the first whole second at which there is more: never before it, and never a second late", () => {
+    for (let offsetMs = 0; offsetMs < 1_000; offsetMs += 37) {
+      for (const growsAfterMs of [1, 250, 999, 1_000, 1_001, 1_300, 59_999]) {
+        const headers = new Headers();
+        const limits = decisions({ limit: 3, windowMs: 60_000, remaining: 0, growsAfterMs });
+        addRateLimitFields(headers, "legacy", limits, NOW_MS + offsetMs);
+        const lateMs = 1000 * fieldsOf({ headers }).legacy!.resetAt - (NOW_MS + offsetMs + growsAfterMs);
+        expect(lateMs).toBeGreaterThanOrEqual(0);
+        expect(lateMs).toBeLessThan(1_000);
+      }
+    }
+  });
+});
+
+describe("after a slow handler", () => {
+  it("the waits are those of the answer, not of the decision", () => {
+    const headers = new Headers();
+    const limits = decisions({ limit: 3, windowMs: 60_000, remaining: 1, growsAfterMs: 30_000 });
+    addRateLimitFields(headers, "both", limits, NOW_MS + 12_345, 12_345);
+    const { states, legacy } = fieldsOf({ headers });
+    expect(states).toEqual({ api: { r: 1, t: 18 } });
+    expect(legacy).toMatchObject({ resetAt: 1_800_000_031 });
+  });
+
+  it("a wait that has passed is 0: there is more by now", () => {
+    const headers = new Headers();
+    const limits = decisions({ limit: 3, windowMs: 60_000, remaining: 1, growsAfterMs: 2_000 });
+    addRateLimitFields(headers, "both", limits, NOW_MS + 60_000, 60_000);
+    const { states, legacy } = fieldsOf({ headers });
+    expect(states).toEqual({ api: { r: 1, t: 0 } });
+    expect(legacy).toMatchObject({ resetAt: 1_800_000_061 });
   });
 });
 

@@ -1,8 +1,11 @@
 // The middleware on real Hono apps: whose headers an answer has, and what the options change.
 
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
+import { compress } from "hono/compress";
 import { cors } from "hono/cors";
+import { etag } from "hono/etag";
 import { HTTPException } from "hono/http-exception";
+import { secureHeaders } from "hono/secure-headers";
 import { describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
 import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
@@ -120,6 +123,169 @@ describe("a refusal", () => {
       const exposed = answer.headers.get("Access-Control-Expose-Headers")!.split(/, ?/);
       expect(exposed).toEqual(expect.arrayContaining(["X-Total", "RateLimit"]));
     }
+  });
+
+  const PAGE = "https://page.example";
+  const STRANGER = "https://stranger.example";
+  const CORS = { origin: PAGE, credentials: true };
+
+  /** The headers that say which page may read the second answer of the app, which is a refusal. */
+  async function refusalTo(app: Hono, origin: string) {
+    const ask = () => app.request("/", { headers: { Origin: origin } });
+    await ask();
+    const refused = await ask();
+    expect(refused.status).toBe(429);
+    return {
+      origin: refused.headers.get("Access-Control-Allow-Origin"),
+      credentials: refused.headers.get("Access-Control-Allow-Credentials"),
+      vary: refused.headers.get("Vary")?.split(", ") ?? [],
+    };
+  }
+
+  it.each<[string, string, () => Hono, { origin: string | null; credentials: string | null }]>([
+    ["the page that cors() allowed", PAGE, () => new Hono().use(cors(CORS)), { origin: PAGE, credentials: "true" }],
+    ["no page that cors() rejected", STRANGER, () => new Hono().use(cors(CORS)), { origin: null, credentials: "true" }],
+    ["any page after cors() for any", STRANGER, () => new Hono().use(cors()), { origin: "*", credentials: null }],
+    ["no page without cors()", PAGE, () => new Hono(), { origin: null, credentials: null }],
+  ])("is for %s", async (_whom, origin, appWith, expected) => {
+    const app = appWith();
+    app.use(rateLimit(limiterOf(policy("one", 1))));
+    app.get("/", (c) => c.text("ok"));
+    expect(await refusalTo(app, origin)).toMatchObject(expected);
+  });
+
+  it("is for no page if cors() comes after it, which was not asked", async () => {
+    const app = new Hono();
+    app.use(rateLimit(limiterOf(policy("one", 1))));
+    app.use(cors(CORS));
+    app.get("/", (c) => c.text("ok"));
+    for (const origin of [PAGE, STRANGER]) expect(await refusalTo(app, origin)).toMatchObject({ origin: null });
+  });
+
+  it("is for the page that the cors() of its route allowed", async () => {
+    const app = new Hono();
+    app.get("/", cors(CORS), rateLimit(limiterOf(policy("one", 1))), (c) => c.text("ok"));
+    const allowed = await refusalTo(app, PAGE);
+    expect(allowed).toMatchObject({ origin: PAGE, credentials: "true" });
+    expect(allowed.vary).toContain("Origin");
+    expect(await refusalTo(app, STRANGER)).toMatchObject({ origin: null });
+  });
+
+  it("is for the page that middleware around it allows afterwards, and for no other", async () => {
+    const app = new Hono();
+    app.use(async (c, next) => {
+      await next();
+      if (c.req.header("Origin") === PAGE) c.header("Access-Control-Allow-Origin", PAGE);
+    });
+    app.use(rateLimit(limiterOf(policy("one", 1))));
+    app.get("/", (c) => c.text("ok"));
+    expect(await refusalTo(app, PAGE)).toMatchObject({ origin: PAGE });
+    expect(await refusalTo(app, STRANGER)).toMatchObject({ origin: null });
+  });
+
+  const OF_THE_ANSWER = {
+    "Cache-Control": "public, max-age=3600",
+    "CDN-Cache-Control": "max-age=3600",
+    "Cloudflare-CDN-Cache-Control": "max-age=3600",
+    "Surrogate-Control": "max-age=3600",
+    ETag: '"v1"',
+    "Last-Modified": "Sat, 21 Nov 2026 00:00:00 GMT",
+    Expires: "Sun, 22 Nov 2026 00:00:00 GMT",
+    Age: "5",
+    "Content-Encoding": "gzip",
+    "Content-Length": "3",
+    "Content-Disposition": "attachment",
+    "Content-Language": "de",
+    "Content-Location": "/v1",
+    "Content-Range": "bytes 0-2/3",
+    "Accept-Ranges": "bytes",
+    "Repr-Digest": "sha-256=:AAAA:",
+  };
+  const OF_THE_APP = {
+    "Content-Security-Policy": "default-src 'self'",
+    "Strict-Transport-Security": "max-age=31536000",
+    "Access-Control-Allow-Origin": PAGE,
+    "X-DNS-Prefetch-Control": "off",
+    "X-Request-Id": "42",
+    "Server-Timing": "db;dur=1",
+  };
+
+  /** An app whose outer middleware has set much before the limiter refuses. */
+  function busyApp(options: Parameters<typeof rateLimit>[1]) {
+    const app = new Hono();
+    app.use(async (c, next) => {
+      for (const [name, value] of Object.entries({ ...OF_THE_ANSWER, ...OF_THE_APP })) c.header(name, value);
+      c.header("Vary", "Accept-Language");
+      c.header("Link", '</style.css>; rel="preload"');
+      c.header("Retry-After", "9999");
+      c.header("Set-Cookie", "a=1", { append: true });
+      c.header("Set-Cookie", "b=2", { append: true });
+      await next();
+    });
+    app.use(rateLimit(limiterOf(policy("one", 1)), options));
+    app.get("/", () => new Response("ok"));
+    return app;
+  }
+
+  it.each<[string, Parameters<typeof rateLimit>[1], number, string]>([
+    ["the standard one", {}, 429, "Quota Exceeded"],
+    ["one by c.text()", { response: (_, c) => (c as Context).text("slow down", 409) }, 409, "slow down"],
+    ["one by itself", { response: () => new Response("slow down", { status: 409 }) }, 409, "slow down"],
+    ["one of another status", { response: (_, c) => (c as Context).json({ slow: "down" }) }, 200, "down"],
+  ])(
+    "is stored by nobody, and keeps what the app says of all its answers: %s",
+    async (_which, options, status, text) => {
+      const app = busyApp(options);
+      await app.request("/");
+      const answer = await app.request("/");
+      expect([answer.status, await answer.text()]).toEqual([status, expect.stringContaining(text)]);
+      expect(answer.headers.get("Cache-Control")).toBe("no-store");
+      const { "Cache-Control": _, ...others } = OF_THE_ANSWER;
+      for (const name of Object.keys(others)) expect([name, answer.headers.get(name)]).toEqual([name, null]);
+      for (const [name, value] of Object.entries(OF_THE_APP)) expect(answer.headers.get(name)).toBe(value);
+      expect(answer.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+      expect(answer.headers.get("Vary")!.match(/Accept-Language/g)).toHaveLength(1);
+      expect(answer.headers.get("Link")!.match(/style\.css/g)).toHaveLength(1);
+      const { retryAfter, states } = fieldsOf(answer);
+      expect(retryAfter).toBeLessThanOrEqual(7_200);
+      expect(states).toMatchObject({ one: { r: 0 } });
+    },
+  );
+
+  it("gets no validator, and no 304, from middleware around it", async () => {
+    const app = new Hono();
+    app.use(etag(), compress({ threshold: 0 }), secureHeaders());
+    app.use(rateLimit(limiterOf(policy("one", 1))));
+    app.get("/", (c) => c.text("ok"));
+    const tag = (await app.request("/")).headers.get("ETag")!;
+    const headers = { "If-None-Match": tag, "Accept-Encoding": "gzip" };
+    const answer = await app.request("/", { headers });
+    expect([answer.status, answer.headers.get("ETag")]).toEqual([429, null]);
+    expect(answer.headers.get("X-Frame-Options")).toBe("SAMEORIGIN");
+    const text = await new Response(answer.body!.pipeThrough(new DecompressionStream("gzip"))).text();
+    expect(JSON.parse(text)).toMatchObject({ status: 429, "violated-policies": ["one"] });
+  });
+
+  it("keeps what its own response says of its body, also that it is encoded", async () => {
+    const body = new Response("slow down").body!.pipeThrough(new CompressionStream("gzip"));
+    const app = busyApp({ response: () => new Response(body, { headers: { "Content-Encoding": "br" } }) });
+    await app.request("/");
+    expect((await app.request("/")).headers.get("Content-Encoding")).toBe("br");
+  });
+
+  it("can be answered by the app without a word of when, and still says it; the app's own word stays", async () => {
+    const answered = async (response: () => Response) => {
+      const app = new Hono();
+      app.use(rateLimit(limiterOf(policy("one", 1)), { response }));
+      app.get("/", (c) => c.text("ok"));
+      await app.request("/");
+      return await app.request("/", { headers: { Origin: PAGE } });
+    };
+    const silent = await answered(() => new Response("slow down", { status: 429 }));
+    expect(fieldsOf(silent).retryAfter).toBeGreaterThan(0);
+    expect(silent.headers.get("Access-Control-Expose-Headers")).toContain("Retry-After");
+    const own = await answered(() => new Response("slow down", { status: 429, headers: { "Retry-After": "7" } }));
+    expect(fieldsOf(own).retryAfter).toBe(7);
   });
 
   it("can be answered by the app, with the fields", async () => {

@@ -7,7 +7,7 @@ import { limitsMarkdown } from "../../scripts/limits-markdown.ts";
 import { loadLimitsPage } from "../../scripts/limits-page.ts";
 import { type Bindings, parseSettings } from "../../src/config/settings.ts";
 import { describeLimits } from "../../src/http/limits/describe.ts";
-import { samples } from "../../src/http/limits/prose.ts";
+import { sampleRequest, samples } from "../../src/http/limits/prose.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/limits-policies.ts";
 
 const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));
@@ -20,12 +20,15 @@ function documentOf(bindings: Bindings, region?: string) {
 }
 
 const POLICIES = [{ name: "one", limits: [{ limit: 60, window: "1m" }] }];
+const REDIS = { UPSTASH_REDIS_REST_URL: "https://redis.example", UPSTASH_REDIS_REST_TOKEN: "token" };
 const DRESSES: [string, Bindings, string?][] = [
   ["five policies in two regions", { POLICIES: fivePolicies(), ...TWO_REGIONS }, "frankfurt"],
   ["a published copy", { POLICIES: fivePolicies(), ...TWO_REGIONS }],
   ["hostile texts", { POLICIES: HOSTILE_POLICIES }, "eu"],
   ["nothing to say", { POLICIES: SECRET_POLICIES }, "eu"],
   ["no fields", { POLICIES, RATE_LIMIT_HEADERS: "none" }, "eu"],
+  ["a central store", { POLICIES: fivePolicies(), ...TWO_REGIONS, ...REDIS }, "frankfurt"],
+  ["one region, which is a continent", { POLICIES: fivePolicies(), ...REDIS }, "NA"],
 ];
 
 describe("the document", () => {
@@ -83,6 +86,98 @@ describe("the document", () => {
   });
 });
 
+/** What page and Markdown say, as text: both say the same, in the same words. */
+async function saidOf(bindings: Bindings, region?: string, origin = "https://api.example.com"): Promise<string[]> {
+  const document = documentOf(bindings, region);
+  const { renderPage } = await loadLimitsPage();
+  const page = renderPage(document, origin)
+    .replace(/<style>.*?<\/style>|<script>.*?<\/script>/gs, "")
+    .replace(/<[^>]+>/g, " ")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'");
+  return [page, limitsMarkdown(document, origin)].map((text) => text.replace(/\s+/g, " "));
+}
+
+describe("page and Markdown alike", () => {
+  const limits = [{ limit: 5, window: "1m" }];
+  const login = { name: "login", match: { method: "POST", path: "/login" }, limits };
+
+  it("have examples of the first policy: its method, path and host", async () => {
+    for (const said of await saidOf({ POLICIES: [login] })) {
+      expect(said).toContain("curl -i -X POST --retry 3 'https://api.example.com/login'");
+      expect(said).toContain('fetchWithBackoff("https://api.example.com/login", { method: "POST" })');
+      expect(said).toContain('requests.request("POST", "https://api.example.com/login")');
+    }
+    for (const said of await saidOf({ POLICIES })) {
+      expect(said).toContain("curl -i --retry 3 'https://api.example.com/'");
+      expect(said).toContain('fetchWithBackoff("https://api.example.com/")');
+      expect(said).toContain('requests.get("https://api.example.com/")');
+    }
+  });
+
+  it.each<[object, string, string]>([
+    [{ method: ["PUT", "GET"], path: "/files/:id" }, "GET", "https://api.example.com/files/1"],
+    [{ method: "HEAD", path: "/:lang(en|de)/docs/*" }, "HEAD", "https://api.example.com/1"],
+    [{ path: ["/v1{/beta}?/x", "/v2"] }, "GET", "https://api.example.com/v1"],
+    [{ path: "//files/*" }, "GET", "https://api.example.com/files/"],
+    [{ host: ["files.example.com", "b.example.com"] }, "GET", "https://files.example.com/"],
+    [{ host: ["files.example.com", "api.example.com"] }, "GET", "https://api.example.com/"],
+    [{ host: ["files.example.com", "*.example.com"] }, "GET", "https://api.example.com/"],
+  ])("for %j ask %s %s", (match, method, url) => {
+    const document = documentOf({ POLICIES: [{ name: "one", match, limits }] });
+    expect(sampleRequest(document, "https://api.example.com")).toMatchObject({ method, url });
+    if (method === "HEAD") expect(samples({ method, url })[0]![1]).toBe(`curl -I --retry 3 '${url}'`);
+  });
+
+  it("speak of costs below only where there are any, and of neither where no policy is published", async () => {
+    for (const said of await saidOf({ POLICIES: [login] })) {
+      expect(said).toContain("A request costs 1 unit.");
+      expect(said).not.toContain("but for those");
+    }
+    const dear = { ...login, cost: [{ path: "/login", cost: 3 }] };
+    for (const said of await saidOf({ POLICIES: [dear] })) expect(said).toContain("but for those");
+    for (const said of await saidOf({ POLICIES: SECRET_POLICIES })) {
+      expect(said).not.toMatch(/Costs|How counts are kept/);
+    }
+  });
+
+  it("speak of a central store only if there is one", async () => {
+    const mixed = { POLICIES: fivePolicies(), ...TWO_REGIONS };
+    for (const said of await saidOf({ ...mixed, ...REDIS }, "frankfurt")) {
+      expect(said).toContain("was counted centrally first. When the central store fails");
+      expect(said).toContain("together");
+    }
+    for (const said of await saidOf(mixed, "frankfurt")) {
+      expect(said).toContain("No central store: each running copy of the server counts by itself");
+      expect(said).not.toMatch(/counted centrally|central store fails|\d,? together|all regions/);
+    }
+  });
+
+  it("of a copy speak of the deployed gateway, whose Redis is a secret that is not there", async () => {
+    for (const said of await saidOf({ POLICIES })) expect(said).toContain("was counted centrally first");
+  });
+
+  it("have a column for each region only if a limit counts in each, and say which continent a code is", async () => {
+    for (const said of await saidOf({ POLICIES, ...REDIS }, "NA")) {
+      expect(said).toMatch(/Limit .*Quota .*Promise/);
+      expect(said).not.toMatch(/\bNA\b|region/);
+    }
+    const regional = [
+      {
+        name: "api",
+        limits: [
+          { ...limits[0], scope: "region" },
+          { limit: 50, window: "1h" },
+        ],
+      },
+    ];
+    for (const said of await saidOf({ POLICIES: regional, ...REDIS }, "NA"))
+      expect(said).toContain("NA (North America)");
+    const [page] = await saidOf({ POLICIES: regional, ...REDIS }, "eu-west");
+    expect(page).toContain("You are answered in region eu-west .");
+  });
+});
+
 describe("the Markdown", () => {
   it("keeps a hostile text inside of its cell", () => {
     const markdown = limitsMarkdown(documentOf({ POLICIES: HOSTILE_POLICIES }, "eu"), "https://api.example.com/");
@@ -100,7 +195,10 @@ describe("the page", () => {
   it("is below 30 KiB without its code samples, five policies in two regions", async () => {
     const { renderPage } = await loadLimitsPage();
     const page = renderPage(documentOf({ POLICIES: fivePolicies(), ...TWO_REGIONS }, "frankfurt"), "https://a.example");
-    const code = samples("https://a.example/v1/").reduce((sum, [, text]) => sum + text.length, 0);
+    const code = samples({ method: "GET", url: "https://a.example/v1/" }).reduce(
+      (sum, [, text]) => sum + text.length,
+      0,
+    );
     expect(page.length).toBeGreaterThan(8_000);
     expect(new TextEncoder().encode(page).length - code).toBeLessThan(30 * 1024);
   });
@@ -118,7 +216,7 @@ describe("the page", () => {
 
   it("has samples that can be copied, whatever the path is", () => {
     for (const path of ["/a'b", '/"b"', "/`b`", "/a\\b c", "/🚦<b>", "/$HOME"]) {
-      const [curl, ...others] = samples(`https://a.example${path}`).map(([, text]) => text);
+      const [curl, ...others] = samples({ method: "GET", url: `https://a.example${path}` }).map(([, text]) => text);
       expect(curl).toMatch(/^curl -i --retry 3 '[^'\\`\s<]+'$/);
       for (const text of others) expect(text).toMatch(/\("https:\/\/a\.example[^"\\\s<]*"\)/);
     }

@@ -52,6 +52,19 @@ describe("/.headgate/health", () => {
     expect(body).not.toHaveProperty("redis");
   });
 
+  it("names no policy: which ones a client can leave by another token is in the log only", async () => {
+    const logged = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const policies = [
+      { name: "by-token", key: ["bearer"], limits: [{ limit: 1, window: "1h" }] },
+      { name: "unsaid", key: ["header:x-user"], documented: false, limits: [{ limit: 1, window: "1h" }] },
+      { name: "only-tried", key: ["cookie:id"], mode: "shadow", limits: [{ limit: 1, window: "1h" }] },
+    ];
+    const text = await (await gatewayWith({ POLICIES: policies })(HEALTH)).text();
+    expect(text).not.toMatch(/by-token|unsaid|only-tried|policy|bearer|x-user|cookie/);
+    const lines = logged.mock.calls.map(([line]) => line as string);
+    for (const { name } of policies) expect(lines).toContainEqual(expect.stringContaining(`policy ${name} counts by`));
+  });
+
   it("shows no token, address of Redis or secret in any state", async () => {
     const secrets = { KEY_SECRET: "a key secret of the operator", UPSTASH_REDIS_REST_TOKEN: "wr0ng-token" };
     for (const bindings of [secrets, { ...DEAD_REDIS, ...secrets }, { ...secrets, REGION: "!" }]) {
@@ -86,6 +99,35 @@ describe("/.headgate/health", () => {
     expect(await probes(5_000)).toBe(2);
     expect(await probes(9_999)).toBe(2);
     expect(await probes(10_000)).toBe(3);
+  });
+
+  it("asks Redis once for 100 requests at once to an isolate that knows nothing, and all of them say what it answered", async () => {
+    const fetched = vi.spyOn(globalThis, "fetch");
+    const ask = gatewayWith({ POLICIES });
+    const answers = await Promise.all(Array.from({ length: 100 }, () => ask(HEALTH)));
+    expect(fetched).toHaveBeenCalledTimes(1);
+    const bodies = await Promise.all(answers.map(async (answer) => (await answer.json()) as { redis: object }));
+    expect(bodies[0]).toMatchObject({ status: "ok", redis: { reachable: true } });
+    for (const body of bodies) expect(body).toEqual(bodies[0]);
+  });
+
+  it("says what Redis is now to requests at once, not what it was an hour ago", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const ask = gatewayWith({ POLICIES });
+    expect((await ask(HEALTH)).status).toBe(200);
+    vi.setSystemTime(Date.now() + 3_600_000);
+    const fetched = vi.spyOn(globalThis, "fetch").mockRejectedValue(new Error("gone"));
+    const answers = await Promise.all([ask(HEALTH), ask(HEALTH), ask(HEALTH)]);
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
+    expect(fetched).toHaveBeenCalledTimes(1);
+  });
+
+  it("asks again when a PING that others wait for never ends", async () => {
+    const never = vi.spyOn(globalThis, "fetch").mockReturnValue(new Promise(() => {}));
+    const ask = gatewayWith({ POLICIES, REDIS_TIMEOUT_MS: 50 });
+    void ask(HEALTH);
+    never.mockRestore();
+    expect((await ask(HEALTH)).status).toBe(200);
   });
 
   it("asks a Redis that is away no more often", async () => {

@@ -97,6 +97,17 @@ describe(LIMITS, () => {
   });
 });
 
+it("is linked to on the page that a refused browser gets, where a person can see it", async () => {
+  const ask = gatewayWith({ POLICIES: [policyOf(1)] });
+  await ask("/");
+  const refused = await ask("/", HTML);
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get("Link")).toBe('</.headgate/limits>; rel="help"');
+  expect(await refused.text()).toContain('<a href="/.headgate/limits">');
+  // A page that is no refusal has no limit to explain.
+  expect(await (await ask("/.headgate/nothing", HTML)).text()).not.toContain("<a ");
+});
+
 describe(ME, () => {
   const left = async (answer: Response) => {
     expect(answer.status).toBe(200);

@@ -2,7 +2,14 @@
 
 import { createExecutionContext } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { createLimiter, type Limiter, memoryStore, type PolicyInput, withRateLimit } from "../../src/index.ts";
+import {
+  createLimiter,
+  type Limiter,
+  memoryStore,
+  type PolicyInput,
+  type WithRateLimitOptions,
+  withRateLimit,
+} from "../../src/index.ts";
 import { fieldsOf } from "../support/fields.ts";
 
 const policy = (name: string, limit: number): PolicyInput => ({
@@ -155,7 +162,42 @@ describe("options", () => {
     const refused = await ask("ann");
     expect([refused.status, await refused.text()]).toEqual([429, "slow down"]);
     expect([refused.headers.has("X-RateLimit-Limit"), refused.headers.has("RateLimit")]).toEqual([true, false]);
+    expect(fieldsOf(refused).retryAfter).toBeGreaterThan(0);
+    expect(refused.headers.get("Cache-Control")).toBe("no-store");
     expect((await ask("ann", "/health")).status).toBe(200);
+  });
+
+  it("response: its own wait stays, and what would let it be stored does not", async () => {
+    const stored = { "Retry-After": "7", "Cache-Control": "public", "CDN-Cache-Control": "max-age=60", ETag: '"page"' };
+    const wrapped = withRateLimit(() => new Response("ok"), limiterOf(policy("one", 1)), {
+      response: () => new Response("slow down", { headers: { ...stored, "Content-Language": "en" } }),
+    });
+    await wrapped.fetch(request(), undefined, ctx);
+    const { headers } = await wrapped.fetch(request(), undefined, ctx);
+    expect([headers.get("Retry-After"), headers.get("Cache-Control")]).toEqual(["7", "no-store"]);
+    expect([headers.get("ETag"), headers.get("CDN-Cache-Control"), headers.get("Content-Language")]).toEqual([
+      null,
+      null,
+      "en",
+    ]);
+  });
+
+  it("response: says which page of another origin may read a refusal; without it none may", async () => {
+    const origin = "https://page.example";
+    const refusal = async (response?: WithRateLimitOptions["response"]) => {
+      const wrapped = withRateLimit(() => new Response("ok"), limiterOf(policy("one", 1)), response && { response });
+      await wrapped.fetch(request(), undefined, ctx);
+      return await wrapped.fetch(request({ headers: { Origin: origin } }), undefined, ctx);
+    };
+    expect((await refusal()).headers.get("Access-Control-Allow-Origin")).toBeNull();
+    const allowed = await refusal((_decision, _request, standard) => {
+      standard.headers.set("Access-Control-Allow-Origin", origin);
+      return standard;
+    });
+    expect(allowed.headers.get("Access-Control-Allow-Origin")).toBe(origin);
+    for (const name of ["Retry-After", "RateLimit"]) {
+      expect(allowed.headers.get("Access-Control-Expose-Headers")!.split(", ")).toContain(name);
+    }
   });
 
   it.each([

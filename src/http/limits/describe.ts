@@ -14,7 +14,7 @@ import { describeQuota, quotaOf } from "../quota.ts";
 export type LimitsDocument = ReturnType<typeof describeLimits>;
 export type PolicyDocument = LimitsDocument["regions"][number]["policies"][number];
 
-type Described = Pick<Settings, "policies" | "region" | "regions" | "rateLimitHeaders">;
+type Described = Pick<Settings, "policies" | "redis" | "region" | "regions" | "rateLimitHeaders">;
 
 /** Whether clients are told of a policy: not if the operator said so, nor while it is only tried out. */
 export function isDocumented({ documented, mode }: Policy): boolean {
@@ -24,11 +24,14 @@ export function isDocumented({ documented, mode }: Policy): boolean {
 /** @param region the one that answers; absent in a copy that is published elsewhere. */
 export function describeLimits(settings: Described, region?: string) {
   const { policies, rateLimitHeaders } = settings;
+  // A copy is made where the secrets of the deployed gateway are not, its Redis among them.
+  const central = settings.redis !== undefined || region === undefined;
   const documented = policies.filter(isDocumented);
-  const described = documented.map(describePolicy);
+  const described = documented.map((policy) => describePolicy(policy, central));
   const names = [...new Set([...(region === undefined ? [] : [region]), ...regionNames(settings)])];
   return {
     ...(region !== undefined && { region }),
+    central,
     // All regions run one configuration; what differs is where a limit with scope "region" counts.
     regions: (names.length > 0 ? names : ["every region"]).map((name) => ({ name, policies: described })),
     headers: exampleFields(documented[0], rateLimitHeaders),
@@ -41,7 +44,8 @@ function regionNames({ region, regions }: Described): string[] {
   return [...new Set(Object.values(regions).flatMap((names) => Object.values<string>(names)))];
 }
 
-function describePolicy({ name, match, key, cost, limits, consistency, onStoreFailure }: Policy) {
+function describePolicy(policy: Policy, central: boolean) {
+  const { name, match, key, cost, limits, consistency, onStoreFailure } = policy;
   return {
     name,
     match,
@@ -57,7 +61,7 @@ function describePolicy({ name, match, key, cost, limits, consistency, onStoreFa
     })),
     cost: cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
     defaultCost: 1,
-    consistency: { mode: consistency, meaning: CONSISTENCY[consistency] },
+    consistency: { mode: consistency, meaning: central ? CONSISTENCY[consistency] : UNSHARED },
     storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE[onStoreFailure] },
   };
 }
@@ -66,6 +70,9 @@ const CONSISTENCY = {
   strict: "Every admitted request was counted centrally first",
   leased: "Units are taken ahead of demand, never more than the limit; more may seem left than is",
 };
+
+const UNSHARED =
+  "No central store: each running copy of the server counts by itself, from zero, so that more may be admitted in all";
 
 const STORE_FAILURE = {
   local: "each location goes on limiting with counts of its own",
@@ -123,7 +130,7 @@ function promiseOf(limit: Limit): string {
   }
 }
 
-/** The same at any time, so that the document is. */
+/** A fixed instant, so that the document and its ETag do not change with time. */
 const EXAMPLE_AT_MS = 1_800_000_000_000;
 
 /** The fields of an answer to the first request of a client, by the code that decides and writes them for every answer. */

@@ -2,7 +2,7 @@
 
 import { raw } from "hono/utils/html";
 import type { LimitsDocument, PolicyDocument } from "./describe.ts";
-import { FIELDS, samples } from "./prose.ts";
+import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "./prose.ts";
 import { SCRIPT } from "./script.ts";
 import { STYLE } from "./style.ts";
 
@@ -11,8 +11,9 @@ import { STYLE } from "./style.ts";
  * @param copy a copy published elsewhere: it has nobody to ask what is left, and brings its own security policy.
  */
 export function renderPage(document: LimitsDocument, origin: string, copy?: { csp: string }): string {
-  const { region, regions, headers } = document;
+  const { central, region, regions, headers } = document;
   const policies = regions[0]!.policies;
+  const sample = sampleRequest(document, origin);
   const fields = Object.entries(headers);
   const page = (
     <html lang="en">
@@ -28,19 +29,19 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
         <header>
           <h1>Rate limits</h1>
           <p>
-            {region && (
+            {region && isRegional(document) && (
               <>
-                You are answered in region <b>{region}</b>.{" "}
+                You are answered in region <b>{describeRegion(region)}</b>.{" "}
               </>
             )}
             Every limit that matches a request applies. A refused request costs nothing.
           </p>
         </header>
         <main>
-          {!copy && <Left policy={policies[0]} />}
+          {!copy && <Left {...sample} />}
           <h2>Limits</h2>
           {policies.length > 0 ? <LimitsTable document={document} /> : <p>None is published.</p>}
-          <Costs policies={policies} />
+          {policies.length > 0 && <Costs policies={policies} />}
           {fields.length > 0 && (
             <>
               <h2>Headers of an answer</h2>
@@ -60,26 +61,29 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
           <h2>When you are refused</h2>
           <p>
             The answer is 429 with <code>Retry-After</code>: seconds after which the same request, sent alone, succeeds.
-            Its body (<code>application/problem+json</code>) names the limits in <code>violated-policies</code>. With{" "}
-            <code>"retry":"never"</code> the request costs more than a limit. Wait that long and a little, at random, so
-            that clients do not all come back at once.
+            Wait that long and a little more, at random, so that clients do not all come back at once. Its body (
+            <code>application/problem+json</code>) names the limits in <code>violated-policies</code>. With{" "}
+            <code>"retry":"never"</code> the request costs more than a limit: it cannot succeed.
           </p>
-          {samples(`${origin}${samplePath(policies[0])}`).map(([name, text]) => (
+          {samples(sample).map(([name, text]) => (
             <Code name={name}>{text}</Code>
           ))}
-          <h2>How counts are kept</h2>
-          <dl>
-            {policies.map(({ name, consistency, storeFailure }) => (
-              <>
-                <dt>
-                  <b>{name}</b>
-                </dt>
-                <dd>
-                  {consistency.meaning}. When the central store fails, {storeFailure.meaning}.
-                </dd>
-              </>
-            ))}
-          </dl>
+          {policies.length > 0 && <h2>How counts are kept</h2>}
+          {!central && policies.slice(0, 1).map(({ consistency }) => <p>{consistency.meaning}.</p>)}
+          {central && (
+            <dl>
+              {policies.map(({ name, consistency, storeFailure }) => (
+                <>
+                  <dt>
+                    <b>{name}</b>
+                  </dt>
+                  <dd>
+                    {consistency.meaning}. When the central store fails, {storeFailure.meaning}.
+                  </dd>
+                </>
+              ))}
+            </dl>
+          )}
         </main>
         {!copy && <script>{raw(SCRIPT)}</script>}
       </body>
@@ -88,15 +92,17 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
   return `<!doctype html>${page}`;
 }
 
-function LimitsTable({ document: { regions } }: { document: LimitsDocument }) {
-  const columns = regions.length + 2;
+function LimitsTable({ document }: { document: LimitsDocument }) {
+  const { central, regions } = document;
+  const regional = isRegional(document);
+  const columns = regional ? regions.map(({ name }) => describeRegion(name)) : ["Quota"];
   return (
     <table>
-      <caption>By the name that headers and refusals use, and by region</caption>
+      <caption>By the name that headers and refusals use{regional && ", and by region"}</caption>
       <thead>
         <tr>
           <th scope="col">Limit</th>
-          {regions.map(({ name }) => (
+          {columns.map((name) => (
             <th scope="col">{name}</th>
           ))}
           <th scope="col">Promise</th>
@@ -105,7 +111,7 @@ function LimitsTable({ document: { regions } }: { document: LimitsDocument }) {
       {regions[0]!.policies.map(({ requests, countedPer, limits }) => (
         <tbody>
           <tr>
-            <th colspan={columns} scope="rowgroup">
+            <th colspan={columns.length + 2} scope="rowgroup">
               <code>{requests}</code> <small>per {countedPer}</small>
             </th>
           </tr>
@@ -115,11 +121,11 @@ function LimitsTable({ document: { regions } }: { document: LimitsDocument }) {
                 <b>{id}</b>
               </th>
               {scope === "region" ? (
-                regions.map(({ name }) => <td data-of={name}>{description}</td>)
+                columns.map((name) => <td data-of={name}>{description}</td>)
               ) : (
-                <td data-of="all regions" colspan={regions.length}>
+                <td data-of={columns.length > 1 && central ? "all regions" : undefined} colspan={columns.length}>
                   {description}
-                  {regions.length > 1 && <small> together</small>}
+                  {regional && central && <small> {together(columns)}</small>}
                 </td>
               )}
               <td class="m">
@@ -166,18 +172,18 @@ function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
   );
 }
 
-function Left({ policy }: { policy: PolicyDocument | undefined }) {
+function Left({ method, path }: { method: string; path: string }) {
   return (
     <>
       <h2>What you have left</h2>
       <form hidden>
         <label>
           Method
-          <input name="method" value={policy?.match.method?.[0] ?? "GET"} size={8} />
+          <input name="method" value={method} size={8} />
         </label>
         <label>
           Path
-          <input name="path" value={samplePath(policy)} />
+          <input name="path" value={path} />
         </label>
         <button type="submit">Look</button>
       </form>
@@ -196,11 +202,6 @@ function Code({ name, children }: { name: string; children: string }) {
       <pre tabindex={0}>{children}</pre>
     </figure>
   );
-}
-
-/** A path that the policy matches, as far as one can tell from the pattern: up to what stands for anything. */
-function samplePath(policy: PolicyDocument | undefined): string {
-  return policy?.match.path?.[0]?.replace(/[*:({\\].*$/, "") || "/";
 }
 
 /** What the page may do: its own style and script, known by their hashes, and ask this host. */

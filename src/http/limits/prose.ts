@@ -1,5 +1,7 @@
 /** What the page and its Markdown say alike, whatever the configuration is. */
 
+import type { LimitsDocument } from "./describe.ts";
+
 /** A part of a field, the field that it belongs to, and what it means. */
 export const FIELDS: readonly (readonly [part: string, field: string, meaning: string])[] = [
   ["q, w", "RateLimit-Policy", "The quota in units, and the seconds in which all of it comes back."],
@@ -15,19 +17,70 @@ export const FIELDS: readonly (readonly [part: string, field: string, meaning: s
   ],
 ];
 
-/** How to send requests that wait when they are told to. @param url of a request. */
-export function samples(url: string): readonly (readonly [language: string, text: string])[] {
+/** Cloudflare's codes, which name the regions where no other names are configured; `NA` alone looks like an empty cell. */
+const CONTINENTS: Readonly<Record<string, string>> = {
+  AF: "Africa",
+  AN: "Antarctica",
+  AS: "Asia",
+  EU: "Europe",
+  NA: "North America",
+  OC: "Oceania",
+  SA: "South America",
+};
+
+/** For people: `NA (North America)`, or the name as it is. */
+export function describeRegion(name: string): string {
+  return Object.hasOwn(CONTINENTS, name) ? `${name} (${CONTINENTS[name]})` : name;
+}
+
+/** Whether any limit counts in each region by itself; if none does, regions are of no interest to a client. */
+export function isRegional({ regions }: LimitsDocument): boolean {
+  return regions[0]!.policies.some(({ limits }) => limits.some(({ scope }) => scope === "region"));
+}
+
+/** Behind a limit that counts for all regions together, in a table that has a column for each. */
+export function together(columns: readonly string[]): string {
+  return columns.length > 1 ? "together" : "in all regions";
+}
+
+/**
+ * A request under the first policy, as far as one can tell from its patterns: up to what stands for anything.
+ *
+ * @param origin where clients send their requests, for example `https://api.example.com`.
+ */
+export function sampleRequest({ regions }: LimitsDocument, origin: string) {
+  const { method = ["GET"], path = ["/"], host = [] } = regions[0]!.policies[0]?.match ?? {};
+  const base = new URL(origin);
+  const isOwn = host.some((name) => name === base.hostname || /[*:({\\]/.test(name));
+  if (host.length > 0 && !isOwn) base.hostname = host[0]!;
+  const samplePath = path[0]!.replace(/:\w+[?*+]?/g, "1").replace(/[*({\\].*$/, "") || "/";
+  return {
+    method: method.includes("GET") ? "GET" : method[0]!,
+    path: samplePath,
+    url: new URL(samplePath.replace(/^\/+/, "/"), base).href,
+  };
+}
+
+/** How to send requests that wait when they are told to. */
+export function samples(request: {
+  readonly method: string;
+  readonly url: string;
+}): readonly (readonly [language: string, text: string])[] {
+  const { method } = request;
   // In this form it has no quote, backslash or space, so that nobody copies a command that does something else.
-  const href = new URL(url).href.replaceAll("'", "%27");
+  const href = new URL(request.url).href.replaceAll("'", "%27");
+  const curl = { GET: "-i", HEAD: "-I" }[method] ?? `-i -X ${method}`;
+  const [init, call] =
+    method === "GET" ? ["", `get("${href}")`] : [`, { method: "${method}" }`, `request("${method}", "${href}")`];
   return [
-    ["curl", `curl -i --retry 3 '${href}'`],
+    ["curl", `curl ${curl} --retry 3 '${href}'`],
     [
       "JavaScript",
-      `import { fetchWithBackoff } from "headgate/client";\n\nconst response = await fetchWithBackoff("${href}");`,
+      `import { fetchWithBackoff } from "headgate/client";\n\nconst response = await fetchWithBackoff("${href}"${init});`,
     ],
     [
       "Python",
-      `import random, time, requests\n\nfor _ in range(5):\n    response = requests.get("${href}")\n    if response.status_code != 429 or "Retry-After" not in response.headers:\n        break\n    time.sleep(int(response.headers["Retry-After"]) + random.random())`,
+      `import random, time, requests\n\nfor _ in range(5):\n    response = requests.${call}\n    if response.status_code != 429 or "Retry-After" not in response.headers:\n        break\n    time.sleep(int(response.headers["Retry-After"]) + random.random())`,
     ],
   ];
 }

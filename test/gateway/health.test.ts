@@ -1,0 +1,33 @@
+// Health from outside: requests that wait for the PING of another one, each in a request of its own.
+
+import { expect, it } from "vitest";
+import { startGateway } from "../support/gateway.ts";
+import { startPrivateRedis } from "../support/private-redis.ts";
+
+const HEALTH = "/.headgate/health";
+const POLICIES = [{ name: "site", limits: [{ limit: 1, window: "1h" }] }];
+
+it("100 health requests at once to a cold isolate are one PING", async () => {
+  const { rest, calls, slow } = await startPrivateRedis();
+  const gateway = await startGateway({ policies: POLICIES, redis: rest });
+  slow(50);
+  const answers = await Promise.all(Array.from({ length: 100 }, () => gateway.fetch(HEALTH)));
+  const bodies = await Promise.all(answers.map((answer) => answer.json()));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(bodies[0]).toMatchObject({ status: "ok", redis: { reachable: true } });
+  expect(calls).toEqual(["ping"]);
+});
+
+it("those that wait are answered although the client of the PING goes away", async () => {
+  const { rest, calls, slow } = await startPrivateRedis();
+  const gateway = await startGateway({ policies: POLICIES, redis: rest });
+  slow(100);
+  const leaving = new AbortController();
+  const first = gateway.fetch(HEALTH, { signal: leaving.signal });
+  await expect.poll(() => calls.length, { interval: 5 }).toBe(1);
+  const others = [gateway.fetch(HEALTH), gateway.fetch(HEALTH)];
+  leaving.abort();
+  await expect(first).rejects.toThrow();
+  expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200]);
+  expect(calls).toEqual(["ping"]);
+});

@@ -1,0 +1,125 @@
+// Options that are misspelt or of a wrong type: found when something is made, not by the first request.
+
+import { describe, expect, it } from "vitest";
+import { rateLimit } from "../../src/hono.ts";
+import { createLimiter, memoryStore, redisStore, withRateLimit } from "../../src/index.ts";
+
+const policies = [{ name: "one", key: "global", limits: [{ limit: 5, window: "1h" }] }];
+const limiter = createLimiter({ policies, store: memoryStore() });
+const handler = () => new Response("ok");
+
+/** Options as JavaScript may give them, whatever the types say. */
+type Anything = never;
+
+const wrong: [object, RegExp][] = [
+  [{ keyGenerator: () => "ann" }, /: unknown option keyGenerator: did you mean key\?$/],
+  [{ cots: 2 }, /: unknown option cots: did you mean cost\?$/],
+  [{ headers: "both" }, /: unknown option headers: did you mean rateLimitHeaders\?$/],
+  [{ Skip: () => true }, /: unknown option Skip: did you mean skip\?$/],
+  [{ windowMs: 1 }, /: unknown option windowMs: expected one of rateLimitHeaders, region, key, cost, skip, response$/],
+  [{ toString: 1 }, /: unknown option toString: /],
+  [{ skip: true }, /: skip: expected function, found boolean$/],
+  [{ key: "ip" }, /: key: expected function, found string$/],
+  [{ response: new Response("no") }, /: response: expected function, found object$/],
+  [{ cost: "3" }, /: cost: expected number or function, found string$/],
+  [{ cost: null }, /: cost: expected number or function, found null$/],
+  [{ region: 1 }, /: region: expected string or object or function, found number$/],
+  [{ region: { colos: {} } }, /: region: unknown option colos: did you mean colo\?$/],
+  [{ region: { colo: "FRA" } }, /: region: colo: expected object, found string$/],
+  [{ rateLimitHeaders: true }, /: rateLimitHeaders: expected string, found boolean$/],
+  [{ rateLimitHeaders: "all" }, /: rateLimitHeaders: expected one of both, draft-11, legacy, none$/],
+];
+
+describe.each<[string, (options: Anything) => unknown]>([
+  ["rateLimit", (options) => rateLimit(limiter, options)],
+  ["withRateLimit", (options) => withRateLimit(handler, limiter, options)],
+])("%s", (name, make) => {
+  it.each(wrong)("refuses %o when it is made", (options, message) => {
+    expect(() => make(options as Anything)).toThrow(TypeError);
+    expect(() => make(options as Anything)).toThrow(message);
+    expect(() => make(options as Anything)).toThrow(new RegExp(`^${name}: `));
+  });
+
+  it.each([null, "both", 3, limiter.take])("refuses %o in place of options", (options) => {
+    expect(() => make(options as Anything)).toThrow(TypeError);
+  });
+
+  it("takes an option that is undefined for one that is absent", () => {
+    const options = {
+      key: undefined,
+      cost: undefined,
+      skip: undefined,
+      region: undefined,
+      rateLimitHeaders: undefined,
+    };
+    expect(() => make(options as Anything)).not.toThrow();
+  });
+});
+
+describe("what is no limiter", () => {
+  it.each([undefined, null, {}, { policies, store: memoryStore() }, memoryStore()])("%o is refused", (found) => {
+    expect(() => rateLimit(found as Anything)).toThrow(/^rateLimit: expected a limiter, as createLimiter makes it/);
+    expect(() => withRateLimit(handler, found as Anything)).toThrow(/^withRateLimit: expected a limiter/);
+  });
+
+  it("is refused when env is known, if a function of env makes it", async () => {
+    const wrapped = withRateLimit(handler, (() => Promise.resolve(limiter)) as Anything);
+    await expect(wrapped.fetch({} as Anything, {}, {} as Anything)).rejects.toThrow(/expected a limiter/);
+  });
+});
+
+describe("createLimiter", () => {
+  const store = memoryStore();
+  it.each<[object, RegExp]>([
+    [{ store, onDecison: () => {} }, /^createLimiter: unknown option onDecison: did you mean onDecision\?$/],
+    [{ store, secret: "s" }, /^createLimiter: unknown option secret: did you mean keySecret\?$/],
+    [{ store, onDecision: "log" }, /^createLimiter: onDecision: expected function, found string$/],
+    [{ store, region: 7 }, /^createLimiter: region: expected string, found number$/],
+    [{ store, keySecret: 7 }, /^createLimiter: keySecret: expected string, found number$/],
+    [{ store, keySecret: "" }, /^createLimiter: keySecret: expected a text that is not empty$/],
+    [{}, /^createLimiter: store: expected what redisStore or memoryStore makes$/],
+    [{ store: {} }, /^createLimiter: store: expected what redisStore or memoryStore makes$/],
+    [{ store: Promise.resolve(store) }, /^createLimiter: store: expected what redisStore or memoryStore makes$/],
+  ])("refuses %o", (options, message) => {
+    const make = () => createLimiter({ policies, ...options } as Anything);
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+  });
+});
+
+it.each<[string, () => unknown, RegExp]>([
+  ["memoryStore", () => memoryStore({ maxkeys: 5 } as Anything), /unknown option maxkeys: did you mean maxKeys\?$/],
+  ["memoryStore", () => memoryStore({ maxKeys: "5" } as Anything), /maxKeys: expected number, found string$/],
+  [
+    "redisStore",
+    () => redisStore({ url: "http://a", token: "secret", timeout: 5 } as Anything),
+    /unknown option timeout: did you mean timeoutMs\?$/,
+  ],
+  ["redisStore", () => redisStore({ url: "http://a", token: 5 } as Anything), /token: expected string, found number$/],
+  ["redisStore", () => redisStore(undefined as Anything), /expected an object of options$/],
+])("%s refuses what it does not know, and repeats no value", (name, make, message) => {
+  expect(make).toThrow(TypeError);
+  expect(make).toThrow(message);
+  expect(make).toThrow(new RegExp(`^${name}: `));
+  expect(make).not.toThrow(/secret/);
+});
+
+describe("by hand", () => {
+  it.each<[string, unknown, object | undefined, RegExp]>([
+    ["cots", "one", { cots: 2 }, /^take: unknown option cots: did you mean cost\?$/],
+    ["a cost as text", "one", { cost: "2" }, /^take: cost: expected number, found string$/],
+    ["a key that is a number", "one", { key: 42 }, /^take: key: expected string, found number$/],
+    ["a context in place of background", "one", { ctx: {} }, /^take: unknown option ctx: expected one of key, cost, /],
+    ["a misspelt member", [{ policy: "one", Key: "a" }], undefined, /^take: unknown option Key: did you mean key\?$/],
+    ["a region of a member", [{ policy: "one", region: "eu" }], undefined, /^take: unknown option region: /],
+    ["a name in place of a member", ["one"], undefined, /^take: expected an object of options$/],
+  ])("%s rejects, and nothing is charged", async (_what, policy, options, message) => {
+    const fresh = createLimiter({ policies, store: memoryStore() });
+    for (const method of ["take", "peek", "reset"] as const) {
+      const call = fresh[method](policy as Anything, options as Anything);
+      await expect(call).rejects.toThrow(message);
+      await expect(call).rejects.toThrow(TypeError);
+    }
+    expect((await fresh.peek("one")).remaining).toBe(5);
+  });
+});
