@@ -154,7 +154,7 @@ it("what the store refused late is charged later if the isolate had admitted it"
 const releases = () => calls.filter(({ request }) => request.flag === Flag.giveBack);
 
 it("a slot of a request that was refused without an answer is given back after its late reply", async () => {
-  const [sent] = await send(limiterOf([LIMITS["concurrency"]!], { onStoreFailure: "deny" }), 1);
+  const [sent] = await send(limiterOf([LIMITS.concurrency!], { onStoreFailure: "deny" }), 1);
   calls[0]!.timeout();
   expect((await sent!).unavailable).toBe(true);
   expect(releases()).toHaveLength(0);
@@ -165,7 +165,7 @@ it("a slot of a request that was refused without an answer is given back after i
 it.each(["local", "allow"] as const)(
   "a slot of a request that was admitted without an answer (%s) is given back when the request has ended",
   async (onStoreFailure) => {
-    const [sent] = await send(limiterOf([LIMITS["concurrency"]!], { onStoreFailure }), 1);
+    const [sent] = await send(limiterOf([LIMITS.concurrency!], { onStoreFailure }), 1);
     calls[0]!.timeout();
     const { hold } = await sent!;
     calls[0]!.lose();
@@ -178,7 +178,7 @@ it.each(["local", "allow"] as const)(
 );
 
 it("a slot that could not be given back is given back as soon as the store answers", async () => {
-  const limiter = limiterOf([LIMITS["concurrency"]!, LIMITS["sliding-window"]!]);
+  const limiter = limiterOf([LIMITS.concurrency!, LIMITS["sliding-window"]!]);
   const [sent] = await send(limiter, 1);
   await calls[0]!.arrive();
   const { hold } = await sent!;
