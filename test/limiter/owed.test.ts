@@ -71,6 +71,7 @@ it.each<[string, LimitSpec[], number]>([
   ["one limit", [minute], 100],
   ["the smallest of several", [hour, minute], 100],
   ["a bucket", [bucket, hour], 20],
+  ["a leaky bucket, with what waits in it,", [{ ...bucket, maxDelayMs: 6_000 }, hour], 30],
 ])("charges no more than %s holds", async (_what, limits, most) => {
   const [owed, store] = [createOwed(), recordingStore()];
   for (let i = 0; i < 5; i++) owed.add(one("a", limits, { cost: 60 }), NOW_MS);
@@ -113,6 +114,26 @@ it("is charged later when the repayment is known not to have run", async () => {
   await refused;
   await owed.repay(store, NOW_MS);
   expect(charges(store)).toEqual([["a", 3]]);
+});
+
+it("is put back as it was when the repayment is known not to have run: all of it, and no younger", async () => {
+  const [owed, store] = [createOwed(), recordingStore()];
+  for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
+  await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
+  expect(owed.units("a", NOW_MS)).toBe(45);
+  await owed.repay(failing(new StoreError("OPEN")), NOW_MS + 50_000);
+  expect(owed.units("a", NOW_MS + 59_999)).toBe(45);
+  await owed.repay(store, NOW_MS + 80_000);
+  expect(store.takes).toEqual([]);
+});
+
+it("tells what a key owes until it is repaid or has left its window", async () => {
+  const [owed, store] = [createOwed(), recordingStore()];
+  expect(owed.units("a", NOW_MS)).toBe(0);
+  owed.add([...one("a", [minute], { cost: 150 }), ...one("b")], NOW_MS);
+  expect([owed.units("a", NOW_MS + 59_999), owed.units("a", NOW_MS + 80_000)]).toEqual([150, 0]);
+  await owed.repay(store, NOW_MS);
+  expect(owed.units("a", NOW_MS)).toBe(0);
 });
 
 it("shows a bug on the console, and charges nothing again that may have run", async () => {

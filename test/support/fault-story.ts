@@ -1,4 +1,5 @@
-// One fault in the life of a gateway, from outside: before, during, after. What must hold is the same for all of them.
+// One fault in the life of a gateway, from outside: before, during, after, and then the same fault again. What must hold is the same
+// for all of them.
 
 import { expect, onTestFinished } from "vitest";
 import { FAULTS, type Fault, startFaultRig } from "./fault-rig.ts";
@@ -7,6 +8,8 @@ import { type Gateway, startGateway, uniqueName } from "./gateway.ts";
 
 const LIMIT = 1_000_000;
 const limits = [{ limit: LIMIT, window: "1d", oldest: "whole" }];
+/** Beside slots, which are released during the fault and after it, and are never repaid. */
+const withSlots = [...limits, { algorithm: "concurrency", limit: 1_000 }];
 /** No answer takes this much longer than the budget, on however busy a machine. */
 const HANGS_AFTER_MS = 8_000;
 const DURING = 24;
@@ -22,10 +25,10 @@ const BUDGET_MS: { readonly [fault in Fault]?: number } = { blackholed: 200, slo
 const LONG_BUDGET_MS = 5_000;
 
 /** A gateway whose Redis is private and behind the fault proxy. */
-export async function startFaultyGateway(policies: readonly object[], budgetMs: number, regions = 1) {
+export async function startFaultyGateway(policies: readonly object[], budgetMs: number, regions = 1, vars = {}) {
   const rig = await startFaultRig();
   onTestFinished(() => rig.close());
-  const start = () => startGateway({ redis: rig.rest, policies, vars: { REDIS_TIMEOUT_MS: budgetMs } });
+  const start = () => startGateway({ redis: rig.rest, policies, vars: { REDIS_TIMEOUT_MS: budgetMs, ...vars } });
   const gateways = await Promise.all(Array.from({ length: regions }, start));
   return { rig, gateways, gateway: gateways[0]! };
 }
@@ -41,7 +44,7 @@ export async function tell(fault: Fault): Promise<void> {
   });
   const { rig, gateway } = await startFaultyGateway(
     [
-      policy("local", {}),
+      policy("local", { limits: withSlots }),
       policy("allow", { onStoreFailure: "allow" }),
       policy("deny", { onStoreFailure: "deny" }),
       { ...policy("mixed", { onStoreFailure: "deny" }), match: { path: "/allow-too" } },
@@ -49,34 +52,38 @@ export async function tell(fault: Fault): Promise<void> {
     ],
     budgetMs,
   );
-  const ask = asker(gateway, `${name}-local`, budgetMs);
+  const ask = asker(gateway, `${name}-local-1`, budgetMs);
 
   // Before: exact.
   for (let i = 1; i <= 3; i++) expect((await ask("/local")).used).toBe(i);
   let admitted = 3;
   let uncounted = 0;
+  let before = 0;
 
-  await rig.begin(fault);
-  for (let i = 0; i < (fault === "slow" ? DURING_SLOW : DURING); i++) {
-    // Answers can only be exchanged if two are under way; the other one's is longer.
-    const [answer] = await Promise.all([ask("/local"), ...(fault === "swapped" ? [ask("/allow-too")] : [])]);
-    // A limit this large refuses nobody, whoever counts; numbers are shown only when they are Redis's.
-    expect(answer.status).toBe(200);
-    admitted++;
-    if (answer.used === undefined) uncounted++;
-  }
-  for (const path of ["/allow", "/deny", "/allow-too"]) {
-    for (let i = 0; i < 3; i++) {
-      const { status, isCounted, retryAfter } = await ask(path);
-      const denied = !isCounted && path !== "/allow";
-      expect([path, status, retryAfter]).toEqual([path, denied ? 503 : 200, denied ? 1 : undefined]);
+  for (const outage of ["first", "second"]) {
+    await rig.begin(fault);
+    for (let i = 0; i < (fault === "slow" ? DURING_SLOW : DURING); i++) {
+      // Answers can only be exchanged if two are under way; the other one's is longer.
+      const [answer] = await Promise.all([ask("/local"), ...(fault === "swapped" ? [ask("/allow-too")] : [])]);
+      // A limit this large refuses nobody, whoever counts; numbers are shown only when they are Redis's.
+      expect(answer.status).toBe(200);
+      admitted++;
+      if (answer.used === undefined) uncounted++;
     }
-  }
-  await rig.end();
+    for (const path of outage === "first" ? ["/allow", "/deny", "/allow-too"] : []) {
+      for (let i = 0; i < 3; i++) {
+        const { status, isCounted, retryAfter } = await ask(path);
+        const denied = !isCounted && path !== "/allow";
+        expect([path, status, retryAfter]).toEqual([path, denied ? 503 : 200, denied ? 1 : undefined]);
+      }
+    }
+    await rig.end();
 
-  // After: the store answers again, and what it had not counted is charged once.
-  await expect.poll(async () => counted(ask), { timeout: 15_000, interval: 50 }).toBe(true);
-  await expectExact(ask, { fault, admitted, uncounted });
+    // After: the store answers again, and what it had not counted is charged once.
+    await expect.poll(async () => counted(ask), { timeout: 15_000, interval: 50 }).toBe(true);
+    before = await expectExact(ask, { fault, admitted: before + admitted, uncounted });
+    [admitted, uncounted] = [0, 0];
+  }
 
   async function counted(one: Ask): Promise<boolean> {
     const { status, used } = await one("/local");
@@ -114,11 +121,15 @@ function asker(gateway: Gateway, id: string, budgetMs: number): Ask {
   };
 }
 
-/** Redis has counted what was admitted: no unit twice, and none lost of which it was known that it had not run. */
+/**
+ * Redis has counted what was admitted: no unit twice, and none lost of which it was known that it had not run.
+ *
+ * @returns what is used by now, what this has asked included.
+ */
 async function expectExact(
   ask: Ask,
   { fault, admitted, uncounted }: { fault: Fault; admitted: number; uncounted: number },
-): Promise<void> {
+): Promise<number> {
   let since = 0;
   let same = 0;
   let used = Number.NaN;
@@ -131,7 +142,8 @@ async function expectExact(
   }
   expect(used).toBeLessThanOrEqual(admitted);
   // Redis has lost what it had: there is nothing to compare with.
-  if (fault === "restarted-empty" || fault === "wrong-type") return;
+  if (fault === "restarted-empty" || fault === "wrong-type") return used + since;
   const isKnown = FAULTS[fault] !== "never-runs" && !(fault in BUDGET_MS);
   expect(used).toBeGreaterThanOrEqual(admitted - (isKnown ? 0 : Math.min(uncounted, MAY_HAVE_RUN)));
+  return used + since;
 }

@@ -6,4 +6,7 @@ import { tell } from "../../support/fault-story.ts";
 
 const FAULTS: readonly Fault[] = ["refused", "reset", "reset-after", "lost-reply", "blackholed", "slow"];
 
-it.each(FAULTS)("%s: no 500, no wait beyond the budget, an answer by policy, and exact limits after it", tell);
+it.each(FAULTS)(
+  "%s, twice in a row: no 500, no wait beyond the budget, an answer by policy, and exact limits after each",
+  tell,
+);

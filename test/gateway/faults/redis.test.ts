@@ -21,4 +21,7 @@ const FAULTS: readonly Fault[] = [
   "wrong-type",
 ];
 
-it.each(FAULTS)("%s: no 500, no wait beyond the budget, an answer by policy, and exact limits after it", tell);
+it.each(FAULTS)(
+  "%s, twice in a row: no 500, no wait beyond the budget, an answer by policy, and exact limits after each",
+  tell,
+);
