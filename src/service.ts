@@ -15,7 +15,8 @@ export type ServiceOptions = Omit<TakeOptions, "background">;
 
 /**
  * `[[services]]` with `entrypoint = "RateLimitService"` in another Worker's wrangler.toml, then
- * `await env.HEADGATE.take("api", { key, cost })`. Policies are the gateway's; their `match` is not looked at.
+ * `await env.HEADGATE.take("api", { key, cost })`. Policies are the gateway's; their `match` is not looked at. A client of the gateway is
+ * named with its kind: `await env.HEADGATE.reset("api", { kind: "ip", key: "203.0.113.7" })`.
  *
  * Every method rejects with an `Error` if the gateway's configuration has mistakes, and with a `TypeError` for misuse.
  */

@@ -1,4 +1,4 @@
-/** Who is counted: from a request to the client key of a policy (design, section 6). */
+/** Who is counted: from a request to the client key of a policy. */
 
 import { countedAddress } from "../partition/address.ts";
 import { ANONYMOUS, countedValue, GLOBAL } from "../partition/kinds.ts";

@@ -33,8 +33,8 @@ export interface Isolate {
  *
  * No I/O until the first take: may be called at module scope.
  *
- * @throws {TypeError} if `url` is no http(s) URL, `token` is empty, or `timeoutMs` is not a positive integer; for an unknown option,
- * or one of a wrong type.
+ * @throws {TypeError} if `url` is no http(s) URL or holds credentials, `token` is empty or holds white space, or `timeoutMs` is not
+ * a positive integer; for an unknown option, or one of a wrong type.
  */
 export function redisStore(options: RedisStoreOptions): Store {
   return central(remoteStore({ ...options, onBreakerChange: options.onBreakerChange ?? reportBreaker() }));

@@ -44,16 +44,20 @@ const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
  *
  * No I/O until the first take: may be called at module scope.
  *
- * @throws {TypeError} if `url` is no http(s) URL, `token` is empty, or `timeoutMs` is not a positive integer; for an unknown option,
- * or one of a wrong type.
+ * @throws {TypeError} if `url` is no http(s) URL or holds credentials, `token` is empty or holds white space, or `timeoutMs` is not
+ * a positive integer; for an unknown option, or one of a wrong type.
  */
 export function redisStore(settings: RedisStoreOptions): Store {
   checkOptions("redisStore", settings, OPTION_TYPES);
   const { url, token, timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange } = settings;
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
-    throw new TypeError("redisStore: url must be an http(s) URL (the REST URL, not redis://)");
+  const parsed = URL.parse(url);
+  // Otherwise each call would fail as if the network had.
+  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
+    throw new TypeError("redisStore: url must be an http(s) URL without credentials (the REST URL, not redis://)");
   }
-  if (!token) throw new TypeError("redisStore: token must not be empty");
+  if (typeof token !== "string" || !/^\S+$/.test(token)) {
+    throw new TypeError("redisStore: token must not be empty, and hold no white space");
+  }
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
     throw new TypeError(`redisStore: timeoutMs must be a positive integer, found ${String(timeoutMs)}`);
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigurationError } from "../../src/config/mistake.ts";
+import { redisStore } from "../../src/limiter/central.ts";
 import { storeFromEnv } from "../../src/limiter/store-from-env.ts";
 
 const URL = "https://redis.example.com";
@@ -63,4 +64,13 @@ describe("the store of a Worker's env", () => {
   it.each([undefined, null, "env"])("is none of %j", (env) => {
     expect(() => storeFromEnv(env)).toThrow(TypeError);
   });
+});
+
+it.each([
+  ["a URL with credentials", { url: "https://user:s3cret-token@redis.example.com", token: "t" }],
+  ["a token with a line end", { url: URL, token: `${TOKEN}\n` }],
+  ["no token", { url: URL, token: undefined as never }],
+])("redisStore refuses what the configuration refuses: %s", (_what, options) => {
+  expect(() => redisStore(options)).toThrow(TypeError);
+  expect(() => redisStore(options)).not.toThrow(TOKEN);
 });
