@@ -10,7 +10,10 @@ import { createStoreClock } from "../region/clock.ts";
 import { createCounts } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
 
-/** About 0.5 KiB each, and at most twice as many: 10 MiB of the 128 MiB that an isolate has (2026-11). */
+/**
+ * Counts: at most 20 MiB of the 128 MiB that an isolate has (src/store/memory.ts). What the store told: about 0.5 KiB of a window or a
+ * log, 10 MiB of twice as many (Node 24, 2026-11); 5.4 KiB of eight windows of 60 buckets.
+ */
 const MAX_KEYS = 10_000;
 
 export interface Fallback extends Answers {
