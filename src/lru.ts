@@ -1,16 +1,27 @@
 /**
  * A bounded map: what was used longest ago is forgotten first. Two generations: when the newer is full the older goes, so it holds
- * at least `maxSize` entries and at most twice as many. (`quick-lru` works so too, and is 1 KiB gzip of a limiter's 12.)
+ * at least `maxSize` and at most twice as much, and the entry that was set last. (`quick-lru` works so too, without weights, and is
+ * 1 KiB gzip of a limiter's 12.)
  */
+
+export interface LruOptions<V> {
+  /** 1 or more: of entries, or of what they weigh. */
+  readonly maxSize: number;
+  /** Above 0, and the same for as long as the value is there. Absent: 1 each. */
+  readonly weigh?: (value: V) => number;
+}
 
 export class Lru<K, V> {
   readonly #maxSize: number;
+  readonly #weigh: (value: V) => number;
   #newer = new Map<K, V>();
   #older = new Map<K, V>();
+  /** Of the newer. */
+  #size = 0;
 
-  /** @param maxSize entries, 1 or more. */
-  constructor({ maxSize }: { readonly maxSize: number }) {
+  constructor({ maxSize, weigh = () => 1 }: LruOptions<V>) {
     this.#maxSize = maxSize;
+    this.#weigh = weigh;
   }
 
   /** Using an entry keeps it. */
@@ -23,14 +34,18 @@ export class Lru<K, V> {
   }
 
   set(key: K, value: V): void {
-    this.#older.delete(key);
+    this.delete(key);
     this.#newer.set(key, value);
-    if (this.#newer.size < this.#maxSize) return;
+    this.#size += this.#weigh(value);
+    if (this.#size < this.#maxSize) return;
     this.#older = this.#newer;
     this.#newer = new Map();
+    this.#size = 0;
   }
 
   delete(key: K): void {
+    const value = this.#newer.get(key);
+    if (value !== undefined) this.#size -= this.#weigh(value);
     this.#newer.delete(key);
     this.#older.delete(key);
   }
@@ -38,5 +53,6 @@ export class Lru<K, V> {
   clear(): void {
     this.#newer.clear();
     this.#older.clear();
+    this.#size = 0;
   }
 }

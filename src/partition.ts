@@ -10,7 +10,7 @@ export interface ClientKey {
 
 export type PartitionHasher = (key: ClientKey) => Promise<string>;
 
-/** About 1 MiB at 100 bytes each, in either generation. */
+/** 170 bytes each for addresses, 650 for the longest keys: 1.6 to 6.2 MiB in either generation (Node 24, 2026-11). */
 const REMEMBERED_PARTITIONS = 10_000;
 const LONGEST_REMEMBERED = 512;
 const PARTITION_BYTES = 16;

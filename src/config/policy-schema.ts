@@ -14,7 +14,7 @@ export const MAX_LIMITS = 8;
 export const MAX_UNITS = 1_000_000_000;
 export const MAX_WINDOW_MS = 31 * 86_400_000;
 export const MAX_BUCKETS = 60;
-/** A log has an entry for each request: about 14 bytes of Redis each. */
+/** A log has an entry for each request: about 12 bytes of Redis each. */
 export const MAX_LOG_UNITS = 10_000;
 /** How long a request may be held: below the 100 s after which Cloudflare gives a silent connection up (2026-11). */
 const MAX_DELAY_MS = 60_000;

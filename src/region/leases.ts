@@ -14,7 +14,7 @@ import type { StoreClock } from "./clock.ts";
 import type { Grant, Lease, LeaseAnswer, LeaseAsk, Unused } from "./lease.ts";
 import { isLow, leastWanted, remaining, wanted } from "./lease-size.ts";
 
-/** A key takes about 1 KiB: at most 20 MiB of the 128 MiB that an isolate has (2026-11), in two generations. */
+/** A key of one window takes about 1.2 KiB: 24 MiB of the 128 MiB that an isolate has, in two generations (Node 24, 2026-11). */
 const MAX_KEYS = 10_000;
 /** Of what remains nobody takes a larger part, so that the others find some too. */
 const LARGEST_SHARE = 1 / 3;

@@ -11,7 +11,7 @@ import type { InFlight } from "./in-flight.ts";
 
 /** Without a reply for so long counts are asked for again: resets, refunds and raised limits must show. */
 const TRUSTED_MS = 5_000;
-/** A refused key takes about 1 KiB: at most 20 MiB of the 128 MiB that an isolate has (2026-11), in two generations. */
+/** A refused key of one window takes about 0.5 KiB: 9 MiB of the 128 MiB that an isolate has, in two generations (Node 24, 2026-11). */
 const MAX_KEYS = 10_000;
 /** A request waits so long at most for its moment to come; a longer wait is as well spent on asking. */
 const MAX_WAIT_MS = 50;

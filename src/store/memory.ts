@@ -3,19 +3,24 @@
 import { checkOptions } from "../check-options.ts";
 import type { LimitOwn } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
+import type { Log } from "../core/sliding-log.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { Store } from "./store.ts";
 
-/** 2 x 20,000 keys of a two-bucket counter are about 15 MiB of the 128 MiB that an isolate has (2026-11). */
+/**
+ * 2 x 20,000 keys of a two-bucket counter are 17 MiB of the 128 MiB that an isolate has, and no keys are more than 39 MiB: logs, slots
+ * and many buckets count for several (Node 24, 2026-11; bench/isolate-counts.ts).
+ */
 const DEFAULT_MAX_KEYS = 20_000;
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * How many keys (policy, partition and scope) are remembered at least, 1 or more; at most twice as many are. The key
-   * used longest ago is forgotten first, and then starts at zero: with more active keys than this, limits loosen.
-   * Default 20,000.
+   * How many keys (policy, partition and scope; a log, or the slots of a limit, are one more) of up to 1 KiB each are remembered at
+   * least, 1 or more; at most twice as many are. A key that takes more counts as several: a log of 10 entries, 9 slots or 6 windows,
+   * for example; below 4,096 keys they share 4 MiB. The key used longest ago is forgotten first, and then starts at zero: with more
+   * active keys than this, limits loosen. Default 20,000.
    */
   readonly maxKeys?: number;
 }
@@ -48,7 +53,25 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   };
 }
 
-/** Counts in memory, for at least `maxKeys` keys and at most twice as many. */
+/** What any key counts for at least, in bytes: twice what an ordinary one takes, so that there is room for heavy ones beside them. */
+const KEY_BYTES = 1_024;
+/** Room for the logs of a few clients, however few keys are asked for. */
+const LEAST_BYTES = 4 * 1_024 * 1_024;
+
+/** About what a value takes with its key, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */
+function bytesOf(value: Records | LimitOwn): number {
+  if (value instanceof Map) return 300 + 90 * value.size;
+  const list = value as Log | Records;
+  if (!isRecords(list)) return 300 + 75 * list.length;
+  const counts = list.map((record) => ("counts" in record ? record.counts.length : 0));
+  return counts.reduce((bytes, length) => bytes + 110 + 8 * length, 300);
+}
+
+function isRecords(list: Log | Records): list is Records {
+  return list[0] !== undefined && "kind" in list[0];
+}
+
+/** Counts in memory, for at least `maxKeys` keys and at most twice as many: heavy ones count by their bytes, as several. */
 export interface Counts {
   take(request: TakeRequest, nowMs: number): TakeReply;
   /** What is under a key: its records, or its own value. */
@@ -58,7 +81,11 @@ export interface Counts {
 }
 
 export function createCounts(maxKeys: number): Counts {
-  const values = new Lru<string, Records | LimitOwn>({ maxSize: maxKeys });
+  const keyBytes = Math.max(KEY_BYTES, Math.ceil(LEAST_BYTES / maxKeys));
+  const values = new Lru<string, Records | LimitOwn>({
+    maxSize: maxKeys * keyBytes,
+    weigh: (value) => Math.max(keyBytes, bytesOf(value)),
+  });
   // A key holds what was written under it: records and own values have different keys.
   const stored: Stored = {
     records: (key) => values.get(key) as Records | undefined,
