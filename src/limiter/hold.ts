@@ -23,15 +23,19 @@ export function holdOf(
   if (held.length === 0) return undefined;
   const timeouts = held.flatMap(({ limits }) => limits.map((limit) => (limit as ConcurrencyLimit).timeoutMs));
   const change = async (flag: Flag) => {
-    await answers.take({ keys: held, flag, slot }).catch((error: unknown) => {
+    try {
+      await answers.take({ keys: held, flag, slot });
+      return true;
+    } catch (error) {
       // The slot then frees itself after its timeout: late, but surely.
       if (!(error instanceof StoreError)) throw error;
-    });
+      return error.code !== "SUBREQUESTS";
+    }
   };
   return {
     renewEveryMs: Math.min(...timeouts) / 2,
     renew: () => change(Flag.chargeAnyway),
-    release: () => change(Flag.giveBack),
+    release: async () => void (await change(Flag.giveBack)),
   };
 }
 

@@ -16,7 +16,7 @@ export interface RedisOptions {
  * here: `reply` is the first word of what Redis said (`NOSCRIPT`, `READONLY`, …), only with code `REPLY`.
  */
 export class RedisError extends Error {
-  readonly code: "TIMEOUT" | "NETWORK" | "MALFORMED_REPLY" | "REPLY";
+  readonly code: "TIMEOUT" | "NETWORK" | "SUBREQUESTS" | "MALFORMED_REPLY" | "REPLY";
   readonly reply: string | undefined;
 
   constructor(code: RedisError["code"], reply?: string) {
@@ -52,6 +52,8 @@ export async function withRedis<T>(options: RedisOptions, work: (redis: Redis) =
     return await work(redis);
   } catch (error) {
     if (deadline.aborted) throw new RedisError("TIMEOUT");
+    // Cloudflare's word for a request that has made as many as it may; it is not sent.
+    if (error instanceof Error && /^too many subrequests/i.test(error.message)) throw new RedisError("SUBREQUESTS");
     const reply = replyOf(error);
     if (reply !== undefined) throw new RedisError("REPLY", reply);
     // The last is what becomes of a body that is the JSON `null`.

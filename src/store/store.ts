@@ -44,6 +44,8 @@ export type StoreErrorCode =
   | "NETWORK"
   /** The REST service refused the token. */
   | "UNAUTHORIZED"
+  /** This request has made as many calls as its platform allows. Others may still ask. */
+  | "SUBREQUESTS"
   /** A reply that is none of the script's. */
   | "MALFORMED_REPLY"
   /** Keys of one decision lie in different slots of a Redis Cluster: only decisions over one policy work there. */
@@ -52,9 +54,20 @@ export type StoreErrorCode =
   | "REDIS";
 
 /** Refused before the command ran, or with its first write: nothing was charged. */
-const NOT_RUN = ["OPEN", "UNAUTHORIZED", "CROSSSLOT", "LOADING", "READONLY", "OOM", "BUSY", "NOSCRIPT", "EXCEEDED"];
-/** What Redis says of one command, and would not say of every other. */
-const OF_ONE_COMMAND = ["CROSSSLOT", "WRONGTYPE", "SCRIPT"];
+const NOT_RUN = [
+  "OPEN",
+  "SUBREQUESTS",
+  "UNAUTHORIZED",
+  "CROSSSLOT",
+  "LOADING",
+  "READONLY",
+  "OOM",
+  "BUSY",
+  "NOSCRIPT",
+  "EXCEEDED",
+];
+/** What is true of one command or request, and not of every other. */
+const OF_ONE_COMMAND = ["SUBREQUESTS", "CROSSSLOT", "WRONGTYPE", "SCRIPT"];
 
 /** A store without an answer. Its text holds no key, token, address or command body. */
 export class StoreError extends Error {
