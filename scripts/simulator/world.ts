@@ -10,6 +10,8 @@ import type { VirtualTime } from "./virtual-time.ts";
 export interface Isolate {
   /** Asks like a request of a Worker that may work on after its answer. @throws {StoreError} */
   take(keys: readonly KeyRequest[], mode: Mode): Promise<Answer>;
+  /** Forgets the counts of these keys. */
+  reset(keys: readonly string[]): Promise<void>;
   /** How far its clock is ahead of the store's, in ms. */
   offsetMs: number;
 }
@@ -73,7 +75,11 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
           if (link.isLost?.()) throw new StoreError("TIMEOUT");
           return reply;
         },
-        reset: (keys) => memory.reset(keys),
+        async reset(keys) {
+          await time.sleep(link.delayMs());
+          await memory.reset(keys);
+          await time.sleep(link.delayMs());
+        },
         ping: () => memory.ping(),
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
@@ -81,6 +87,7 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
       const background = { waitUntil() {} };
       const isolate: Isolate = {
         offsetMs,
+        reset: (keys) => near.reset(keys),
         take: (keys, mode) =>
           (mode === "direct" ? far : near).take({ keys, flag: Flag.take }, mode === "leased" ? background : undefined),
       };

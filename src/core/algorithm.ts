@@ -55,11 +55,10 @@ export interface Leasing<L, V> {
   /** The view without `units` that were charged at an instant of the store but not spent. */
   without(view: V, limit: L, units: number, chargedAtMs: number): V;
   /**
-   * How many units of a view can have been charged since an instant, at most.
-   *
-   * @param sinceMs by the store's clock, ms since the epoch; units charged then have not ended at the view's instant.
+   * Units that were charged in the bucket of a view's instant and not given back, by everybody. Absent: nobody can know, because
+   * units come back while they wait to be spent.
    */
-  mostChargedSince(view: V, limit: L, sinceMs: number): number;
+  inBucket?(view: V): number;
 }
 
 /** Units are leased for at most this part of a window, and at most so long: what nobody spends must not keep others waiting. */

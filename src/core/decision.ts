@@ -22,8 +22,12 @@ export interface LimitDecision extends Told {
 export interface Hold {
   /** How often to renew, in milliseconds: at half the shortest timeout. */
   readonly renewEveryMs: number;
-  /** Keeps the slots for another timeout. */
-  renew(): Promise<void>;
+  /**
+   * Keeps the slots for another timeout.
+   *
+   * @returns false if this request may not ask the store any more: the slots are lost after their timeout.
+   */
+  renew(): Promise<boolean>;
   /** Gives the slots back: once, when the request has ended. */
   release(): Promise<void>;
 }

@@ -59,6 +59,6 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
     endsAtMs: ({ windowMs }, chargedAtMs) => (Math.floor(chargedAtMs / windowMs) + 1) * windowMs,
     without: (record, limit, units, chargedAtMs) =>
       fixedWindow.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
-    mostChargedSince: ({ count }) => count,
+    inBucket: ({ count }) => count,
   },
 };

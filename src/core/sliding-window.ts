@@ -167,6 +167,6 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
     // In the same bucket it makes no difference when they are charged: giving back and taking again leaves the same counts.
     endsAtMs: ({ bucketMs }, chargedAtMs) => (Math.floor(chargedAtMs / bucketMs) + 1) * bucketMs,
     without: (record, _limit, units, chargedAtMs) => giveBackWindow(record, units, chargedAtMs),
-    mostChargedSince: ({ counts }) => counts[0]!,
+    inBucket: ({ counts }) => counts[0]!,
   },
 };

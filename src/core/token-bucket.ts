@@ -82,7 +82,6 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
     endsAtMs: ({ windowMs }, chargedAtMs) => chargedAtMs + leasedMs(windowMs),
     without: (record, limit, units, chargedAtMs) =>
       tokenBucket.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
-    mostChargedSince: ({ atMs, debt }, { limit, windowMs }, sinceMs) => (debt + (atMs - sinceMs) * limit) / windowMs,
   },
 };
 

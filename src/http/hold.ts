@@ -4,8 +4,16 @@ import type { Hold } from "../core/decision.ts";
 import type { Background } from "../limiter.ts";
 
 /**
+ * Each renewal is a subrequest, of which one request has 10,000 on Cloudflare's paid plan and 50 on the free one (2026-11). With the
+ * default timeout of 60 s, renewed every 30 s, this is 8 h 20 min.
+ */
+const MAX_RENEWALS = 1_000;
+
+/**
  * Runs `answer` and releases the slots when its body is done. A WebSocket keeps them for its handshake only. The release is in
  * the background's hands before `answer` begins, so that a client that goes away does not take it with it.
+ *
+ * When a slot cannot be renewed any more the body ends with an error: a request that nobody counts must not go on.
  */
 export async function holding(
   hold: Hold,
@@ -14,13 +22,20 @@ export async function holding(
   answer: () => Promise<Response>,
 ): Promise<Response> {
   const ended = Promise.withResolvers<void>();
+  const tooLong = new AbortController();
+  let renewals = 0;
   let renewed: Promise<unknown> = Promise.resolve();
   const renewal = setInterval(() => {
-    renewed = Promise.all([renewed, hold.renew()]);
+    if (renewals++ === MAX_RENEWALS) cut();
+    else renewed = Promise.all([renewed, hold.renew().then((mayRenew) => mayRenew || cut())]);
   }, hold.renewEveryMs);
   const end = () => {
     clearInterval(renewal);
     ended.resolve();
+  };
+  const cut = () => {
+    tooLong.abort(new Error("in flight for longer than its slots can be renewed"));
+    end();
   };
   // Not before the renewals are through: one that came after the release would take the slot again.
   const released = ended.promise.then(() => renewed.finally(() => hold.release()));
@@ -34,7 +49,7 @@ export async function holding(
       return response;
     }
     const { readable, writable } = passThrough(response.headers);
-    response.body.pipeTo(writable).then(end, end);
+    response.body.pipeTo(writable, { signal: tooLong.signal }).then(end, end);
     return new Response(readable, response);
   } catch (error) {
     end();

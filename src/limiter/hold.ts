@@ -38,8 +38,13 @@ export function holdOf(
   return {
     renewEveryMs: Math.min(...timeouts) / 2,
     async renew() {
-      // If the store has no answer now, the next renewal may have one.
-      await answers.take({ keys: held, flag: Flag.chargeAnyway, slot }).catch(failureOf);
+      try {
+        await answers.take({ keys: held, flag: Flag.chargeAnyway, slot });
+        return true;
+      } catch (error) {
+        // If the store has no answer now, the next renewal may have one.
+        return failureOf(error).code !== "SUBREQUESTS";
+      }
     },
     async release() {
       await answers.take({ keys: held, flag: Flag.giveBack, slot }).catch((error: unknown) => {
@@ -55,7 +60,7 @@ export function bothHolds(one: Hold | undefined, other: Hold | undefined): Hold 
   if (!one || !other) return one ?? other;
   return {
     renewEveryMs: Math.min(one.renewEveryMs, other.renewEveryMs),
-    renew: async () => void (await Promise.all([one.renew(), other.renew()])),
+    renew: async () => (await Promise.all([one.renew(), other.renew()])).every(Boolean),
     release: async () => void (await Promise.all([one.release(), other.release()])),
   };
 }

@@ -28,7 +28,7 @@ export interface LateAnswer<T> {
  * here: `reply` is the first word of what Redis said (`NOSCRIPT`, `READONLY`, …), only with code `REPLY`.
  */
 export class RedisError extends Error {
-  readonly code: "TIMEOUT" | "NETWORK" | "MALFORMED_REPLY" | "REPLY";
+  readonly code: "TIMEOUT" | "NETWORK" | "SUBREQUESTS" | "MALFORMED_REPLY" | "REPLY";
   readonly reply: string | undefined;
   /** Only with code `TIMEOUT`. */
   readonly timeout: LateAnswer<unknown> | undefined;
@@ -82,6 +82,8 @@ export async function withRedis<T>(
 }
 
 function redisErrorOf(error: unknown): RedisError {
+  // Cloudflare's word for a request that has made as many calls as it may. The call is not sent.
+  if (error instanceof Error && /^too many subrequests/i.test(error.message)) return new RedisError("SUBREQUESTS");
   const reply = replyOf(error);
   if (reply !== undefined) return new RedisError("REPLY", reply);
   // The last is what becomes of a body that is the JSON `null`.

@@ -12,6 +12,15 @@ export interface Grant {
   reviewedAtMs: number;
 }
 
+/** Units that this isolate has charged and not given back, spent or not. Instants by the store's clock, ms since the epoch. */
+export interface Charged {
+  units: number;
+  readonly firstAtMs: number;
+  lastAtMs: number;
+  /** When those of the first instant end; later ones may be left out of the sum. */
+  readonly endsAtMs: number;
+}
+
 /** What is held of one key; instants without another word by the local clock. */
 export interface Lease {
   readonly key: string;
@@ -21,6 +30,10 @@ export interface Lease {
   /** How long the last ask took. */
   askMs: number;
   grants: Grant[];
+  /** By which a reset by somebody else is noticed. */
+  charged: Charged | undefined;
+  /** Reset by this isolate: nothing is held any more, and nothing is given back. */
+  isOver: boolean;
   /** The counts that the store told last, everything that is held here charged. */
   replies: readonly LimitReply[] | undefined;
   /** Units asked for recently, each weighing less as it ages: the rate times `lifeMs`. */

@@ -46,12 +46,21 @@ export interface Leases {
     replies: readonly LimitReply[] | undefined,
     localAtMs: number,
   ): void;
-  /** The counts that were told last, at an instant of the store, without what is held. */
-  views(lease: Lease, nowMs: number): readonly LimitView[];
-  /** What nobody needs any more; it is not held after this. */
-  unused(lease: Lease, localAtMs: number): readonly Unused[];
+  /**
+   * Whether the store tells less than this isolate has charged: somebody has reset the key, and what was leased before is over.
+   *
+   * @param units charged with this very reply. @param nowMs when the store looked.
+   */
+  wasReset(lease: Lease, units: number, replies: readonly LimitReply[], nowMs: number): boolean;
+  /** The counts that were told last, or these, at an instant of the store, without what is held. */
+  views(lease: Lease, nowMs: number, replies?: readonly LimitReply[]): readonly LimitView[];
+  /** What nobody needs any more, of so many buckets at most; it is not held after this. */
+  unused(lease: Lease, localAtMs: number, buckets: number): readonly Unused[];
   /** Until the next time to ask for what is not used, in ms; undefined: nothing is held. */
   reviewAfterMs(lease: Lease, localAtMs: number): number | undefined;
+  /** Nothing that is held is worth anything. */
+  end(lease: Lease): void;
+  /** The same of these keys, and what is on its way to them neither. */
   forget(keys: readonly string[]): void;
   clear(): void;
 }
@@ -83,9 +92,24 @@ export function createLeases(clock: StoreClock): Leases {
     return spent;
   }
 
+  function wasReset({ charged, limits }: Lease, units: number, replies: readonly LimitReply[], nowMs: number): boolean {
+    // A reply from before the last charge does not know of it.
+    if (!charged || nowMs <= charged.lastAtMs || nowMs >= charged.endsAtMs) return false;
+    return limits.some((limit, l) => {
+      const { lease } = algorithmOf(limit);
+      return lease!.inBucket !== undefined && lease!.inBucket(replies[l]!.view) < charged.units + units;
+    });
+  }
+
+  function end(lease: Lease): void {
+    lease.grants = [];
+    lease.charged = undefined;
+  }
+
   return {
     held,
     spend,
+    wasReset,
 
     of({ key, limits }) {
       const known = leases.get(key);
@@ -98,6 +122,8 @@ export function createLeases(clock: StoreClock): Leases {
         heldBackForMs: Math.min(HELD_BACK_MS, windowMs * HELD_BACK_PART),
         askMs: 0,
         grants: [],
+        charged: undefined,
+        isOver: false,
         replies: undefined,
         demand: 0,
         demandAtMs: 0,
@@ -133,7 +159,7 @@ export function createLeases(clock: StoreClock): Leases {
       // Whoever waits would else ask for itself: of what remains, half may go to them, and a smaller part ahead of demand.
       const waiting = ahead ? Math.min(lease.waiting, Math.ceil(free / 2)) : 0;
       const share = waiting + Math.ceil((free - waiting) * LARGEST_SHARE);
-      const extra = Math.max(0, Math.min(target, share));
+      const extra = lease.isOver ? 0 : Math.max(0, Math.min(target, share));
       lease.askedAtMs = localAtMs;
       return {
         lease,
@@ -149,49 +175,66 @@ export function createLeases(clock: StoreClock): Leases {
       if (replies && lease.askedAtMs !== undefined) lease.askMs = Math.max(0, localAtMs - lease.askedAtMs);
       lease.askedAtMs = undefined;
       if (replies) lease.replies = replies;
-      if (!answer?.allowed || answer.late) lease.grants.push(...reserved);
-      const units = answer?.late ? own + extra : extra;
-      if (answer?.allowed && units > 0) {
+      // Whether it was charged before or after the reset is not known: it lapses with its window.
+      if (lease.isOver) return;
+      const charged = answer?.allowed && replies ? own + extra : 0;
+      if (answer && replies && wasReset(lease, charged, replies, answer.nowMs)) {
+        end(lease);
+      } else if (!answer?.allowed || answer.late) {
+        lease.grants.push(...reserved);
+      }
+      if (answer && charged > 0) {
         const { nowMs: chargedAtMs } = answer;
         const ends = lease.limits.map((limit) => algorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
+        const endsAtMs = Math.min(...ends);
         const reviewedAtMs = chargedAtMs + lease.lifeMs;
-        lease.grants.push({ units, chargedAtMs, endsAtMs: Math.min(...ends), reviewedAtMs });
+        const units = answer.late ? charged : extra;
+        if (units > 0) lease.grants.push({ units, chargedAtMs, endsAtMs, reviewedAtMs });
+        if (!lease.charged || lease.charged.endsAtMs <= chargedAtMs) {
+          lease.charged = { units: charged, firstAtMs: chargedAtMs, lastAtMs: chargedAtMs, endsAtMs };
+        } else {
+          lease.charged.units += charged;
+          lease.charged.lastAtMs = Math.max(lease.charged.lastAtMs, chargedAtMs);
+        }
       }
       // What was too much together with units to hold is asked for again, less.
       const refused = replies?.some((reply) => reply.refused) && !(own > 0 && extra > 0);
       if (refused || (answer?.allowed && isShort)) lease.heldBackUntilMs = localAtMs + lease.heldBackForMs;
     },
 
-    views({ limits, replies, grants }, nowMs) {
+    views({ limits, replies, grants }, nowMs, told = replies!) {
       return limits.map((limit, l) => {
         const { recall, lease } = algorithmOf(limit);
-        const { view } = recall(replies![l]!.view, limit, nowMs, 1, 1)!;
+        const { view } = recall(told[l]!.view, limit, nowMs, 1, 1)!;
         return grants.reduce(
-          (counted, { units, chargedAtMs }) => lease!.without(counted, limit, units, chargedAtMs),
+          (counted, { units, chargedAtMs, endsAtMs }) =>
+            endsAtMs > nowMs ? lease!.without(counted, limit, units, chargedAtMs) : counted,
           view,
         );
       });
     },
 
-    unused(lease, localAtMs) {
+    unused(lease, localAtMs, buckets) {
       const atMs = latestMs(localAtMs);
       const kept: Grant[] = [];
-      const unused: Unused[] = [];
+      // What ends at the same instant was charged in the same buckets.
+      const unused = new Map<number, { units: number; chargedAtMs: number }>();
       let needed = wanted(lease, localAtMs, earliestMs(localAtMs));
       for (const grant of lease.grants) {
-        const keep =
-          grant.endsAtMs <= atMs
-            ? 0
-            : grant.reviewedAtMs > atMs
-              ? grant.units
-              : Math.min(grant.units, Math.max(0, needed));
+        const { units, chargedAtMs, endsAtMs } = grant;
+        const bucket = unused.get(endsAtMs) ?? { units: 0, chargedAtMs };
+        const isDue = Math.min(endsAtMs, grant.reviewedAtMs) <= atMs && (unused.has(endsAtMs) || unused.size < buckets);
+        const keep = !isDue ? units : endsAtMs <= atMs ? 0 : Math.min(units, Math.max(0, needed));
         needed -= keep;
-        const reviewedAtMs = grant.reviewedAtMs > atMs ? grant.reviewedAtMs : atMs + lease.lifeMs;
+        const reviewedAtMs = isDue ? atMs + lease.lifeMs : grant.reviewedAtMs;
         if (keep > 0) kept.push({ ...grant, units: keep, reviewedAtMs });
-        if (keep < grant.units) unused.push({ units: grant.units - keep, chargedAtMs: grant.chargedAtMs });
+        if (keep === units) continue;
+        bucket.units += units - keep;
+        unused.set(endsAtMs, bucket);
+        if (lease.charged && chargedAtMs >= lease.charged.firstAtMs) lease.charged.units -= units - keep;
       }
       lease.grants = kept;
-      return unused;
+      return [...unused.values()];
     },
 
     reviewAfterMs({ grants }, localAtMs) {
@@ -204,8 +247,17 @@ export function createLeases(clock: StoreClock): Leases {
       );
     },
 
+    end,
+
     forget(keys) {
-      for (const key of keys) leases.delete(key);
+      for (const key of keys) {
+        const lease = leases.get(key);
+        if (!lease) continue;
+        // Requests that wait, and whoever looks after it, still hold the lease itself.
+        end(lease);
+        lease.isOver = true;
+        leases.delete(key);
+      }
     },
 
     clear: () => leases.clear(),

@@ -3,7 +3,7 @@
 import { algorithmOf } from "../core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { type Store, StoreError } from "../store/store.ts";
-import { type Answer, type Background, kept } from "./answers.ts";
+import { type Answer, type Background as AnyBackground, kept } from "./answers.ts";
 import type { StoreClock } from "./clock.ts";
 import type { Lease, LeaseAsk } from "./lease.ts";
 import { createLeases } from "./leases.ts";
@@ -16,6 +16,11 @@ const POLL_MS = 4;
 const MAX_TENDED_MS = 20_000;
 /** The request that tends a lease may be this late before another one takes over. */
 const TENDING_LATE_MS = 1_000;
+/**
+ * Of one request: units are given back in so many calls at most, then in those of later requests. Of the 50 subrequests that a
+ * request has on Cloudflare's free plan (10,000 on a paid one, 2026-11) the origin and the application need some.
+ */
+const MAX_GIVE_BACKS = 10;
 /** After so many asks that came to nothing a request asks for itself alone, as under `strict`. */
 const MAX_ASKS = 3;
 
@@ -32,11 +37,19 @@ interface Parts {
 interface Want {
   readonly key: KeyRequest;
   readonly lease: Lease;
+  /** When the request came, by the local clock. */
+  readonly cameAtMs: number;
+}
+
+/** Of one request. */
+interface Background extends AnyBackground {
+  /** How often units may still be given back in it. */
+  giveBacksLeft: number;
 }
 
 export interface Leasing {
   /** Every key of the request can be leased and costs at least 1. @throws {StoreError} */
-  take(request: TakeRequest, background: Background): Promise<Answer>;
+  take(request: TakeRequest, background: AnyBackground): Promise<Answer>;
   forget(keys: readonly string[]): void;
   clear(): void;
 }
@@ -54,28 +67,40 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
 
   /** What the counts that were told last mean for the request, without what is held here. */
   function replyTo(wants: readonly Want[], nowMs: number, allowed: boolean): TakeReply {
-    const keys = wants.map(({ key: { cost, limits }, lease }) =>
-      leases.views(lease, nowMs).map((view, l): LimitReply => {
-        const refused = !allowed && algorithmOf(limits[l]!).recall(view, limits[l]!, nowMs, cost, cost)!.refused;
-        return { view, refused };
-      }),
-    );
-    return { nowMs, allowed: !keys.some((replies) => replies.some(({ refused }) => refused)), keys };
+    const keys = wants.map((want) => replyToKey(want, nowMs, allowed));
+    return { nowMs, allowed: !isRefusal(keys), keys };
   }
 
-  /** Refused by what is remembered, if what is held does not suffice. */
-  function refusal(wants: readonly Want[], nowMs: number): TakeReply | undefined {
+  /** @param counts those that were told; default: last to this lease. */
+  function replyToKey(
+    { key: { cost, limits }, lease }: Want,
+    nowMs: number,
+    allowed: boolean,
+    counts?: readonly LimitReply[],
+  ): readonly LimitReply[] {
+    return leases.views(lease, nowMs, counts).map((view, l): LimitReply => {
+      const refused = !allowed && algorithmOf(limits[l]!).recall(view, limits[l]!, nowMs, cost, cost)!.refused;
+      return { view, refused };
+    });
+  }
+
+  /** Refused by what is remembered, or was told another request since this one came, if what is held does not suffice. */
+  function refusal(wants: readonly Want[], nowMs: number): Answer | undefined {
     const rest = wants.flatMap(({ key, lease }) => {
       const cost = key.cost - leases.held(lease, nowMs);
       return cost > 0 ? [{ ...key, cost }] : [];
     });
-    const refused = counts.refusal({ keys: rest, flag: Flag.take }, nowMs);
+    const request = { keys: rest, flag: Flag.take };
+    const remembered = counts.refusal(request, nowMs);
+    const refused = remembered ?? counts.refusedSince(request, wants[0]!.cameAtMs, nowMs);
     if (!refused) return undefined;
+    // Waits are those of the whole cost: what is held here goes back before they are over.
     const keys = wants.map((want) => {
       const known = rest.findIndex(({ key }) => key === want.key.key);
-      return known >= 0 ? refused.keys[known]! : replyTo([want], refused.nowMs, true).keys[0]!;
+      return replyToKey(want, refused.nowMs, known < 0, refused.keys[known]);
     });
-    return { ...refused, keys };
+    if (!isRefusal(keys)) return undefined;
+    return { reply: { ...refused, keys }, source: remembered ? "cache" : store.kind };
   }
 
   /** Refused although the counts may admit: a moment ago this isolate asked and got less than it needs. */
@@ -83,12 +108,23 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     const isHeld = ({ key, lease }: Want) => lease.heldBackUntilMs > nowMs && leases.held(lease, nowMs) < key.cost;
     const storeTime = clock.at(nowMs);
     if (!storeTime || !wants.some(isHeld) || wants.some(({ lease }) => !lease.replies)) return undefined;
-    const { keys } = replyTo(wants, storeTime.earliestMs, true);
+    const { nowMs: atMs, keys } = replyTo(wants, storeTime.earliestMs, false);
+    const heldBackMs = Math.ceil(Math.max(...wants.filter(isHeld).map(({ lease }) => lease.heldBackUntilMs)) - nowMs);
+    // The counts refuse for longer: how long the store has to say.
+    const isRefusedLonger = ({ key: { limits, cost } }: Want, w: number) =>
+      limits.some((limit, l) => {
+        const { view, refused } = keys[w]![l]!;
+        if (!refused) return false;
+        const { retryAfterMs = Number.POSITIVE_INFINITY } = algorithmOf(limit).tell(view, limit, cost, true, atMs);
+        return retryAfterMs > heldBackMs;
+      });
+    if (wants.some(isRefusedLonger)) return undefined;
     const held = wants.map((want, w) => {
-      const heldBackMs = Math.ceil(want.lease.heldBackUntilMs - nowMs);
-      return isHeld(want) ? keys[w]!.map((reply) => ({ ...reply, refused: true, heldBackMs })) : keys[w]!;
+      return keys[w]!.map((reply) =>
+        isHeld(want) ? { ...reply, refused: true, heldBackMs } : { ...reply, refused: false },
+      );
     });
-    return { nowMs: storeTime.earliestMs, allowed: false, keys: held };
+    return { nowMs: atMs, allowed: false, keys: held };
   }
 
   /** Sends what is asked for, and books what comes of it. Callers see to it that it goes on if the client goes away. */
@@ -102,15 +138,27 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     // Units that were held for the request have ended before the reply: they must not be spent together with it.
     let late = false;
     try {
-      reply = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) }, background, budgetMs);
-      const { allowed, nowMs } = reply;
-      late = allowed && asks.some(({ reserved }) => reserved.some(({ endsAtMs }) => endsAtMs <= nowMs));
+      const answer = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) }, background, budgetMs);
+      reply = answer;
+      const { allowed, nowMs, keys } = answer;
+      late = allowed && asks.some((one) => hasEnded(one, keys[sent.indexOf(one)], nowMs));
       return { allowed, late, nowMs };
     } finally {
       for (const one of asks)
         leases.settle(one, reply && { ...reply, late }, reply?.keys[sent.indexOf(one)], timing.nowMs());
-      for (const { lease } of asks) tend(lease, background);
+      for (const { lease } of asks) tend(lease, background, timing.nowMs());
     }
+  }
+
+  /** With its bucket, or with a reset. @param replies of a take that admitted, to this key if it was asked for at all. */
+  function hasEnded(
+    { lease, key, reserved }: LeaseAsk,
+    replies: readonly LimitReply[] | undefined,
+    nowMs: number,
+  ): boolean {
+    if (reserved.length === 0) return false;
+    const wasReset = replies !== undefined && leases.wasReset(lease, key.cost, replies, nowMs);
+    return wasReset || reserved.some(({ endsAtMs }) => endsAtMs <= nowMs);
   }
 
   /** @returns undefined: the request is not answered yet, what is held or remembered has to be looked at again. */
@@ -137,18 +185,19 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     else leases.settle(more, undefined, undefined, nowMs);
   }
 
-  /** Gives back what is not used, when its time comes. One request's background does it for all. */
-  function tend(lease: Lease, background: Background): void {
-    const startMs = timing.nowMs();
-    if (lease.tendedUntilMs > startMs || leases.reviewAfterMs(lease, startMs) === undefined) return;
+  /** Gives back what is not used, when its time comes. One request's background does it for all, as long as it may. */
+  function tend(lease: Lease, background: Background, startMs: number): void {
+    if (lease.tendedUntilMs > startMs || background.giveBacksLeft === 0) return;
+    if (leases.reviewAfterMs(lease, startMs) === undefined) return;
     const tending = async () => {
-      for (;;) {
+      while (background.giveBacksLeft > 0) {
         const nowMs = timing.nowMs();
         const waitMs = leases.reviewAfterMs(lease, nowMs);
         if (waitMs === undefined || nowMs + waitMs > startMs + MAX_TENDED_MS) break;
         lease.tendedUntilMs = nowMs + waitMs + TENDING_LATE_MS;
         await timing.sleep(waitMs);
-        const unused = leases.unused(lease, timing.nowMs());
+        const unused = leases.unused(lease, timing.nowMs(), background.giveBacksLeft);
+        background.giveBacksLeft -= unused.length;
         await Promise.all(unused.map((one) => giveBack(lease, one.units, one.chargedAtMs)));
       }
       lease.tendedUntilMs = 0;
@@ -157,20 +206,28 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   /** Once: if it is not known whether that worked, the units lapse with their window. */
-  async function giveBack({ key, limits }: Lease, units: number, chargedAtMs: number): Promise<void> {
-    const keys = [{ key, group: ENFORCED, cost: units, limits }];
-    await store.take({ keys, flag: Flag.giveBack, atMs: chargedAtMs }).catch(ignoreStoreError);
+  async function giveBack(lease: Lease, units: number, chargedAtMs: number): Promise<void> {
+    const keys = [{ key: lease.key, group: ENFORCED, cost: units, limits: lease.limits }];
+    try {
+      const reply = await store.take({ keys, flag: Flag.giveBack, atMs: chargedAtMs });
+      if (leases.wasReset(lease, 0, reply.keys[0]!, reply.nowMs)) leases.end(lease);
+    } catch (error) {
+      ignoreStoreError(error);
+    }
   }
 
   /** From what is held or known here. */
   function answerNow(wants: readonly Want[], background: Background, nowMs: number): Answer | undefined {
     const spent = spend(wants, nowMs);
     if (spent) {
-      for (const want of wants) renew(want, background);
+      for (const want of wants) {
+        renew(want, background);
+        tend(want.lease, background, nowMs);
+      }
       return { reply: spent, source: "lease" };
     }
     const refused = refusal(wants, nowMs);
-    if (refused) return { reply: refused, source: "cache" };
+    if (refused) return refused;
     const held = heldBack(wants, nowMs);
     return held && { reply: held, source: "lease" };
   }
@@ -201,9 +258,10 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   return {
-    async take({ keys }, background) {
+    async take({ keys }, own) {
       const nowMs = timing.nowMs();
-      const wants = keys.map((key): Want => ({ key, lease: leases.of(key) }));
+      const background = { waitUntil: (work: Promise<unknown>) => own.waitUntil(work), giveBacksLeft: MAX_GIVE_BACKS };
+      const wants = keys.map((key): Want => ({ key, lease: leases.of(key), cameAtMs: nowMs }));
       for (const { key, lease } of wants) leases.want(lease, key.cost, nowMs);
       // Who waits has said so, and must live to take it back.
       return answerNow(wants, background, nowMs) ?? (await kept(waitFor(wants, background, nowMs), background));
@@ -211,6 +269,10 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     forget: leases.forget,
     clear: leases.clear,
   };
+}
+
+function isRefusal(keys: readonly (readonly LimitReply[])[]): boolean {
+  return keys.some((replies) => replies.some(({ refused }) => refused));
 }
 
 function ignoreStoreError(error: unknown): void {

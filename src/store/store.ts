@@ -49,6 +49,8 @@ export type StoreErrorCode =
   | "NETWORK"
   /** The REST service refused the token. */
   | "UNAUTHORIZED"
+  /** This request has made as many calls as its platform allows. Others may still ask. */
+  | "SUBREQUESTS"
   /** A reply that is none of the script's. */
   | "MALFORMED_REPLY"
   /** Keys of one decision lie in different slots of a Redis Cluster: only decisions over one policy work there. */
@@ -61,12 +63,23 @@ export type StoreErrorCode =
 /** What Redis says of one command, and would not say of every other, before it has run. Most of it by nodes of a cluster. */
 const OF_OTHER_NODES = ["CROSSSLOT", "MOVED", "ASK", "TRYAGAIN"];
 /** Refused before the command ran: nothing was charged. */
-const BEFORE_IT_RAN = ["OPEN", "UNAUTHORIZED", "DENIED", "EXCEEDED", "LOADING", "BUSY", "NOSCRIPT", "CLUSTERDOWN"];
+const BEFORE_IT_RAN = [
+  "OPEN",
+  "SUBREQUESTS",
+  "UNAUTHORIZED",
+  "DENIED",
+  "EXCEEDED",
+  "LOADING",
+  "BUSY",
+  "NOSCRIPT",
+  "CLUSTERDOWN",
+];
 /** Refused with its first look (a stale replica) or its first write: nothing was charged either. lua/take.lua sees to the last. */
 const BEFORE_IT_WROTE = ["MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS"];
 
 const NOT_RUN = [...OF_OTHER_NODES, ...BEFORE_IT_RAN, ...BEFORE_IT_WROTE];
-const OF_ONE_COMMAND = [...OF_OTHER_NODES, "WRONGTYPE", "SCRIPT"];
+/** What is true of one command or request, and not of every other. */
+const OF_ONE_COMMAND = [...OF_OTHER_NODES, "SUBREQUESTS", "WRONGTYPE", "SCRIPT"];
 
 /** What is known of a take whose time budget is spent. */
 export interface LateReply {

@@ -7,14 +7,14 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** A hold that records what is done with it, and a background that records what it was given. */
-function recording({ renew = async () => {} }: { renew?: () => Promise<void> } = {}) {
+function recording({ renew = async () => true }: { renew?: () => Promise<boolean> } = {}) {
   const done: string[] = [];
   const works: Promise<unknown>[] = [];
   const hold = {
     renewEveryMs: 500,
     async renew() {
       done.push("renew");
-      await renew();
+      return await renew();
     },
     async release() {
       done.push("release");
@@ -110,7 +110,7 @@ describe("slots", () => {
   });
 
   it("are not released before a renewal that is under way: it would take them again", async () => {
-    const slow = Promise.withResolvers<void>();
+    const slow = Promise.withResolvers<boolean>();
     const { done, hold, background, works } = recording({ renew: () => slow.promise });
     const client = new AbortController();
     void holding(hold, request(client.signal), background, () => new Promise(() => {}));
@@ -118,9 +118,41 @@ describe("slots", () => {
     client.abort();
     await vi.advanceTimersByTimeAsync(5_000);
     expect(done).toEqual(["renew"]);
-    slow.resolve();
+    slow.resolve(true);
     await works[0];
     expect(done).toEqual(["renew", "release"]);
+  });
+
+  it("are renewed 1,000 times at most: then the body ends with an error, and they are released", async () => {
+    const { done, hold, background, works } = recording();
+    const cancelled = vi.fn();
+    const answer = await holding(
+      hold,
+      request(),
+      background,
+      async () => new Response(new ReadableStream({ cancel: cancelled })),
+    );
+    const read = expect(answer.text()).rejects.toThrow("longer than its slots can be renewed");
+    await vi.advanceTimersByTimeAsync(500 * 1_000);
+    expect(done).toHaveLength(1_000);
+    await vi.advanceTimersByTimeAsync(500);
+    await works[0];
+    await read;
+    expect(cancelled).toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(done.slice(1_000)).toEqual(["release"]);
+  });
+
+  it("are not kept by an answer that comes when they cannot be renewed any more", async () => {
+    let renewals = 0;
+    const { done, hold, background, works } = recording({ renew: async () => ++renewals < 3 });
+    const thought = Promise.withResolvers<Response>();
+    const holds = holding(hold, request(), background, () => thought.promise);
+    await vi.advanceTimersByTimeAsync(5_000);
+    await works[0];
+    expect(done).toEqual(["renew", "renew", "renew", "release"]);
+    thought.resolve(new Response("late"));
+    await expect((await holds).text()).rejects.toThrow("longer than its slots can be renewed");
   });
 
   it("are held without a background too", async () => {

@@ -5,6 +5,7 @@ import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import { central } from "../../src/limiter/central.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
 import { failingStore } from "../support/stores.ts";
 
 const TIMEOUT_MS = 30_000;
@@ -79,6 +80,25 @@ it("does not hold what a policy in shadow refused", async () => {
   await first.hold!.release();
   const { limits, shadow } = await limiter.peek(names("two", "shadow"));
   expect([...limits, ...shadow].map(({ remaining }) => remaining)).toEqual([1, 1]);
+});
+
+it.each([
+  ["TIMEOUT", true],
+  ["SUBREQUESTS", false],
+] as const)("may be renewed again after %s: %s", async (code, mayRenew) => {
+  const memory = memoryStore();
+  let isAway = false;
+  const store: Store = {
+    ...memory,
+    async take(request) {
+      if (isAway) throw new StoreError(code);
+      return await memory.take(request);
+    },
+  };
+  const { hold } = await createLimiter({ policies: [atOnce("two", 2)], store }).take("two");
+  expect(await hold!.renew()).toBe(true);
+  isAway = true;
+  expect(await hold!.renew()).toBe(mayRenew);
 });
 
 it("is held by this isolate's own counters when the store is away", async () => {

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { virtualTime } from "../../scripts/simulator/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
 import type { Answer, Answers } from "../../src/region/answers.ts";
 import { regional } from "../../src/region/regional.ts";
@@ -76,6 +76,15 @@ async function charged(key = keyOf(1)): Promise<number> {
   const { keys } = await central.take({ keys: [{ ...key, cost: 0 }], flag: Flag.look }, time.nowMs());
   const { counts } = keys[0]![0]!.view as unknown as { counts: number[] };
   return counts[0]! + counts[1]!;
+}
+
+const toldBy = ({ reply }: Answer, { limits: [limit], cost }: KeyRequest) => {
+  const { view, refused } = reply.keys[0]![0]!;
+  return algorithmOf(limit!).tell(view, limit!, cost, refused, reply.nowMs);
+};
+/** Whether the store would admit it at an instant. */
+async function admittedAt(key: KeyRequest, atMs: number): Promise<boolean> {
+  return (await central.take({ keys: [key], flag: Flag.look }, atMs)).allowed;
 }
 
 const admitted = (all: readonly Answer[]) => all.filter(({ reply }) => reply.allowed).length;
@@ -165,6 +174,47 @@ describe("what is held", () => {
     expect((await once(keyOf(10_000))).source).toBe("redis");
   });
 
+  it("is not given back after a reset, neither what was on its way", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const inFlight = takes(100, 40, keyOf(10_000));
+    await time.runUntil(time.nowMs() + 45);
+    await settled([answers.reset(["k"])]);
+    await inFlight;
+    // Charged by somebody else after the reset.
+    const { allowed } = await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
+    expect(allowed).toBe(true);
+    const before = await charged();
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(before);
+  });
+
+  /** Units that are held, when somebody else has reset the key and others have charged 100 since. */
+  async function resetElsewhere(): Promise<number> {
+    await takes(200, 1_000, keyOf(10_000));
+    await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
+    const held = (await charged()) - 200;
+    expect(held).toBeGreaterThan(30);
+    await central.reset(["k"]);
+    await central.take({ keys: [keyOf(10_000, 100)], flag: Flag.take }, time.nowMs());
+    calls.length = 0;
+    return held;
+  }
+
+  it("is over when an ask is told less than was charged here: somebody else has reset", async () => {
+    const key = keyOf(10_000, (await resetElsewhere()) + 20);
+    expect((await once(key)).reply.allowed).toBe(true);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(100 + key.cost);
+  });
+
+  it("is over when what is given back is told less than was charged here", async () => {
+    const held = await resetElsewhere();
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(calls.map(({ flag }) => flag)).toEqual([Flag.giveBack]);
+    expect(calls[0]!.keys[0]!.cost).toBeLessThan(held);
+    expect(await charged()).toBe(100 - calls[0]!.keys[0]!.cost);
+  });
+
   it("is spent under one key only if every other key of the request admits", async () => {
     const site = keyOf(100_000, 1, "site");
     const all = await takes(400, 1_000, site, keyOf(100, 1, "used-up"));
@@ -215,6 +265,35 @@ describe("at the limit", () => {
     await time.runUntil(time.nowMs() + 1_000);
     expect(admitted(all)).toBeGreaterThan(0);
     expect(await charged()).toBe(200 + left - 3 + admitted(all));
+  });
+
+  it("tells the wait of the whole cost, though a part of it is held: that goes back before", async () => {
+    await takes(200, 1_000, keyOf(1_000));
+    const held = (await charged()) - 200;
+    expect(held).toBeGreaterThan(20);
+    await central.take({ keys: [keyOf(1_000, 800 - held)], flag: Flag.take }, time.nowMs());
+    const key = keyOf(1_000, held + 50);
+    expect((await once(key)).reply.allowed).toBe(false);
+    const refusal = await once(key);
+    expect(refusal.source).toBe("cache");
+    const admittedAtMs = refusal.reply.nowMs + toldBy(refusal, key).retryAfterMs!;
+    await time.runUntil(time.nowMs() + 3_000);
+    expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
+  });
+
+  it("asks when a larger cost is admitted while others may take what is left, once for all that wait", async () => {
+    await central.take({ keys: [keyOf(100, 97)], flag: Flag.take }, time.nowMs());
+    const key = keyOf(100, 5);
+    expect((await once(key)).reply.allowed).toBe(false);
+    await central.take({ keys: [keyOf(100, 3)], flag: Flag.take }, time.nowMs());
+    calls.length = 0;
+    const all = await takes(100, 50, key);
+    expect(admitted(all)).toBe(0);
+    expect(calls.length).toBeLessThanOrEqual(3);
+    for (const one of all) {
+      const admittedAtMs = one.reply.nowMs + toldBy(one, key).retryAfterMs!;
+      expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
+    }
   });
 
   it("refuses from memory what the counts are sure of", async () => {

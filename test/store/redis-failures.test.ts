@@ -1,7 +1,7 @@
 // A Redis that cannot answer: a StoreError that says why and shows nothing, after exactly one request.
 
 import type { RequestListener } from "node:http";
-import { expect, inject, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
 import { freePort } from "../../scripts/redis-server.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
@@ -133,4 +133,25 @@ it("would notice a leak", () => {
   const error = Object.assign(new Error("fine"), { cause: new Error(`command was: ${KEY}`) });
   expect(leaksIn(error, [KEY, TOKEN])).toEqual([KEY]);
   expect(everythingOf(new StoreError("REDIS", "READONLY"))).toContain("store: REDIS (READONLY)");
+});
+
+describe("a request that has made as many subrequests as Cloudflare lets it", () => {
+  // Local runtimes have no such bound: the error is theirs of production.
+  beforeEach(() => {
+    vi.stubGlobal("fetch", async () => {
+      throw new Error("Too many subrequests by single Worker invocation.");
+    });
+  });
+  afterEach(() => void vi.unstubAllGlobals());
+
+  it("is told so, and was not charged", async () => {
+    const error = await failureOf(storeAt("https://redis.example").take(request));
+    expect([error.code, error.notRun]).toEqual(["SUBREQUESTS", true]);
+  });
+
+  it("keeps no other request from asking: the store is well", async () => {
+    const store = storeAt("https://redis.example");
+    for (let i = 0; i < 20; i++) await failureOf(store.take(request));
+    expect(store.breaker!()).toBe("closed");
+  });
 });

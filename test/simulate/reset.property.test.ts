@@ -1,0 +1,114 @@
+// Resets in the middle of leased traffic: what was leased before ends with them, as far as an isolate can know of them.
+
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { virtualTime } from "../../scripts/simulator/virtual-time.ts";
+import { createWorld } from "../../scripts/simulator/world.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import { ENFORCED } from "../../src/core/take.ts";
+
+/** A boundary of the window. */
+const START_MS = 1_800_000_000_000;
+const WINDOW_MS = 10_000;
+const LIMIT = 300;
+
+interface Story {
+  /** Of each isolate: one way to the store, ms. */
+  readonly delaysMs: readonly number[];
+  /** Each from an isolate, at an instant of the window, so many requests 1 ms apart. */
+  readonly bursts: readonly { readonly isolate: number; readonly atMs: number; readonly requests: number }[];
+  readonly resets: readonly { readonly isolate: number; readonly atMs: number }[];
+}
+
+function stories(isolates: number): fc.Arbitrary<Story> {
+  const isolate = fc.nat(isolates - 1);
+  const atMs = fc.integer({ min: 0, max: WINDOW_MS - 1_500 });
+  return fc.record({
+    delaysMs: fc.array(fc.integer({ min: 1, max: 80 }), { minLength: isolates, maxLength: isolates }),
+    bursts: fc.array(fc.record({ isolate, atMs, requests: fc.integer({ min: 20, max: 300 }) }), {
+      minLength: 3,
+      maxLength: 10,
+    }),
+    resets: fc.array(fc.record({ isolate, atMs }), { minLength: 1, maxLength: 3 }),
+  });
+}
+
+/** A reset: when it was called, and when it was done. Units that isolates held when it was called, in this window. */
+interface Done {
+  readonly calledAtMs: number;
+  readonly doneAtMs: number;
+  readonly held: number;
+}
+
+async function tell({ delaysMs, bursts, resets }: Story) {
+  const time = virtualTime(START_MS);
+  const world = createWorld(time, true);
+  const isolates = delaysMs.map((delayMs) => world.isolate({ delayMs: () => delayMs }));
+  const keys = [
+    {
+      key: "k",
+      group: ENFORCED,
+      cost: 1,
+      limits: [{ kind: Kind.fixedWindow, limit: LIMIT, windowMs: WINDOW_MS } as const],
+    },
+  ];
+  const admittedAtMs: number[] = [];
+  const done: Done[] = [];
+  for (const { isolate, atMs, requests } of bursts) {
+    for (let n = 0; n < requests; n++) {
+      time.at(START_MS + atMs + n, async () => {
+        const { reply } = await isolates[isolate]!.take(keys, "leased");
+        if (reply.allowed) admittedAtMs.push(time.nowMs());
+      });
+    }
+  }
+  for (const { isolate, atMs } of resets) {
+    time.at(START_MS + atMs, async () => {
+      const calledAtMs = time.nowMs();
+      await isolates[isolate]!.reset(["k"]);
+      const charged = world.bookings.reduce((sum, { units }) => sum + units, 0);
+      done.push({ calledAtMs, doneAtMs: time.nowMs(), held: charged - admittedAtMs.length });
+    });
+  }
+  await time.runUntil(START_MS + WINDOW_MS - 1);
+  return { admittedAtMs, done: done.sort((a, b) => a.doneAtMs - b.doneAtMs) };
+}
+
+/** For each reset: admitted from when it was done until the next one was called, and what was held elsewhere. */
+async function since(story: Story): Promise<{ admitted: number; held: number }[]> {
+  const { admittedAtMs, done } = await tell(story);
+  return done.map(({ doneAtMs, held }) => {
+    const next = done.filter(({ calledAtMs }) => calledAtMs > doneAtMs).map(({ calledAtMs }) => calledAtMs);
+    const endMs = Math.min(START_MS + WINDOW_MS, ...next);
+    // A reset by another isolate in the meantime begins anew.
+    return { held, admitted: admittedAtMs.filter((atMs) => atMs > doneAtMs && atMs < endMs).length };
+  });
+}
+
+it("the isolate that resets spends and gives back nothing that it had leased before", async () => {
+  let usedUp = 0;
+  await fc.assert(
+    fc.asyncProperty(stories(1), async (story) => {
+      for (const { admitted } of await since(story)) {
+        expect(admitted).toBeLessThanOrEqual(LIMIT);
+        if (admitted > 0.9 * LIMIT) usedUp++;
+      }
+    }),
+    { numRuns: 40 },
+  );
+  expect(usedUp).toBeGreaterThan(10);
+});
+
+it("of several isolates no more is admitted after a reset than the limit and what all of them held", async () => {
+  let usedUp = 0;
+  await fc.assert(
+    fc.asyncProperty(stories(4), async (story) => {
+      for (const { admitted, held } of await since(story)) {
+        expect(admitted).toBeLessThanOrEqual(LIMIT + held);
+        if (admitted > 0.9 * LIMIT) usedUp++;
+      }
+    }),
+    { numRuns: 40 },
+  );
+  expect(usedUp).toBeGreaterThan(10);
+});
