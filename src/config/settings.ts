@@ -248,7 +248,7 @@ function readHeaders(get: Get, wrong: Wrong): RateLimitHeaders {
 }
 
 function isHttpUrl(value: unknown): value is string {
-  const url = typeof value === "string" ? URL.parse(value) : null;
+  const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : null;
   return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
 }
 

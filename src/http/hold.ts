@@ -13,17 +13,20 @@ export async function holding(
   background: Background | undefined,
   answer: () => Promise<Response>,
 ): Promise<Response> {
-  const ended = Promise.withResolvers<void>();
+  let resolveEnded = () => {};
+  const ended = new Promise<void>((resolve) => {
+    resolveEnded = resolve;
+  });
   let renewed: Promise<unknown> = Promise.resolve();
   const renewal = setInterval(() => {
     renewed = Promise.all([renewed, hold.renew()]);
   }, hold.renewEveryMs);
   const end = () => {
     clearInterval(renewal);
-    ended.resolve();
+    resolveEnded();
   };
   // Not before the renewals are through: one that came after the release would take the slot again.
-  const released = ended.promise.then(() => renewed.finally(() => hold.release()));
+  const released = ended.then(() => renewed.finally(() => hold.release()));
   background?.waitUntil(released);
   request.signal.addEventListener("abort", end);
 

@@ -2,6 +2,7 @@
 
 import { Lru } from "../lru.ts";
 import type { ClientKey } from "../partition.ts";
+import { normalizeHost } from "../pattern/text.ts";
 
 /** Requests of nobody in particular: no key of the policy is present, and no address either. */
 export const ANONYMOUS: ClientKey = { kind: "anonymous", values: [] };
@@ -33,13 +34,13 @@ function readPart(part: string, request: Request, region: () => string): string 
     case "cookie":
       return cookieValue(headers.get("Cookie") ?? "", name);
     case "query":
-      return new URL(request.url).searchParams.get(name) ?? undefined;
+      return queryOf(request).get(name) ?? undefined;
     case "country":
       return cfProperty(request, "country");
     case "asn":
       return cfProperty(request, "asn");
     case "host":
-      return new URL(request.url).hostname.replace(/\.+$/, "").toLowerCase();
+      return normalizeHost(new URL(request.url).hostname);
     case "region":
       return region();
     case "global":
@@ -76,12 +77,17 @@ type Address = readonly string[];
 /** The platform's own parser, which URLs go through: every spelling of an address becomes one. */
 function parseAddress(text: string | null): Address | undefined {
   const host = text?.trim() ?? "";
-  if (/^\d+(?:\.\d+){3}$/.test(host)) return URL.parse(`http://${host}`)?.hostname.split(".");
-  const parsed = /^[\da-f:.]+$/i.test(host) ? URL.parse(`http://[${host}]`)?.hostname.slice(1, -1) : undefined;
+  if (/^\d+(?:\.\d+){3}$/.test(host)) return hostname(`http://${host}`)?.split(".");
+  const parsed = /^[\da-f:.]+$/i.test(host) ? hostname(`http://[${host}]`)?.slice(1, -1) : undefined;
   if (parsed === undefined) return undefined;
   const [head = [], tail = []] = parsed.split("::").map((half) => half.split(":").filter(Boolean));
   const groups = [...head, ...Array<string>(8 - head.length - tail.length).fill("0"), ...tail];
   return groups.slice(0, 6).join() === IPV4_MAPPED ? ipv4Of(groups) : groups;
+}
+
+/** `URL.parse` is not in Node 20. */
+function hostname(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
 const IPV4_MAPPED = "0,0,0,0,0,ffff";
@@ -102,12 +108,29 @@ function partitionOf(address: Address): string {
   return `${new URL(`http://[${network}]`).hostname.slice(1, -1)}/64`;
 }
 
+/** By name, of those that policies name. To cut a header of 64 KiB into its cookies takes ten times as long. */
+const cookiePatterns = new Map<string, RegExp>();
+
 function cookieValue(header: string, name: string): string | undefined {
-  for (const pair of header.split(";")) {
-    const [key, value = ""] = splitOnce(pair, "=");
-    if (key.trim() === name) return value.trim();
+  let pattern = cookiePatterns.get(name);
+  if (!pattern) {
+    pattern = new RegExp(`(?:^|;)\\s*${name.replace(/[$*.^|]/g, "\\$&")}\\s*(?:=([^;]*))?(?:;|$)`);
+    cookiePatterns.set(name, pattern);
   }
-  return undefined;
+  const found = pattern.exec(header);
+  return found ? (found[1] ?? "").trim() : undefined;
+}
+
+/** Of requests whose query a policy asks for: others ask for it too, and it may be 16 KiB long. */
+const queries = new WeakMap<Request, URLSearchParams>();
+
+function queryOf(request: Request): URLSearchParams {
+  let query = queries.get(request);
+  if (!query) {
+    query = new URL(request.url).searchParams;
+    queries.set(request, query);
+  }
+  return query;
 }
 
 function cfProperty(request: Request, name: "country" | "asn"): string | undefined {

@@ -39,7 +39,7 @@ export const DEFAULT_TIMEOUT_MS = 250;
  * @throws {TypeError} if `url` is no http(s) URL, `token` is empty, or `timeoutMs` is not a positive integer.
  */
 export function redisStore({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange }: RedisStoreOptions): Store {
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new TypeError("redisStore: url must be an http(s) URL (the REST URL, not redis://)");
   }
   if (!token) throw new TypeError("redisStore: token must not be empty");
