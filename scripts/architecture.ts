@@ -9,7 +9,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   redis: [],
   lru: [],
   "check-options": [],
-  partition: ["lru"],
+  partition: ["lru", "pattern"],
   client: [],
   pattern: [],
   config: ["core", "pattern"],

@@ -30,7 +30,7 @@ export function isTable(value: unknown): value is Record<string, unknown> {
 }
 
 export function isHttpUrl(value: unknown): value is string {
-  const url = typeof value === "string" ? URL.parse(value) : null;
+  const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : null;
   return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
 }
 

@@ -51,8 +51,8 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
   }
   const [code, expected] = EXPECTED[`${field} of ${algorithm}`] ?? EXPECTED[field] ?? EXPECTED[field.split(".")[0]!]!;
   // Only patterns are checked by code, and say more precisely what was expected.
-  const reason = issue.type === "check" ? issue.message : "";
-  return { code, path: place, expected: reason || expected, found };
+  const checked = [issue, ...(issue.issues ?? [])].find(({ type }) => type === "check");
+  return { code, path: place, expected: checked?.message || expected, found };
 }
 
 /** The fields that may stand where an unknown one was found. */

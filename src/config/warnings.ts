@@ -1,6 +1,8 @@
 /** What is allowed in a configuration, but probably not what was meant. */
 
 import type { Match, Policy } from "../core/policy.ts";
+import type { PatternKind } from "../pattern/node.ts";
+import { parsePattern, writePattern } from "../pattern/parse.ts";
 
 /** Kinds of key that the client chooses and nobody verifies here: a new value is a new partition. */
 const CHOSEN_BY_CLIENT = /^(?:bearer|header:|cookie:|query:)/;
@@ -28,24 +30,41 @@ function countsByAddress(key: readonly string[]): boolean {
   return key[0] === "ip";
 }
 
-/** Whether `guard` surely matches every request that `match` does; patterns are compared as text. */
+/** Whether `guard` surely matches every request that `match` does; patterns are compared as text, also once they are in one form. */
 function covers(guard: Match, match: Match): boolean {
   return (
     coversField(guard.method, match.method, (a, b) => a === b || (a === "GET" && b === "HEAD")) &&
-    coversField(guard.host, match.host, (a, b) => a === b || a === "*") &&
-    coversField(guard.path, match.path, coversPath)
+    coversField(guard.host, match.host, inOneForm("host", coversHost)) &&
+    coversField(guard.path, match.path, inOneForm("path", coversPath))
   );
 }
+
+type Covers = (guard: string, match: string) => boolean;
 
 /** @param match absent: everything, which `*` stands for. */
 function coversField(
   guard: readonly string[] | undefined,
   match: readonly string[] | undefined = ["*"],
-  coversOne: (guard: string, match: string) => boolean,
+  coversOne: Covers,
 ): boolean {
   return guard === undefined || match.every((one) => guard.some((other) => coversOne(other, one)));
 }
 
+function inOneForm(kind: PatternKind, coversOne: Covers): Covers {
+  const written = (pattern: string) => writePattern(parsePattern(pattern, kind));
+  return (guard, match) => coversOne(guard, match) || coversOne(written(guard), written(match));
+}
+
+function coversHost(guard: string, match: string): boolean {
+  return guard === match || guard === "*";
+}
+
+/** `/v1/*` matches `/v1`, and `/login` matches `/login/`. */
 function coversPath(guard: string, match: string): boolean {
-  return guard === match || guard === "/*" || (guard.endsWith("/*") && match.startsWith(guard.slice(0, -1)));
+  if (guard === "*" || guard === "/*" || withSlash(guard) === withSlash(match)) return true;
+  return guard.endsWith("/*") && withSlash(match).startsWith(guard.slice(0, -1));
+}
+
+function withSlash(path: string): string {
+  return path.endsWith("/") ? path : `${path}/`;
 }

@@ -21,7 +21,10 @@ export async function holding(
   background: Background | undefined,
   answer: () => Promise<Response>,
 ): Promise<Response> {
-  const ended = Promise.withResolvers<void>();
+  let resolveEnded = () => {};
+  const ended = new Promise<void>((resolve) => {
+    resolveEnded = resolve;
+  });
   const tooLong = new AbortController();
   let renewals = 0;
   let renewed: Promise<unknown> = Promise.resolve();
@@ -31,14 +34,14 @@ export async function holding(
   }, hold.renewEveryMs);
   const end = () => {
     clearInterval(renewal);
-    ended.resolve();
+    resolveEnded();
   };
   const cut = () => {
     tooLong.abort(new Error("in flight for longer than its slots can be renewed"));
     end();
   };
   // Not before the renewals are through: one that came after the release would take the slot again.
-  const released = ended.promise.then(() => renewed.finally(() => hold.release()));
+  const released = ended.then(() => renewed.finally(() => hold.release()));
   background?.waitUntil(released);
   request.signal.addEventListener("abort", end);
 

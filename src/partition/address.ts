@@ -29,12 +29,17 @@ export function countedAddress(text: string, beside?: () => string | null): stri
 /** The platform's own parser, which URLs go through: every spelling of an address becomes one. */
 function parseAddress(text: string | null): Address | undefined {
   const host = text?.trim() ?? "";
-  if (/^\d+(?:\.\d+){3}$/.test(host)) return URL.parse(`http://${host}`)?.hostname.split(".");
-  const parsed = /^[\da-f:.]+$/i.test(host) ? URL.parse(`http://[${host}]`)?.hostname.slice(1, -1) : undefined;
+  if (/^\d+(?:\.\d+){3}$/.test(host)) return hostname(`http://${host}`)?.split(".");
+  const parsed = /^[\da-f:.]+$/i.test(host) ? hostname(`http://[${host}]`)?.slice(1, -1) : undefined;
   if (parsed === undefined) return undefined;
   const [head = [], tail = []] = parsed.split("::").map((half) => half.split(":").filter(Boolean));
   const groups = [...head, ...Array<string>(8 - head.length - tail.length).fill("0"), ...tail];
   return groups.slice(0, 6).join() === IPV4_MAPPED ? ipv4Of(groups) : groups;
+}
+
+/** `URL.parse` is not in Node 20. */
+function hostname(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
 const IPV4_MAPPED = "0,0,0,0,0,ffff";

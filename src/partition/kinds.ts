@@ -1,6 +1,7 @@
 /** The form in which a value of each kind of key is counted: one for what a request presents and for what is named by hand. */
 
 import type { ClientKey } from "../partition.ts";
+import { normalizeHost } from "../pattern/text.ts";
 import { countedAddress } from "./address.ts";
 
 /** Requests of nobody in particular: no key of the policy is present, and no address either. */
@@ -23,7 +24,7 @@ export function countedValue(part: string, value: string): string | undefined {
     case "cookie":
       return value.trim();
     case "host":
-      return value.replace(/\.+$/, "").toLowerCase();
+      return normalizeHost(value);
     case "global":
       return value === GLOBAL.kind ? value : undefined;
     default:

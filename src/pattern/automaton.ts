@@ -1,6 +1,7 @@
 /**
- * A piece of a pattern as positions (Glushkov's construction) and the set of them that a text may have led to. Each character of the
- * text is looked at once, and costs at most as many steps as positions follow one another in the piece.
+ * A piece of a pattern as positions (Glushkov's construction) and the set of them that a text may have led to, a bit for each position.
+ * Each character of the text is looked at once, and moves the whole set: to the next position, to the same one again, and, where
+ * something may be left out or repeated, elsewhere.
  */
 
 import type { Node } from "./node.ts";
@@ -25,66 +26,100 @@ interface Ends {
 }
 
 interface Position {
-  /** The only character that it takes; -1: those of `taken`. */
-  readonly code: number;
-  /** By code: 1 if it takes the character. */
-  readonly taken: Uint8Array;
+  /** What it takes: one of these characters, or any other one. */
+  readonly chars: string;
+  readonly not: boolean;
   /** Positions that may come next. */
   readonly follow: Set<number>;
 }
 
+/** Normal forms are ASCII. */
+const CODES = 128;
+
 export function compileSearch(nodes: readonly Node[]): Search {
-  const positions: Position[] = [];
+  // Position 0 is the beginning, and takes nothing.
+  const positions: Position[] = [{ chars: "", not: false, follow: new Set() }];
   const { first, last, empty } = addTo(positions, { all: nodes });
-  const codes = positions.map(({ code }) => code);
-  const taken = positions.map((position) => position.taken);
-  const follow = positions.map((position) => [...position.follow]);
-  const isLast = positions.map((_, position) => last.includes(position));
+  for (const position of first) positions[0]!.follow.add(position);
+
+  const words = Math.ceil(positions.length / 32);
+  const ends = new Int32Array(words);
+  /** Bit p: position p may follow itself. */
+  const loops = new Int32Array(words);
+  /** Bit p: position p may follow the one before it. */
+  const chain = new Int32Array(words);
+  /** Bit p: others may follow position p, those of `jumps`. */
+  const jumping = new Int32Array(words);
+  /** By position: as many words. */
+  const jumps = new Int32Array(words * positions.length);
+  /** By code: as many words of the positions that take it. */
+  const takes = new Int32Array(words * CODES);
+  for (const position of last) set(ends, 0, position);
+  for (const [position, { chars, not, follow }] of positions.entries()) {
+    for (let code = 0; code < CODES; code++) {
+      if (chars.includes(String.fromCharCode(code)) !== not) set(takes, code * words, position);
+    }
+    for (const next of follow) {
+      if (next === position) set(loops, 0, position);
+      else if (next === position + 1) set(chain, 0, next);
+      else {
+        set(jumping, 0, position);
+        set(jumps, position * words, next);
+      }
+    }
+  }
 
   return (text, from, floats, notBefore, work) => {
-    /** By position: one more than the index at which it was reached last. */
-    const reached = new Int32Array(positions.length);
-    let active: number[] = [];
+    const active = new Int32Array(words);
+    const jumped = new Int32Array(words);
+    active[0] = 1;
+    let alive = true;
     let ended = empty;
-    for (let at = from; ; at++) {
-      if (ended && at >= notBefore) return at;
-      const starts = floats || at === from;
-      if (at >= text.length || work.left < 0 || (active.length === 0 && !starts)) return -1;
-      const code = text.charCodeAt(at);
-      const next: number[] = [];
-      ended = floats && empty;
-      let steps = 1;
-      for (let i = starts ? -1 : 0; i < active.length; i++) {
-        const targets = i < 0 ? first : follow[active[i]!]!;
-        steps += targets.length;
-        for (const position of targets) {
-          if (reached[position] === at + 1) continue;
-          const only = codes[position]!;
-          if (only < 0 ? taken[position]![code] !== 1 : only !== code) continue;
-          reached[position] = at + 1;
-          next.push(position);
-          ended ||= isLast[position]!;
+    let at = from;
+    let { left } = work;
+    while (!(ended && at >= notBefore) && at < text.length && alive && left >= 0) {
+      const row = Math.min(text.charCodeAt(at++), CODES - 1) * words;
+      for (let word = 0; word < words; word++) {
+        for (let bits = active[word]! & jumping[word]!; bits !== 0; bits &= bits - 1) {
+          const jump = (32 * word + 31 - Math.clz32(bits & -bits)) * words;
+          for (let i = 0; i < words; i++) jumped[i]! |= jumps[jump + i]!;
+          left -= words;
         }
       }
-      active = next;
-      work.left -= steps;
+      alive = floats;
+      ended = floats && empty;
+      let carry = 0;
+      for (let word = 0; word < words; word++) {
+        const before = active[word]!;
+        const moved = ((before << 1) | carry) & chain[word]!;
+        const after = (moved | (before & loops[word]!) | jumped[word]!) & takes[row + word]!;
+        carry = before >>> 31;
+        jumped[word] = 0;
+        active[word] = after;
+        if (after !== 0) alive = true;
+        if ((after & ends[word]!) !== 0) ended = true;
+      }
+      if (floats) active[0]! |= 1;
+      left -= words;
     }
+    work.left = left;
+    return ended && at >= notBefore && left >= 0 ? at : -1;
   };
+}
+
+/** Sets a bit of the words from `row` on. */
+function set(words: Int32Array, row: number, position: number): void {
+  words[row + (position >> 5)]! |= 1 << (position & 31);
 }
 
 function addTo(positions: Position[], node: Node): Ends {
   if (typeof node === "string") {
     return inTurn(
       positions,
-      [...node].map((character) => () => addPosition(positions, character.charCodeAt(0))),
+      [...node].map((character) => () => addPosition(positions, character, false)),
     );
   }
-  if ("chars" in node) {
-    const taken = Uint8Array.from({ length: 128 }, (_, code) => {
-      return Number(node.chars.includes(String.fromCharCode(code)) !== node.not);
-    });
-    return addPosition(positions, -1, taken);
-  }
+  if ("chars" in node) return addPosition(positions, node.chars, node.not);
   if ("all" in node)
     return inTurn(
       positions,
@@ -103,10 +138,8 @@ function addTo(positions: Position[], node: Node): Ends {
   return { ...ends, empty: ends.empty || node.optional };
 }
 
-const NONE = new Uint8Array();
-
-function addPosition(positions: Position[], code: number, taken = NONE): Ends {
-  const at = positions.push({ code, taken, follow: new Set() }) - 1;
+function addPosition(positions: Position[], chars: string, not: boolean): Ends {
+  const at = positions.push({ chars, not, follow: new Set() }) - 1;
   return { first: [at], last: [at], empty: false };
 }
 

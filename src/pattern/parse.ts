@@ -33,6 +33,12 @@ export function parsePattern(pattern: string, kind: PatternKind): readonly Node[
   return nodes;
 }
 
+/** The same text for patterns whose nodes are the same. */
+export function writePattern(nodes: readonly Node[]): string {
+  const write = (node: Node) => (typeof node === "string" ? node.replaceAll("*", "\\*") : JSON.stringify(node));
+  return nodes.map((node) => (node === ANY ? "*" : write(node))).join("");
+}
+
 /** @param text gets fixed text, and whether it is all of the node: not part of a group with a modifier. */
 function mapText(node: Node, text: (one: string, whole: boolean) => string): Node {
   if (typeof node === "string") return text(node, true);

@@ -48,10 +48,10 @@ export function parseRegexp(source: string): Node {
     if (sign) return { repeat: node, optional: sign !== "+", many: sign !== "?" };
     const [min, max] = [Number(least), comma ? Number(most || least) : Number(least)];
     if (max < min || max * sizeOf(node) > MAX_SIZE) throw tooLarge();
-    const all = Array.from({ length: max }, (_, i): Node => {
-      return i < min ? node : { repeat: node, optional: true, many: false };
-    });
-    return comma && !most ? { all: [...all, { repeat: node, optional: true, many: true }] } : { all };
+    // a{1,3} is a(?:a(?:a)?)?: what may come next is one position, and not all that are left.
+    let rest: Node = comma && !most ? { repeat: node, optional: true, many: true } : { all: [] };
+    for (let i = max; i > min; i--) rest = { repeat: { all: [node, rest] }, optional: true, many: false };
+    return { all: [...Array<Node>(min).fill(node), rest] };
   }
 
   function atom(): Node {

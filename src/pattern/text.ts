@@ -2,13 +2,11 @@
 
 import { PatternMistake } from "./node.ts";
 
-/** What a path may hold as it is: pchar of RFC 3986, and `[ ] ^ |`, which clients do not encode either. Not `;`. */
-const PLAIN = /[\w.~!$&'()*+,=:@[\]^|-]/;
-/** By code. Empty: stays encoded. */
-const DECODED = Array.from({ length: 128 }, (_, code) => {
-  const character = String.fromCharCode(code);
-  return PLAIN.test(character) ? character : "";
-});
+/**
+ * Encoded characters that a path may hold as they are: pchar of RFC 3986 but for `;`, and `[ ] ^ |`, which clients do not encode either.
+ * Several at once, because each call costs more than what it decodes.
+ */
+const ENCODED_PLAIN = /(?:%(?:2[146-9a-e]|3[0-9ad]|4[0-9a-f]|5[0-9abd-f]|6[1-9a-f]|7[0-9ace]))+/gi;
 
 /**
  * One form for the paths that an origin is likely to treat as one: every character that a path may hold as it is decoded
@@ -20,10 +18,9 @@ export function normalizePath(pathname: string): string {
   return merged.length > 1 && merged.endsWith("/") ? merged.slice(0, -1) : merged;
 }
 
-/** Encoded characters that a path may hold as they are, as they are. */
+/** Characters that a path may hold as they are, as they are. */
 export function decodePlain(text: string): string {
-  if (!text.includes("%")) return text;
-  return text.replace(/%[2-7][0-9a-f]/gi, (code) => DECODED[Number.parseInt(code.slice(1), 16)] || code);
+  return text.replace(ENCODED_PLAIN, decodeURIComponent);
 }
 
 function mergeSlashes(text: string): string {

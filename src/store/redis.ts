@@ -50,7 +50,7 @@ const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
 export function redisStore(settings: RedisStoreOptions): Store {
   checkOptions("redisStore", settings, OPTION_TYPES);
   const { url, token, timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange } = settings;
-  const parsed = URL.parse(url);
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
   // Otherwise each call would fail as if the network had.
   if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
     throw new TypeError("redisStore: url must be an http(s) URL without credentials (the REST URL, not redis://)");

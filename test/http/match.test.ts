@@ -90,6 +90,112 @@ describe("a path", () => {
   });
 });
 
+describe("a character that a path may hold as it is", () => {
+  // pchar of RFC 3986, and what URL leaves alone; without "/" and ";", which separate.
+  const characters = [..."ab09-._~!$&'()*+,=:@[]^|"];
+  const encoded = (character: string) => `%${character.charCodeAt(0).toString(16)}`;
+  const written = (character: string) => (/[*+?:(){}\\]/.test(character) ? `\\${character}` : character);
+
+  it.each(characters)("%s is the same when it is encoded, in a request and in a pattern", (character) => {
+    const spellings = [character, encoded(character), encoded(character).toUpperCase()].map((one) => `/x${one}y`);
+    for (const pattern of [`/x${written(character)}y`, ...spellings.slice(1)]) {
+      const match = matcherOf({ it: { match: { path: pattern } } });
+      expect(spellings.map((path) => ({ pattern, path, ...match(path) }))).toEqual(
+        spellings.map((path) => ({ pattern, path, it: 1 })),
+      );
+    }
+  });
+
+  it("is decoded in /users/%40me, which counts against /users/@me", () => {
+    const match = matcherOf({ me: { match: { path: "/users/@me" } } });
+    expect(["/users/%40me", "/users/@me", "/Users/%40ME/"].map((path) => match(path))).toEqual([
+      { me: 1 },
+      { me: 1 },
+      { me: 1 },
+    ]);
+    expect(match("/users/%2540me")).toEqual({});
+  });
+
+  it.each([...'/;%?# <>`{}"'])("%s is none: it stays encoded", (character) => {
+    const code = encoded(character);
+    expect(normalizePath(`/x${code}y`)).toBe(`/x${code}y`);
+  });
+
+  it("is one of ASCII: others are always encoded, in a pattern too", () => {
+    for (const path of ["/caf\u00e9", "/caf%c3%a9", "/caf%C3%A9"]) {
+      const match = matcherOf({ it: { match: { path } } });
+      const requests = ["/caf\u00e9", "/caf%c3%a9", "/CAF%C3%a9/"];
+      expect(requests.map((one) => match(one))).toEqual(requests.map(() => ({ it: 1 })));
+      expect(match("/cafe")).toEqual({});
+    }
+  });
+});
+
+describe("a pattern is brought into the form of requests:", () => {
+  it.each([
+    ["/a//b", "/a/b"],
+    ["/%41", "/a"],
+    ["/a%2f%3B", "/a%2F%3b"],
+    ["/a b", "/a%20b"],
+    ["/a{//b}?", "/a/b"],
+    ["/LOGIN", "/login"],
+    ["/%2A", "/*"],
+  ])("%s matches %s", (path, request) => {
+    const match = matcherOf({ it: { match: { path } } });
+    expect([match(request), match("/x")]).toEqual([{ it: 1 }, {}]);
+  });
+
+  it.each([
+    ["example.com.", "example.com"],
+    ["EXAMPLE.com", "example.com"],
+    ["*.Example.com..", "a.example.com"],
+    ["[::1]", "[::1]"],
+    ["[0:0::1]", "[::1]"],
+    ["m\u00fcnchen.example", "xn--mnchen-3ya.example"],
+    ["*.m\u00fcnchen.example", "a.m\u00fcnchen.example"],
+    ["0x7f.1", "127.0.0.1"],
+    ["{*.}?example.com", "example.com"],
+  ])("host %s matches %s", (host, request) => {
+    const match = matcherOf({ it: { match: { host } } });
+    expect([match(`https://${request}/`), match("https://other.example/")]).toEqual([{ it: 1 }, {}]);
+  });
+});
+
+describe("a long path", () => {
+  const reviews = "/v1/*/items/*/reviews/*/votes";
+  const near = (bytes: number) => `/v1${"/items/x/reviews/y".repeat(Math.ceil(bytes / 18)).slice(0, bytes)}`;
+
+  // With a pattern's `*` tried at every place, this takes minutes.
+  it("of 64 KiB is matched in full", () => {
+    const match = matcherOf({ votes: { match: { path: reviews } } });
+    expect([match(near(65_536)), match(`${near(65_536)}/z/votes`)]).toEqual([{}, { votes: 1 }]);
+    const dots = matcherOf({ other: { match: { host: "other.example" } } });
+    expect(dots(`https://gate${".".repeat(163_840)}x/`)).toEqual({});
+  });
+
+  it("counts, at the dearest cost, where looking on would take too long: if the fixed text of the pattern is there", () => {
+    const names = Array.from({ length: 20 }, (_, i) => `p${i}`);
+    const policies = names.map((name): [string, Pick<PolicyInput, "match" | "cost">] => [
+      name,
+      {
+        match: { path: `/v1/*/:${name}/none/*` },
+        cost: [
+          { path: "/v1/*/:id/*/free", cost: 0 },
+          { path: "/v1/*/:id/*/dear", cost: 7 },
+        ],
+      },
+    ]);
+    const match = matcherOf({ ...Object.fromEntries(policies), v2: { match: { path: "/v2/*/:id/none/*" } } });
+    const matched = Object.entries(match(`${near(16_000)}/dear`));
+    // The first ones were tried in full.
+    expect(matched.length).toBeGreaterThan(10);
+    expect(matched.map(([name]) => name)).toEqual(names.slice(-matched.length));
+    expect(new Set(matched.map(([, cost]) => cost))).toEqual(new Set([7]));
+    // A short one is never cut off.
+    expect(match(`${near(1_000)}/dear`)).toEqual({});
+  });
+});
+
 describe("normalizePath", () => {
   it.each([
     ["/", "/"],

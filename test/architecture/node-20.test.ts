@@ -1,0 +1,75 @@
+// package.json promises Node 20: what came after it is taken away, and the library has to work all the same.
+
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { expect, it } from "vitest";
+
+/** What Node 24 has and some Node 20 lacks (compared by name; `URL.parse` came within 20). */
+const LATER = [
+  ...["URLPattern", "Iterator", "Float16Array", "WebSocket", "CloseEvent", "Storage", "navigator", "Temporal"],
+  ...["DisposableStack", "AsyncDisposableStack", "SuppressedError"],
+  ...["URL.parse", "Promise.withResolvers", "Promise.try", "Object.groupBy", "Map.groupBy", "Array.fromAsync"],
+  ...["RegExp.escape", "Error.isError", "Math.f16round", "JSON.rawJSON", "Atomics.pause"],
+  ...["union", "intersection", "difference", "symmetricDifference"].map((name) => `Set.prototype.${name}`),
+  ...["isSubsetOf", "isSupersetOf", "isDisjointFrom"].map((name) => `Set.prototype.${name}`),
+  ...["map", "filter", "take", "drop", "flatMap", "some", "every", "find", "reduce", "toArray", "forEach"].map(
+    (name) => `Iterator.prototype.${name}`,
+  ),
+  ...["detached", "transfer", "transferToFixedLength"].map((name) => `ArrayBuffer.prototype.${name}`),
+];
+
+const TAKE_AWAY = `
+  const holders = ${JSON.stringify(LATER)}.map((path) => [path.split(".").slice(0, -1), path.split(".").at(-1)])
+    .map(([way, name]) => [way.reduce((holder, one) => holder?.[one], globalThis), name]);
+  for (const [holder, name] of holders) if (holder) delete holder[name];
+  for (const [holder, name] of holders) if (holder && name in holder) throw new Error(name + " is still there");
+`;
+
+const PROGRAM = `
+  import { Hono } from "hono";
+  import { createLimiter, memoryStore, redisStore, withRateLimit } from "./src/index.ts";
+  import { rateLimit } from "./src/hono.ts";
+
+  const policies = [
+    { name: "users", match: { path: ["/users/:id(\\\\d+)", "/v1/*"], host: "*.example" }, key: ["cookie:sid", "query:u", "ip"],
+      limits: [{ limit: 1, window: "1m", buckets: 6 }, { algorithm: "sliding-log", limit: 5, window: "1m" }] },
+    { name: "slow", match: { path: "/slow" }, limits: [{ algorithm: "concurrency", limit: 1 }] },
+  ];
+  const ask = (path) => new Request("https://a.example" + path, { headers: { "CF-Connecting-IP": "2001:db8::1" } });
+
+  const limiter = createLimiter({ policies, store: memoryStore() });
+  const wrapped = withRateLimit({ fetch: async () => new Response("ok") }, limiter);
+  const app = new Hono();
+  app.use(rateLimit(limiter));
+  app.get("*", (c) => c.text("ok"));
+  const away = redisStore({ url: "http://127.0.0.1:9", token: "t", timeoutMs: 1_000 });
+
+  console.log(JSON.stringify({
+    taken: (await limiter.take("users", { key: "a" })).allowed,
+    wrapped: [(await wrapped.fetch(ask("/USERS/7"), {})).status, (await wrapped.fetch(ask("/v1/x"), {})).status],
+    middleware: [(await app.request(ask("/users/7"))).status, await (await app.request(ask("/slow"))).text()],
+    withoutRedis: (await createLimiter({ policies, store: away }).take("users", { key: "a" })).source,
+  }));
+`;
+
+it("the library runs on what Node 20 has", async () => {
+  const { outputFiles } = await build({
+    stdin: { contents: PROGRAM, resolveDir: fileURLToPath(new URL("../..", import.meta.url)), loader: "js" },
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    write: false,
+  });
+  // Imports run first: what they need at once is taken away, too, because they are in the bundle.
+  const input = `${TAKE_AWAY}\n${outputFiles[0]!.text}`;
+  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module"], { input, encoding: "utf8" });
+  expect(stderr).toBe("");
+  expect(JSON.parse(stdout)).toEqual({
+    taken: true,
+    wrapped: [200, 429],
+    middleware: [429, "ok"],
+    withoutRedis: "fallback",
+  });
+});
