@@ -1,6 +1,9 @@
 /** Options as callers write them: an unknown name or a wrong type is found when something is made, not by a request. */
 
-/** Types by the name of an option: what `typeof` says of it, for example `"number or function"`. */
+/**
+ * Types by the name of an option: what `typeof` says of it, for example `"number or function"`; `"any"`: the value is checked
+ * elsewhere.
+ */
 export type OptionTypes = Readonly<Record<string, string>>;
 
 /** Of the pairs of letters of the shorter name; a letter that is missing, doubled or swapped in four leaves as much. */
@@ -17,7 +20,7 @@ export function checkOptions(where: string, options: unknown, types: OptionTypes
     if (!Object.hasOwn(types, name)) throw new TypeError(`${where}: unknown option ${name}: ${instead(name, types)}`);
     if (value === undefined) continue;
     const found = value === null ? "null" : typeof value;
-    if (types[name]!.split(" or ").includes(found)) continue;
+    if (types[name] === "any" || types[name]!.split(" or ").includes(found)) continue;
     throw new TypeError(`${where}: ${name}: expected ${types[name]}, found ${found}`);
   }
 }

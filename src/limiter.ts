@@ -11,14 +11,14 @@ import { readKeySecret } from "./config/settings.ts";
 import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
-import { type AppliedPolicy, type AskOptions, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
+import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
 import { isolateOf } from "./limiter/central.ts";
-import { bothHolds, holdOf, slotFor } from "./limiter/hold.ts";
+import { slotFor } from "./limiter/hold.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import { reportFailures } from "./limiter/report.ts";
 import { type ClientKey, partitionHasher } from "./partition.ts";
 import { type Background, direct } from "./region/answers.ts";
-import { failureOf, type StoreFailure } from "./store/failure.ts";
+import { failureOf } from "./store/failure.ts";
 import { memoryStore } from "./store/memory.ts";
 import type { Store, StoreErrorCode } from "./store/store.ts";
 
@@ -113,11 +113,11 @@ export interface Limiter {
 const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
   policies: "object",
   store: "object",
-  region: "string",
-  keySecret: "string",
+  region: "any",
+  keySecret: "any",
   onDecision: "function",
 };
-const KEYED_TYPES = { key: "string or object", kind: "string", cost: "number" };
+const KEYED_TYPES = { key: "any", kind: "any", cost: "number" };
 const PART_TYPES: Readonly<Record<keyof PolicyTake, string>> = { policy: "string", ...KEYED_TYPES };
 const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
   ...KEYED_TYPES,
@@ -175,12 +175,12 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     let failure: StoreErrorCode | undefined;
     try {
       decision = await ask(keys, { ...asking, mayLease: takes.every(mayLease) });
-      if (decision.source === store.kind) settle(background);
+      if (decision.source === store.kind) isolate?.missed.tell(isolate.fallback.watched, background);
     } catch (error) {
       const known = failureOf(error);
       failure = known.code;
       decision = await fallBack(keys, flag, slot);
-      if (flag === Flag.take) decision = noteOutcome(decision, keys, known, asking);
+      if (flag === Flag.take && isolate) decision = isolate.missed.note(decision, keys, known, asking);
     }
     try {
       onDecision(decision, {
@@ -200,17 +200,6 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     return { policy, kind: key.kind, partition: await hash(key), cost };
   }
 
-  /** The store answers again: it hears what it missed. */
-  function settle(background: Background | undefined): void {
-    if (!isolate) return;
-    const { owed, unreleased, fallback } = isolate;
-    const told = [
-      ...(owed.size > 0 ? [owed.repay(fallback.watched, Date.now())] : []),
-      ...(unreleased.size > 0 ? [unreleased.release(fallback.watched, Date.now())] : []),
-    ];
-    if (told.length > 0) background?.waitUntil(Promise.all(told));
-  }
-
   /** The store has no answer: what each policy declared for that. The strictest answer wins. */
   async function fallBack(keys: readonly PolicyKey[], flag: Flag, slot: number): Promise<Decision> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
@@ -218,40 +207,6 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
     if (counted.length === 0) return decide("fallback", []);
     return await ask(counted, { answers: fallback, flag, slot, unreleased: undefined });
-  }
-
-  /**
-   * What the store is to hear of a decision that was made without it. What it surely has not charged is charged later. Slots that it
-   * may have given are given back when the request has ended, or at once if the request was refused.
-   */
-  function noteOutcome(
-    decision: Decision,
-    keys: readonly PolicyKey[],
-    { notRun, timeout }: StoreFailure,
-    asking: AskOptions,
-  ): Decision {
-    const requests = keys.map(({ request }) => request);
-    if (notRun) {
-      if (decision.allowed) isolate?.owed.add(requests, Date.now());
-      return decision;
-    }
-    const late = timeout?.answer.then((reply) => {
-      if (reply && !reply.allowed && decision.allowed) isolate?.owed.add(requests, Date.now());
-    });
-    const atStore = asking.slot ? holdOf(keys, new Set(), asking) : undefined;
-    // The store must hear of the release after it has heard of the take.
-    const release = async () => {
-      await late;
-      await atStore?.release();
-    };
-    const background = asking.background;
-    if (!atStore) {
-      if (late) background?.waitUntil(late);
-      return decision;
-    }
-    if (decision.allowed) return { ...decision, hold: bothHolds(decision.hold, { ...atStore, release })! };
-    background?.waitUntil(release());
-    return decision;
   }
 
   /** Policies and keys by hand, checked. */

@@ -6,7 +6,8 @@ import type { Timing } from "../region/timing.ts";
 import { type RedisStoreOptions, redisStore as remoteStore } from "../store/redis.ts";
 import type { Store } from "../store/store.ts";
 import { createFallback, type Fallback } from "./fallback.ts";
-import { createOwed, type Owed } from "./owed.ts";
+import { createMissed, type Missed } from "./missed.ts";
+import { createOwed } from "./owed.ts";
 import { reportBreaker } from "./report.ts";
 import { createUnreleased, type Unreleased } from "./unreleased.ts";
 
@@ -21,9 +22,9 @@ export interface Isolate {
   readonly answers: Answers;
   /** Asked while the store has no answer. */
   readonly fallback: Fallback;
-  /** What it admitted meanwhile. */
-  readonly owed: Owed;
-  /** Slots to give back when the store answers again. */
+  /** What the store is to hear when it answers again. */
+  readonly missed: Missed;
+  /** Slots among that. */
   readonly unreleased: Unreleased;
 }
 
@@ -37,7 +38,7 @@ export interface Isolate {
  * a positive integer; for an unknown option, or one of a wrong type.
  */
 export function redisStore(options: RedisStoreOptions): Store {
-  return central(remoteStore({ ...options, onBreakerChange: options.onBreakerChange ?? reportBreaker() }));
+  return central(remoteStore(options && { ...options, onBreakerChange: options.onBreakerChange ?? reportBreaker() }));
 }
 
 /** @param timing of an isolate; tests and simulation replace it. */
@@ -45,9 +46,10 @@ export function central(store: Store, timing?: Timing): CentralStore {
   return {
     ...store,
     isolate() {
-      const owed = createOwed();
+      const [owed, unreleased] = [createOwed(), createUnreleased()];
       const fallback = createFallback(store, owed);
-      return { answers: regional(fallback.watched, timing), fallback, owed, unreleased: createUnreleased() };
+      const answers = regional(fallback.watched, timing);
+      return { answers, fallback, missed: createMissed(owed, unreleased), unreleased };
     },
   };
 }

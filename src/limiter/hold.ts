@@ -55,16 +55,6 @@ export function holdOf(
   };
 }
 
-/** One request that may hold slots in two places: while the store did not answer, the isolate's own counters admitted it. */
-export function bothHolds(one: Hold | undefined, other: Hold | undefined): Hold | undefined {
-  if (!one || !other) return one ?? other;
-  return {
-    renewEveryMs: Math.min(one.renewEveryMs, other.renewEveryMs),
-    renew: async () => (await Promise.all([one.renew(), other.renew()])).every(Boolean),
-    release: async () => void (await Promise.all([one.release(), other.release()])),
-  };
-}
-
 export function isConcurrency({ kind }: { readonly kind: Kind }): boolean {
   return kind === Kind.concurrency;
 }

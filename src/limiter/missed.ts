@@ -1,0 +1,68 @@
+/** What the store has missed while it had no answer: units that were admitted without it, and slots that it was not given back. */
+
+import type { Decision, Hold } from "../core/decision.ts";
+import type { Background } from "../region/answers.ts";
+import type { StoreFailure } from "../store/failure.ts";
+import type { Store } from "../store/store.ts";
+import type { AskOptions, PolicyKey } from "./ask.ts";
+import { holdOf } from "./hold.ts";
+import type { Owed } from "./owed.ts";
+import type { Unreleased } from "./unreleased.ts";
+
+export interface Missed {
+  /**
+   * Notes a take that was decided without the store. What the store surely has not charged is charged later. Slots that it may have
+   * given are given back when the request has ended, or at once if the request was refused.
+   *
+   * @returns the decision, whose hold holds the slots at the store too.
+   */
+  note(decision: Decision, keys: readonly PolicyKey[], failure: StoreFailure, asked: AskOptions): Decision;
+  /** The store answers again: it hears some of what it missed. */
+  tell(store: Store, background: Background | undefined): void;
+}
+
+export function createMissed(owed: Owed, unreleased: Unreleased): Missed {
+  return {
+    note(decision, keys, { notRun, timeout }, asked) {
+      const { slot, background } = asked;
+      const owe = () => {
+        const requests = keys.map(({ request }) => request);
+        if (decision.allowed) owed.add(requests, Date.now());
+      };
+      if (notRun) {
+        owe();
+        return decision;
+      }
+      const late = timeout?.answer.then((reply) => {
+        if (reply && !reply.allowed) owe();
+      });
+      const atStore = slot ? holdOf(keys, new Set(), asked) : undefined;
+      const release = async () => {
+        // The store must hear of the release after it has heard of the take.
+        await late;
+        await atStore?.release();
+      };
+      if (atStore && decision.allowed) return { ...decision, hold: bothHolds(decision.hold, { ...atStore, release }) };
+      if (atStore || late) background?.waitUntil(release());
+      return decision;
+    },
+
+    tell(store, background) {
+      const told = [
+        ...(owed.size > 0 ? [owed.repay(store, Date.now())] : []),
+        ...(unreleased.size > 0 ? [unreleased.release(store, Date.now())] : []),
+      ];
+      if (told.length > 0) background?.waitUntil(Promise.all(told));
+    },
+  };
+}
+
+/** One request that may hold slots in two places: in the isolate's own counters, which admitted it, and at the store. */
+function bothHolds(here: Hold | undefined, atStore: Hold): Hold {
+  if (!here) return atStore;
+  return {
+    renewEveryMs: Math.min(here.renewEveryMs, atStore.renewEveryMs),
+    renew: async () => (await Promise.all([here.renew(), atStore.renew()])).every(Boolean),
+    release: async () => void (await Promise.all([here.release(), atStore.release()])),
+  };
+}
