@@ -46,7 +46,10 @@ export function parseCommand(body: string): CommandLine | RequestError {
 }
 
 /** The body of `POST /pipeline` and `POST /multi-exec`: an array of arrays. A refused command is a RequestError in its place. */
-export function parseCommands(body: string, what: "pipeline" | "transaction"): (CommandLine | RequestError)[] {
+export function parsePipeline(
+  body: string,
+  what: "pipeline" | "transaction" = "pipeline",
+): (CommandLine | RequestError)[] {
   const parsed = parseJson(body);
   if (!Array.isArray(parsed) || !parsed.every(Array.isArray)) {
     throw new RequestError(`ERR failed to parse ${what} request`);

@@ -5,7 +5,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connectRedis, type RunResult } from "./bridge-redis.ts";
-import { type CommandLine, parseCommand, parseCommands, RequestError } from "./bridge-request.ts";
+import { type CommandLine, parseCommand, parsePipeline, RequestError } from "./bridge-request.ts";
 
 /** Upstash's own bound on a request, in bytes. Above it: 413. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
@@ -59,11 +59,11 @@ export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.
       return [result.status, result.body];
     }
     if (path === "/multi-exec") {
-      const result = await transact(parseCommands(body, "transaction"), base64);
+      const result = await transact(parsePipeline(body, "transaction"), base64);
       return [result.status, result.body];
     }
     // All are written before the first is awaited, so that they reach Redis in order and in one go.
-    const results = await Promise.all(parseCommands(body, "pipeline").map((command) => runOne(command, base64)));
+    const results = await Promise.all(parsePipeline(body).map((command) => runOne(command, base64)));
     const [first] = results;
     if (first && results.every((result) => result.status === 500)) return [500, first.body];
     return [200, results.map((result) => result.body)];
@@ -76,9 +76,8 @@ export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.
 
   /** A command that is refused here discards all, as one that Redis refuses to queue does. */
   async function transact(commands: (CommandLine | RequestError)[], base64: boolean) {
-    const lines = commands.filter((command) => !(command instanceof RequestError));
     const refused = commands.find((command) => command instanceof RequestError);
-    return refused ? runOne(refused, base64) : redis.transact(lines, base64);
+    return refused ? runOne(refused, base64) : redis.transact(commands as CommandLine[], base64);
   }
 
   const server = createServer((request, response) => {

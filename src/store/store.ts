@@ -60,26 +60,16 @@ export type StoreErrorCode =
   /** The store threw something other than a `StoreError`; the console has it. It may have run. */
   | "UNKNOWN";
 
-/** What Redis says of one command, and would not say of every other, before it has run. Most of it by nodes of a cluster. */
-const OF_OTHER_NODES = ["CROSSSLOT", "MOVED", "ASK", "TRYAGAIN"];
+/** What a node of a cluster says of keys that are not its own: nothing was charged, and other keys are well. */
+const OF_OTHER_NODES = "CROSSSLOT MOVED ASK TRYAGAIN";
 /** Refused before the command ran: nothing was charged. */
-const BEFORE_IT_RAN = [
-  "OPEN",
-  "SUBREQUESTS",
-  "UNAUTHORIZED",
-  "DENIED",
-  "EXCEEDED",
-  "LOADING",
-  "BUSY",
-  "NOSCRIPT",
-  "CLUSTERDOWN",
-];
+const BEFORE_IT_RAN = "OPEN SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
 /** Refused with its first look (a stale replica) or its first write: nothing was charged either. lua/take.lua sees to the last. */
-const BEFORE_IT_WROTE = ["MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS"];
+const BEFORE_IT_WROTE = "MASTERDOWN READONLY OOM MISCONF NOREPLICAS";
 
-const NOT_RUN = [...OF_OTHER_NODES, ...BEFORE_IT_RAN, ...BEFORE_IT_WROTE];
+const NOT_RUN = `${OF_OTHER_NODES} ${BEFORE_IT_RAN} ${BEFORE_IT_WROTE}`.split(" ");
 /** What is true of one command or request, and not of every other. */
-const OF_ONE_COMMAND = [...OF_OTHER_NODES, "SUBREQUESTS", "WRONGTYPE", "SCRIPT"];
+const OF_ONE_COMMAND = `${OF_OTHER_NODES} SUBREQUESTS WRONGTYPE SCRIPT`.split(" ");
 
 /** What is known of a take whose time budget is spent. */
 export interface LateReply {

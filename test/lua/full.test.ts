@@ -164,8 +164,8 @@ describe("a full Redis still", () => {
     for (const slot of [1, 2]) await store.take(request(keys, { slot }), NOW_MS);
     await fill();
     await store.take(request(keys, { slot: 1, flag: Flag.giveBack }), NOW_MS);
-    expect(await server.redis.zrange(ownKeyOf("a", slots), 0, -1)).toEqual(["2"]);
-    expect(await server.redis.zrange(ownKeyOf("b", slots), 0, -1)).toEqual(["2"]);
+    expect(await server.redis.zrange(ownKeyOf("a", slots), "0", "-1")).toEqual(["2"]);
+    expect(await server.redis.zrange(ownKeyOf("b", slots), "0", "-1")).toEqual(["2"]);
   });
 
   it("renews slots: a request that runs for long keeps its own", async () => {

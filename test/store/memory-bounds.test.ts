@@ -8,6 +8,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { ConcurrencyView } from "../../src/core/concurrency.ts";
 import type { LogView } from "../../src/core/sliding-log.ts";
+import type { WindowRecord } from "../../src/core/sliding-window.ts";
 import { Flag, ownKeyOf } from "../../src/core/take.ts";
 import { createCounts, memoryStore } from "../../src/store/memory.ts";
 import { keyRequest } from "../support/counter.ts";
@@ -69,7 +70,7 @@ it("keeps as many ordinary keys as it says, beside one that holds much", async (
   for (const flag of [Flag.take, Flag.look]) {
     for (let client = 2; client <= 50; client++) {
       const { keys } = await store.take(requestOf(client, window, flag), NOW_MS);
-      if (flag === Flag.look) used.push((keys[0]![0]!.view as { counts: number[] }).counts[0]!);
+      if (flag === Flag.look) used.push((keys[0]![0]!.view as WindowRecord).counts[0]!);
     }
   }
   expect(used).toEqual(used.map(() => 1));
