@@ -42,7 +42,8 @@ interface Want {
 }
 
 /** Of one request. */
-interface Background extends AnyBackground {
+interface Background {
+  readonly own: AnyBackground;
   /** How often units may still be given back in it. */
   giveBacksLeft: number;
 }
@@ -181,7 +182,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     const nowMs = timing.nowMs();
     if (leases.isAsking(lease, nowMs) || !leases.isLow(lease, nowMs)) return;
     const more = leases.ask(lease, { ...key, cost: 0 }, nowMs, true);
-    if (more.key.cost > 0) background.waitUntil(send([more], background).catch(ignoreStoreError));
+    if (more.key.cost > 0) background.own.waitUntil(send([more], background).catch(ignoreStoreError));
     else leases.settle(more, undefined, undefined, nowMs);
   }
 
@@ -202,7 +203,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
       }
       lease.tendedUntilMs = 0;
     };
-    background.waitUntil(tending());
+    background.own.waitUntil(tending());
   }
 
   /** Once: if it is not known whether that worked, the units lapse with their window. */
@@ -260,11 +261,11 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   return {
     async take({ keys }, own) {
       const nowMs = timing.nowMs();
-      const background = { waitUntil: (work: Promise<unknown>) => own.waitUntil(work), giveBacksLeft: MAX_GIVE_BACKS };
+      const background = { own, giveBacksLeft: MAX_GIVE_BACKS };
       const wants = keys.map((key): Want => ({ key, lease: leases.of(key), cameAtMs: nowMs }));
       for (const { key, lease } of wants) leases.want(lease, key.cost, nowMs);
       // Who waits has said so, and must live to take it back.
-      return answerNow(wants, background, nowMs) ?? (await kept(waitFor(wants, background, nowMs), background));
+      return answerNow(wants, background, nowMs) ?? (await kept(waitFor(wants, background, nowMs), own));
     },
     forget: leases.forget,
     clear: leases.clear,

@@ -105,8 +105,13 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
 
   /** Whether the replies refuse, and are sure for how long. */
   function refuses({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[], nowMs: number): boolean {
-    const refusing = keys.map(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
-    return refusing.includes(true) && keys.every((key, k) => !refusing[k] || hasCertainWait(key, replies[k]!, nowMs));
+    let isRefused = false;
+    for (const [k, key] of keys.entries()) {
+      if (key.group !== ENFORCED || !replies[k]!.some(({ refused }) => refused)) continue;
+      if (!hasCertainWait(key, replies[k]!, nowMs)) return false;
+      isRefused = true;
+    }
+    return isRefused;
   }
 
   return {
