@@ -48,10 +48,8 @@ export function compileSearch(nodes: readonly Node[]): Search {
   const loops = new Int32Array(words);
   /** Bit p: position p may follow the one before it. */
   const chain = new Int32Array(words);
-  /** Bit p: others may follow position p, those of `jumps`. */
-  const jumping = new Int32Array(words);
-  /** By position: as many words. */
-  const jumps = new Int32Array(words * positions.length);
+  /** Positions that the same others may follow, by these others, which are neither themselves nor the next ones. */
+  const jumps = new Map<string, { readonly from: Int32Array; readonly to: Int32Array }>();
   /** By code: as many words of the positions that take it. */
   const takes = new Int32Array(words * CODES);
   for (const position of last) set(ends, 0, position);
@@ -59,15 +57,17 @@ export function compileSearch(nodes: readonly Node[]): Search {
     for (let code = 0; code < CODES; code++) {
       if (chars.includes(String.fromCharCode(code)) !== not) set(takes, code * words, position);
     }
-    for (const next of follow) {
-      if (next === position) set(loops, 0, position);
-      else if (next === position + 1) set(chain, 0, next);
-      else {
-        set(jumping, 0, position);
-        set(jumps, position * words, next);
-      }
-    }
+    if (follow.has(position)) set(loops, 0, position);
+    if (follow.has(position + 1)) set(chain, 0, position + 1);
+    const others = [...follow].filter((next) => next !== position && next !== position + 1);
+    if (others.length === 0) continue;
+    const jump = jumps.get(others.join()) ?? { from: new Int32Array(words), to: new Int32Array(words) };
+    jumps.set(others.join(), jump);
+    set(jump.from, 0, position);
+    for (const next of others) set(jump.to, 0, next);
   }
+  const groups = [...jumps.values()];
+  const stepsEach = words * (1 + groups.length);
 
   return (text, from, floats, notBefore, work) => {
     const active = new Int32Array(words);
@@ -79,11 +79,11 @@ export function compileSearch(nodes: readonly Node[]): Search {
     let { left } = work;
     while (!(ended && at >= notBefore) && at < text.length && alive && left >= 0) {
       const row = Math.min(text.charCodeAt(at++), CODES - 1) * words;
-      for (let word = 0; word < words; word++) {
-        for (let bits = active[word]! & jumping[word]!; bits !== 0; bits &= bits - 1) {
-          const jump = (32 * word + 31 - Math.clz32(bits & -bits)) * words;
-          for (let i = 0; i < words; i++) jumped[i]! |= jumps[jump + i]!;
-          left -= words;
+      for (const jump of groups) {
+        for (let word = 0; word < words; word++) {
+          if ((active[word]! & jump.from[word]!) === 0) continue;
+          for (let i = 0; i < words; i++) jumped[i]! |= jump.to[i]!;
+          break;
         }
       }
       alive = floats;
@@ -100,7 +100,7 @@ export function compileSearch(nodes: readonly Node[]): Search {
         if ((after & ends[word]!) !== 0) ended = true;
       }
       if (floats) active[0]! |= 1;
-      left -= words;
+      left -= stepsEach;
     }
     work.left = left;
     return ended && at >= notBefore && left >= 0 ? at : -1;

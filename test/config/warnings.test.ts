@@ -35,6 +35,7 @@ it.each<[string, object]>([
   ["everything", {}],
   ["the same paths", { match: { path: "/v1/*" } }],
   ["more paths", { match: { path: ["/x", "/*"] } }],
+  ["these paths in another spelling", { match: { path: "/%561//*" } }],
 ])("is satisfied by one that counts addresses on %s", (_, guard) => {
   expect(warnedOf(chosen, { name: "guard", key: ["ip"], ...guard })).toEqual([]);
 });
@@ -47,4 +48,25 @@ it.each<[string, object]>([
   ["these paths by token first", { key: ["bearer", "ip"] }],
 ])("is not by one on %s", (_, guard) => {
   expect(warnedOf(chosen, { name: "guard", ...guard })).toContain("chosen");
+});
+
+it.each([
+  ["/v1", "/v1/*"],
+  ["/login/", "/login"],
+  ["/login", "/LOGIN"],
+  ["/v1/:id?", "/v1/*"],
+  ["/users/%40me", "/users/@me"],
+  ["/anything/:id", "*"],
+])("is satisfied, for %s, by one that counts addresses on %s", (path, guarded) => {
+  const guard = { name: "guard", key: ["ip"], match: { path: guarded } };
+  expect(warnedOf({ ...chosen, match: { path } }, guard)).toEqual([]);
+});
+
+it.each([
+  ["/v10", "/v1/*"],
+  ["/a/b", "/a/\\*"],
+  ["/v1/*", "/v1"],
+])("is not, for %s, by one on %s", (path, guarded) => {
+  const guard = { name: "guard", key: ["ip"], match: { path: guarded } };
+  expect(warnedOf({ ...chosen, match: { path } }, guard)).toEqual(["chosen"]);
 });
