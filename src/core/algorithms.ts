@@ -38,3 +38,8 @@ export function algorithmOf({ kind }: { readonly kind: Kind }): AnyAlgorithm {
 export function hasOwnKey({ kind }: { readonly kind: Kind }): boolean {
   return kind === Kind.log || kind === Kind.concurrency;
 }
+
+/** About what the counts of one limit take in memory, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */
+export function countsBytes(counted: LimitRecord | LimitView): number {
+  return 110 + 8 * ("counts" in counted ? counted.counts.length : 0);
+}

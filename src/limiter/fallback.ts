@@ -1,7 +1,7 @@
 /** While the store has no answer: this isolate's own counters, which go on from the counts that the store told last. */
 
 import { Kind } from "../core/algorithm.ts";
-import type { LimitRecord, LimitSpec, LimitView } from "../core/algorithms.ts";
+import { countsBytes, type LimitRecord, type LimitSpec, type LimitView } from "../core/algorithms.ts";
 import type { ConcurrencyView } from "../core/concurrency.ts";
 import type { LogLimit, LogView } from "../core/sliding-log.ts";
 import { ENFORCED, Flag, ownKeyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
@@ -20,6 +20,8 @@ import { trackUnanswered } from "./unanswered.ts";
  * log, 10 MiB of twice as many (Node 24, 2026-11); 5.4 KiB of eight windows of 60 buckets.
  */
 const MAX_KEYS = 10_000;
+/** What any key counts for at least, in bytes. A key with many buckets counts as several. */
+const KEY_BYTES = 512;
 
 /** The counts that the store told of a key last. */
 interface Told {
@@ -42,7 +44,10 @@ export interface Fallback extends Answers {
 /** The key used longest ago is forgotten first, and then begins at zero: with more active keys than this, limits loosen. */
 export function createFallback(store: Store, owed: Owed): Fallback {
   const clock = createStoreClock();
-  const told = new Lru<string, Told>({ maxSize: MAX_KEYS });
+  const told = new Lru<string, Told>({
+    maxSize: MAX_KEYS * 2 * KEY_BYTES,
+    weigh: ({ limits }) => limits.reduce((bytes, { view }) => bytes + countsBytes(view), KEY_BYTES),
+  });
   const counts = createCounts(MAX_KEYS);
   const unanswered = trackUnanswered();
 

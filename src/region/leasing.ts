@@ -3,7 +3,7 @@
 import { algorithmOf } from "../core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { type Store, StoreError } from "../store/store.ts";
-import { type Answer, type Background as AnyBackground, kept } from "./answers.ts";
+import { type Answer, type Background, kept } from "./answers.ts";
 import type { StoreClock } from "./clock.ts";
 import type { Lease, LeaseAsk } from "./lease.ts";
 import { createLeases } from "./leases.ts";
@@ -42,15 +42,15 @@ interface Want {
 }
 
 /** Of one request. */
-interface Background {
-  readonly own: AnyBackground;
+interface RequestBackground {
+  readonly own: Background;
   /** How often units may still be given back in it. */
   giveBacksLeft: number;
 }
 
 export interface Leasing {
   /** Every key of the request can be leased and costs at least 1. @throws {StoreError} */
-  take(request: TakeRequest, background: AnyBackground): Promise<Answer>;
+  take(request: TakeRequest, background: Background): Promise<Answer>;
   forget(keys: readonly string[]): void;
   clear(): void;
 }
@@ -131,7 +131,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   /** Sends what is asked for, and books what comes of it. Callers see to it that it goes on if the client goes away. */
   async function send(
     asks: readonly LeaseAsk[],
-    background: Background,
+    background: RequestBackground,
     budgetMs?: number,
   ): Promise<{ allowed: boolean; late: boolean; nowMs: number }> {
     const sent = asks.filter(({ key }) => key.cost > 0);
@@ -139,7 +139,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     // Units that were held for the request have ended before the reply: they must not be spent together with it.
     let late = false;
     try {
-      const answer = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) }, background, budgetMs);
+      const answer = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) }, background.own, budgetMs);
       reply = answer;
       const { allowed, nowMs, keys } = answer;
       late = allowed && asks.some((one) => hasEnded(one, keys[sent.indexOf(one)], nowMs));
@@ -165,7 +165,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   /** @returns undefined: the request is not answered yet, what is held or remembered has to be looked at again. */
   async function askFor(
     wants: readonly Want[],
-    background: Background,
+    background: RequestBackground,
     ahead: boolean,
     budget: DecisionBudget,
   ): Promise<TakeReply | undefined> {
@@ -178,7 +178,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   /** Asks for more while there still is some. */
-  function renew({ key, lease }: Want, background: Background): void {
+  function renew({ key, lease }: Want, background: RequestBackground): void {
     const nowMs = timing.nowMs();
     if (leases.isAsking(lease, nowMs) || !leases.isLow(lease, nowMs)) return;
     const more = leases.ask(lease, { ...key, cost: 0 }, nowMs, true);
@@ -187,7 +187,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   /** Gives back what is not used, when its time comes. One request's background does it for all, as long as it may. */
-  function tend(lease: Lease, background: Background, startMs: number): void {
+  function tend(lease: Lease, background: RequestBackground, startMs: number): void {
     if (lease.tendedUntilMs > startMs || background.giveBacksLeft === 0) return;
     if (leases.reviewAfterMs(lease, startMs) === undefined) return;
     const tending = async () => {
@@ -218,7 +218,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   /** From what is held or known here. */
-  function answerNow(wants: readonly Want[], background: Background, nowMs: number): Answer | undefined {
+  function answerNow(wants: readonly Want[], background: RequestBackground, nowMs: number): Answer | undefined {
     const spent = spend(wants, nowMs);
     if (spent) {
       for (const want of wants) {
@@ -234,7 +234,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   /** From an ask, this request's or another one's. */
-  async function waitFor(wants: readonly Want[], background: Background, startMs: number): Promise<Answer> {
+  async function waitFor(wants: readonly Want[], background: RequestBackground, startMs: number): Promise<Answer> {
     const request = { keys: wants.map(({ key }) => key), flag: Flag.take };
     const budget = decisionBudget(store.timeoutMs, Math.max(...wants.map(({ lease }) => lease.askMs)), startMs);
     for (let asks = 0; asks < MAX_ASKS; ) {
@@ -255,7 +255,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
       const answer = answerNow(wants, background, timing.nowMs());
       if (answer) return answer;
     }
-    return { reply: await ask(request, background, budget.leftMs(timing.nowMs())), source: store.kind };
+    return { reply: await ask(request, background.own, budget.leftMs(timing.nowMs())), source: store.kind };
   }
 
   return {

@@ -3,7 +3,7 @@
  * what they refuse is refused rightly, without asking.
  */
 
-import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { algorithmOf, countsBytes, type LimitSpec } from "../core/algorithms.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { StoreClock } from "./clock.ts";
@@ -13,6 +13,8 @@ import type { InFlight } from "./in-flight.ts";
 const TRUSTED_MS = 5_000;
 /** A refused key of one window takes about 0.5 KiB: 9 MiB of the 128 MiB that an isolate has, in two generations (Node 24, 2026-11). */
 const MAX_KEYS = 10_000;
+/** What any key counts for at least, in bytes. A key with many buckets counts as several. */
+const KEY_BYTES = 512;
 /** A request waits so long at most for its moment to come; a longer wait is as well spent on asking. */
 const MAX_WAIT_MS = 50;
 /** How often a request looks whether the answer to another one has come. */
@@ -57,7 +59,10 @@ export interface RememberedCounts {
 
 /** @param inFlight what this isolate is asking the store for. @param waiting what waits for the answers. */
 export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: InFlight): RememberedCounts {
-  const remembered = new Lru<string, Remembered>({ maxSize: MAX_KEYS });
+  const remembered = new Lru<string, Remembered>({
+    maxSize: MAX_KEYS * 2 * KEY_BYTES,
+    weigh: ({ limits }) => limits.reduce((bytes, { view }) => bytes + countsBytes(view), KEY_BYTES),
+  });
 
   /** What is remembered of one key, at an instant of the store; undefined if that is not enough. */
   function recall({ key, cost, limits }: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {

@@ -1,7 +1,7 @@
 /** A store in this isolate's memory: the same decision, for tests, `wrangler dev` and the time when Redis is away. */
 
 import { checkOptions } from "../check-options.ts";
-import type { LimitOwn } from "../core/algorithms.ts";
+import { countsBytes, type LimitOwn } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
@@ -65,10 +65,7 @@ function bytesOf(value: Records | LimitOwn): number {
   const [first] = list;
   // Entries of a log are all alike, and up to 10,000.
   if (!first || "cost" in first) return 300 + 75 * list.length;
-  return (list as Records).reduce(
-    (bytes, record) => bytes + 110 + 8 * ("counts" in record ? record.counts.length : 0),
-    300,
-  );
+  return (list as Records).reduce((bytes, record) => bytes + countsBytes(record), 300);
 }
 
 /** Counts in memory, for at least `maxKeys` keys and at most twice as many: heavy ones count by their bytes, as several. */
