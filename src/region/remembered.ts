@@ -88,9 +88,9 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
     const isUsedUp = limits.some((limit, l) => {
       return algorithmOf(limit).recall(known.limits[l]!.view, limit, nowMs, known.cost, 1)?.refused;
     });
-    return (
-      isUsedUp || limits.every((limit, l) => !replies[l]!.refused || hasFixedWait(limit, replies[l]!, cost, nowMs))
-    );
+    if (isUsedUp || limits.some((limit, l) => isNever(limit, replies[l]!, cost, nowMs))) return true;
+    // A limit that does not refuse yet may refuse for longer by then.
+    return limits.every((limit, l) => replies[l]!.refused && algorithmOf(limit).hasFixedWait === true);
   }
 
   /** Until the counts that are remembered of this key admit so many units, in ms; 0: now, or nothing is known. */
@@ -188,9 +188,9 @@ function lastRemaining({ limits, cost, storeAtMs }: Remembered, l: number, limit
   return algorithmOf(limit).tell(limits[l]!.view, limit, cost, false, storeAtMs).remaining;
 }
 
-function hasFixedWait(limit: LimitSpec, { view }: LimitReply, cost: number, nowMs: number): boolean {
-  const { hasFixedWait, tell } = algorithmOf(limit);
-  return hasFixedWait === true || tell(view, limit, cost, true, nowMs).retryAfterMs === undefined;
+/** Whether the limit refuses the cost for ever. */
+function isNever(limit: LimitSpec, { view, refused }: LimitReply, cost: number, nowMs: number): boolean {
+  return refused && algorithmOf(limit).tell(view, limit, cost, true, nowMs).retryAfterMs === undefined;
 }
 
 function areKnown(keys: readonly (LimitReply[] | undefined)[]): keys is LimitReply[][] {

@@ -49,7 +49,7 @@ const PROGRAM = `
     taken: (await limiter.take("users", { key: "a" })).allowed,
     wrapped: [(await wrapped.fetch(ask("/USERS/7"), {})).status, (await wrapped.fetch(ask("/v1/x"), {})).status],
     middleware: [(await app.request(ask("/users/7"))).status, await (await app.request(ask("/slow"))).text()],
-    withoutRedis: (await createLimiter({ policies, store: away }).take("users", { key: "a" })).source,
+    withoutRedis: (await createLimiter({ policies, store: away, onDecision() {} }).take("users", { key: "a" })).source,
   }));
 `;
 

@@ -78,7 +78,8 @@ async function tell({ delaysMs, bursts, resets }: Story) {
 async function since(story: Story): Promise<{ admitted: number; held: number }[]> {
   const { admittedAtMs, done } = await tell(story);
   return done.map(({ doneAtMs, held }) => {
-    const next = done.filter(({ calledAtMs }) => calledAtMs > doneAtMs).map(({ calledAtMs }) => calledAtMs);
+    // Resets may overlap: the later one may have been called before this one was done.
+    const next = done.filter((other) => other.doneAtMs > doneAtMs).map(({ calledAtMs }) => calledAtMs);
     const endMs = Math.min(START_MS + WINDOW_MS, ...next);
     // A reset by another isolate in the meantime begins anew.
     return { held, admitted: admittedAtMs.filter((atMs) => atMs > doneAtMs && atMs < endMs).length };
