@@ -130,9 +130,12 @@ function serveRest(app: Hono, serve: (request: Request, background: Background) 
   });
 }
 
+/** `/.headgate` with every character encoded. */
+const LONGEST_RESERVED = "/.headgate".length * 3;
+
 /** Without the word, and without an encoded letter that it may be hidden in, there is no need to take the URL apart. */
 function isReserved(url: string): boolean {
   if (!/headgate|%/i.test(url)) return false;
-  const path = normalizePath(new URL(url).pathname).toLowerCase();
-  return path === "/.headgate" || path.startsWith("/.headgate/");
+  const [, first = ""] = /^\/+([^/]*)/.exec(new URL(url).pathname) ?? [];
+  return normalizePath(`/${first.slice(0, LONGEST_RESERVED)}`).toLowerCase() === "/.headgate";
 }
