@@ -21,7 +21,9 @@ export default defineConfig({
           name: "unit",
           // Properties take their time on a busy machine.
           testTimeout: 60_000,
-          include: ["test/{core,config,http,pattern,limiter,region,client,simulate,architecture,docs,bench}/**/*.test.ts"],
+          include: [
+            "test/{core,config,http,pattern,limiter,region,client,simulate,architecture,docs,bench}/**/*.test.ts",
+          ],
         },
       },
       {
