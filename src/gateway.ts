@@ -141,9 +141,12 @@ function backgroundOf(c: Context): Background {
   return { waitUntil: (work) => c.executionCtx.waitUntil(work) };
 }
 
+/** `/.headgate` with every character encoded. */
+const LONGEST_RESERVED = "/.headgate".length * 3;
+
 /** Without the word, and without an encoded letter that it may be hidden in, there is no need to take the URL apart. */
 function isReserved(url: string): boolean {
   if (!/headgate|%/i.test(url)) return false;
-  const path = normalizePath(new URL(url).pathname).toLowerCase();
-  return path === "/.headgate" || path.startsWith("/.headgate/");
+  const [, first = ""] = /^\/+([^/]*)/.exec(new URL(url).pathname) ?? [];
+  return normalizePath(`/${first.slice(0, LONGEST_RESERVED)}`).toLowerCase() === "/.headgate";
 }

@@ -1,10 +1,11 @@
 /**
- * A piece of a pattern as positions (Glushkov's construction) and the set of them that a text may have led to, a bit for each position.
+ * Where a piece of a pattern matches: the set of its positions that a text may have led to, a bit for each.
  * Each character of the text is looked at once, and moves the whole set: to the next position, to the same one again, and, where
  * something may be left out or repeated, elsewhere.
  */
 
 import type { Node } from "./node.ts";
+import { positionsOf } from "./positions.ts";
 
 /** What may still be spent on a request's matching, in steps; below 0: it was given up. */
 export interface Work {
@@ -18,30 +19,11 @@ export interface Work {
  */
 export type Search = (text: string, from: number, floats: boolean, notBefore: number, work: Work) => number;
 
-/** Positions at which a match of a node begins and ends, and whether it matches the empty text. */
-interface Ends {
-  readonly first: readonly number[];
-  readonly last: readonly number[];
-  readonly empty: boolean;
-}
-
-interface Position {
-  /** What it takes: one of these characters, or any other one. */
-  readonly chars: string;
-  readonly not: boolean;
-  /** Positions that may come next. */
-  readonly follow: Set<number>;
-}
-
 /** Normal forms are ASCII. */
 const CODES = 128;
 
 export function compileSearch(nodes: readonly Node[]): Search {
-  // Position 0 is the beginning, and takes nothing.
-  const positions: Position[] = [{ chars: "", not: false, follow: new Set() }];
-  const { first, last, empty } = addTo(positions, { all: nodes });
-  for (const position of first) positions[0]!.follow.add(position);
-
+  const { positions, last, empty } = positionsOf(nodes);
   const words = Math.ceil(positions.length / 32);
   const ends = new Int32Array(words);
   /** Bit p: position p may follow itself. */
@@ -68,6 +50,28 @@ export function compileSearch(nodes: readonly Node[]): Search {
   }
   const groups = [...jumps.values()];
   const stepsEach = words * (1 + groups.length);
+
+  // Most pieces need one word, and this loop runs for every character of long paths: without arrays it takes half the time.
+  if (words === 1) {
+    const [end, loop, next] = [ends[0]!, loops[0]!, chain[0]!];
+    return (text, from, floats, notBefore, work) => {
+      const begin = Number(floats);
+      let active = 1;
+      let ended = empty;
+      let at = from;
+      let { left } = work;
+      while (!(ended && at >= notBefore) && at < text.length && active !== 0 && left >= 0) {
+        let after = ((active << 1) & next) | (active & loop);
+        for (let i = 0; i < groups.length; i++) if ((active & groups[i]!.from[0]!) !== 0) after |= groups[i]!.to[0]!;
+        after &= takes[Math.min(text.charCodeAt(at++), CODES - 1)]!;
+        active = after | begin;
+        ended = (after & end) !== 0 || (floats && empty);
+        left -= stepsEach;
+      }
+      work.left = left;
+      return ended && at >= notBefore && left >= 0 ? at : -1;
+    };
+  }
 
   return (text, from, floats, notBefore, work) => {
     const active = new Int32Array(words);
@@ -110,54 +114,4 @@ export function compileSearch(nodes: readonly Node[]): Search {
 /** Sets a bit of the words from `row` on. */
 function set(words: Int32Array, row: number, position: number): void {
   words[row + (position >> 5)]! |= 1 << (position & 31);
-}
-
-function addTo(positions: Position[], node: Node): Ends {
-  if (typeof node === "string") {
-    return inTurn(
-      positions,
-      [...node].map((character) => () => addPosition(positions, character, false)),
-    );
-  }
-  if ("chars" in node) return addPosition(positions, node.chars, node.not);
-  if ("all" in node)
-    return inTurn(
-      positions,
-      node.all.map((one) => () => addTo(positions, one)),
-    );
-  if ("either" in node) {
-    const ends = node.either.map((one) => addTo(positions, one));
-    return {
-      first: ends.flatMap(({ first }) => first),
-      last: ends.flatMap(({ last }) => last),
-      empty: ends.some(({ empty }) => empty),
-    };
-  }
-  const ends = addTo(positions, node.repeat);
-  if (node.many) join(positions, ends, ends);
-  return { ...ends, empty: ends.empty || node.optional };
-}
-
-function addPosition(positions: Position[], chars: string, not: boolean): Ends {
-  const at = positions.push({ chars, not, follow: new Set() }) - 1;
-  return { first: [at], last: [at], empty: false };
-}
-
-function inTurn(positions: Position[], adds: readonly (() => Ends)[]): Ends {
-  return adds.reduce<Ends>(
-    (before, add) => {
-      const behind = add();
-      join(positions, before, behind);
-      return {
-        first: before.empty ? [...before.first, ...behind.first] : before.first,
-        last: behind.empty ? [...before.last, ...behind.last] : behind.last,
-        empty: before.empty && behind.empty,
-      };
-    },
-    { first: [], last: [], empty: true },
-  );
-}
-
-function join(positions: readonly Position[], { last }: Ends, { first }: Ends): void {
-  for (const from of last) for (const to of first) positions[from]!.follow.add(to);
 }

@@ -148,6 +148,7 @@ describe("reserved paths", () => {
     "/.HeadGate/health",
     "/%2eheadgate/x",
     "/.%68eadgate//health/",
+    "///%2E%68%65%61%64%67%61%74%65/x",
     "/x/../.headgate/x",
     "/./.headgate/x",
   ];
