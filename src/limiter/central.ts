@@ -49,7 +49,7 @@ export function central(store: Store, timing?: Timing): CentralStore {
       const [owed, unreleased] = [createOwed(), createUnreleased()];
       const fallback = createFallback(store, owed);
       const answers = regional(fallback.watched, timing);
-      return { answers, fallback, missed: createMissed(owed, unreleased), unreleased };
+      return { answers, fallback, missed: createMissed(fallback.watched, owed, unreleased), unreleased };
     },
   };
 }

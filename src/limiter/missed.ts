@@ -1,8 +1,9 @@
 /** What the store has missed while it had no answer: units that were admitted without it, and slots that it was not given back. */
 
 import type { Decision, Hold } from "../core/decision.ts";
+import { Flag, type TakeReply } from "../core/take.ts";
 import type { Background } from "../region/answers.ts";
-import type { StoreFailure } from "../store/failure.ts";
+import { failureOf, type StoreFailure } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
 import type { AskOptions, PolicyKey } from "./ask.ts";
 import { holdOf } from "./hold.ts";
@@ -11,17 +12,18 @@ import type { Unreleased } from "./unreleased.ts";
 
 export interface Missed {
   /**
-   * Notes a take that was decided without the store. What the store surely has not charged is charged later. Slots that it may have
-   * given are given back when the request has ended, or at once if the request was refused.
+   * Notes a take that was decided without the store. What the store surely has not charged is charged later. What it has charged for
+   * a refused request is given back. Slots that it may have given are given back when the request has ended, or at once if it was
+   * refused.
    *
    * @returns the decision, whose hold holds the slots at the store too.
    */
   note(decision: Decision, keys: readonly PolicyKey[], failure: StoreFailure, asked: AskOptions): Decision;
   /** The store answers again: it hears some of what it missed. */
-  tell(store: Store, background: Background | undefined): void;
+  tell(background: Background | undefined): void;
 }
 
-export function createMissed(owed: Owed, unreleased: Unreleased): Missed {
+export function createMissed(store: Store, owed: Owed, unreleased: Unreleased): Missed {
   return {
     note(decision, keys, { notRun, timeout }, asked) {
       const { slot, background } = asked;
@@ -33,8 +35,11 @@ export function createMissed(owed: Owed, unreleased: Unreleased): Missed {
         owe();
         return decision;
       }
-      const late = timeout?.answer.then((reply) => {
-        if (reply && !reply.allowed) owe();
+      const late = timeout?.answer.then(async (reply) => {
+        if (!reply) return;
+        if (!reply.allowed) owe();
+        // Charged, and refused without the store: the client must not pay.
+        else if (!decision.allowed) await giveBack(store, keys, reply, slot);
       });
       const atStore = slot ? holdOf(keys, new Set(), asked) : undefined;
       const release = async () => {
@@ -47,7 +52,7 @@ export function createMissed(owed: Owed, unreleased: Unreleased): Missed {
       return decision;
     },
 
-    tell(store, background) {
+    tell(background) {
       const told = [
         ...(owed.size > 0 ? [owed.repay(store, Date.now())] : []),
         ...(unreleased.size > 0 ? [unreleased.release(store, Date.now())] : []),
@@ -55,6 +60,16 @@ export function createMissed(owed: Owed, unreleased: Unreleased): Missed {
       if (told.length > 0) background?.waitUntil(Promise.all(told));
     },
   };
+}
+
+/** Gives back what a late reply says was charged. If that fails, the units lapse with their window. */
+async function giveBack(store: Store, keys: readonly PolicyKey[], reply: TakeReply, slot: number): Promise<void> {
+  const refused = new Set(
+    keys.flatMap(({ request }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [request.group] : [])),
+  );
+  const charged = keys.map(({ request }) => request).filter(({ group, cost }) => cost > 0 && !refused.has(group));
+  if (charged.length === 0) return;
+  await store.take({ keys: charged, flag: Flag.giveBack, atMs: reply.nowMs, slot }).catch(failureOf);
 }
 
 /** One request that may hold slots in two places: in the isolate's own counters, which admitted it, and at the store. */

@@ -12,15 +12,18 @@ export interface RedisOptions {
   readonly timeoutMs: number;
 }
 
-/** How long an answer is waited for after its budget, only to learn from it. */
+/** How long an answer is waited for after two budgets, only to learn from it. */
 const LATE_ANSWER_MS = 2_000;
 
 /** What is known of a call whose budget is spent. */
 export interface LateAnswer<T> {
   /** The answer if it still arrives, `undefined` if it does not. Never rejects. */
   readonly answer: Promise<T | undefined>;
-  /** This isolate was too busy to read answers: the service may be well. */
-  readonly isIsolateBusy: boolean;
+  /**
+   * Whether the service has failed: no answer within a second budget, or within 2 s more if this isolate is too busy to read answers.
+   * Never rejects.
+   */
+  readonly hasFailed: Promise<boolean>;
 }
 
 /**
@@ -46,7 +49,7 @@ export class RedisError extends Error {
  * Runs `work` with a client whose requests share one time budget. The client is made to try once: a retried charge may be
  * charged twice.
  *
- * When the budget is spent, the requests go on for 2 s: an answer that arrives late is still worth knowing (`RedisError.timeout`).
+ * When the budget is spent, the requests go on for a second budget and 2 s: an answer that arrives late is still worth knowing (`RedisError.timeout`).
  *
  * @param budgetMs milliseconds; default `options.timeoutMs`.
  * @throws {RedisError} whatever fails.
@@ -73,9 +76,18 @@ export async function withRedis<T>(
   return await new Promise<T>((resolve, reject) => {
     const working = work(redis);
     let stop = spendBudget(budgetMs, () => {
-      stop = spendBudget(LATE_ANSWER_MS, () => requests.abort());
       const answer = working.catch(() => undefined);
-      reject(new RedisError("TIMEOUT", undefined, { answer, isIsolateBusy: isIsolateBusy() }));
+      const hasFailed = new Promise<boolean>((decide) => {
+        working.then(
+          () => decide(false),
+          () => decide(true),
+        );
+        stop = spendBudget(options.timeoutMs, () => {
+          if (!isIsolateBusy()) decide(true);
+          stop = spendBudget(LATE_ANSWER_MS, () => requests.abort());
+        });
+      });
+      reject(new RedisError("TIMEOUT", undefined, { answer, hasFailed }));
     });
     working.then(resolve, (error) => reject(redisErrorOf(error))).finally(() => stop());
   });

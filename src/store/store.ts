@@ -75,8 +75,11 @@ const OF_ONE_COMMAND = `${OF_OTHER_NODES} SUBREQUESTS WRONGTYPE SCRIPT`.split(" 
 export interface LateReply {
   /** The reply if it still arrives, `undefined` if it does not. Never rejects. */
   readonly answer: Promise<TakeReply | undefined>;
-  /** This isolate was too busy to read replies: the store may be well. */
-  readonly isIsolateBusy: boolean;
+  /**
+   * Whether the store has failed: no reply within a second budget, or within 2 s more if this isolate is too busy to read replies.
+   * Never rejects.
+   */
+  readonly hasFailed: Promise<boolean>;
 }
 
 /** A store without an answer. Its text holds no key, token, address or command body. */

@@ -51,7 +51,9 @@ beforeEach(() => {
         request,
         decide,
         timeout: () =>
-          reply.reject(new StoreError("TIMEOUT", undefined, { answer: late.promise, isIsolateBusy: false })),
+          reply.reject(
+            new StoreError("TIMEOUT", undefined, { answer: late.promise, hasFailed: Promise.resolve(false) }),
+          ),
         async arrive() {
           const told = await decide();
           reply.resolve(told);
@@ -149,6 +151,16 @@ it("what the store refused late is charged later if the isolate had admitted it"
   await next;
   await new Promise(setImmediate);
   expect(calls.at(-1)!.request).toMatchObject({ flag: Flag.chargeAnyway });
+});
+
+it("what the store charged late is given back if the isolate had refused it", async () => {
+  const [sent] = await send(limiterOf([LIMITS["sliding-window"]!], { onStoreFailure: "deny" }), 1);
+  calls[0]!.timeout();
+  expect((await sent!).allowed).toBe(false);
+  await calls[0]!.arrive();
+  expect(releases().map(({ request }) => request)).toMatchObject([
+    { flag: Flag.giveBack, atMs: Date.now(), keys: [{ cost: 1 }] },
+  ]);
 });
 
 const releases = () => calls.filter(({ request }) => request.flag === Flag.giveBack);
