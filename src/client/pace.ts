@@ -86,26 +86,34 @@ export function createMemory(isShort = false): Memory {
 
   const keyOf = ({ origin }: Call, name: string) => `${origin} ${name}`;
   const keysOf = ({ path, origin }: Call) => applied.get(path) ?? applied.get(origin) ?? [];
-  const under = (key: string, calls: Iterable<Call>) => [...calls].filter((call) => keysOf(call).includes(key));
+
+  /** How many calls, those before `end`, are subject to a limit and may be sent for all that they were told themselves. */
+  function count(key: string, calls: Iterable<Call>, nowMs = MOST, end?: Call): number {
+    let found = 0;
+    for (const call of calls) {
+      if (call === end) break;
+      if (call.notBefore <= nowMs && keysOf(call).includes(key)) found++;
+    }
+    return found;
+  }
 
   /** When the call may go for all that this limit knows, or should look again. */
   function goAt(key: string, call: Call, nowMs: number): number {
     const limit = limits.get(key);
     if (!limit) return nowMs;
     const { quota, isConcurrent, moreAt, gapMs } = limit;
-    const pending = under(key, inFlight).length;
-    const line = under(key, waiting).filter((other) => other === call || other.notBefore <= nowMs);
-    const ahead = line.indexOf(call);
+    const pending = count(key, inFlight);
+    const ahead = count(key, waiting, nowMs, call);
     const strangers = Math.max(0, 1 - (limit.own + pending) / quota);
     const opensAt = moreAt + limit.chance * Math.min(strangers * limit.spreadMs, call.endsAt - moreAt);
     const isFull = !isConcurrent && nowMs >= opensAt + gapMs * quota;
     const left = (isFull ? quota : limit.remaining) - pending - ahead;
 
     if (left >= 1 && !(isConcurrent && nowMs < opensAt)) {
-      return isFull || call.sentAfter !== undefined || line.length > 1 ? nowMs : limit.paceAt;
+      return isFull || call.sentAfter !== undefined || waiting.size > 1 ? nowMs : limit.paceAt;
     }
     if (nowMs < opensAt) return opensAt;
-    const lookAt = nowMs + LOOK_MS * (1 + (8 * ahead) / quota);
+    const lookAt = Math.min(nowMs + LOOK_MS * (1 + (8 * ahead) / quota), call.endsAt);
     if (isConcurrent) return lookAt;
     const askAt = Math.max(opensAt, limit.askAt) + ahead * gapMs;
     return pending + ahead > 0 ? Math.min(askAt, lookAt) : askAt;
@@ -144,7 +152,7 @@ export function createMemory(isShort = false): Memory {
           continue;
         }
         const old = limits.get(key) ?? UNKNOWN;
-        const pending = under(key, inFlight).length;
+        const pending = count(key, inFlight);
         // Sent before the answer that was learned from last: it may be the older one.
         const hasCrossed = call.sentAfter! < old.answer;
         let own = admitted || hasCrossed || pending > 0 ? old.own : 0;

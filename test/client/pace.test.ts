@@ -135,6 +135,15 @@ describe("a limit on requests in flight", () => {
   });
 });
 
+it("far back in line a call looks again before its time is over, and is not sent for want of a later look", () => {
+  const { ask, tell } = calls();
+  tell(ask(), { remaining: 0, quota: 1, isConcurrent: true });
+  expect(ask().waitMs).toBe(0);
+  const waits = Array.from({ length: 2000 }, () => ask().waitMs);
+  expect(Math.min(...waits)).toBeGreaterThan(0);
+  expect(Math.max(...waits)).toBe(60_000);
+});
+
 interface Asked {
   readonly call: Call;
   readonly waitMs: number;
