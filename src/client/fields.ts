@@ -14,6 +14,8 @@ export interface Rule {
   /** Units of the whole window. */
   readonly quota?: number | undefined;
   readonly windowMs?: number | undefined;
+  /** Units are requests in flight: they come back as requests end. */
+  readonly isConcurrent?: boolean | undefined;
 }
 
 interface Fields {
@@ -48,9 +50,8 @@ export function retryAfterMs(headers: Fields, nowMs: number): number | undefined
   const text = headers.get("Retry-After") ?? "";
   const dateMs = parseDate(text);
   if (dateMs !== undefined) return Math.max(0, dateMs - serverNowMs(headers, nowMs));
-  const seconds = text.split(",").map(numberOf);
-  const known = seconds.filter((one) => one !== undefined);
-  return known.length > 0 ? milliseconds(Math.max(...known)) : undefined;
+  const seconds = text.split(",").flatMap((one) => numberOf(one) ?? []);
+  return seconds.length > 0 ? milliseconds(Math.max(...seconds)) : undefined;
 }
 
 /** The limits that an answer tells, from the newest draft that it speaks. @param nowMs the client's clock. */
@@ -71,6 +72,7 @@ export function rulesOf(headers: Fields, nowMs: number): Rule[] {
             afterMs: milliseconds(numberOf(parameters.get("t"))),
             quota: numberOf(policy?.get("q")),
             windowMs: milliseconds(numberOf(policy?.get("w"))),
+            isConcurrent: policy?.get("qu") === '"concurrent-requests"' || undefined,
           },
         ];
   });

@@ -5,9 +5,9 @@
 
 import { isIdempotent, isReplayable, saysNever } from "./again.ts";
 import { retryAfterMs, rulesOf } from "./fields.ts";
-import { createMemory, type Memory, type Route } from "./pace.ts";
+import { type Call, createMemory, type Memory } from "./pace.ts";
 import { sleep as timerSleep } from "./sleep.ts";
-import { toldMs, waitAfter } from "./waits.ts";
+import { waitAfter } from "./waits.ts";
 
 /** What `fetch` takes and gives. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -45,13 +45,11 @@ const DEFAULT_MAX_RETRIES = 10;
 /** A connection that fails is no limit that passes: after as many attempts again the caller should know. */
 const MAX_FAILURES = 2;
 
-/** Two waits that differ by less end at the same instant: one was computed with an epoch added and taken off again. */
-const SAME_TURN_MS = 1;
-
 /**
- * A client that remembers the limits it was told, at most 100 of them, and so slows down before it is refused: when few
- * units are left it spreads them over the time until there are more. Make one for each credential: limits are
- * remembered by origin and name, and two accounts do not share them. May be called at module scope of a Worker.
+ * A client that remembers the limits it was told, at most 100 of them. It slows down before it is refused: when few
+ * units are left it spreads them over the time until there are more. Its own calls line up: as many go at once as are known
+ * to be left. Make one for each credential: limits are remembered by origin and name, and two accounts do not share them.
+ * May be called at module scope of a Worker.
  */
 export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
   const memory = createMemory();
@@ -60,13 +58,23 @@ export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
 
 /**
  * `fetch` that, when it is refused, waits and sends again: after 429 whatever can be sent again, after 503 with
- * `Retry-After` and after a failed connection idempotent methods only. Remembers nothing after the call: for many
- * requests to one API make a client with {@link createBackoff}.
+ * `Retry-After` and after a failed connection idempotent methods only. Calls that run at the same time with the same `fetch`
+ * and headers line up. Remembers nothing after the last of them: for many requests to one API make a client with
+ * {@link createBackoff}.
  *
  * @returns the answer; also a refusal, if it says "never", if the wait would pass the time budget, if retries are used
  * up or the request cannot be sent again. @throws what `fetch` throws; the signal's reason if it is aborted.
  */
-export const fetchWithBackoff: BackoffFetch = (input, init, options) => send(createMemory(), input, init, options);
+export const fetchWithBackoff: BackoffFetch = async (input, init, options = {}) => {
+  const { fetch = globalThis.fetch } = options;
+  const memory = together.get(fetch) ?? createMemory(true);
+  together.set(fetch, memory);
+  const headers = new Headers(init?.headers ?? (input as Partial<Request>).headers);
+  return await send(memory, input, init, options, JSON.stringify([...headers]));
+};
+
+/** What calls of `fetchWithBackoff` know of each other while they run. Those with other headers may be another account's. */
+const together = new WeakMap<Fetch, Memory>();
 
 async function send(
   memory: Memory,
@@ -79,75 +87,69 @@ async function send(
     now = Date.now,
     random = Math.random,
     sleep = timerSleep,
-  }: BackoffOptions = {},
+  }: BackoffOptions,
+  who = "",
 ): Promise<Response> {
   const request = typeof input === "object" && "method" in input ? input : undefined;
   const method = init?.method ?? request?.method ?? "GET";
   const signal = init?.signal === undefined ? request?.signal : init.signal;
-  const route = routeOf(method, request?.url ?? String(input));
   const endsAt = now() + timeBudgetMs;
+  const call: Call = { ...routeOf(method, request?.url ?? String(input), who), endsAt, notBefore: now() };
   let failures = 0;
 
-  const pause = async (durationMs: number) => {
-    signal?.throwIfAborted();
-    if (durationMs > 0) await sleep(durationMs, signal);
-    signal?.throwIfAborted();
+  /** Until the call may be sent. */
+  const line = async () => {
+    for (let waitMs = 1; waitMs > 0; ) {
+      signal?.throwIfAborted();
+      waitMs = memory.waitMs(call, now());
+      if (waitMs > 0) await sleep(waitMs, signal);
+    }
   };
 
-  const first = memory.turn(route, now(), endsAt - now());
-  await pause(first.afterMs + random() * first.spreadMs);
-  const firstSentAt = now();
-  for (let retries = 0; ; retries++) {
-    const { response, error } = await fetch(input, init).then(
-      (response) => ({ response, error: undefined }),
-      (error: unknown) => ({ response: undefined, error }),
-    );
-    const answeredAt = now();
-    const giveUp = () => {
-      if (response) return response;
-      throw error;
-    };
+  try {
+    await line();
+    const firstSentAt = now();
+    for (let retries = 0; ; retries++) {
+      let response: Response | undefined;
+      let error: unknown;
+      try {
+        response = await fetch(input, init);
+      } catch (thrown) {
+        signal?.throwIfAborted();
+        if (++failures > MAX_FAILURES) throw thrown;
+        error = thrown;
+      }
+      const answeredAt = now();
+      const headers = response?.headers ?? new Headers();
+      const told = { retryAfterMs: retryAfterMs(headers, answeredAt), rules: rulesOf(headers, answeredAt) };
+      const refused = response?.status === 429;
+      const isAnswer = response && !refused && !(response.status === 503 && told.retryAfterMs !== undefined);
+      const { leastMs, spreadMs, rules } = waitAfter({ ...told, retries, elapsedMs: answeredAt - firstSentAt });
+      // Of a request that costs too much nothing is learned.
+      if (refused && told.retryAfterMs === undefined && (await saysNever(response!))) return response!;
+      if (refused) memory.answered(call, rules, answeredAt, random(), spreadMs);
+      else memory.answered(call, told.rules, answeredAt, random());
 
-    if (!response) {
-      signal?.throwIfAborted();
-      if (++failures > MAX_FAILURES) throw error;
+      const leftMs = endsAt - now();
+      const mayRepeat = retries < maxRetries && (refused || isIdempotent(method)) && isReplayable(request, init?.body);
+      if (isAnswer || !mayRepeat || !(leastMs <= leftMs)) {
+        if (response) return response;
+        throw error;
+      }
+      // Frees the connection; whether that works is of no interest.
+      response?.body?.cancel().catch(() => {});
+      // A refusal's spread belongs to the limit, for all calls that wait for it.
+      call.notBefore = now() + leastMs + (refused ? 0 : random() * Math.min(spreadMs, leftMs - leastMs));
+      await line();
     }
-    const told = response && {
-      retryAfterMs: retryAfterMs(response.headers, answeredAt),
-      rules: rulesOf(response.headers, answeredAt),
-    };
-    const refused = response?.status === 429;
-    const isBusy = response?.status === 503 && told?.retryAfterMs !== undefined;
-    if (told) memory.note(route, refused ? withWait(told.rules, toldMs(told)) : told.rules, answeredAt);
-
-    if (response && !refused && !isBusy) return response;
-    if (retries >= maxRetries || !(refused || isIdempotent(method)) || !isReplayable(request, init?.body))
-      return giveUp();
-    if (refused && told?.retryAfterMs === undefined && (await saysNever(response))) return response;
-
-    const elapsedMs = answeredAt - firstSentAt;
-    const { leastMs, spreadMs } = waitAfter({ retryAfterMs: undefined, rules: [], ...told, retries, elapsedMs });
-    const leftMs = endsAt - now();
-    if (!(leastMs <= leftMs)) return giveUp();
-    // Frees the connection; whether that works is of no interest.
-    response?.body?.cancel().catch(() => {});
-    const turn = memory.turn(route, now(), leftMs);
-    // Behind other calls of this client its turn keeps it apart from them; whoever comes first is spread among strangers.
-    const isBehind = turn.afterMs > leastMs + SAME_TURN_MS;
-    const afterMs = isBehind ? turn.afterMs : leastMs;
-    await pause(afterMs + random() * Math.min(isBehind ? turn.spreadMs : spreadMs, leftMs - afterMs));
+  } finally {
+    memory.leave(call);
   }
 }
 
-/** The rules of a refusal: those with nothing left have nothing for as long as the refusal says. */
-function withWait(rules: ReturnType<typeof rulesOf>, waitMs: number | undefined): ReturnType<typeof rulesOf> {
-  if (rules.length === 0) return [{ name: "", remaining: 0, afterMs: waitMs }];
-  return rules.map((rule) => (rule.remaining < 1 ? { ...rule, afterMs: waitMs } : rule));
-}
-
 /** @throws {TypeError} if it is no URL. A page may name it relative to itself; so may a test with a fetch of its own. */
-function routeOf(method: string, url: string): Route {
+function routeOf(method: string, url: string, who: string): Pick<Call, "origin" | "path"> {
   const page = (globalThis as { location?: { href: string } }).location?.href;
   const { origin, pathname } = new URL(url, page?.startsWith("http") ? page : "http://localhost");
-  return { origin, path: `${method.toUpperCase()} ${origin}${pathname}` };
+  return { origin: origin + who, path: `${method.toUpperCase()} ${pathname} ${origin + who}` };
 }

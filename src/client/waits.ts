@@ -18,6 +18,8 @@ export interface Wait {
   readonly leastMs: number;
   /** On top of that, a wait drawn evenly from 0 up to this. */
   readonly spreadMs: number;
+  /** What the refusal says of the limits: those that may be its reason have nothing left for as long as it asks for. */
+  readonly rules: readonly Rule[];
 }
 
 /** Without a word from the server: 1 s, 2 s, 4 s, … up to this. */
@@ -42,28 +44,26 @@ const LONGEST_WINDOW_MS = 3000;
  * time it took so far.
  * A spread that doubles with each attempt ends in a tail as long as the crowd itself.
  */
-const SPREAD_OF_ELAPSED = 1 / 3;
+const SPREADS_IN_ELAPSED = 3;
 
-/**
- * `Retry-After` if there is one. Else the longest wait of the limits that have no unit left; if all have some, the
- * request costs more than one of them holds, and nobody knows which: the longest of all.
- */
-export function toldMs({ retryAfterMs, rules }: Pick<Refusal, "retryAfterMs" | "rules">): number | undefined {
-  if (retryAfterMs !== undefined) return retryAfterMs;
-  const waits = violated(rules).flatMap(({ afterMs }) => afterMs ?? []);
-  return waits.length > 0 ? Math.max(...waits) : undefined;
-}
-
-export function waitAfter(refusal: Refusal): Wait {
-  const leastMs = toldMs(refusal) ?? Math.min(FIRST_GUESS_MS * 2 ** refusal.retries, LONGEST_GUESS_MS);
-  const windows = violated(refusal.rules).flatMap(({ windowMs }) => windowMs ?? []);
-  const windowMs = windows.length > 0 ? Math.max(...windows) : leastMs;
-  const widthMs = Math.min(Math.max(windowMs, SHORTEST_WINDOW_MS), LONGEST_WINDOW_MS);
-  return { leastMs, spreadMs: Math.max(SPREAD_WINDOWS * widthMs, SPREAD_OF_ELAPSED * refusal.elapsedMs) };
-}
-
-/** The limits that may be the reason of a refusal. */
-function violated(rules: readonly Rule[]): readonly Rule[] {
+export function waitAfter({ retryAfterMs, rules, retries, elapsedMs }: Refusal): Wait {
+  // The limits that may be the reason: those that have no unit left. If all have some, the request costs more than one of
+  // them holds, and nobody knows which: all.
   const exhausted = rules.filter(({ remaining }) => remaining < 1);
-  return exhausted.length > 0 ? exhausted : rules;
+  const reasons = exhausted.length > 0 ? exhausted : rules;
+  const longest = (what: "afterMs" | "windowMs") => {
+    const all = reasons.flatMap((rule) => rule[what] ?? []);
+    return all.length > 0 ? Math.max(...all) : undefined;
+  };
+  const leastMs = retryAfterMs ?? longest("afterMs") ?? Math.min(FIRST_GUESS_MS * 2 ** retries, LONGEST_GUESS_MS);
+  const widthMs = Math.min(Math.max(longest("windowMs") ?? leastMs, SHORTEST_WINDOW_MS), LONGEST_WINDOW_MS);
+  const nothing = { remaining: 0, afterMs: leastMs };
+  return {
+    leastMs,
+    spreadMs: Math.max(SPREAD_WINDOWS * widthMs, elapsedMs / SPREADS_IN_ELAPSED),
+    rules:
+      rules.length > 0
+        ? rules.map((rule) => (reasons.includes(rule) ? { ...rule, ...nothing } : rule))
+        : [{ name: "", ...nothing }],
+  };
 }

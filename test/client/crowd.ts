@@ -4,8 +4,9 @@
 import { setImmediate } from "node:timers/promises";
 import { vi } from "vitest";
 import type { BackoffFetch, BackoffOptions } from "../../src/client/index.ts";
+import type { LimitInput } from "../../src/config/policy-input.ts";
 import { createEnforce } from "../../src/http/enforce.ts";
-import { createLimiter } from "../../src/limiter.ts";
+import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
 const RELEASED_AT_MS = 1_700_000_000_000;
@@ -15,9 +16,11 @@ const NETWORK_MS = 5;
 
 export interface CrowdOptions {
   readonly clients: number;
-  /** Per second, over all clients. */
-  readonly limit: number;
+  /** Over all clients; a number: so many per second. */
+  readonly limit: number | LimitInput;
   readonly seed: number;
+  /** How long the origin works on each request, in milliseconds. Default 0. */
+  readonly workMs?: number;
   /** How far into the limiter's bucket the clients are released, in milliseconds. */
   readonly phaseMs?: number;
 }
@@ -34,6 +37,8 @@ export interface Outcome {
   /** From the release to the last answer. */
   readonly tookMs: number;
   readonly requests: number;
+  /** How many of the requests were answered 429. */
+  readonly refusals: number;
   /** The most requests that arrived within 1 s, wherever it begins, but for the first second. */
   readonly peak: number;
 }
@@ -53,12 +58,13 @@ export function backingOff(make: () => BackoffFetch): Client {
 }
 
 export async function release(client: Client, options: CrowdOptions): Promise<Outcome> {
-  const { clients, limit, seed, phaseMs = 0 } = options;
+  const { clients, limit, seed, phaseMs = 0, workMs = 0 } = options;
   const startMs = RELEASED_AT_MS + phaseMs;
   const arrivedMs: number[] = [];
   const sleepers: { readonly at: number; readonly wake: () => void }[] = [];
   let nowMs = startMs;
   let awake = clients;
+  let refusals = 0;
 
   const sleep = (durationMs: number) =>
     new Promise<void>((wake) => {
@@ -66,10 +72,29 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
       awake--;
     });
   const limiter = createLimiter({
-    policies: [{ name: "shared", key: ["global"], limits: [{ limit, window: "1s" }] }],
+    policies: [
+      { name: "shared", key: ["global"], limits: [typeof limit === "number" ? { limit, window: "1s" } : limit] },
+    ],
     store: memoryStore(),
   });
-  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "local" });
+  /** Admits as the gateway does, but a leaky bucket's turn is waited for in virtual time. */
+  const admit = async (request: Request) => {
+    let heldMs = 0;
+    const takeMatched: Limiter["takeMatched"] = async (...take) => {
+      const { delayMs = 0, ...decision } = await limiter.takeMatched(...take);
+      heldMs = delayMs;
+      return decision;
+    };
+    const enforce = createEnforce({
+      limiter: { ...limiter, takeMatched },
+      rateLimitHeaders: "both",
+      regionOf: () => "local",
+    });
+    return await enforce(request, async () => {
+      await sleep(heldMs + workMs);
+      return new Response("ok");
+    });
+  };
 
   const run = async (index: number) => {
     const random = chance(seed * 1_000_003 + index);
@@ -77,9 +102,12 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
     const fetch = async (input: string | URL | Request, init?: RequestInit) => {
       await delay();
       arrivedMs.push(nowMs - startMs);
-      const response = await enforce(new Request(input, init), () => new Response("ok"));
+      const response = await admit(new Request(input, init));
+      if (response.status === 429) refusals++;
+      // Read to its end: until then a slot is held.
+      const body = response.body && (await response.arrayBuffer());
       await delay();
-      return response;
+      return new Response(body, response);
     };
     const response = await client("http://api.example/", { fetch, now: () => nowMs, random, sleep });
     awake--;
@@ -90,8 +118,9 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
   try {
     const running = Promise.all(Array.from({ length: clients }, (_, index) => run(index)));
     for (;;) {
-      // Nothing moves the clock while anybody is doing something.
-      while (awake > 0) await setImmediate();
+      // Nothing moves the clock while anybody is doing something, or a slot is being given back.
+      do await setImmediate();
+      while (awake > 0);
       const next = sleepers.reduce((a, b) => (b.at < a.at ? b : a), sleepers[0]!);
       if (!next) break;
       sleepers.splice(sleepers.indexOf(next), 1);
@@ -105,6 +134,7 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
       admitted: statuses.filter((status) => status === 200).length,
       tookMs: nowMs - startMs,
       requests: arrivedMs.length,
+      refusals,
       peak: peakOf(arrivedMs.filter((ms) => ms >= 1000)),
     };
   } finally {

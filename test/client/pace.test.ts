@@ -1,8 +1,9 @@
 // How a client that remembers slows down before it is refused.
 
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { Rule } from "../../src/client/fields.ts";
 import { createBackoff } from "../../src/client/index.ts";
-import { createMemory } from "../../src/client/pace.ts";
+import { type Call, createMemory } from "../../src/client/pace.ts";
 import { answer, scripted, URL_OF_API } from "./scripted.ts";
 
 const told = (remaining: number, seconds: number, quota = 10, windowS = 10) =>
@@ -62,20 +63,103 @@ it("two clients know nothing of each other", async () => {
 });
 
 it("remembers 100 limits and paths, and forgets the oldest", () => {
-  const memory = createMemory();
-  const route = (i: number) => ({ origin: `https://${i}.example`, path: `GET https://${i}.example/` });
-  const rule = { name: "a", remaining: 0, afterMs: 1000 };
-  for (let i = 0; i < 1000; i++) memory.note(route(i), [rule], 0);
-  const held = Array.from({ length: 1000 }, (_, i) => memory.turn(route(i), 0, 5000).afterMs > 0);
+  const { ask, tell } = calls();
+  const at = (i: number) => `https://${i}.example`;
+  for (let i = 0; i < 1000; i++) tell(ask(at(i)), { remaining: 0, afterMs: 1000 });
+  const held = Array.from({ length: 1000 }, (_, i) => ask(at(i)).waitMs > 0);
   expect(held.slice(0, 900).some(Boolean)).toBe(false);
   expect(held.slice(-50).every(Boolean)).toBe(true);
 });
 
-it("takes turns apart by the time a unit takes, and forgets when what was told is over", () => {
-  const memory = createMemory();
-  const route = { origin: "https://a.example", path: "GET https://a.example/" };
-  memory.note(route, [{ name: "a", remaining: 0, afterMs: 1000, quota: 10, windowMs: 1000 }], 0);
-  const turns = [0, 0, 0].map((nowMs) => memory.turn(route, nowMs, 5000).afterMs);
-  expect(turns).toEqual([1000, 1100, 1200]);
-  expect([2000, 2000].map((nowMs) => memory.turn(route, nowMs, 5000).afterMs)).toEqual([0, 0]);
+const WINDOW = { quota: 10, windowMs: 1000 };
+
+describe("calls of one client", () => {
+  it("go as far as units are known to be left, those in flight counted", () => {
+    const { ask, tell } = calls();
+    tell(ask(), { remaining: 3, afterMs: 1000, ...WINDOW });
+    expect([ask(), ask(), ask(), ask()].map(({ waitMs }) => waitMs)).toEqual([0, 0, 0, 1000]);
+  });
+
+  it("with nothing left one asks when there should be more, and the others look for its answer", () => {
+    const { ask, again, tell } = calls();
+    tell(ask(), { remaining: 0, afterMs: 1000, ...WINDOW });
+    const all = [ask(), ask(), ask(), ask()];
+    expect(all.map(({ waitMs }) => waitMs)).toEqual([1000, 1000, 1000, 1000]);
+    const waits = () => all.map((one) => again(one, 1000));
+    const [first, ...others] = waits();
+    expect(first).toBe(0);
+    expect(others.every((waitMs) => waitMs > 0 && waitMs < 30)).toBe(true);
+    tell(all.shift()!, { remaining: 2, afterMs: 1000, ...WINDOW }, 1010);
+    expect(all.map((one) => again(one, 1010))).toEqual([0, 0, 1000]);
+  });
+
+  it("ask one by one while the answer is late, at the rate of the limit at least", () => {
+    const { ask, again, tell } = calls();
+    tell(ask(), { remaining: 0, afterMs: 1000, ...WINDOW });
+    const all = Array.from({ length: 12 }, () => ask());
+    const goesAt = (one: Asked) => {
+      for (let nowMs = 1000; ; nowMs++) if (again(one, nowMs) <= 0) return nowMs;
+    };
+    expect(all.slice(0, 3).map(goesAt)).toEqual([1000, 1100, 1200]);
+  });
+
+  it("are not misled by answers that come in another order than they were given", () => {
+    const { ask, tell } = calls();
+    const burst = Array.from({ length: 5 }, () => ask());
+    for (const remaining of [1, 0, 4, 3, 2]) tell(burst.pop()!, { remaining, afterMs: 1000, ...WINDOW });
+    expect(ask().waitMs).toBe(1000);
+  });
+
+  it("are never sent before they were told, whatever another answer says", () => {
+    const { ask, again, tell } = calls();
+    const [refused, other] = [ask(), ask()];
+    tell(refused, { remaining: 0, afterMs: 5000, ...WINDOW }, 0, 0);
+    refused.call.notBefore = 5000;
+    tell(other, { remaining: 9, afterMs: 1000, ...WINDOW }, 10);
+    expect(again(refused, 10)).toBe(4990);
+  });
 });
+
+describe("a limit on requests in flight", () => {
+  const SLOTS = { quota: 5, isConcurrent: true };
+
+  it("as many go at a time as were admitted together, and one when one of them has ended", () => {
+    const { ask, again, tell } = calls();
+    const burst = Array.from({ length: 4 }, () => ask());
+    // Two of four were refused: others have the rest.
+    const refused = [burst.pop()!, burst.pop()!];
+    for (const one of refused) tell(one, { remaining: 0, afterMs: 1000, ...SLOTS }, 0, 0);
+    expect(refused.map((one) => again(one, 1000) > 0)).toEqual([true, true]);
+    tell(burst.pop()!, { remaining: 0, ...SLOTS }, 1000);
+    expect(refused.map((one) => again(one, 1000) > 0)).toEqual([false, true]);
+  });
+});
+
+it("far back in line a call looks again before its time is over, and is not sent for want of a later look", () => {
+  const { ask, tell } = calls();
+  tell(ask(), { remaining: 0, quota: 1, isConcurrent: true });
+  expect(ask().waitMs).toBe(0);
+  const waits = Array.from({ length: 2000 }, () => ask().waitMs);
+  expect(Math.min(...waits)).toBeGreaterThan(0);
+  expect(Math.max(...waits)).toBe(60_000);
+});
+
+interface Asked {
+  readonly call: Call;
+  readonly waitMs: number;
+}
+
+/** Calls of one memory, at the instant 0 unless they say another. */
+function calls() {
+  const memory = createMemory();
+  return {
+    ask(origin = "https://a.example"): Asked {
+      const call: Call = { origin, path: `GET ${origin}`, endsAt: 60_000, notBefore: 0 };
+      return { call, waitMs: memory.waitMs(call, 0) };
+    },
+    again: ({ call }: Asked, nowMs: number) => memory.waitMs(call, nowMs),
+    tell({ call }: Asked, rule: Omit<Rule, "name">, nowMs = 0, refusedMs?: number) {
+      memory.answered(call, [{ name: "a", ...rule }], nowMs, 0, refusedMs);
+    },
+  };
+}

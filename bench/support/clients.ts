@@ -1,0 +1,73 @@
+/** HTTP clients that try again, each as its documentation shows it, but with retries enough for 20 calls at once. */
+
+import axios from "axios";
+import axiosRetry from "axios-retry";
+import got from "got";
+import ky from "ky";
+import { Agent, interceptors, RetryAgent, request } from "undici";
+import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
+
+export interface BenchClient {
+  /** Resolves when a request was admitted and its answer is read. */
+  call(): Promise<unknown>;
+  close?(): Promise<void>;
+}
+
+const RETRIES = 100;
+
+async function read(response: Response): Promise<void> {
+  await response.text();
+  if (!response.ok) throw new Error(`expected to be admitted in the end, found ${response.status}`);
+}
+
+/** By name; those of headgate are in backticks. Each is known to the gateway by its key. */
+export const CLIENTS: Readonly<Record<string, (url: URL, key: string) => BenchClient>> = {
+  "`createBackoff`": (url, key) => {
+    const api = createBackoff();
+    return { call: async () => read(await api(url, { headers: { "X-Client": key } })) };
+  },
+  "`fetchWithBackoff`": (url, key) => ({
+    call: async () => read(await fetchWithBackoff(url, { headers: { "X-Client": key } })),
+  }),
+  got: (url, key) => ({
+    call: () => got(url, { headers: { "X-Client": key }, retry: { limit: RETRIES } }).text(),
+  }),
+  ky: (url, key) => ({
+    call: () => ky.get(url, { headers: { "X-Client": key }, retry: { limit: RETRIES }, timeout: false }).text(),
+  }),
+  "undici RetryAgent": (url, key) => {
+    const agent = new RetryAgent(new Agent(), { maxRetries: RETRIES });
+    return {
+      async call() {
+        const { body } = await agent.request({
+          method: "GET",
+          origin: url.origin,
+          path: url.pathname,
+          headers: { "X-Client": key },
+        });
+        await body.text();
+      },
+      close: () => agent.close(),
+    };
+  },
+  "undici interceptor": (url, key) => {
+    const dispatcher = new Agent().compose(interceptors.retry({ maxRetries: RETRIES }));
+    return {
+      async call() {
+        const { body } = await request(url, { dispatcher, headers: { "X-Client": key } });
+        await body.text();
+      },
+      close: () => dispatcher.close(),
+    };
+  },
+  "axios-retry": axiosWith({}),
+  "axios-retry, exponential": axiosWith({ retryDelay: axiosRetry.exponentialDelay }),
+};
+
+function axiosWith(options: Parameters<typeof axiosRetry>[1]) {
+  return (url: URL, key: string): BenchClient => {
+    const client = axios.create({ headers: { "X-Client": key } });
+    axiosRetry(client, { retries: RETRIES, ...options });
+    return { call: () => client.get(url.href) };
+  };
+}

@@ -1,0 +1,121 @@
+// 20 calls at once, of one client, against each algorithm: as quick as clients that wait as long as they are told, or nearly,
+// with fewer refusals. Virtual time, so that a seed always gives the same run.
+
+import { describe, expect, it, vi } from "vitest";
+import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
+import type { LimitInput } from "../../src/config/policy-input.ts";
+import { backingOff, type Client, naive, type Outcome, release } from "./crowd.ts";
+import { answer, scripted, URL_OF_API } from "./scripted.ts";
+
+// Thousands of requests are a few seconds of computing, and more on a busy machine. Their time is virtual, not measured.
+vi.setConfig({ testTimeout: 120_000 });
+
+const CALLS = 20;
+/** The bound that the project set itself. */
+const MOST_OF_BEST = 1.5;
+
+const window = { limit: 5, window: "2s" } as const;
+const LIMITS: readonly LimitInput[] = [
+  { algorithm: "sliding-window", ...window },
+  { algorithm: "fixed-window", ...window },
+  { algorithm: "sliding-log", ...window },
+  { algorithm: "token-bucket", ...window },
+  { algorithm: "leaky-bucket", ...window, maxDelay: "2s" },
+  { algorithm: "concurrency", limit: 5 },
+];
+/** How long the origin works: a slow one holds back the answers that say what is left. */
+const WORKS_MS = [0, 300, 1000];
+/** Different moments of the window, and different chances. */
+const SEEDS = [1, 2, 3, 4];
+
+/** As axios-retry waits: up to a fifth longer than it is told. */
+const jittered: Client = async (url, { fetch, random, sleep }) => {
+  for (;;) {
+    const response = await fetch(url);
+    if (response.status !== 429) return response;
+    await sleep(Number(response.headers.get("Retry-After")) * 1000 * (1 + random() / 5));
+  }
+};
+
+/** One `createBackoff` client for all calls. */
+function oneClient(): Client {
+  const one = createBackoff();
+  return backingOff(() => one);
+}
+
+/** `fetchWithBackoff` alone, as a program calls it: with one `fetch`. */
+function alone(): Client {
+  let fetch: Parameters<Client>[1]["fetch"] | undefined;
+  return (url, means) => {
+    fetch ??= means.fetch;
+    return fetchWithBackoff(url, undefined, { ...means, fetch });
+  };
+}
+
+const cases = LIMITS.flatMap((limit) =>
+  WORKS_MS.map((workMs) => ({
+    algorithm: limit.algorithm!,
+    workMs: Math.max(workMs, "window" in limit ? 0 : 100),
+    limit,
+  })),
+);
+
+describe.each([
+  ["createBackoff", oneClient],
+  ["fetchWithBackoff", alone],
+])("%s", (_name, make) => {
+  it.each(cases)("$algorithm, $workMs ms of work", async ({ limit, workMs }) => {
+    for (const seed of SEEDS) {
+      const at = { clients: CALLS, limit, seed, workMs, phaseMs: (seed * 613) % 2000 };
+      const peers: Outcome[] = [await release(naive, at), await release(jittered, at)];
+      const ours = await release(make(), at);
+      expect(ours.admitted).toBe(CALLS);
+      expect(ours.tookMs).toBeLessThanOrEqual(MOST_OF_BEST * Math.min(...peers.map(({ tookMs }) => tookMs)));
+      expect(ours.refusals).toBeLessThan(Math.min(...peers.map(({ refusals }) => refusals)));
+    }
+  });
+});
+
+/** Answers r=0 for 30 s, and keeps whoever sleeps asleep until `wake`. */
+function usedUp() {
+  const sentAs: (string | null)[] = [];
+  const asleep: (() => void)[] = [];
+  const options = {
+    now: () => 0,
+    random: () => 0,
+    async fetch(_input: unknown, init?: RequestInit) {
+      sentAs.push(new Headers(init?.headers).get("Authorization"));
+      return new Response(null, { status: 429, headers: { "Retry-After": "30", RateLimit: '"a";r=0;t=30' } });
+    },
+    sleep: (_durationMs: number, signal?: AbortSignal | null) =>
+      new Promise<void>((_resolve, reject) => {
+        const stop = () => reject(signal!.reason);
+        asleep.push(stop);
+        signal!.addEventListener("abort", stop);
+      }),
+  };
+  const controller = new AbortController();
+  const call = (who: string) => {
+    const init = { headers: { Authorization: who }, signal: controller.signal };
+    return fetchWithBackoff("https://a.example/", init, options).catch(() => {});
+  };
+  return { sentAs, asleep, call, stop: () => controller.abort() };
+}
+
+it("calls of fetchWithBackoff that overlap line up if they go as the same client, and know nothing of others", async () => {
+  const { sentAs, asleep, call, stop } = usedUp();
+  const first = call("a");
+  await vi.waitFor(() => expect(asleep).toHaveLength(1));
+  const second = call("a");
+  const third = call("b");
+  await vi.waitFor(() => expect(asleep).toHaveLength(3));
+  expect(sentAs).toEqual(["a", "b"]);
+  stop();
+  await Promise.all([first, second, third]);
+});
+
+it("nothing is remembered after the last call of fetchWithBackoff", async () => {
+  const { options, sent, waitsMs } = scripted([answer(200, { RateLimit: '"a";r=0;t=30' })]);
+  for (let i = 0; i < 3; i++) await fetchWithBackoff(URL_OF_API, undefined, options);
+  expect([sent.length, waitsMs]).toEqual([3, []]);
+});
