@@ -73,10 +73,13 @@ const limiterOf = (limits: LimitInput[], more: Partial<PolicyInput> = {}) =>
 
 const background = { waitUntil() {} };
 
-/** Sends so many takes, which all wait for the store. */
+/** Sends so many takes, which all wait for the store, in the order of their calls. */
 async function send(limiter: Limiter, count: number) {
-  const sent = Array.from({ length: count }, () => limiter.take("a", { background }));
-  while (calls.length < count) await new Promise(setImmediate);
+  const sent = [];
+  while (sent.length < count) {
+    sent.push(limiter.take("a", { background }));
+    while (calls.length < sent.length) await new Promise(setImmediate);
+  }
   return sent;
 }
 
