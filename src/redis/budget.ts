@@ -6,8 +6,8 @@
 /** A timer this late did not fire when it was due: the isolate was busy. */
 const LATE_MS = 10;
 /** How long a busy isolate may read on before the budget is looked at again, and how often. */
-const EXTENSION_MS = 25;
-const MAX_EXTENSIONS = 10;
+const EXTENSION_MS = 50;
+const MAX_EXTENSIONS = 40;
 /** An isolate that was busy is taken to be busy for so long: not every timer of a busy isolate is late. */
 const BUSY_MS = 1_000;
 

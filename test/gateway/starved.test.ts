@@ -1,0 +1,71 @@
+// Redis is well, and the gateways do not get to run: their processes stand still again and again, longer than a decision may take.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { startGateway, uniqueName } from "../support/gateway.ts";
+import { startPrivateRedis } from "../support/private-redis.ts";
+import { commandLine, descendants } from "../support/processes.ts";
+import { startTraffic } from "../support/traffic.ts";
+
+const ONE_WAY_MS = 40;
+/** The default of REDIS_TIMEOUT_MS. */
+const BUDGET_MS = 250;
+const STANDS_STILL_MS = 500;
+const RUNS_MS = 250;
+const TIMES = 6;
+const PER_SECOND = 375;
+/** Of the limit: what isolates that decide without an answer may admit together. */
+const MOST = 1.1;
+/** What is sent and not yet answered counts as charged: some is refused that would have been admitted. */
+const LEAST = 0.8;
+
+/** Stops and continues the processes, several times. */
+async function starve(processes: readonly number[]): Promise<void> {
+  const signal = (name: NodeJS.Signals) => processes.forEach((pid) => void process.kill(pid, name));
+  try {
+    for (let i = 0; i < TIMES; i++) {
+      await sleep(RUNS_MS);
+      signal("SIGSTOP");
+      await sleep(STANDS_STILL_MS);
+      signal("SIGCONT");
+    }
+  } finally {
+    signal("SIGCONT");
+  }
+}
+
+/** The processes of workerd that this process has started. */
+function workerdProcesses(): number[] {
+  return descendants(process.pid).filter((pid) => /workerd serve/.test(commandLine(pid)));
+}
+
+it.each([
+  ["that know the counts", 2, 600, true],
+  ["that have never been told a count", 4, 300, false],
+])("isolates %s admit hardly more than the limit", async (_, count, limit, isWarm) => {
+  const { rest, slow } = await startPrivateRedis();
+  const policies = [
+    {
+      name: uniqueName("starved"),
+      match: { path: "/limited" },
+      limits: [{ algorithm: "sliding-log", limit, window: "10m" }],
+    },
+  ];
+  const gateways = await Promise.all(
+    Array.from({ length: count }, () => startGateway({ redis: rest, policies, vars: { REDIS_TIMEOUT_MS: BUDGET_MS } })),
+  );
+  const { send, pace } = startTraffic();
+  // Workers that have been built, of a client that is counted only if they are to know the counts.
+  const address = isWarm ? undefined : "192.0.2.9";
+  await Promise.all(gateways.map((gateway) => send(gateway, "/limited", address)));
+  slow(ONE_WAY_MS);
+
+  const overMs = TIMES * (RUNS_MS + STANDS_STILL_MS);
+  const [sent] = await Promise.all([
+    pace({ count: (PER_SECOND * overMs) / 1_000, overMs }, (i) => send(gateways[i % count]!, "/limited")),
+    starve(workerdProcesses()),
+  ]);
+  const admitted = sent.filter(({ status }) => status === 200).length;
+  expect(admitted).toBeGreaterThan(LEAST * limit);
+  expect(admitted).toBeLessThanOrEqual(MOST * limit);
+});
