@@ -125,6 +125,7 @@ export function createFallback(store: Store, owed: Owed): Fallback {
       async reset(keys) {
         await store.reset(keys);
         forget(keys);
+        owed.forgive(keys);
       },
     },
 

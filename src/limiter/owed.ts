@@ -38,6 +38,8 @@ export interface Owed {
   units(key: string, nowMs: number): number;
   /** Notes what was admitted; slots of requests in flight, and policies in shadow, are left out. @param nowMs of any one clock. */
   add(keys: readonly KeyRequest[], nowMs: number): void;
+  /** A reset forgives what was owed. */
+  forgive(keys: readonly string[]): void;
   /** Charges some of it: a call or none. Never rejects because of the store. */
   repay(store: Store, nowMs: number): Promise<void>;
 }
@@ -72,6 +74,9 @@ export function createOwed(): Owed {
 
   return {
     add,
+    forgive(keys) {
+      for (const key of keys) debts.delete(key);
+    },
     units(key, nowMs) {
       const debt = debts.get(key);
       return debt ? rollWindow(debt.record, nowMs).counts.reduce((sum, units) => sum + units, 0) : 0;

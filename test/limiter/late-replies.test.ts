@@ -207,3 +207,17 @@ it("a slot that could not be given back is given back as soon as the store answe
   while (releases().length < 1) await new Promise(setImmediate);
   expect(releases().map(({ request }) => request.slot)).toEqual([calls[0]!.request.slot]);
 });
+
+it("a reset forgives what the isolate has admitted alone", async () => {
+  const limiter = limiterOf([LIMITS["sliding-window"]!]);
+  isDown = true;
+  expect((await limiter.take("a", { background })).source).toBe("fallback");
+  isDown = false;
+  await limiter.reset("a");
+  const next = limiter.take("a", { background });
+  while (calls.length < 1) await new Promise(setImmediate);
+  await calls[0]!.arrive();
+  await next;
+  await new Promise(setImmediate);
+  expect(calls).toHaveLength(1);
+});
