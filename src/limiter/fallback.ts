@@ -10,7 +10,7 @@ import type { Answers } from "../region/answers.ts";
 import { createStoreClock } from "../region/clock.ts";
 import { lateReplyOf } from "../store/failure.ts";
 import { createCounts } from "../store/memory.ts";
-import type { Store } from "../store/store.ts";
+import { type Store, StoreError } from "../store/store.ts";
 import type { Owed } from "./owed.ts";
 import { takeBeside } from "./take-beside.ts";
 import { trackUnanswered } from "./unanswered.ts";
@@ -22,6 +22,8 @@ import { trackUnanswered } from "./unanswered.ts";
 const MAX_KEYS = 10_000;
 /** What any key counts for at least, in bytes. A key with many buckets counts as several. */
 const KEY_BYTES = 512;
+/** Keys that were reset: late replies from before teach nothing. */
+const MAX_RESETS = 1_000;
 
 /** The counts that the store told of a key last. */
 interface Told {
@@ -50,6 +52,8 @@ export function createFallback(store: Store, owed: Owed): Fallback {
   });
   const counts = createCounts(MAX_KEYS);
   const unanswered = trackUnanswered();
+  /** By the local clock, ms since the epoch. */
+  const resetAtMs = new Lru<string, number>({ maxSize: MAX_RESETS });
 
   function forget(keys: readonly string[]): void {
     for (const key of keys) {
@@ -114,18 +118,25 @@ export function createFallback(store: Store, owed: Owed): Fallback {
           return reply;
         } catch (error) {
           const late = lateReplyOf(error);
-          if (!late) end();
-          late?.answer.then((reply) => {
-            if (reply) learn(request, reply, sentAtMs);
+          if (!late) {
             end();
+            throw error;
+          }
+          const answer = late.answer.then((reply) => {
+            end();
+            // What was charged before a reset is gone, and its counts are nobody's.
+            if (!reply || request.keys.some(({ key }) => (resetAtMs.get(key) ?? 0) >= sentAtMs)) return undefined;
+            learn(request, reply, sentAtMs);
+            return reply;
           });
-          throw error;
+          throw new StoreError("TIMEOUT", undefined, { ...late, answer, asked: request.keys });
         }
       },
       async reset(keys) {
         await store.reset(keys);
         forget(keys);
-        owed.forgive(keys);
+        owed.forget(keys);
+        for (const key of keys) resetAtMs.set(key, Date.now());
       },
     },
 

@@ -1,7 +1,7 @@
 /** What the store has missed while it had no answer: units that were admitted without it, and slots that it was not given back. */
 
 import type { Decision, Hold } from "../core/decision.ts";
-import { Flag, type TakeReply } from "../core/take.ts";
+import { Flag, type KeyRequest, type TakeReply } from "../core/take.ts";
 import type { Background } from "../region/answers.ts";
 import { failureOf, type StoreFailure } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
@@ -27,8 +27,8 @@ export function createMissed(store: Store, owed: Owed, unreleased: Unreleased): 
   return {
     note(decision, keys, { notRun, timeout }, asked) {
       const { slot, background } = asked;
+      const requests = keys.map(({ request }) => request);
       const owe = () => {
-        const requests = keys.map(({ request }) => request);
         if (decision.allowed) owed.add(requests, Date.now());
       };
       if (notRun) {
@@ -39,7 +39,7 @@ export function createMissed(store: Store, owed: Owed, unreleased: Unreleased): 
         if (!reply) return;
         if (!reply.allowed) owe();
         // Charged, and refused without the store: the client must not pay.
-        else if (!decision.allowed) await giveBack(store, keys, reply, slot);
+        else if (!decision.allowed) await giveBack(store, timeout?.asked ?? requests, reply, slot);
       });
       const atStore = slot ? holdOf(keys, new Set(), asked) : undefined;
       const release = async () => {
@@ -48,7 +48,10 @@ export function createMissed(store: Store, owed: Owed, unreleased: Unreleased): 
         await atStore?.release();
       };
       if (atStore && decision.allowed) return { ...decision, hold: bothHolds(decision.hold, { ...atStore, release }) };
-      if (atStore || late) background?.waitUntil(release());
+      if (atStore || late) {
+        const released = release();
+        background?.waitUntil(released);
+      }
       return decision;
     },
 
@@ -63,11 +66,11 @@ export function createMissed(store: Store, owed: Owed, unreleased: Unreleased): 
 }
 
 /** Gives back what a late reply says was charged. If that fails, the units lapse with their window. */
-async function giveBack(store: Store, keys: readonly PolicyKey[], reply: TakeReply, slot: number): Promise<void> {
+async function giveBack(store: Store, asked: readonly KeyRequest[], reply: TakeReply, slot: number): Promise<void> {
   const refused = new Set(
-    keys.flatMap(({ request }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [request.group] : [])),
+    asked.flatMap(({ group }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [group] : [])),
   );
-  const charged = keys.map(({ request }) => request).filter(({ group, cost }) => cost > 0 && !refused.has(group));
+  const charged = asked.filter(({ group, cost }) => cost > 0 && !refused.has(group));
   if (charged.length === 0) return;
   await store.take({ keys: charged, flag: Flag.giveBack, atMs: reply.nowMs, slot }).catch(failureOf);
 }

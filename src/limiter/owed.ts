@@ -38,8 +38,8 @@ export interface Owed {
   units(key: string, nowMs: number): number;
   /** Notes what was admitted; slots of requests in flight, and policies in shadow, are left out. @param nowMs of any one clock. */
   add(keys: readonly KeyRequest[], nowMs: number): void;
-  /** A reset forgives what was owed. */
-  forgive(keys: readonly string[]): void;
+  /** These keys owe nothing: they were reset. */
+  forget(keys: readonly string[]): void;
   /** Charges some of it: a call or none. Never rejects because of the store. */
   repay(store: Store, nowMs: number): Promise<void>;
 }
@@ -74,12 +74,12 @@ export function createOwed(): Owed {
 
   return {
     add,
-    forgive(keys) {
-      for (const key of keys) debts.delete(key);
-    },
     units(key, nowMs) {
       const debt = debts.get(key);
       return debt ? rollWindow(debt.record, nowMs).counts.reduce((sum, units) => sum + units, 0) : 0;
+    },
+    forget(keys) {
+      for (const key of keys) debts.delete(key);
     },
     get size() {
       return debts.size;
@@ -97,9 +97,9 @@ export function createOwed(): Owed {
       try {
         await store.take({ keys, flag: Flag.chargeAnyway });
       } catch (error) {
-        const { notRun, isReply } = failureOf(error);
-        // Refused by itself (keys of several slots), it would be so again, with every request.
-        if (notRun && !isReply) for (const [key, debt] of taken) putBack(key, debt, nowMs);
+        const { notRun, isReply, code } = failureOf(error);
+        // Refused by itself (keys of several slots), it would be so again, with every request but one that may still make calls.
+        if (notRun && (!isReply || code === "SUBREQUESTS")) for (const [key, debt] of taken) putBack(key, debt, nowMs);
       }
     },
   };

@@ -44,6 +44,11 @@ export function trackUnanswered(): UnansweredRequests {
       const begun = keys.map((request) => {
         const one: Sent = { request, atMs, isCounted: false };
         const same = sent.get(request.key) ?? new Set();
+        // The oldest first: what nobody ends must not pile up under a busy key.
+        for (const old of same) {
+          if (Math.abs(atMs - old.atMs) < FORGOTTEN_MS) break;
+          same.delete(old);
+        }
         sent.set(request.key, same.add(one));
         return () => {
           same.delete(one);

@@ -43,7 +43,9 @@ export function createUnreleased(): Unreleased {
       const now = slots.splice(0, CALLS_PER_DECISION);
       const give = async (one: Slot) => {
         await store.take({ keys: one.keys, flag: Flag.giveBack, slot: one.slot }).catch((error: unknown) => {
-          if (!failureOf(error).isReply) add(one);
+          const { isReply, code } = failureOf(error);
+          // Another request may still make calls.
+          if (!isReply || code === "SUBREQUESTS") add(one);
         });
       };
       await Promise.all(now.map(give));

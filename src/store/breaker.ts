@@ -15,6 +15,8 @@ const PROBE_EVERY_MS = 1_000;
 const JITTER = 0.2;
 /** A probe that ends at all ends this much later than its budget at most. */
 const LAPSE_MS = 100;
+/** A timeout of which nothing is heard so long after its second budget has failed: the runtime ended what waited for the reply. */
+const UNHEARD_MS = 10_000;
 
 /** Whether the store is asked (`closed`), or only probed about once a second (`open`). */
 export type BreakerState = "closed" | "open";
@@ -101,6 +103,8 @@ export interface BreakerOptions {
  */
 export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
   const breaker = createBreaker(timeoutMs);
+  /** Timeouts of which it is not known whether a reply follows, the oldest first. */
+  const undecided = new Set<{ readonly call: number; readonly error: StoreError; readonly atMs: number }>();
 
   function ended(call: number, error?: StoreError): void {
     // A reply about this one command is a sign of life.
@@ -109,10 +113,34 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
   }
 
   function changed(failure?: StoreError): void {
-    onBreakerChange?.({
-      state: breaker.state(),
-      ...(failure && { failure: failure.code, ...(failure.redisCode && { redis: failure.redisCode }) }),
+    try {
+      onBreakerChange?.({
+        state: breaker.state(),
+        ...(failure && { failure: failure.code, ...(failure.redisCode && { redis: failure.redisCode }) }),
+      });
+    } catch (error) {
+      console.error("headgate: onBreakerChange threw", error);
+    }
+  }
+
+  // A store that replies late is at work, and its late replies keep the isolate's own counts close to the truth.
+  function timedOut(call: number, error: StoreError, hasFailed: Promise<boolean>): void {
+    const one = { call, error, atMs: Date.now() };
+    undecided.add(one);
+    hasFailed.then((failed) => {
+      const isUndecided = undecided.delete(one);
+      if (!failed) {
+        if (breaker.replied()) changed();
+      } else if (isUndecided) ended(call, error);
     });
+  }
+
+  function endUnheard(): void {
+    for (const one of undecided) {
+      if (Math.abs(Date.now() - one.atMs) < timeoutMs + UNHEARD_MS) return;
+      undecided.delete(one);
+      ended(one.call, one.error);
+    }
   }
 
   return {
@@ -120,6 +148,7 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
     breaker: breaker.state,
 
     async take(request, nowMs, budgetMs) {
+      endUnheard();
       const call = breaker.start(Date.now());
       if (call === undefined) throw new StoreError("OPEN");
       try {
@@ -128,13 +157,8 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
         return reply;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
-        // A store that replies late is at work, and its late replies keep the isolate's own counts close to the truth.
-        if (!error.timeout) ended(call, error);
-        else
-          error.timeout.hasFailed.then((failed) => {
-            if (failed) ended(call, error);
-            else if (breaker.replied()) changed();
-          });
+        if (error.timeout) timedOut(call, error, error.timeout.hasFailed);
+        else ended(call, error);
         throw error;
       }
     },

@@ -5,7 +5,7 @@
  * charges or none. It owns the clock, so that callers whose clocks disagree still share one window.
  */
 
-import type { TakeReply, TakeRequest } from "../core/take.ts";
+import type { KeyRequest, TakeReply, TakeRequest } from "../core/take.ts";
 
 /** Where counts are held, made by `redisStore` or `memoryStore`. */
 export interface Store {
@@ -80,6 +80,8 @@ export interface LateReply {
    * Never rejects.
    */
   readonly hasFailed: Promise<boolean>;
+  /** What the store was asked for, if it was another cost than that of the decision: leases ask for more, or for less. */
+  readonly asked?: readonly KeyRequest[];
 }
 
 /** A store without an answer. Its text holds no key, token, address or command body. */

@@ -145,3 +145,11 @@ it("shows a bug on the console, and charges nothing again that may have run", as
   expect(owed.size).toBe(0);
   written.mockRestore();
 });
+
+it("owes on what another request may still repay: this one may make no more calls", async () => {
+  const [owed, store] = [createOwed(), recordingStore()];
+  owed.add(one("a"), NOW_MS);
+  await owed.repay(failing(new StoreError("SUBREQUESTS")), NOW_MS);
+  await owed.repay(store, NOW_MS);
+  expect(charges(store)).toEqual([["a", 1]]);
+});

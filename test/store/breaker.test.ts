@@ -224,6 +224,17 @@ describe("a store behind it", () => {
     });
   });
 
+  it("is given up if a runtime ends whoever waits for late replies", async () => {
+    vi.useFakeTimers({ now: 1_700_000_000_000, toFake: ["Date"] });
+    const unheard = { answer: new Promise<undefined>(() => {}), hasFailed: new Promise<boolean>(() => {}) };
+    failure = new StoreError("TIMEOUT", undefined, unheard);
+    for (let i = 0; i < 20; i++) {
+      await outcome();
+      vi.setSystemTime(Date.now() + 1_000);
+    }
+    expect(changes).toEqual([{ state: "open", failure: "TIMEOUT" }]);
+  });
+
   it("can be reset and pinged all the time", async () => {
     failure = new StoreError("TIMEOUT");
     for (let i = 0; i < 6; i++) await outcome();
@@ -251,4 +262,27 @@ it.each([
   ["MALFORMED_REPLY", undefined, false],
 ] as const)("%s %s: known not to have run: %s", (code, redisCode, notRun) => {
   expect(new StoreError(code, redisCode).notRun).toBe(notRun);
+});
+
+it("survives a listener that throws, also when nobody waits for the call any more", async () => {
+  const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+  const failing: Store = {
+    ...memoryStore(),
+    take: () =>
+      Promise.reject(
+        new StoreError("TIMEOUT", undefined, {
+          answer: Promise.resolve(undefined),
+          hasFailed: Promise.resolve(true),
+        }),
+      ),
+  };
+  const onBreakerChange = () => {
+    throw new Error("of the program");
+  };
+  const store = withBreaker(failing, { timeoutMs: BUDGET_MS, onBreakerChange });
+  for (let i = 0; i < 5; i++) await store.take({ keys: [], flag: Flag.take }).catch(() => {});
+  await new Promise(setImmediate);
+  expect(store.breaker?.()).toBe("open");
+  expect(logged).toHaveBeenCalledOnce();
+  logged.mockRestore();
 });
