@@ -52,6 +52,7 @@ export function readRegions(value: unknown, wrong: Wrong, path = "REGIONS"): Reg
     return names;
   }
   for (const [kind, codes] of Object.entries(table)) {
+    if (codes === undefined) continue;
     if (!Object.hasOwn(names, kind) || !isTable(codes)) {
       wrong("ERR_REGIONS", `${path}.${kind}`, "colo, country or continent, each a table of codes to names", codes);
       continue;

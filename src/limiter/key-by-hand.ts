@@ -49,7 +49,7 @@ export function keyByHand(policy: Policy, { kind, key }: KeyByHand): ClientKey {
     throw new TypeError(`take: kind ${kind} needs ${parts.length} texts as its key, one a part; found ${given.length}`);
   }
   const values = parts.map((part, i) => {
-    const value = typeof given[i] === "string" ? countedValue(part, given[i]) : undefined;
+    const value = typeof given[i] === "string" ? countedValue(part, asRequested(part, given[i])) : undefined;
     // The value is not repeated: it may be a token.
     if (!value) throw new TypeError(`take: expected the key of kind ${part} to be ${expectedOf(part)}`);
     return value;
@@ -57,8 +57,16 @@ export function keyByHand(policy: Policy, { kind, key }: KeyByHand): ClientKey {
   return { kind, values };
 }
 
+/** A host in the spelling that a request's URL gives it: `new URL` did that already to those of requests. Empty: it is no host. */
+function asRequested(part: string, text: string): string {
+  if (part !== "host") return text;
+  const url = `http://${text}`;
+  return !/[\s/?#@\\]/.test(text) && URL.canParse(url) ? new URL(url).hostname : "";
+}
+
 function expectedOf(part: string): string {
   if (part === "ip") return "an IPv4 or IPv6 address";
+  if (part === "host") return "a host name";
   return part === GLOBAL.kind ? `"${GLOBAL.kind}"` : "a text that is not empty";
 }
 

@@ -14,7 +14,7 @@ export function parsePattern(pattern: string, kind: PatternKind): readonly Node[
   const isPath = kind === "path";
   if (pattern === "" || (isPath && !/^[/*:({]/.test(pattern))) throw new PatternMistake();
   if (pattern.trim() !== pattern) throw new PatternMistake("a pattern without white space at its ends");
-  if (!isPath && /\/|\\:|:\d/.test(pattern) && !pattern.startsWith("[")) {
+  if (!isPath && /\/|\\:|(?<!\(\?):\d/.test(pattern) && !pattern.startsWith("[")) {
     throw new PatternMistake("a host name without scheme, port and path");
   }
   const isAddress = !isPath && /^\[[^\]\\]*\]$/.test(pattern);

@@ -48,6 +48,8 @@ export function parseRegexp(source: string): Node {
     if (sign) return { repeat: node, optional: sign !== "+", many: sign !== "?" };
     const [min, max] = [Number(least), comma ? Number(most || least) : Number(least)];
     if (max < min || max * sizeOf(node) > MAX_SIZE) throw tooLarge();
+    // However often: an empty text has no size that bounds how often it is written out.
+    if (sizeOf(node) === 0) return node;
     // a{1,3} is a(?:a(?:a)?)?: what may come next is one position, and not all that are left.
     let rest: Node = comma && !most ? { repeat: node, optional: true, many: true } : { all: [] };
     for (let i = max; i > min; i--) rest = { repeat: { all: [node, rest] }, optional: true, many: false };

@@ -155,6 +155,7 @@ describe("a pattern is brought into the form of requests:", () => {
     ["*.m\u00fcnchen.example", "a.m\u00fcnchen.example"],
     ["0x7f.1", "127.0.0.1"],
     ["{*.}?example.com", "example.com"],
+    ["api((?:1|2)\\d).example.com", "api13.example.com"],
   ])("host %s matches %s", (host, request) => {
     const match = matcherOf({ it: { match: { host } } });
     expect([match(`https://${request}/`), match("https://other.example/")]).toEqual([{ it: 1 }, {}]);

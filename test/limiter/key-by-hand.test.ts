@@ -28,6 +28,8 @@ interface Client extends KeyByHand {
   readonly kind: string;
   readonly headers: Record<string, string>;
   readonly cf?: object;
+  /** Default: `URL`. */
+  readonly url?: string;
 }
 
 const URL = "https://API.gate.example.:8080/path?user=a%20b";
@@ -49,6 +51,9 @@ describe("one count for requests and for what is taken by hand", () => {
     { kind: "cookie:sid", headers: { Cookie: "a=1; sid = abc " }, key: " abc" },
     { kind: "query:user", headers: {}, key: "a b" },
     { kind: "host", headers: {}, key: "Api.Gate.example.." },
+    { kind: "host", headers: {}, key: "api.gate.example:8080" },
+    { kind: "host", headers: {}, key: "m\u00fcnchen.example", url: "https://m\u00fcnchen.example/" },
+    { kind: "host", headers: {}, key: "[0:0::1]", url: "https://[::1]/" },
     { kind: "country", headers: {}, key: "DE", cf: { country: "DE" } },
     { kind: "asn", headers: {}, key: "64496", cf: { asn: 64496 } },
     { kind: "region", headers: {}, key: "eu" },
@@ -59,14 +64,14 @@ describe("one count for requests and for what is taken by hand", () => {
     { kind: "anonymous", headers: {} },
   ];
 
-  it.each(CLIENTS)("kind $kind, of $headers, by $key", async ({ headers, cf, ...named }) => {
+  it.each(CLIENTS)("kind $kind, of $headers, by $key", async ({ headers, cf, url = URL, ...named }) => {
     const { kind } = named;
     const { limiter, request } = limited(...(kind === "anonymous" ? ["bearer"] : ["header:x-none", kind]));
-    for (let i = 0; i < 3; i++) expect((await request(URL, headers, cf)).allowed).toBe(true);
+    for (let i = 0; i < 3; i++) expect((await request(url, headers, cf)).allowed).toBe(true);
     expect(await limiter.peek("api", named)).toMatchObject({ allowed: false, remaining: 0 });
     expect(await limiter.take([{ policy: "api", ...named }])).toMatchObject({ allowed: false });
     await limiter.reset("api", named);
-    expect(await request(URL, headers, cf)).toMatchObject({ allowed: true, remaining: 2 });
+    expect(await request(url, headers, cf)).toMatchObject({ allowed: true, remaining: 2 });
     expect(await limiter.take("api", named)).toMatchObject({ allowed: true, remaining: 1 });
   });
 
@@ -96,7 +101,7 @@ it.each<readonly [what: string, key: object, message: RegExp]>([
   [
     "a kind that the policy does not count by",
     { kind: "cookie:sid", key: "a" },
-    /one of bearer, header:a\+ip, ip, anonymous under policy api; found "cookie:sid"/,
+    /one of bearer, header:a\+ip, host, ip, anonymous under policy api; found "cookie:sid"/,
   ],
   ["a part of a combined kind alone", { kind: "header:a", key: "a" }, /one of bearer/],
   ["a kind that is no text", { kind: {}, key: "a" }, /one of bearer/],
@@ -104,13 +109,14 @@ it.each<readonly [what: string, key: object, message: RegExp]>([
   ["one text for two parts", { kind: "header:a+ip", key: "a" }, /needs 2 texts as its key, one a part; found 1/],
   ["a key for anonymous", { kind: "anonymous", key: "a" }, /needs 0 texts as its key, one a part; found 1/],
   ["what is no address", { kind: "ip", key: "203.0.113.256" }, /key of kind ip to be an IPv4 or IPv6 address/],
+  ["what is no host", { kind: "host", key: "a/b" }, /key of kind host to be a host name/],
   ["a token of white space", { kind: "bearer", key: "  " }, /key of kind bearer to be a text that is not empty/],
   ["a part that is no text", { kind: "header:a+ip", key: [1, "::1"] }, /key of kind header:a to be a text/],
   ["a list without a kind", { key: ["a"] }, /expected key to be a text that is not empty, found a list/],
   ["a number as the key", { key: 42 }, /expected key to be a text that is not empty, found number/],
   ["an object with the length of a text", { key: { length: 1, toString: () => "a" } }, /found object/],
 ])("rejects %s with a TypeError, in take, peek and reset", async (_what, key, message) => {
-  const { limiter } = limited("bearer", "header:a+ip");
+  const { limiter } = limited("bearer", "header:a+ip", "host");
   for (const method of [limiter.take, limiter.peek, limiter.reset] as const) {
     const error = await method("api", key).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(TypeError);

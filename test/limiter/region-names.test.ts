@@ -80,6 +80,12 @@ it.each([[{ place: {} }], [{ colo: { F: "eu" } }], [{ country: [] }], [null]])(
   },
 );
 
+it("a table of the middleware's options that is undefined is absent, as an option is", async () => {
+  const { limiter, store } = limited();
+  await send(limiter, { colo: { FRA: "frankfurt" }, country: undefined }, { colo: "FRA" });
+  expect(store.takes[0]!.keys[0]!.key).toMatch(/:frankfurt$/);
+});
+
 it("an empty region of a limiter means what an empty REGION does: none is named", () => {
   expect(limited({ region: "" }).limiter.region).toBe("local");
 });

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { parsePattern, writePattern } from "../../src/pattern/parse.ts";
 import { compilePattern } from "../../src/pattern/pattern.ts";
 
 function decide(pattern: string, text: string) {
@@ -44,6 +45,15 @@ describe("the work on a path", () => {
     expect(test({ text: other, longer: `${other}/` }, work)).toBe("no");
   });
 });
+
+it.each(["(?:){250}", "(?:){0,9999}", "(?:(?:){9999}){9999}", "(?:a{0}){9,9999}"])(
+  "%s is never written out",
+  (empty) => {
+    const pattern = `/x(${empty}b)`;
+    expect(writePattern(parsePattern(pattern, "path")).length).toBeLessThan(200);
+    expect([decide(pattern, "/xb").verdict, decide(pattern, "/xbb").verdict]).toEqual(["yes", "no"]);
+  },
+);
 
 /** None is repeated within a repetition: URLPattern would take forever. */
 const part = fc.oneof(
