@@ -5,7 +5,7 @@ import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
 import { largestCost, type ParsedLimit, recordIdentity, specOf, tooLarge, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
-import { EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
+import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
 
 /** Algorithms whose units may be charged before their request comes. */
 const LEASABLE: readonly AlgorithmName[] = ["sliding-window", "fixed-window", "token-bucket"];
@@ -63,7 +63,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
 function siblingsOf(field: string, algorithm: string | undefined): string[] {
   const parent = field.slice(0, field.lastIndexOf(".") + 1);
   if (parent === "limits.") {
-    return Object.keys(LIMIT_SCHEMAS[(algorithm ?? "sliding-window") as keyof typeof LIMIT_SCHEMAS].entries);
+    return Object.keys(LIMIT_SCHEMAS[(algorithm ?? DEFAULT_ALGORITHM) as keyof typeof LIMIT_SCHEMAS].entries);
   }
   return Object.keys(EXPECTED)
     .filter((name) => name.startsWith(parent) && name !== "" && !name.slice(parent.length).includes("."))
