@@ -6,16 +6,22 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { policySchema } from "../src/config/policy-schema.ts";
+import { LIMIT_SCHEMAS, limitSchema, policySchema } from "../src/config/policy-schema.ts";
 
 const OUTPUT = new URL("../docs/wrangler.schema.json", import.meta.url);
 
 export function generate(): string {
   // What is checked only by code (patterns, divisibility, names taken) has no place in JSON Schema and is left to the Worker.
-  const { $schema, ...policies } = toJsonSchema(v.pipe(v.array(policySchema), v.minLength(1)), {
-    typeMode: "input",
-    errorMode: "ignore",
-    target: "draft-07",
+  const options = { typeMode: "input", errorMode: "ignore", target: "draft-07" } as const;
+  const { $schema, ...limits } = toJsonSchema(v.variant("algorithm", Object.values(LIMIT_SCHEMAS)), options);
+  const {
+    $schema: _same,
+    $defs: _unused,
+    ...policies
+  } = toJsonSchema(v.pipe(v.array(policySchema), v.minLength(1)), {
+    ...options,
+    // Code finds the schema of a limit: the converter would know one algorithm only, and put it under `$defs`.
+    overrideSchema: ({ valibotSchema }) => (valibotSchema === limitSchema ? limits : undefined),
   });
   const variables = { POLICIES: { $ref: "#/definitions/policies" } };
   const schema = {

@@ -11,7 +11,7 @@ import { gzipSync } from "node:zlib";
 import { entrySizes } from "./entry-sizes.ts";
 import { wranglerEnv } from "./wrangler-env.ts";
 
-const WORKER_BUDGET_KIB = 64;
+const WORKER_BUDGET_KIB = 128;
 
 function report(what: string, bytes: number, budgetKib: number): void {
   const kib = bytes / 1024;

@@ -1,7 +1,7 @@
 /**
  * A bounded map: what was used longest ago is forgotten first. Two generations: when the newer is full the older goes, so it holds
  * at least `maxSize` and at most twice as much, and the entry that was set last. (`quick-lru` works so too, without weights, and is
- * 1 KiB gzip of a limiter's 12.)
+ * 1 KiB gzip of a limiter's 16.)
  */
 
 export interface LruOptions<V> {

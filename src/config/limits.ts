@@ -2,7 +2,7 @@
 
 import type * as v from "valibot";
 import { Kind } from "../core/algorithm.ts";
-import type { LimitSpec } from "../core/algorithms.ts";
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import type { Limit } from "../core/policy.ts";
 import { formatDuration } from "./duration.ts";
 import type { LimitInput } from "./policy-input.ts";
@@ -67,15 +67,8 @@ export function largestCost(limit: LimitSpec): number {
 
 /** What two limits of a policy must not share: they would be one record. */
 export function recordIdentity(limit: LimitSpec): string {
-  switch (limit.kind) {
-    case Kind.weighted:
-    case Kind.whole:
-      return `${limit.kind} ${limit.bucketMs} ${limit.buckets}`;
-    case Kind.concurrency:
-      return `${limit.kind} ${limit.timeoutMs}`;
-    default:
-      return `${limit.kind} ${limit.windowMs}`;
-  }
+  const [, kind, spanMs, buckets] = algorithmOf(limit).encode(limit);
+  return `${kind} ${spanMs} ${limit.kind === Kind.bucket ? "" : buckets}`;
 }
 
 /** If its numbers are too large for exact decisions: what would fit. */

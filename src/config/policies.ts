@@ -5,15 +5,17 @@ import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
 import { largestCost, type ParsedLimit, recordIdentity, specOf, tooLarge, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
-import { EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
+import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
 
 /** Algorithms whose units may be charged before their request comes. */
 const LEASABLE: readonly AlgorithmName[] = ["sliding-window", "fixed-window", "token-bucket"];
 
+type ParsedPolicy = v.InferOutput<typeof policySchema>;
+
 export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
 
 /**
- * Checks a list of policies as section 3 of the design describes them.
+ * Checks a list of policies.
  *
  * @param path what the list is called in messages, for example `POLICIES`.
  * @param places what each policy is called, if not by its position in the list.
@@ -24,17 +26,19 @@ export function parsePolicies(input: unknown, path: string, places?: readonly st
     return { mistakes: [{ code: "ERR_POLICIES_MISSING", path, expected, found: describeValue(input) }] };
   }
   const placeOf = (i: number) => places?.[i] ?? `${path}[${i}]`;
-  const mistakes = [...input.flatMap((policy, i) => policyMistakes(policy, placeOf(i))), ...takenNames(input, placeOf)];
+  const parsed = input.map((policy) => v.safeParse(policySchema, policy, { abortPipeEarly: true }));
+  const mistakes = [
+    ...parsed.flatMap(({ issues = [] }, i) => [
+      ...issues.map((issue) => fieldMistake(issue, placeOf(i))),
+      ...limitMistakes(input[i], placeOf(i)),
+    ]),
+    ...takenNames(input, placeOf),
+  ];
   if (mistakes.length > 0) return { mistakes };
 
-  const policies = input.map((policy) => compilePolicy(v.parse(policySchema, policy)));
+  const policies = parsed.map(({ output }) => compilePolicy(output as ParsedPolicy));
   const taken = takenLimitIds(policies, placeOf);
   return taken.length > 0 ? { mistakes: taken } : { value: policies };
-}
-
-function policyMistakes(input: unknown, path: string): Mistake[] {
-  const { issues = [] } = v.safeParse(policySchema, input, { abortPipeEarly: true });
-  return [...issues.map((issue) => fieldMistake(issue, path)), ...limitMistakes(input, path)];
 }
 
 /** Valibot says where; what should have been there is looked up by the field's name. */
@@ -59,7 +63,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
 function siblingsOf(field: string, algorithm: string | undefined): string[] {
   const parent = field.slice(0, field.lastIndexOf(".") + 1);
   if (parent === "limits.") {
-    return Object.keys(LIMIT_SCHEMAS[(algorithm ?? "sliding-window") as keyof typeof LIMIT_SCHEMAS].entries);
+    return Object.keys(LIMIT_SCHEMAS[(algorithm ?? DEFAULT_ALGORITHM) as keyof typeof LIMIT_SCHEMAS].entries);
   }
   return Object.keys(EXPECTED)
     .filter((name) => name.startsWith(parent) && name !== "" && !name.slice(parent.length).includes("."))
@@ -161,7 +165,7 @@ function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => stri
   );
 }
 
-function compilePolicy({ limits, ...policy }: v.InferOutput<typeof policySchema>): Policy {
+function compilePolicy({ limits, ...policy }: ParsedPolicy): Policy {
   return {
     ...policy,
     limits: limits.map((limit, i): Limit => {

@@ -38,37 +38,6 @@ export interface Told {
   readonly delayMs?: number;
 }
 
-/** A view at another instant, and whether the limit refuses then. */
-export interface Recalled<V> {
-  readonly view: V;
-  readonly refused: boolean;
-}
-
-/** How units are spent that were charged before their request came. */
-export interface Leasing<L, V> {
-  windowMs(limit: L): number;
-  /**
-   * Until when units charged at an instant may be spent: later ones would not be what the algorithm promises. Both by the
-   * store's clock, ms since the epoch.
-   */
-  endsAtMs(limit: L, chargedAtMs: number): number;
-  /** The view without `units` that were charged at an instant of the store but not spent. */
-  without(view: V, limit: L, units: number, chargedAtMs: number): V;
-  /**
-   * Units that were charged in the bucket of a view's instant and not given back, by everybody. Absent: nobody can know, because
-   * units come back while they wait to be spent.
-   */
-  inBucket?(view: V): number;
-}
-
-/** Units are leased for at most this part of a window, and at most so long: what nobody spends must not keep others waiting. */
-const LEASED_PART = 1 / 20;
-const MAX_LEASED_MS = 5_000;
-
-export function leasedMs(windowMs: number): number {
-  return Math.min(windowMs * LEASED_PART, MAX_LEASED_MS);
-}
-
 /**
  * One algorithm over its own state: what is stored of a limit, as it is at one instant. Pure: a state is never changed in
  * place. What the script has too takes the same steps in the same order there.
@@ -96,26 +65,12 @@ export interface Algorithm<L, R, S, V, O = never> {
 
   /** limit, kind, a, b and c of the script's arguments. */
   encode(limit: L): readonly [limit: number, kind: Kind, a: number, b: number, c: number];
-  /** How many integers the script's view has. */
-  viewLength(limit: L): number;
-  decode(view: readonly number[], limit: L): V;
-  /**
-   * What a view that is remembered says of `cost` at a later instant: what the store would say then if nothing was charged
-   * meanwhile. Undefined: it cannot be known.
-   *
-   * @param askedCost the cost with whose answer the view came.
-   */
-  recall(view: V, limit: L, nowMs: number, askedCost: number, cost: number): Recalled<V> | undefined;
   /**
    * What a client is told: computed here only, not in the script. `cost` is the one asked, `refused` what became of it.
    *
    * @param charged the view has the cost in it if it was admitted; false after a look. Default true.
    */
   tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): Told;
-  /** True: when a refused cost is admitted does not depend on what others take until then. Absent: it does. */
-  readonly hasFixedWait?: true;
-  /** Absent: units of this algorithm cannot be taken ahead of demand. */
-  lease?: Leasing<L, V>;
 }
 
 /** `Told` without the members that are not known. */

@@ -4,6 +4,7 @@
  */
 
 import { type Algorithm, type Kind, told } from "./algorithm.ts";
+import type { FarAlgorithm } from "./far-algorithm.ts";
 
 export interface ConcurrencyLimit {
   readonly kind: typeof Kind.concurrency;
@@ -36,10 +37,6 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
   view: (slots, { kind }) => ({ kind, inFlight: slots.size }),
 
   encode: ({ limit, kind, timeoutMs }) => [limit, kind, timeoutMs, 0, 0],
-  viewLength: () => 1,
-  decode: ([inFlight = 0], { kind }) => ({ kind, inFlight }),
-  /** A slot may be free at any moment. */
-  recall: (view) => ({ view, refused: false }),
   tell({ inFlight }, { limit }, _cost, refused) {
     return told({
       remaining: Math.max(0, limit - inFlight),
@@ -49,4 +46,11 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
       delayMs: 0,
     });
   },
+};
+
+export const concurrencyFar: FarAlgorithm<ConcurrencyLimit, ConcurrencyView> = {
+  viewLength: () => 1,
+  decode: ([inFlight = 0], { kind }) => ({ kind, inFlight }),
+  /** A slot may be free at any moment. */
+  recall: (view) => ({ view, refused: false }),
 };

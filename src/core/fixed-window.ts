@@ -1,6 +1,7 @@
 /** The fixed window counter: aligned windows, each with a count of its own. Mirror: lua/fixed_window.lua. */
 
 import { type Algorithm, Kind, MAX_COUNT, told } from "./algorithm.ts";
+import type { FarAlgorithm } from "./far-algorithm.ts";
 
 export interface FixedWindowLimit {
   readonly kind: typeof Kind.fixedWindow;
@@ -37,12 +38,6 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   view: (record) => record,
 
   encode: ({ limit, kind, windowMs }) => [limit, kind, windowMs, 0, 0],
-  viewLength: () => 2,
-  decode: ([newest = 0, count = 0], { kind, windowMs }) => ({ kind, windowMs, newest, count }),
-  recall(record, limit, nowMs, _askedCost, cost) {
-    const view = fixedWindow.read(record, undefined, limit, nowMs);
-    return { view, refused: !fixedWindow.admits(view, limit, cost, nowMs) };
-  },
   tell({ newest, count }, { limit, windowMs }, cost, refused, nowMs) {
     const endsAfterMs = (newest + 1) * windowMs - nowMs;
     return told({
@@ -52,6 +47,15 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
       resetAfterMs: count > 0 ? endsAfterMs : 0,
       delayMs: 0,
     });
+  },
+};
+
+export const fixedWindowFar: FarAlgorithm<FixedWindowLimit, FixedWindowRecord> = {
+  viewLength: () => 2,
+  decode: ([newest = 0, count = 0], { kind, windowMs }) => ({ kind, windowMs, newest, count }),
+  recall(record, limit, nowMs, _askedCost, cost) {
+    const view = fixedWindow.read(record, undefined, limit, nowMs);
+    return { view, refused: !fixedWindow.admits(view, limit, cost, nowMs) };
   },
   hasFixedWait: true,
   lease: {

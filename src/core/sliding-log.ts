@@ -4,6 +4,7 @@
  */
 
 import { type Algorithm, Kind, MAX_COUNT, told } from "./algorithm.ts";
+import type { FarAlgorithm } from "./far-algorithm.ts";
 
 export interface LogLimit {
   readonly kind: typeof Kind.log;
@@ -101,6 +102,18 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
   },
 
   encode: ({ limit, kind, windowMs }) => [limit, kind, windowMs, 0, 0],
+  tell({ used, retryAtMs, growsAtMs, resetAtMs }, { limit }, cost, refused, nowMs) {
+    return told({
+      remaining: Math.max(0, limit - used),
+      retryAfterMs: !refused ? 0 : cost > limit ? undefined : retryAtMs - nowMs,
+      growsAfterMs: growsAtMs > 0 ? growsAtMs - nowMs : undefined,
+      resetAfterMs: resetAtMs > 0 ? resetAtMs - nowMs : 0,
+      delayMs: 0,
+    });
+  },
+};
+
+export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
   viewLength: () => 4,
   decode: ([used = 0, retryAtMs = 0, growsAtMs = 0, resetAtMs = 0], { kind }) => ({
     kind,
@@ -123,15 +136,6 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     const isNextUnit = cost === Math.max(0, limit - view.used) + 1;
     const retryAtMs = cost === askedCost && view.retryAtMs > 0 ? view.retryAtMs : isNextUnit ? view.growsAtMs : 0;
     return nowMs < retryAtMs ? { view: { ...view, retryAtMs }, refused: true } : undefined;
-  },
-  tell({ used, retryAtMs, growsAtMs, resetAtMs }, { limit }, cost, refused, nowMs) {
-    return told({
-      remaining: Math.max(0, limit - used),
-      retryAfterMs: !refused ? 0 : cost > limit ? undefined : retryAtMs - nowMs,
-      growsAfterMs: growsAtMs > 0 ? growsAtMs - nowMs : undefined,
-      resetAfterMs: resetAtMs > 0 ? resetAtMs - nowMs : 0,
-      delayMs: 0,
-    });
   },
 };
 

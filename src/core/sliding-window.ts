@@ -7,6 +7,7 @@
  */
 
 import { type Algorithm, Kind, MAX_COUNT, told } from "./algorithm.ts";
+import type { FarAlgorithm } from "./far-algorithm.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
 export type WindowKind = typeof Kind.weighted | typeof Kind.whole;
@@ -146,12 +147,6 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   view: (record) => record,
 
   encode: ({ limit, kind, bucketMs, buckets }) => [limit, kind, bucketMs, buckets, 0],
-  viewLength: ({ buckets }) => buckets + 2,
-  decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
-  recall(record, limit, nowMs, _askedCost, cost) {
-    const view = rollWindow(record, nowMs);
-    return { view, refused: !windowAdmits(view, limit.limit, cost, nowMs) };
-  },
   tell(record, { limit }, cost, refused, nowMs) {
     const remaining = windowRemaining(record, limit, nowMs);
     return told({
@@ -161,6 +156,15 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
       resetAfterMs: windowResetAfterMs(record, nowMs),
       delayMs: 0,
     });
+  },
+};
+
+export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
+  viewLength: ({ buckets }) => buckets + 2,
+  decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
+  recall(record, limit, nowMs, _askedCost, cost) {
+    const view = rollWindow(record, nowMs);
+    return { view, refused: !windowAdmits(view, limit.limit, cost, nowMs) };
   },
   lease: {
     windowMs: ({ bucketMs, buckets }) => bucketMs * buckets,

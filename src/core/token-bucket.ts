@@ -4,7 +4,8 @@
  * Mirror: lua/token_bucket.lua.
  */
 
-import { type Algorithm, Kind, leasedMs, told } from "./algorithm.ts";
+import { type Algorithm, Kind, told } from "./algorithm.ts";
+import { type FarAlgorithm, leasedMs } from "./far-algorithm.ts";
 
 export interface BucketLimit {
   readonly kind: typeof Kind.bucket;
@@ -51,12 +52,6 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
   view: (record) => record,
 
   encode: ({ limit, kind, windowMs, burst, maxDelayMs }) => [limit, kind, windowMs, burst, maxDelayMs],
-  viewLength: () => 2,
-  decode: ([atMs = 0, debt = 0], { kind, windowMs }) => ({ kind, windowMs, atMs, debt }),
-  recall(record, limit, nowMs, _askedCost, cost) {
-    const view = tokenBucket.read(record, undefined, limit, nowMs);
-    return { view, refused: !tokenBucket.admits(view, limit, cost, nowMs) };
-  },
   tell(record, limit, cost, refused, nowMs, charged = true) {
     const { windowMs, burst } = limit;
     const free = Math.floor((capacity(limit) - record.debt) / windowMs);
@@ -75,6 +70,15 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
       // A request that only looks has nothing to wait for.
       delayMs: refused || cost === 0 ? 0 : payBackAfterMs(queued, limit, nowMs, burst * windowMs),
     });
+  },
+};
+
+export const tokenBucketFar: FarAlgorithm<BucketLimit, BucketRecord> = {
+  viewLength: () => 2,
+  decode: ([atMs = 0, debt = 0], { kind, windowMs }) => ({ kind, windowMs, atMs, debt }),
+  recall(record, limit, nowMs, _askedCost, cost) {
+    const view = tokenBucket.read(record, undefined, limit, nowMs);
+    return { view, refused: !tokenBucket.admits(view, limit, cost, nowMs) };
   },
   lease: {
     windowMs: ({ windowMs }) => windowMs,

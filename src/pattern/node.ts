@@ -11,6 +11,8 @@ export type Node =
   /** Once, and perhaps not at all, and perhaps more often. */
   | { readonly repeat: Node; readonly optional: boolean; readonly many: boolean };
 
+/** The characters of a normal form, and those that a class may name. */
+export const ASCII = Array.from({ length: 95 }, (_, i) => String.fromCharCode(0x20 + i));
 /** Any character. */
 export const ONE: Node = { chars: "", not: true };
 /** Any text, `*` in a pattern. Compared by identity. */

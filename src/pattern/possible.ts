@@ -1,6 +1,6 @@
 /** Whether requests can match a pattern: one that none can match would limit nothing, without a word. */
 
-import { ANY, type Node, type PatternKind } from "./node.ts";
+import { ANY, ASCII, type Node, type PatternKind } from "./node.ts";
 
 /** Where a path or a host may be after the characters so far, as bits. */
 const NOTHING = 1;
@@ -10,10 +10,7 @@ const TWO_DOTS = 8;
 const MORE = 16;
 
 /** Characters besides `/` and `.` that a normal form, in lower case, may hold. */
-const OTHERS = {
-  path: "!$%&'()*+,-0123456789:;=@[]^_abcdefghijklmnopqrstuvwxyz|~",
-  host: "!$&'()*+,-0123456789:;=[]_`abcdefghijklmnopqrstuvwxyz{}~\"",
-};
+const OTHERS = { path: /[!$-\-0-;=@[\]^_a-z|~]/, host: /[!"$&-\-0-;=[\]_-z{}~]/ };
 
 /** Every part of the pattern, also one that may be left out, takes part in some match. */
 export function possible(nodes: readonly Node[], kind: PatternKind): boolean {
@@ -35,7 +32,7 @@ function after(node: Node, from: number, kind: PatternKind): number {
   if (typeof node === "string") return [...node].reduce((at, character) => step(at, character, kind), from);
   if ("chars" in node) {
     const matches = (character: string) => node.chars.includes(character) !== node.not;
-    const other = [...OTHERS[kind]].find(matches);
+    const other = [...ASCII].find((character) => OTHERS[kind].test(character) && matches(character));
     const each = ["/", "."].filter(matches).concat(other ?? []);
     return each.reduce((to, character) => to | step(from, character, kind), 0);
   }
@@ -53,10 +50,10 @@ function after(node: Node, from: number, kind: PatternKind): number {
 function step(from: number, character: string, kind: PatternKind): number {
   if (kind === "host") {
     if (character === ".") return from & ~NOTHING ? SEPARATOR : 0;
-    return from !== 0 && OTHERS.host.includes(character) ? MORE : 0;
+    return from !== 0 && OTHERS.host.test(character) ? MORE : 0;
   }
   if (character === "/") return from & (NOTHING | MORE) ? SEPARATOR : 0;
   const inside = from & ~NOTHING;
-  if (character !== ".") return inside !== 0 && OTHERS.path.includes(character) ? MORE : 0;
+  if (character !== ".") return inside !== 0 && OTHERS.path.test(character) ? MORE : 0;
   return (from & SEPARATOR ? ONE_DOT : 0) | (from & ONE_DOT ? TWO_DOTS : 0) | (from & (TWO_DOTS | MORE) ? MORE : 0);
 }

@@ -3,17 +3,20 @@
  * and repetitions.
  */
 
-import { type Node, ONE, PatternMistake } from "./node.ts";
+import { ASCII, type Node, ONE, PatternMistake } from "./node.ts";
 import { decodePlain } from "./text.ts";
 
 /** Characters of a group after its repetitions are written out: they bound the work for each character of a path. */
 const MAX_SIZE = 250;
 
-const ASCII = Array.from({ length: 95 }, (_, i) => String.fromCharCode(0x20 + i)).join("");
-const ESCAPED: Readonly<Record<string, string>> = { d: charsOf(/\d/), w: charsOf(/\w/), s: " " };
+/** The characters of `\d`, `\D`, `\w`, `\W`, `\s` or `\S`. */
+function charsOf(letter: string): string {
+  const regexp = new RegExp(`\\${letter}`);
+  return charsThat((character) => regexp.test(character));
+}
 
-function charsOf(regexp: RegExp): string {
-  return [...ASCII].filter((character) => regexp.test(character)).join("");
+function charsThat(matches: (character: string) => boolean): string {
+  return ASCII.filter(matches).join("");
 }
 
 /** @throws {PatternMistake} for what is not supported, or none. */
@@ -66,7 +69,7 @@ export function parseRegexp(source: string): Node {
     const not = take(/\[(\^?)/y)?.[1];
     if (not !== undefined) return { chars: members(), not: not === "^" };
     const escaped = take(/\\([DWS])/y)?.[1];
-    if (escaped) return { chars: ESCAPED[escaped.toLowerCase()]!.toLowerCase(), not: true };
+    if (escaped) return { chars: charsOf(escaped.toLowerCase()).toLowerCase(), not: true };
     return { chars: characters(/[^\\^$*+?{}()[\]|]/y).toLowerCase(), not: false };
   }
 
@@ -74,9 +77,7 @@ export function parseRegexp(source: string): Node {
   function characters(plain: RegExp): string {
     const [, letter, any] = take(/\\(?:([dwsDWS])|([^\w]))/y) ?? [];
     if (any) return any;
-    if (!letter) return (take(plain) ?? fail())[0];
-    const named = ESCAPED[letter.toLowerCase()]!;
-    return /[a-z]/.test(letter) ? named : [...ASCII].filter((character) => !named.includes(character)).join("");
+    return letter ? charsOf(letter) : (take(plain) ?? fail())[0];
   }
 
   /** Of a class, behind its bracket. */
@@ -91,7 +92,7 @@ export function parseRegexp(source: string): Node {
       }
       const to = characters(plain);
       if (from.length !== 1 || to.length !== 1 || to < from) throw unsupported();
-      chars += [...ASCII].filter((character) => from <= character && character <= to).join("");
+      chars += charsThat((character) => from <= character && character <= to);
     }
     return chars.toLowerCase();
   }

@@ -6,6 +6,7 @@
  */
 
 import { algorithmOf } from "../core/algorithms.ts";
+import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import type { Lease } from "./lease.ts";
 
 /** Beside what comes until more is there, what is held should last for this part of a lease's life, if there is plenty. */
@@ -59,10 +60,10 @@ function spentMeanwhile({ askMs, lifeMs }: Lease, demand: number): number {
 function left({ limits, replies, lifeMs }: Lease, nowMs: number | undefined): { units: number; lives: number } {
   if (!replies || nowMs === undefined) return { units: 0, lives: 0 };
   const each = limits.map((limit, l) => {
-    const algorithm = algorithmOf(limit);
-    const recalled = algorithm.recall(replies[l]!.view, limit, nowMs, 1, 1);
-    const units = recalled ? algorithm.tell(recalled.view, limit, 1, recalled.refused, nowMs).remaining : 0;
-    return { units, lives: (units / limit.limit) * (algorithm.lease!.windowMs(limit) / lifeMs) };
+    const { recall, lease } = farAlgorithmOf(limit);
+    const recalled = recall(replies[l]!.view, limit, nowMs, 1, 1);
+    const units = recalled ? algorithmOf(limit).tell(recalled.view, limit, 1, recalled.refused, nowMs).remaining : 0;
+    return { units, lives: (units / limit.limit) * (lease!.windowMs(limit) / lifeMs) };
   });
   return {
     units: Math.min(...each.map(({ units }) => units)),

@@ -6,8 +6,9 @@
  * recent rate of a key (lease-size.ts): what is not spent soon is given back.
  */
 
-import { leasedMs } from "../core/algorithm.ts";
-import { algorithmOf, type LimitView } from "../core/algorithms.ts";
+import type { LimitView } from "../core/algorithms.ts";
+import { leasedMs } from "../core/far-algorithm.ts";
+import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import type { KeyRequest, LimitReply } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { StoreClock } from "./clock.ts";
@@ -96,7 +97,7 @@ export function createLeases(clock: StoreClock): Leases {
     // A reply from before the last charge does not know of it.
     if (!charged || nowMs <= charged.lastAtMs || nowMs >= charged.endsAtMs) return false;
     return limits.some((limit, l) => {
-      const { lease } = algorithmOf(limit);
+      const { lease } = farAlgorithmOf(limit);
       return lease!.inBucket !== undefined && lease!.inBucket(replies[l]!.view) < charged.units + units;
     });
   }
@@ -114,7 +115,7 @@ export function createLeases(clock: StoreClock): Leases {
     of({ key, limits }) {
       const known = leases.get(key);
       if (known) return known;
-      const windowMs = Math.min(...limits.map((limit) => algorithmOf(limit).lease?.windowMs(limit) ?? 0));
+      const windowMs = Math.min(...limits.map((limit) => farAlgorithmOf(limit).lease?.windowMs(limit) ?? 0));
       const lease: Lease = {
         key,
         limits,
@@ -185,7 +186,7 @@ export function createLeases(clock: StoreClock): Leases {
       }
       if (answer && charged > 0) {
         const { nowMs: chargedAtMs } = answer;
-        const ends = lease.limits.map((limit) => algorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
+        const ends = lease.limits.map((limit) => farAlgorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
         const endsAtMs = Math.min(...ends);
         const reviewedAtMs = chargedAtMs + lease.lifeMs;
         const units = answer.late ? charged : extra;
@@ -204,7 +205,7 @@ export function createLeases(clock: StoreClock): Leases {
 
     views({ limits, replies, grants }, nowMs, told = replies!) {
       return limits.map((limit, l) => {
-        const { recall, lease } = algorithmOf(limit);
+        const { recall, lease } = farAlgorithmOf(limit);
         const { view } = recall(told[l]!.view, limit, nowMs, 1, 1)!;
         return grants.reduce(
           (counted, { units, chargedAtMs, endsAtMs }) =>

@@ -1,6 +1,7 @@
 /** Takes that are answered from units which this isolate holds already; here they are asked for, and given back. */
 
 import { algorithmOf } from "../core/algorithms.ts";
+import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import { type Answer, type Background, kept } from "./answers.ts";
@@ -80,7 +81,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     counts?: readonly LimitReply[],
   ): readonly LimitReply[] {
     return leases.views(lease, nowMs, counts).map((view, l): LimitReply => {
-      const refused = !allowed && algorithmOf(limits[l]!).recall(view, limits[l]!, nowMs, cost, cost)!.refused;
+      const refused = !allowed && farAlgorithmOf(limits[l]!).recall(view, limits[l]!, nowMs, cost, cost)!.refused;
       return { view, refused };
     });
   }

@@ -4,6 +4,7 @@
  */
 
 import { algorithmOf, countsBytes, type LimitSpec } from "../core/algorithms.ts";
+import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { Lru } from "../lru.ts";
 import type { StoreClock } from "./clock.ts";
@@ -69,7 +70,7 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
     const known = remembered.get(key);
     if (!known || localAtMs - known.receivedAtMs >= TRUSTED_MS) return undefined;
     const recalled = limits.map((limit, l) =>
-      algorithmOf(limit).recall(known.limits[l]!.view, limit, nowMs, known.cost, cost),
+      farAlgorithmOf(limit).recall(known.limits[l]!.view, limit, nowMs, known.cost, cost),
     );
     return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
   }
@@ -86,11 +87,11 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
     const known = remembered.get(key)!;
     if (known.storeAtMs === nowMs) return true;
     const isUsedUp = limits.some((limit, l) => {
-      return algorithmOf(limit).recall(known.limits[l]!.view, limit, nowMs, known.cost, 1)?.refused;
+      return farAlgorithmOf(limit).recall(known.limits[l]!.view, limit, nowMs, known.cost, 1)?.refused;
     });
     if (isUsedUp || limits.some((limit, l) => isNever(limit, replies[l]!, cost, nowMs))) return true;
     // A limit that does not refuse yet may refuse for longer by then.
-    return limits.every((limit, l) => replies[l]!.refused && algorithmOf(limit).hasFixedWait === true);
+    return limits.every((limit, l) => replies[l]!.refused && farAlgorithmOf(limit).hasFixedWait === true);
   }
 
   /** Until the counts that are remembered of this key admit so many units, in ms; 0: now, or nothing is known. */
@@ -98,12 +99,11 @@ export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: I
     const known = remembered.get(key);
     if (!known) return 0;
     const waits = limits.map((limit, l) => {
-      const algorithm = algorithmOf(limit);
-      const recalled = algorithm.recall(known.limits[l]!.view, limit, nowMs, known.cost, units);
+      const recalled = farAlgorithmOf(limit).recall(known.limits[l]!.view, limit, nowMs, known.cost, units);
       // What is left by now is not known, but that it was too little: others may be asking for it.
       if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
       if (!recalled.refused) return 0;
-      return algorithm.tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
+      return algorithmOf(limit).tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
     });
     return Math.max(...waits);
   }

@@ -3,6 +3,7 @@
 import { checkOptions } from "../check-options.ts";
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
+import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import { recordIdOf } from "../core/records.ts";
 import {
   ENFORCED,
@@ -113,7 +114,7 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   let allowed = true;
   const decoded = keys.map(({ group, limits }) =>
     limits.map((limit): LimitReply => {
-      const algorithm = algorithmOf(limit);
+      const algorithm = farAlgorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
       const [mark = 0, ...view] = integers.slice(from, at);

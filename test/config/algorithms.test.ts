@@ -32,6 +32,21 @@ describe("a limit", () => {
     expect(limitOf({ algorithm, ...written })).toMatchObject({ algorithm, ...expected });
   });
 
+  it.each([null, ["sliding-log"], { toString: 1 }, "constructor", ""])(
+    "whose algorithm is %j is refused for that, and for no field of another algorithm",
+    (algorithm) => {
+      const [mistake, ...more] = mistakesOf({ algorithm, per: "ip" });
+      expect(mistake).toMatchObject({ code: "ERR_POLICY_ALGORITHM", path: "policies[0].limits[0].algorithm" });
+      expect(more).toEqual([]);
+    },
+  );
+
+  it.each([null, 5, "10/s"])("that is %j is refused as a whole", (limit) => {
+    expect(parsePolicies([{ name: "api", limits: [limit] }], "policies").mistakes).toMatchObject([
+      { code: "ERR_POLICY_LIMITS", path: "policies[0].limits[0]" },
+    ]);
+  });
+
   it.each([
     { algorithm: "sliding-log", limit: 10_000, window: "31d" },
     { algorithm: "fixed-window", limit: 1_000_000_000, window: "31d" },

@@ -1,0 +1,24 @@
+/** All algorithms by kind, as far as only a store far away needs them: apart from the others, so that a limiter need not carry them. */
+
+import { Kind } from "./algorithm.ts";
+import type { LimitSpec, LimitView } from "./algorithms.ts";
+import { concurrencyFar } from "./concurrency.ts";
+import type { FarAlgorithm } from "./far-algorithm.ts";
+import { fixedWindowFar } from "./fixed-window.ts";
+import { slidingLogFar } from "./sliding-log.ts";
+import { slidingWindowFar } from "./sliding-window.ts";
+import { tokenBucketFar } from "./token-bucket.ts";
+
+const FAR_ALGORITHMS = {
+  [Kind.weighted]: slidingWindowFar,
+  [Kind.whole]: slidingWindowFar,
+  [Kind.fixedWindow]: fixedWindowFar,
+  [Kind.bucket]: tokenBucketFar,
+  [Kind.log]: slidingLogFar,
+  [Kind.concurrency]: concurrencyFar,
+};
+
+/** As `algorithmOf`: limits and views that go in must be of this kind, as those that come out are. */
+export function farAlgorithmOf({ kind }: { readonly kind: Kind }): FarAlgorithm<LimitSpec, LimitView> {
+  return FAR_ALGORITHMS[kind] as unknown as FarAlgorithm<LimitSpec, LimitView>;
+}
