@@ -175,7 +175,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     let failure: StoreErrorCode | undefined;
     try {
       decision = await ask(keys, { ...asking, mayLease: takes.every(mayLease) });
-      if (decision.source === store.kind) isolate?.missed.tell(background);
+      isolate?.missed.tell(background);
     } catch (error) {
       const known = failureOf(error);
       failure = known.code;

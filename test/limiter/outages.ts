@@ -121,8 +121,8 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
     const works: Promise<unknown>[] = [];
     const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
     const decision = await limiters[isolate]!.take("p", { cost, background });
-    await Promise.all(works);
     const atMs = storeNow();
+    await Promise.all(works);
     const isLocal = decision.source === "fallback";
     // The store decides about the first request before it has heard of what is owed.
     const isEarly = isOwing && !isLocal;
