@@ -21,11 +21,12 @@ export function isReplayable(request: Request | undefined, body: unknown): boole
  * body unread.
  */
 export async function saysNever(response: Response): Promise<boolean> {
-  if (response.headers.get("X-Should-Retry") === "false") return true;
-  if (!/^application\/problem\+json\b/i.test(response.headers.get("Content-Type") ?? "")) return false;
-  try {
-    return ((await response.clone().json()) as { retry?: unknown } | null)?.retry === "never";
-  } catch {
-    return false;
-  }
+  const { headers } = response;
+  if (headers.get("X-Should-Retry") === "false") return true;
+  if (!/problem\+json/i.test(headers.get("Content-Type") ?? "")) return false;
+  const problem: unknown = await response
+    .clone()
+    .json()
+    .catch(() => {});
+  return (problem as { retry?: unknown } | null)?.retry === "never";
 }

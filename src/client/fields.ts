@@ -72,7 +72,7 @@ export function rulesOf(headers: Fields, nowMs: number): Rule[] {
             afterMs: milliseconds(numberOf(parameters.get("t"))),
             quota: numberOf(policy?.get("q")),
             windowMs: milliseconds(numberOf(policy?.get("w"))),
-            isConcurrent: policy?.get("qu") === '"concurrent-requests"' || undefined,
+            isConcurrent: policy?.get("qu")?.includes("concurrent"),
           },
         ];
   });

@@ -59,7 +59,8 @@ function policyItem(limit: Limit): string {
 
 function draft11Fields(limits: readonly LimitDecision[], elapsedMs: number): [string, string][] {
   const states = limits.map(({ limit: { id }, remaining, growsAfterMs }) => {
-    const t = growsAfterMs === undefined ? undefined : toSeconds(stillMs(growsAfterMs, elapsedMs));
+    // At least 1: no rest without a wait, or a client would take what is left for all there is.
+    const t = growsAfterMs === undefined ? undefined : Math.max(1, toSeconds(growsAfterMs - elapsedMs));
     return item(id, { r: remaining, t });
   });
   return [

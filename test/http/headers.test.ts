@@ -210,12 +210,12 @@ describe("after a slow handler", () => {
     expect(legacy).toMatchObject({ resetAt: 1_800_000_031 });
   });
 
-  it("a wait that has passed is 0: there is more by now", () => {
+  it("a wait that has passed is 1: what is left is told as of the decision", () => {
     const headers = new Headers();
     const limits = decisions({ limit: 3, windowMs: 60_000, remaining: 1, growsAfterMs: 2_000 });
     addRateLimitFields(headers, "both", limits, NOW_MS + 60_000, 60_000);
     const { states, legacy } = fieldsOf({ headers });
-    expect(states).toEqual({ api: { r: 1, t: 0 } });
+    expect(states).toEqual({ api: { r: 1, t: 1 } });
     expect(legacy).toMatchObject({ resetAt: 1_800_000_061 });
   });
 });
