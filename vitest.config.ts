@@ -6,7 +6,7 @@ import { wranglerEnv } from "./scripts/wrangler-env.ts";
 // Nothing is asked of Cloudflare: no telemetry, no sample of `request.cf`.
 Object.assign(process.env, wranglerEnv());
 
-const ALONE = ["test/gateway/leased.test.ts"];
+const ALONE = ["test/gateway/leased.test.ts", "test/gateway/starved.test.ts"];
 
 export default defineConfig({
   test: {

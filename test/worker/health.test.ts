@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
+import { createProbe } from "../../src/health.ts";
+import { memoryStore } from "../../src/store/memory.ts";
 import { fieldsOf } from "../support/fields.ts";
 import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
 
@@ -123,11 +125,20 @@ describe("/.headgate/health", () => {
   });
 
   it("asks again when a PING that others wait for never ends", async () => {
-    const never = vi.spyOn(globalThis, "fetch").mockReturnValue(new Promise(() => {}));
-    const ask = gatewayWith({ POLICIES, REDIS_TIMEOUT_MS: 50 });
-    void ask(HEALTH);
-    never.mockRestore();
-    expect((await ask(HEALTH)).status).toBe(200);
+    let pings = 0;
+    const ping = () => (++pings === 1 ? new Promise<void>(() => {}) : Promise.resolve());
+    const probe = createProbe({ ...memoryStore(), ping }, 50);
+    const background = { waitUntil() {} };
+    void probe(background);
+    expect(await probe(background)).toMatchObject({ reachable: true });
+    expect(pings).toBe(2);
+  });
+
+  it("says that Redis is away when a PING has no answer in time", async () => {
+    vi.spyOn(globalThis, "fetch").mockReturnValue(new Promise(() => {}));
+    const answer = await gatewayWith({ POLICIES, REDIS_TIMEOUT_MS: 50 })(HEALTH);
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ redis: { reachable: false, error: "TIMEOUT" } });
   });
 
   it("asks a Redis that is away no more often", async () => {

@@ -7,7 +7,7 @@ import { memoryStore } from "../../src/store/memory.ts";
 
 const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }];
 const limiter = createLimiter({ policies, store: memoryStore() });
-createLimiter({ policies, store: redisStore({ url: "https://redis.example", token: "never used" }) });
+createLimiter({ policies, store: redisStore({ url: "https://redis.example", token: "never-used" }) });
 
 export default {
   async fetch(): Promise<Response> {
