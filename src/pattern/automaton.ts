@@ -21,6 +21,7 @@ export type Search = (text: string, from: number, floats: boolean, notBefore: nu
 
 /** Normal forms are ASCII. */
 const CODES = 128;
+const ALL_CODES = Array.from({ length: CODES }, (_, code) => code);
 
 export function compileSearch(nodes: readonly Node[]): Search {
   const { positions, last, empty } = positionsOf(nodes);
@@ -35,18 +36,25 @@ export function compileSearch(nodes: readonly Node[]): Search {
   /** By code: as many words of the positions that take it. */
   const takes = new Int32Array(words * CODES);
   for (const position of last) set(ends, 0, position);
+  /** Most positions of a repetition take the same characters. */
+  const codesOf = new Map<string, readonly number[]>();
   for (const [position, { chars, not, follow }] of positions.entries()) {
-    for (let code = 0; code < CODES; code++) {
-      if (chars.includes(String.fromCharCode(code)) !== not) set(takes, code * words, position);
-    }
+    const taken = `${not}${chars}`;
+    const codes = codesOf.get(taken) ?? ALL_CODES.filter((code) => chars.includes(String.fromCharCode(code)) !== not);
+    codesOf.set(taken, codes);
+    for (const code of codes) set(takes, code * words, position);
     if (follow.has(position)) set(loops, 0, position);
     if (follow.has(position + 1)) set(chain, 0, position + 1);
     const others = [...follow].filter((next) => next !== position && next !== position + 1);
     if (others.length === 0) continue;
-    const jump = jumps.get(others.join()) ?? { from: new Int32Array(words), to: new Int32Array(words) };
-    jumps.set(others.join(), jump);
+    const key = others.join();
+    let jump = jumps.get(key);
+    if (!jump) {
+      jump = { from: new Int32Array(words), to: new Int32Array(words) };
+      for (const next of others) set(jump.to, 0, next);
+      jumps.set(key, jump);
+    }
     set(jump.from, 0, position);
-    for (const next of others) set(jump.to, 0, next);
   }
   const groups = [...jumps.values()];
   const stepsEach = words * (1 + groups.length);
