@@ -1,6 +1,8 @@
 /**
- * 20 calls at once of one client through the gateway to a real Redis, under each algorithm: headgate/client beside other HTTP
- * clients that try again. All clients of a run begin at the same instant, each under a key of its own. A forwarder in front
+ * 20 calls at once of one client through the gateway to a real Redis, under each algorithm: headgate/client beside
+ * other HTTP
+ * clients that try again. All clients of a run begin at the same instant, each under a key of its own. A forwarder in
+ * front
  * of the gateway counts what each was refused. Prints the table of docs/client.md.
  */
 

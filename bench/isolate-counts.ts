@@ -1,6 +1,8 @@
 /**
- * What counts in memory (src/store/memory.ts: `memoryStore`, and the counters of an outage) keep of very many clients of every kind
- * of limit: bytes of heap of one key after collection, and the largest heap of so many keys one after the other. Prints a table.
+ * What counts in memory (src/store/memory.ts: `memoryStore`, and the counters of an outage) keep of very many clients
+ * of every kind
+ * of limit: bytes of heap of one key after collection, and the largest heap of so many keys one after the other. Prints
+ * a table.
  *
  *   node --expose-gc bench/isolate-counts.ts [--quick]
  *

@@ -57,7 +57,7 @@ const REGION_TYPES: Readonly<Record<keyof RegionNames, string>> = {
 
 /**
  * @param where what the messages of errors begin with.
- * @throws {TypeError} for a limiter that is none, an unknown option, one of a wrong type, or a fixed cost that is no integer of
+ * @throws {TypeError} for anything but a limiter, an unknown option, one of a wrong type, or a fixed cost that is no integer of
  * 0 … 10^9.
  */
 export function enforceFor<Env, C>(
@@ -104,7 +104,7 @@ export function ownRules<C>({ key, cost, response }: RateLimitOptions<C>, c: C):
   };
 }
 
-/** @throws {TypeError} for a name, or a table of names, that is none. What a function returns is checked by the limiter. */
+/** @throws {TypeError} for an invalid name or table of names. The limiter checks what a function returns. */
 function regionBy(region: RateLimitOptions<never>["region"]): (limiter: Limiter) => (request: Request) => string {
   if (typeof region === "function") return () => region;
   if (region === undefined) return (limiter) => () => limiter.region;
