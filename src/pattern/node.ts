@@ -18,6 +18,15 @@ export const ONE: Node = { chars: "", not: true };
 /** Any text, `*` in a pattern. Compared by identity. */
 export const ANY: Node = { repeat: ONE, optional: true, many: true };
 
+/** How many characters a node takes once its repetitions are written out; one that repeats without end counts once. */
+export function sizeOf(node: Node): number {
+  if (typeof node === "string") return node.length;
+  if ("chars" in node) return 1;
+  if ("repeat" in node) return sizeOf(node.repeat);
+  const nodes = "all" in node ? node.all : node.either;
+  return nodes.reduce((sum, one) => sum + sizeOf(one), 0);
+}
+
 /** What a pattern is for. */
 export type PatternKind = "path" | "host";
 

@@ -1,7 +1,7 @@
 /** A pattern, ready to be tested: linear in the text, and with a bound on the work of all patterns of a request. */
 
-import { compileSearch, type Search, type Work } from "./automaton.ts";
-import { ANY, type Node, type PatternKind } from "./node.ts";
+import { compileSearch, type Work } from "./automaton.ts";
+import { ANY, type Node, type PatternKind, sizeOf } from "./node.ts";
 import { parsePattern } from "./parse.ts";
 
 /** A path or a host in its normal form, lower case. */
@@ -16,17 +16,21 @@ export type Verdict = "yes" | "no" | "perhaps";
 
 export type Test = (subject: Subject, work: Work) => Verdict;
 
+/** Characters of a piece: one with as many is compiled when the configuration is read. */
+const LARGE = 64;
+
 /** @param pattern one that `parsePattern` takes. @returns what says whether `text` or `longer` matches. */
 export function compilePattern(pattern: string, kind: PatternKind): Test {
   const pieces = piecesOf(parsePattern(pattern, kind));
   const [head, tail] = [textOf(pieces[0]![0]), textOf(pieces.at(-1)!.at(-1))];
   const last = pieces.length - 1;
-  // Most requests lack the fixed text of most patterns, and never need these.
-  let searches: readonly (string | Search)[] | undefined;
+  const compile = () => pieces.map((piece) => (isText(piece) ? textOf(piece[0]) : compileSearch(piece)));
+  // Most requests lack the fixed text of most patterns, and never need these. A large one takes milliseconds: no request pays them.
+  let searches = pieces.some((piece) => sizeOf({ all: piece }) > LARGE) ? compile() : undefined;
 
   return ({ text, longer }, work) => {
     if (!longer.startsWith(head) || !(text.endsWith(tail) || longer.endsWith(tail))) return "no";
-    searches ??= pieces.map((piece) => (isText(piece) ? textOf(piece[0]) : compileSearch(piece)));
+    searches ??= compile();
     let at = 0;
     for (const [i, piece] of searches.entries()) {
       if (typeof piece !== "string") at = piece(longer, at, i > 0, i === last ? text.length : 0, work);

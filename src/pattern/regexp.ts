@@ -3,7 +3,7 @@
  * and repetitions.
  */
 
-import { ASCII, type Node, ONE, PatternMistake } from "./node.ts";
+import { ASCII, type Node, ONE, PatternMistake, sizeOf } from "./node.ts";
 import { decodePlain } from "./text.ts";
 
 /** Characters of a group after its repetitions are written out: they bound the work for each character of a path. */
@@ -101,14 +101,6 @@ export function parseRegexp(source: string): Node {
   if (at < source.length) throw unsupported();
   if (sizeOf(node) > MAX_SIZE) throw tooLarge();
   return node;
-}
-
-function sizeOf(node: Node): number {
-  if (typeof node === "string") return node.length;
-  if ("chars" in node) return 1;
-  if ("repeat" in node) return sizeOf(node.repeat);
-  const nodes = "all" in node ? node.all : node.either;
-  return nodes.reduce((sum, one) => sum + sizeOf(one), 0);
 }
 
 function fail(): never {
