@@ -1,11 +1,11 @@
 /** Very many clients through what an isolate knows (src/region), with a store that is there at once and a virtual clock. */
 
-import { virtualTime } from "../scripts/simulator/virtual-time.ts";
+import { virtualTime } from "../scripts/simulate/virtual-time.ts";
 import { Kind } from "../src/core/algorithm.ts";
 import type { LimitSpec } from "../src/core/algorithms.ts";
 import type { Records } from "../src/core/records.ts";
 import { ENFORCED, Flag, type KeyRequest, take } from "../src/core/take.ts";
-import { regional } from "../src/region/regional.ts";
+import { regional } from "../src/isolate/local-first.ts";
 import type { Store } from "../src/store/store.ts";
 
 const HOUR_MS = 3_600_000;

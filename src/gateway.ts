@@ -11,7 +11,7 @@ import { type Bindings, parseSettings, type Settings } from "./config/settings.t
 import { policyWarnings } from "./config/warnings.ts";
 import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
-import { createLimits } from "./http/limits/answer.ts";
+import { createLimits } from "./http/limits/serve.ts";
 import { createMe, LOOK_POLICIES } from "./http/limits/me.ts";
 import { logDecisions } from "./http/log.ts";
 import { createLoopGuard } from "./http/loop.ts";
@@ -19,7 +19,7 @@ import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
-import { redisStore } from "./limiter/central.ts";
+import { redisStore } from "./isolate/isolate.ts";
 import { type Background, createLimiter, type Limiter, limiterOf } from "./limiter.ts";
 import { memoryStore } from "./store/memory.ts";
 import { VERSION } from "./version.ts";

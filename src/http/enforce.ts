@@ -4,7 +4,7 @@ import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
 import { addRateLimitFields } from "./headers.ts";
-import { holding } from "./hold.ts";
+import { holding } from "./keep-slots.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
 import type { ProblemOptions } from "./problem.ts";

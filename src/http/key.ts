@@ -2,7 +2,7 @@
 
 import { countedAddress } from "../partition/address.ts";
 import { ANONYMOUS, countedValue, GLOBAL } from "../partition/kinds.ts";
-import type { ClientKey } from "../partition.ts";
+import type { ClientKey } from "../partition/hash.ts";
 
 export { ANONYMOUS };
 

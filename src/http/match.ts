@@ -1,7 +1,7 @@
 /** Which policies apply to a request, and at what cost (design, section 6). */
 
 import type { Match, Policy } from "../core/policy.ts";
-import { Lru } from "../lru.ts";
+import { Lru } from "../bounded-map.ts";
 import type { Work } from "../pattern/automaton.ts";
 import { compilePattern, type Subject, type Test, type Verdict } from "../pattern/pattern.ts";
 import { normalizeHost, normalizePath } from "../pattern/text.ts";

@@ -1,6 +1,6 @@
 /** A client's address in the form that is counted. */
 
-import { Lru } from "../lru.ts";
+import { Lru } from "../bounded-map.ts";
 
 /** An IPv6 address in full, with an IPv4 one at its end. */
 const LONGEST_ADDRESS = 45;

@@ -1,6 +1,6 @@
 /** The form in which a value of each kind of key is counted: one for what a request presents and for what is named by hand. */
 
-import type { ClientKey } from "../partition.ts";
+import type { ClientKey } from "./hash.ts";
 import { normalizeHost } from "../pattern/text.ts";
 import { countedAddress } from "./address.ts";
 

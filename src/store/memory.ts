@@ -5,7 +5,7 @@ import { countsBytes, type LimitOwn } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
-import { Lru } from "../lru.ts";
+import { Lru } from "../bounded-map.ts";
 import type { Store } from "./store.ts";
 
 /**

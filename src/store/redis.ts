@@ -16,7 +16,7 @@ import {
 import { RedisError, withRedis } from "../redis/client.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
-import { type BreakerOptions, withBreaker } from "./breaker.ts";
+import { type BreakerOptions, withBreaker } from "../isolate/breaker.ts";
 import { type Store, StoreError } from "./store.ts";
 
 /** Options of `redisStore`. */

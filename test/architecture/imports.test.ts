@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { brokenRules } from "../../scripts/architecture.ts";
+import { brokenRules } from "../../scripts/check/architecture.ts";
 
 const SRC = fileURLToPath(new URL("../../src", import.meta.url));
 

@@ -8,12 +8,12 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag } from "../../src/core/take.ts";
 import { compileMatcher } from "../../src/http/match.ts";
-import { partitionHasher } from "../../src/partition.ts";
-import { createStoreClock } from "../../src/region/clock.ts";
-import { countInFlight } from "../../src/region/in-flight.ts";
-import { rememberCounts } from "../../src/region/remembered.ts";
+import { partitionHasher } from "../../src/partition/hash.ts";
+import { createStoreClock } from "../../src/isolate/store-clock.ts";
+import { countInFlight } from "../../src/isolate/pending-units.ts";
+import { rememberCounts } from "../../src/isolate/known-counts.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { keyRequest } from "../support/counter.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
 
 const MIB = 1024 * 1024;
 const NOW_MS = 1_700_000_000_000;

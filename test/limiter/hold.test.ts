@@ -2,11 +2,11 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
-import { central } from "../../src/limiter/central.ts";
+import { central } from "../../src/isolate/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
-import { failingStore } from "../support/stores.ts";
+import { failingStore } from "../support/redis/stores.ts";
 
 const TIMEOUT_MS = 30_000;
 const atOnce = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => {

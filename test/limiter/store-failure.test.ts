@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } fr
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import type { TakeRequest } from "../../src/core/take.ts";
-import { central } from "../../src/limiter/central.ts";
+import { central } from "../../src/isolate/isolate.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
-import { failingStore } from "../support/stores.ts";
+import { failingStore } from "../support/redis/stores.ts";
 
 const policy = (name: string, more: Partial<PolicyInput>): PolicyInput => {
   return { name, key: ["global"], limits: [{ limit: 2, window: "1h", buckets: 60 }], ...more };

@@ -6,8 +6,8 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
 import { redisStore } from "../../src/store/redis.ts";
-import { keyRequest } from "../support/counter.ts";
-import { sharedRedis } from "../support/shared-redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { sharedRedis } from "../support/redis/shared-redis.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const MANY = 1_000;

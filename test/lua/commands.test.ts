@@ -8,9 +8,9 @@ import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag, type KeyRequest, ownKeyOf } from "../../src/core/take.ts";
 import { redisStore } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
-import { commandsOf } from "../support/command-stats.ts";
-import { keyRequest } from "../support/counter.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
+import { commandsOf } from "../support/redis/command-stats.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
 
 let server: PrivateRedis;
 let store: Store;

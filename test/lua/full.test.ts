@@ -8,8 +8,8 @@ import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, type KeyRequest, ownKeyOf, type TakeRequest } from "../../src/core/take.ts";
 import { redisStore } from "../../src/store/redis.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
-import { keyRequest } from "../support/counter.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const WINDOW_MS = 60_000;

@@ -1,12 +1,12 @@
 /** Isolates with any clocks behind any networks, asked at the worst moments, and a record of what they admitted. */
 
 import fc from "fast-check";
-import { mulberry32 } from "../../scripts/simulator/run.ts";
-import { virtualTime } from "../../scripts/simulator/virtual-time.ts";
-import { createWorld, type Mode, type World } from "../../scripts/simulator/world.ts";
+import { mulberry32 } from "../../scripts/simulate/run.ts";
+import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
+import { createWorld, type Mode, type World } from "../../scripts/simulate/world.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, type KeyRequest } from "../../src/core/take.ts";
-import type { Answer } from "../../src/region/answers.ts";
+import type { Answer } from "../../src/isolate/reply-source.ts";
 import { StoreError } from "../../src/store/store.ts";
 
 /** A boundary of every bucket below, ms since the epoch. */

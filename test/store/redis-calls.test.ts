@@ -5,9 +5,9 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
 import { redisStore } from "../../src/store/redis.ts";
-import { keyRequest } from "../support/counter.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
-import { firstWindow } from "../support/views.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
+import { firstWindow } from "../support/parity/views.ts";
 
 const limit: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 3_600_000, buckets: 1 };
 

@@ -3,14 +3,14 @@
 import { mkdirSync } from "node:fs";
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createBridge } from "../../scripts/bridge.ts";
-import { freePort, startRedisServer } from "../../scripts/redis-server.ts";
+import { createBridge } from "../../scripts/bridge/bridge.ts";
+import { freePort, startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
 import { redisStore } from "../../src/store/redis.ts";
 import { StoreError } from "../../src/store/store.ts";
-import { keyRequest } from "../support/counter.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
 
 const windowMs = 60_000;
 const window: LimitSpec = { kind: Kind.weighted, limit: 9, bucketMs: windowMs, buckets: 1 };

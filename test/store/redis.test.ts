@@ -6,8 +6,8 @@ import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { type WindowLimit, windowResetAfterMs } from "../../src/core/sliding-window.ts";
 import { Flag, keysOfRequest } from "../../src/core/take.ts";
 import { redisStore } from "../../src/store/redis.ts";
-import { keyRequest } from "../support/counter.ts";
-import { windowOf } from "../support/views.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { windowOf } from "../support/parity/views.ts";
 import { describeStore } from "./contract.ts";
 
 let redis: Redis;

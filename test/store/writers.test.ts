@@ -6,7 +6,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
 import { redisStore } from "../../src/store/redis.ts";
-import { keyRequest } from "../support/counter.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
 
 const QUOTA = 9_500;
 const WRITERS = 8;

@@ -10,7 +10,7 @@ import { limiterOf } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { redisStore } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 import fixedWindow from "../vectors/fixed-window.json" with { type: "json" };
 import leakyBucket from "../vectors/leaky-bucket.json" with { type: "json" };
 import slidingLog from "../vectors/sliding-log.json" with { type: "json" };
