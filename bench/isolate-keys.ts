@@ -5,7 +5,7 @@ import { Kind } from "../src/core/algorithm.ts";
 import type { LimitSpec } from "../src/core/algorithms.ts";
 import type { Records } from "../src/core/records.ts";
 import { ENFORCED, Flag, type KeyRequest, take } from "../src/core/take.ts";
-import { regional } from "../src/isolate/local-first.ts";
+import { localFirst } from "../src/isolate/local-first.ts";
 import type { Store } from "../src/store/store.ts";
 
 const HOUR_MS = 3_600_000;
@@ -28,7 +28,7 @@ const window = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, buck
  */
 export async function keysThrough(mode: "strict" | "leased", keys: number, each: () => void): Promise<number[]> {
   const time = virtualTime(START_MS);
-  const answers = regional(storeOfActive(time.nowMs), time);
+  const answers = localFirst(storeOfActive(time.nowMs), time);
   const background = { waitUntil() {} };
   const ask = async (key: string, limit: number): Promise<boolean> => {
     const one: KeyRequest = { key, group: ENFORCED, cost: 1, limits: [window(limit)] };

@@ -4,14 +4,14 @@
  * 1 KiB gzip of a limiter's 16.)
  */
 
-export interface LruOptions<V> {
+export interface BoundedMapOptions<V> {
   /** 1 or more: of entries, or of what they weigh. */
   readonly maxSize: number;
   /** Above 0, and the same for as long as the value is there. Absent: 1 each. */
   readonly weigh?: (value: V) => number;
 }
 
-export class Lru<K, V> {
+export class BoundedMap<K, V> {
   readonly #maxSize: number;
   readonly #weigh: (value: V) => number;
   #newer = new Map<K, V>();
@@ -19,7 +19,7 @@ export class Lru<K, V> {
   /** Of the newer. */
   #size = 0;
 
-  constructor({ maxSize, weigh = () => 1 }: LruOptions<V>) {
+  constructor({ maxSize, weigh = () => 1 }: BoundedMapOptions<V>) {
     this.#maxSize = maxSize;
     this.#weigh = weigh;
   }

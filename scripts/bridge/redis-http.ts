@@ -1,8 +1,8 @@
 // `npm run redis-http -- --port 8079 --token T [--redis redis://…]`: the REST bridge as a program. Development only.
 
 import { parseArgs } from "node:util";
-import { createBridge } from "./bridge.ts";
 import { whenOrphaned } from "../machine/tied-process.ts";
+import { createBridge } from "./bridge.ts";
 
 const USAGE = "usage: npm run redis-http -- --port 8079 --token T [--redis redis://127.0.0.1:6379]";
 

@@ -8,8 +8,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { entrySizes } from "./entry-sizes.ts";
 import { wranglerEnv } from "../dev/wrangler-env.ts";
+import { entrySizes } from "./entry-sizes.ts";
 
 const WORKER_BUDGET_KIB = 128;
 

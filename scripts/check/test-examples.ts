@@ -14,9 +14,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createBridge } from "../bridge/bridge.ts";
 import { build, pack } from "../build/build.ts";
+import { wranglerEnv } from "../dev/wrangler-env.ts";
 import { freePort, startRedisServer } from "../machine/redis-server.ts";
 import { spawnTied, stopProcess } from "../machine/tied-process.ts";
-import { wranglerEnv } from "../dev/wrangler-env.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
 const START_TIMEOUT_MS = 60_000;

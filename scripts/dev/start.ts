@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBridge } from "../bridge/bridge.ts";
 import { findRedisServer, startRedisServer } from "../machine/redis-server.ts";
-import { findConfiguredStore } from "./start-store.ts";
 import { spawnTied, stopProcess, whenOrphaned } from "../machine/tied-process.ts";
+import { findConfiguredStore } from "./start-store.ts";
 import { optionValues, TOKEN_MISSING } from "./wrangler-bindings.ts";
 import { wranglerEnv } from "./wrangler-env.ts";
 

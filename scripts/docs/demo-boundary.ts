@@ -7,11 +7,11 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import * as definitions from "./boundary-definitions.ts";
 import { createBridge } from "../bridge/bridge.ts";
-import { startDecisionTap, type TappedDecision } from "../stress/decision-tap.ts";
 import { startLocalGateway } from "../dev/local-gateway.ts";
 import { startRedisServer } from "../machine/redis-server.ts";
+import { startDecisionTap, type TappedDecision } from "../stress/decision-tap.ts";
+import * as definitions from "./boundary-definitions.ts";
 
 const { LIMIT, WINDOW_MS } = definitions;
 /** How far from the boundary a burst begins. */

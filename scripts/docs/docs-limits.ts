@@ -8,10 +8,10 @@ import { join } from "node:path";
 import { describeMistake } from "../../src/config/mistake.ts";
 import { parseSettings, type Settings } from "../../src/config/settings.ts";
 import { describeLimits } from "../../src/http/limits/describe.ts";
-import { limitsMarkdown } from "./limits-markdown.ts";
-import { loadLimitsPage } from "./limits-page.ts";
 import { readBindings } from "../dev/read-bindings.ts";
 import { optionValues } from "../dev/wrangler-bindings.ts";
+import { limitsMarkdown } from "./limits-markdown.ts";
+import { loadLimitsPage } from "./limits-page.ts";
 
 /** The three files by name. @param origin where clients send their requests. */
 export async function limitsFiles(settings: Settings, origin: string): Promise<Record<string, string>> {

@@ -1,15 +1,15 @@
 /** Isolates all over the world and the one store that they share: the code of src/, on a virtual clock and network. */
 
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
-import { type Answer, direct } from "../../src/isolate/reply-source.ts";
-import { regional } from "../../src/isolate/local-first.ts";
+import { localFirst } from "../../src/isolate/local-first.ts";
+import { direct, type SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 export interface Isolate {
   /** Asks like a request of a Worker that may work on after its answer. @throws {StoreError} */
-  take(keys: readonly KeyRequest[], mode: Mode): Promise<Answer>;
+  take(keys: readonly KeyRequest[], mode: Mode): Promise<SourcedReply>;
   /** Forgets the counts of these keys. */
   reset(keys: readonly string[]): Promise<void>;
   /** How far its clock is ahead of the store's, in ms. */
@@ -83,7 +83,7 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
         ping: () => memory.ping(),
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
-      const [near, far] = [regional(store, timing), direct(store)];
+      const [near, far] = [localFirst(store, timing), direct(store)];
       const background = { waitUntil() {} };
       const isolate: Isolate = {
         offsetMs,

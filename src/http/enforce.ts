@@ -34,7 +34,7 @@ export interface OwnRules {
   readonly cost?: () => number | undefined | Promise<number | undefined>;
   /** Told before the request goes on or is refused. */
   readonly onDecision?: (decision: Decision) => void;
-  /** Answers in place of the standard refusal, whose wait and rate limit fields are added to it. */
+  /** Answer in place of the standard refusal, whose wait and rate limit fields are added to it. */
   readonly refused?: (standard: Response, decision: Decision) => Response | Promise<Response>;
 }
 

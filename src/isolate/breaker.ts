@@ -97,6 +97,11 @@ export interface BreakerOptions {
   readonly onBreakerChange?: ((change: BreakerChange) => void) | undefined;
 }
 
+/** Writes a line whenever this isolate stops asking its store, or asks it again. */
+export function reportBreaker(write: (line: string) => void = console.warn): (change: object) => void {
+  return (change) => write(JSON.stringify({ event: "breaker", at: new Date().toISOString(), ...change }));
+}
+
 /**
  * A success near the end of its budget is a success. A timeout is a failure once it is known that no reply arrives within a second
  * budget either.

@@ -3,12 +3,12 @@
  * what they refuse is refused rightly, without asking.
  */
 
+import { BoundedMap } from "../bounded-map.ts";
 import { algorithmOf, countsBytes, type LimitSpec } from "../core/algorithms.ts";
 import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { Lru } from "../bounded-map.ts";
+import type { PendingUnits } from "./pending-units.ts";
 import type { StoreClock } from "./store-clock.ts";
-import type { InFlight } from "./pending-units.ts";
 
 /** Without a reply for so long counts are asked for again: resets, refunds and raised limits must show. */
 const TRUSTED_MS = 5_000;
@@ -32,7 +32,7 @@ interface Remembered {
   readonly limits: readonly LimitReply[];
 }
 
-export interface RememberedCounts {
+export interface KnownCounts {
   /**
    * The refusal that the remembered counts are sure of; undefined if the store has to be asked.
    *
@@ -59,8 +59,8 @@ export interface RememberedCounts {
 }
 
 /** @param inFlight what this isolate is asking the store for. @param waiting what waits for the answers. */
-export function rememberCounts(clock: StoreClock, inFlight: InFlight, waiting: InFlight): RememberedCounts {
-  const remembered = new Lru<string, Remembered>({
+export function createKnownCounts(clock: StoreClock, inFlight: PendingUnits, waiting: PendingUnits): KnownCounts {
+  const remembered = new BoundedMap<string, Remembered>({
     maxSize: MAX_KEYS * 2 * KEY_BYTES,
     weigh: ({ limits }) => limits.reduce((bytes, { view }) => bytes + countsBytes(view), KEY_BYTES),
   });

@@ -3,18 +3,18 @@
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { lateReplyOf } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
-import { type Answer, type Answers, type Background, kept } from "./reply-source.ts";
-import { createStoreClock } from "./store-clock.ts";
-import { countInFlight } from "./pending-units.ts";
+import { createKnownCounts } from "./known-counts.ts";
 import { leasing } from "./leases/take-leased.ts";
-import { rememberCounts } from "./known-counts.ts";
+import { countPendingUnits } from "./pending-units.ts";
+import { type Background, kept, type ReplySource, type SourcedReply } from "./reply-source.ts";
+import { createStoreClock } from "./store-clock.ts";
 import { decisionBudget, LOCAL_TIMING, type Timing } from "./timing.ts";
 
-export function regional(store: Store, timing: Timing = LOCAL_TIMING): Answers {
+export function localFirst(store: Store, timing: Timing = LOCAL_TIMING): ReplySource {
   const clock = createStoreClock();
-  const inFlight = countInFlight();
-  const waiting = countInFlight();
-  const counts = rememberCounts(clock, inFlight, waiting);
+  const inFlight = countPendingUnits();
+  const waiting = countPendingUnits();
+  const counts = createKnownCounts(clock, inFlight, waiting);
 
   /** Takes from the store, and learns from its reply. A reply that comes too late for the request still teaches. */
   async function ask(request: TakeRequest, background?: Background, budgetMs?: number): Promise<TakeReply> {
@@ -47,19 +47,23 @@ export function regional(store: Store, timing: Timing = LOCAL_TIMING): Answers {
   let askMs = 0;
   const leased = leasing({ ask, store, counts, clock, timing });
 
-  async function takeStrictly(request: TakeRequest, background: Background | undefined): Promise<Answer> {
+  async function takeStrictly(request: TakeRequest, background: Background | undefined): Promise<SourcedReply> {
     const nowMs = timing.nowMs();
     // Who waits has said so, and must live to take it back.
     return refusedNow(request, nowMs) ?? (await kept(waitFor(request, background, nowMs), background));
   }
 
-  function refusedNow(request: TakeRequest, nowMs: number): Answer | undefined {
+  function refusedNow(request: TakeRequest, nowMs: number): SourcedReply | undefined {
     const refusal = counts.refusal(request, nowMs);
     return refusal && { reply: refusal, source: "cache" };
   }
 
   /** From an ask, this request's or another one's. */
-  async function waitFor(request: TakeRequest, background: Background | undefined, cameAtMs: number): Promise<Answer> {
+  async function waitFor(
+    request: TakeRequest,
+    background: Background | undefined,
+    cameAtMs: number,
+  ): Promise<SourcedReply> {
     const budget = decisionBudget(store.timeoutMs, askMs, cameAtMs);
     for (;;) {
       const nowMs = timing.nowMs();

@@ -1,6 +1,6 @@
 /** What this isolate is asking the store for at this moment, or waits for, by key. */
 
-import { Lru } from "../bounded-map.ts";
+import { BoundedMap } from "../bounded-map.ts";
 
 /** An ask that has not come back by then is not counted any more: its request was ended before it could say so. */
 const FORGOTTEN_MS = 1_000;
@@ -11,16 +11,16 @@ interface Ask {
   readonly atMs: number;
 }
 
-export interface InFlight {
+export interface PendingUnits {
   /** Instants by the local clock, ms since the epoch. @returns what is to be called when the answer is there. */
   begin(key: string, units: number, atMs: number): () => void;
   /** Units that are asked for. */
   units(key: string, localAtMs: number): number;
 }
 
-export function countInFlight(): InFlight {
+export function countPendingUnits(): PendingUnits {
   // Bounded, because an ask that was ended with its request is taken out by nobody but the next who counts.
-  const asks = new Lru<string, Set<Ask>>({ maxSize: MAX_KEYS });
+  const asks = new BoundedMap<string, Set<Ask>>({ maxSize: MAX_KEYS });
 
   return {
     begin(key, units, atMs) {

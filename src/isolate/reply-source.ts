@@ -1,11 +1,11 @@
-/** Whom a limiter asks: the store, or what this isolate already knows of it (regional.ts). */
+/** Whom a limiter asks: the store, or what this isolate already knows of it (localFirst.ts). */
 
 import type { Source } from "../core/decision.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import type { Store } from "../store/store.ts";
 
 /** A reply, and who gave it. */
-export interface Answer {
+export interface SourcedReply {
   readonly reply: TakeReply;
   readonly source: Source;
 }
@@ -16,20 +16,20 @@ export interface Background {
   waitUntil(work: Promise<unknown>): void;
 }
 
-export interface Answers {
+export interface ReplySource {
   /**
    * @param background where asking the store goes on if the request ends before its answer; without it nothing is leased.
    * @param mayLease every policy of the request agrees to leases. Default true.
    *
    * @throws {StoreError}
    */
-  take(request: TakeRequest, background?: Background, mayLease?: boolean): Promise<Answer>;
+  take(request: TakeRequest, background?: Background, mayLease?: boolean): Promise<SourcedReply>;
   /** @throws {StoreError} */
   reset(keys: readonly string[]): Promise<void>;
 }
 
 /** Asks the store every time. */
-export function direct(store: Store, source: Source = store.kind): Answers {
+export function direct(store: Store, source: Source = store.kind): ReplySource {
   return {
     take: async (request, background) => ({ reply: await kept(store.take(request), background), source }),
     reset: (keys) => store.reset(keys),

@@ -3,35 +3,25 @@
 import { Kind } from "../core/algorithm.ts";
 import type { ConcurrencyLimit } from "../core/concurrency.ts";
 import type { Hold } from "../core/decision.ts";
-import type { Policy } from "../core/policy.ts";
 import { Flag, type KeyRequest } from "../core/take.ts";
-import type { Answers } from "./reply-source.ts";
 import { failureOf } from "../store/failure.ts";
-import type { PolicyKey } from "../limiter/decide.ts";
-import type { Unreleased } from "./repay/unreleased-slots.ts";
+import type { UnreleasedSlots } from "./repay/unreleased-slots.ts";
+import type { ReplySource } from "./reply-source.ts";
 
 /** What a hold asks, and what becomes of a slot that cannot be given back. */
-export interface HoldOptions {
-  readonly answers: Answers;
+export interface SlotOptions {
+  readonly replies: ReplySource;
   /** The number of the request. */
   readonly slot: number;
   /** Takes slots that the store gives back later; absent: they free themselves after their timeout. */
-  readonly unreleased: Unreleased | undefined;
+  readonly unreleased: UnreleasedSlots | undefined;
 }
 
-/**
- * Renews and releases what this request holds, and nothing else of its policies.
- *
- * @param refused policies in shadow that hold nothing.
- */
-export function holdOf(
-  keys: readonly PolicyKey[],
-  refused: ReadonlySet<Policy>,
-  { answers, slot, unreleased }: HoldOptions,
-): Hold | undefined {
-  const held = keys.flatMap(({ policy, request }): KeyRequest[] => {
+/** Renews and releases the slots of an admitted request. Other limits under the same keys stay as they are. */
+export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleased }: SlotOptions): Hold | undefined {
+  const held = keys.flatMap((request): KeyRequest[] => {
     const limits = request.limits.filter(isConcurrency);
-    return limits.length > 0 && request.cost > 0 && !refused.has(policy) ? [{ ...request, limits }] : [];
+    return limits.length > 0 && request.cost > 0 ? [{ ...request, limits }] : [];
   });
   if (held.length === 0) return undefined;
   const timeouts = held.flatMap(({ limits }) => limits.map((limit) => (limit as ConcurrencyLimit).timeoutMs));
@@ -39,7 +29,7 @@ export function holdOf(
     renewEveryMs: Math.min(...timeouts) / 2,
     async renew() {
       try {
-        await answers.take({ keys: held, flag: Flag.chargeAnyway, slot });
+        await replies.take({ keys: held, flag: Flag.chargeAnyway, slot });
         return true;
       } catch (error) {
         // If the store has no answer now, the next renewal may have one.
@@ -47,7 +37,7 @@ export function holdOf(
       }
     },
     async release() {
-      await answers.take({ keys: held, flag: Flag.giveBack, slot }).catch((error: unknown) => {
+      await replies.take({ keys: held, flag: Flag.giveBack, slot }).catch((error: unknown) => {
         failureOf(error);
         unreleased?.add({ keys: held, slot, freeAtMs: Date.now() + Math.max(...timeouts) });
       });
@@ -60,7 +50,7 @@ export function isConcurrency({ kind }: { readonly kind: Kind }): boolean {
 }
 
 /** The number of a request that may hold slots, 53 random bits: no two requests in flight share one. 0: it holds none. */
-export function slotFor(keys: readonly PolicyKey[], flag: Flag): number {
+export function slotFor(keys: readonly KeyRequest[], flag: Flag): number {
   const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));
   return holds ? randomSlot() : 0;
 }

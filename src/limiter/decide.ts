@@ -5,7 +5,7 @@ import { type Decision, decide, decideLimit, type LimitDecision } from "../core/
 import type { Limit, Policy } from "../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { Background } from "../isolate/reply-source.ts";
-import { type HoldOptions, holdOf, isConcurrency } from "../isolate/slots.ts";
+import { holdSlots, isConcurrency, type SlotOptions } from "../isolate/slots.ts";
 
 /** A policy as it is applied to one client. */
 export interface AppliedPolicy {
@@ -43,27 +43,28 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
   });
 }
 
-/** How a decision is asked for. */
-export interface AskOptions extends HoldOptions {
+/** Who replies, and what is asked of it. */
+export interface DecideOptions extends SlotOptions {
   readonly flag: Flag;
-  /** As for `Answers`. */
+  /** As for `ReplySource`. */
   readonly background?: Background | undefined;
-  /** As for `Answers`. */
+  /** As for `ReplySource`. */
   readonly mayLease?: boolean;
 }
 
 /** @throws {StoreError} */
-export async function ask(keys: readonly PolicyKey[], options: AskOptions): Promise<Decision> {
-  const { answers, flag, slot, background, mayLease } = options;
+export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Decision> {
+  const { replies, flag, slot, background, mayLease } = options;
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
-  const { reply, source } = await answers.take(slot ? { ...request, slot } : request, background, mayLease);
+  const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
   const limits = limitDecisions(keys, reply, flag !== Flag.look);
   // How many requests are in flight is not known from memory: such a limit goes unsaid rather than wrong.
   const known = source === "cache" ? limits.filter(({ limit }) => !isConcurrency(limit)) : limits;
   const decision = decide(source, known);
   if (!slot || !decision.allowed) return decision;
   const refused = new Set(decision.shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
-  const hold = holdOf(keys, refused, options);
+  const holding = keys.filter(({ policy }) => !refused.has(policy)).map(({ request }) => request);
+  const hold = holdSlots(holding, options);
   return hold ? { ...decision, hold } : decision;
 }
 

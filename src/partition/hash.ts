@@ -1,6 +1,6 @@
 /** Who is counted, as Redis sees it: a keyed hash, so that no address, token or user id ever reaches Redis. */
 
-import { Lru } from "../bounded-map.ts";
+import { BoundedMap } from "../bounded-map.ts";
 
 /** What a request or a caller presents: a kind (`ip`, `header:x-user`, …) and one value for each of its parts. */
 export interface ClientKey {
@@ -25,7 +25,7 @@ const encoder = new TextEncoder();
  * itself is never a hash key.
  */
 export function partitionHasher(secret: string | undefined, fallbackSecret: string): PartitionHasher {
-  const remembered = new Lru<string, string>({ maxSize: REMEMBERED_PARTITIONS });
+  const remembered = new BoundedMap<string, string>({ maxSize: REMEMBERED_PARTITIONS });
   // Plain data, not a promise: a promise of one request must not be awaited by another.
   let key: CryptoKey | undefined;
 

@@ -6,8 +6,8 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { BucketLimit } from "../../src/core/token-bucket.ts";
 import { history, instant } from "../support/cases/arbitrary.ts";
 import { leakyBucketLimit, tokenBucketLimit } from "../support/cases/arbitrary-limits.ts";
-import { Counter } from "../support/gateway/counter.ts";
 import { type Asked, ask, look, replay } from "../support/cases/replay.ts";
+import { Counter } from "../support/gateway/counter.ts";
 
 const RUNS = { numRuns: 1_000 };
 

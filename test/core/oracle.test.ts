@@ -5,8 +5,8 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
-import { Counter } from "../support/gateway/counter.ts";
 import { mostAdmittedWithin, replay } from "../support/cases/replay.ts";
+import { Counter } from "../support/gateway/counter.ts";
 
 const RUNS = { numRuns: 1_000 };
 

@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startHeldOrigin } from "../support/gateway/held-origin.ts";
-import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { commandLine, descendants } from "../support/gateway/processes.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 
 const TIMEOUT_MS = 1_000;

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Lru } from "../../src/bounded-map.ts";
+import { BoundedMap } from "../../src/bounded-map.ts";
 
 it("holds what was set, until it is deleted or cleared", () => {
-  const lru = new Lru<string, number>({ maxSize: 2 });
+  const lru = new BoundedMap<string, number>({ maxSize: 2 });
   lru.set("a", 1);
   lru.set("a", 2);
   expect(lru.get("a")).toBe(2);
@@ -18,7 +18,7 @@ it("remembers the last maxSize keys used, and no more than twice as many", () =>
   const operation = fc.record({ key: fc.nat(30), isSet: fc.boolean() });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 8 }), fc.array(operation, { maxLength: 200 }), (maxSize, operations) => {
-      const lru = new Lru<number, number>({ maxSize });
+      const lru = new BoundedMap<number, number>({ maxSize });
       // Least recently used first.
       const used = new Map<number, number>();
       for (const [value, { key, isSet }] of operations.entries()) {
@@ -52,7 +52,7 @@ it("with weights, remembers what was used last up to maxSize, and holds at most 
         // Played anew for each key, since looking for one moves it.
         const held = new Map<number, number>();
         for (let key = 0; key <= 12; key++) {
-          const lru = new Lru<number, number>({ maxSize, weigh: (weight) => weight });
+          const lru = new BoundedMap<number, number>({ maxSize, weigh: (weight) => weight });
           for (const one of sets) lru.set(one.key, one.weight);
           const weight = lru.get(key);
           if (weight !== undefined) held.set(key, weight);

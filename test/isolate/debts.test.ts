@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
-import { createOwed } from "../../src/isolate/repay/debts.ts";
+import { createDebts } from "../../src/isolate/repay/debts.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -32,7 +32,7 @@ beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
 it("sums what each key owes, charges it in one call, and nothing twice", async () => {
-  const [owed, store] = [createOwed(), recordingStore()];
+  const [owed, store] = [createDebts(), recordingStore()];
   for (let i = 0; i < 3; i++) owed.add([...one("a"), ...one("b", [minute], { cost: 2 })], NOW_MS);
   await Promise.all([owed.repay(store, NOW_MS), owed.repay(store, NOW_MS)]);
   await owed.repay(store, NOW_MS);
@@ -44,7 +44,7 @@ it("sums what each key owes, charges it in one call, and nothing twice", async (
 });
 
 it("leaves out policies in shadow, looks, and slots of requests in flight", async () => {
-  const [owed, store] = [createOwed(), recordingStore()];
+  const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("shadow", [minute], { group: ENFORCED + 1 }), NOW_MS);
   owed.add(one("look", [minute], { cost: 0 }), NOW_MS);
   owed.add(one("slots", [slots]), NOW_MS);
@@ -59,7 +59,7 @@ it("charges no more than still counts", async () => {
     [59_999, [["a", 7]]],
     [80_000, []],
   ] as const) {
-    const [owed, store] = [createOwed(), recordingStore()];
+    const [owed, store] = [createDebts(), recordingStore()];
     owed.add(one("a", [minute], { cost: 7 }), NOW_MS);
     await owed.repay(store, NOW_MS + afterMs);
     expect(charges(store)).toEqual(expected);
@@ -73,14 +73,14 @@ it.each<[string, LimitSpec[], number]>([
   ["a bucket", [bucket, hour], 20],
   ["a leaky bucket, with what waits in it,", [{ ...bucket, maxDelayMs: 6_000 }, hour], 30],
 ])("charges no more than %s holds", async (_what, limits, most) => {
-  const [owed, store] = [createOwed(), recordingStore()];
+  const [owed, store] = [createDebts(), recordingStore()];
   for (let i = 0; i < 5; i++) owed.add(one("a", limits, { cost: 60 }), NOW_MS);
   await owed.repay(store, NOW_MS);
   expect(charges(store)).toEqual([["a", most]]);
 });
 
 it("remembers 1,000 keys, those charged last, and charges 50 of them in a call, oldest first", async () => {
-  const [owed, store] = [createOwed(), recordingStore()];
+  const [owed, store] = [createDebts(), recordingStore()];
   for (let i = 0; i < 1_001; i++) owed.add(one(`key-${i}`), NOW_MS);
   owed.add(one("key-1"), NOW_MS);
   owed.add(one("new"), NOW_MS);
@@ -98,7 +98,7 @@ it("remembers 1,000 keys, those charged last, and charges 50 of them in a call, 
 it("is not charged again when the repayment may have run, or is refused for itself", async () => {
   const mayHaveRun = [new StoreError("TIMEOUT"), new StoreError("NETWORK"), new StoreError("REDIS", "ERR")];
   for (const error of [...mayHaveRun, new StoreError("CROSSSLOT")]) {
-    const owed = createOwed();
+    const owed = createDebts();
     owed.add(one("a"), NOW_MS);
     await owed.repay(failing(error), NOW_MS);
     expect(owed.size).toBe(0);
@@ -106,7 +106,7 @@ it("is not charged again when the repayment may have run, or is refused for itse
 });
 
 it("is charged later when the repayment is known not to have run", async () => {
-  const [owed, store] = [createOwed(), recordingStore()];
+  const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("a"), NOW_MS);
   const refused = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
   // Other requests go on meanwhile.
@@ -117,7 +117,7 @@ it("is charged later when the repayment is known not to have run", async () => {
 });
 
 it("is put back as it was when the repayment is known not to have run: all of it, and no younger", async () => {
-  const [owed, store] = [createOwed(), recordingStore()];
+  const [owed, store] = [createDebts(), recordingStore()];
   for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
   await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
   expect(owed.units("a", NOW_MS)).toBe(45);
@@ -128,7 +128,7 @@ it("is put back as it was when the repayment is known not to have run: all of it
 });
 
 it("tells what a key owes until it is repaid or has left its window", async () => {
-  const [owed, store] = [createOwed(), recordingStore()];
+  const [owed, store] = [createDebts(), recordingStore()];
   expect(owed.units("a", NOW_MS)).toBe(0);
   owed.add([...one("a", [minute], { cost: 150 }), ...one("b")], NOW_MS);
   expect([owed.units("a", NOW_MS + 59_999), owed.units("a", NOW_MS + 80_000)]).toEqual([150, 0]);
@@ -138,7 +138,7 @@ it("tells what a key owes until it is repaid or has left its window", async () =
 
 it("shows a bug on the console, and charges nothing again that may have run", async () => {
   const written = vi.spyOn(console, "error").mockImplementation(() => {});
-  const [owed, bug] = [createOwed(), new RangeError("a bug")];
+  const [owed, bug] = [createDebts(), new RangeError("a bug")];
   owed.add(one("a"), NOW_MS);
   await owed.repay(failing(bug), NOW_MS);
   expect(written.mock.calls).toEqual([["headgate: the store threw", bug]]);
@@ -147,7 +147,7 @@ it("shows a bug on the console, and charges nothing again that may have run", as
 });
 
 it("owes on what another request may still repay: this one may make no more calls", async () => {
-  const [owed, store] = [createOwed(), recordingStore()];
+  const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("a"), NOW_MS);
   await owed.repay(failing(new StoreError("SUBREQUESTS")), NOW_MS);
   await owed.repay(store, NOW_MS);

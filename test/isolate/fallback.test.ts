@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput } from "../../src/config/policy-input.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
-import { central } from "../../src/isolate/isolate.ts";
+import { remoteStore } from "../../src/isolate/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -34,7 +34,7 @@ const policyOf = (limit: LimitInput, more: Partial<PolicyInput> = {}): PolicyInp
   return { name: "p", key: ["global"], limits: [limit], ...more };
 };
 const isolate = (store: Store, ...policies: PolicyInput[]) => {
-  const limiter = createLimiter({ policies, store: central(store) });
+  const limiter = createLimiter({ policies, store: remoteStore(store) });
   const names = policies.map(({ name }) => ({ policy: name }));
   return { limiter, take: (cost = 1) => limiter.take(names, { cost }), peek: () => limiter.peek(names) };
 };

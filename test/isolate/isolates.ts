@@ -3,9 +3,9 @@
 import type { LimitOwn } from "../../src/core/algorithms.ts";
 import type { Records } from "../../src/core/records.ts";
 import { Flag, type KeyRequest, type TakeReply, take } from "../../src/core/take.ts";
+import { createKnownCounts, type KnownCounts } from "../../src/isolate/known-counts.ts";
+import { countPendingUnits } from "../../src/isolate/pending-units.ts";
 import { createStoreClock, type StoreClock } from "../../src/isolate/store-clock.ts";
-import { countInFlight } from "../../src/isolate/pending-units.ts";
-import { type RememberedCounts, rememberCounts } from "../../src/isolate/known-counts.ts";
 
 /** The store: what Redis would hold, decided by core. */
 export function virtualStore(values = new Map<string, Records | LimitOwn>()) {
@@ -32,13 +32,13 @@ export function virtualStore(values = new Map<string, Records | LimitOwn>()) {
 /** One isolate: how far its clock is ahead of the store's, and what it remembers. */
 export interface Isolate {
   readonly clock: StoreClock;
-  readonly counts: RememberedCounts;
+  readonly counts: KnownCounts;
   offsetMs: number;
 }
 
 export function isolate(offsetMs: number): Isolate {
   const clock = createStoreClock();
-  return { clock, counts: rememberCounts(clock, countInFlight(), countInFlight()), offsetMs };
+  return { clock, counts: createKnownCounts(clock, countPendingUnits(), countPendingUnits()), offsetMs };
 }
 
 /** What became of a request at `nowMs` of the store's clock. */

@@ -5,8 +5,8 @@ import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
-import type { Answer, Answers } from "../../src/isolate/reply-source.ts";
-import { regional } from "../../src/isolate/local-first.ts";
+import { localFirst } from "../../src/isolate/local-first.ts";
+import type { ReplySource, SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 
@@ -24,7 +24,7 @@ let calls: TakeRequest[];
 let localOffsetMs: number;
 /** What becomes of the replies that are on their way. */
 let lost: boolean;
-let answers: Answers;
+let answers: ReplySource;
 
 beforeEach(() => {
   time = virtualTime(START_MS);
@@ -44,16 +44,16 @@ beforeEach(() => {
       return reply;
     },
   };
-  answers = regional(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep });
+  answers = localFirst(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep });
 });
 
 const background = { waitUntil() {} };
 const take = (...keys: KeyRequest[]) => answers.take({ keys, flag: Flag.take }, background);
 
 /** `count` takes, evenly over `ms`; their answers, in the order of the takes. */
-async function takes(count: number, ms: number, ...keys: KeyRequest[]): Promise<Answer[]> {
+async function takes(count: number, ms: number, ...keys: KeyRequest[]): Promise<SourcedReply[]> {
   const startMs = time.nowMs();
-  const taken: Promise<Answer>[] = [];
+  const taken: Promise<SourcedReply>[] = [];
   for (let i = 0; i < count; i++) time.at(startMs + (i * ms) / count, () => taken.push(take(...keys)));
   await time.runUntil(startMs + ms);
   return await settled(taken);
@@ -78,7 +78,7 @@ async function charged(key = keyOf(1)): Promise<number> {
   return counts[0]! + counts[1]!;
 }
 
-const toldBy = ({ reply }: Answer, { limits: [limit], cost }: KeyRequest) => {
+const toldBy = ({ reply }: SourcedReply, { limits: [limit], cost }: KeyRequest) => {
   const { view, refused } = reply.keys[0]![0]!;
   return algorithmOf(limit!).tell(view, limit!, cost, refused, reply.nowMs);
 };
@@ -87,8 +87,8 @@ async function admittedAt(key: KeyRequest, atMs: number): Promise<boolean> {
   return (await central.take({ keys: [key], flag: Flag.look }, atMs)).allowed;
 }
 
-const admitted = (all: readonly Answer[]) => all.filter(({ reply }) => reply.allowed).length;
-const sourcesOf = (all: readonly Answer[]) => all.map(({ source }) => source);
+const admitted = (all: readonly SourcedReply[]) => all.filter(({ reply }) => reply.allowed).length;
+const sourcesOf = (all: readonly SourcedReply[]) => all.map(({ source }) => source);
 
 describe("demand", () => {
   it("at a low rate every request asks for itself and nothing more", async () => {

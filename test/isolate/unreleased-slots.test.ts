@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import { createUnreleased } from "../../src/isolate/repay/unreleased-slots.ts";
+import { createUnreleasedSlots } from "../../src/isolate/repay/unreleased-slots.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -17,7 +17,7 @@ it.each([
   ["SUBREQUESTS", 1],
   ["CROSSSLOT", 0],
 ] as const)("a slot waits on after %s if a later request may give it back", async (code, waiting) => {
-  const unreleased = createUnreleased();
+  const unreleased = createUnreleasedSlots();
   unreleased.add({ keys, slot: 1, freeAtMs: 60_000 });
   await unreleased.release(failing(code), 0);
   expect(unreleased.size).toBe(waiting);

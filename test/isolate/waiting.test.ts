@@ -6,8 +6,8 @@ import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
-import type { Answer } from "../../src/isolate/reply-source.ts";
-import { regional } from "../../src/isolate/local-first.ts";
+import { localFirst } from "../../src/isolate/local-first.ts";
+import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
 const ONE_WAY_MS = 80;
@@ -24,7 +24,7 @@ interface Asked {
   readonly atMs: number;
   readonly answeredAtMs: number;
   readonly cost: number;
-  readonly answer: Answer;
+  readonly answer: SourcedReply;
 }
 
 /** A used-up limit that is hammered while it comes back. @param cost of the n-th request. */
@@ -51,7 +51,7 @@ async function hammer(costOf: (n: number) => number) {
       return reply;
     },
   };
-  const answers = regional(store, { nowMs: () => Math.floor(time.nowMs()) + 12_345, sleep: time.sleep });
+  const answers = localFirst(store, { nowMs: () => Math.floor(time.nowMs()) + 12_345, sleep: time.sleep });
   await central.take({ keys: keysOf(LIMIT.limit), flag: Flag.take }, START_MS - 1);
 
   const asked: Asked[] = [];

@@ -5,8 +5,8 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LogLimit } from "../../src/core/sliding-log.ts";
 import { Flag, keysOfRequest, ownKeyOf, type TakeRequest } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
-import { commandsOf } from "../support/redis/command-stats.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
+import { commandsOf } from "../support/redis/command-stats.ts";
 import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
 import { admits, argsOf } from "../support/redis/script-call.ts";
 

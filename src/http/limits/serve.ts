@@ -5,7 +5,7 @@ import { prefersHtml } from "../problem.ts";
 import { describeLimits } from "./describe.ts";
 import { contentSecurityPolicy, renderPage } from "./page.tsx";
 
-export function createLimits(
+export function serveLimits(
   settings: Settings,
   regionOf: (request: Request) => string,
 ): (request: Request) => Promise<Response> {

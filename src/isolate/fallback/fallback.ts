@@ -1,17 +1,17 @@
 /** While the store has no answer: this isolate's own counters, which go on from the counts that the store told last. */
 
+import { BoundedMap } from "../../bounded-map.ts";
 import { Kind } from "../../core/algorithm.ts";
 import { countsBytes, type LimitRecord, type LimitSpec, type LimitView } from "../../core/algorithms.ts";
 import type { ConcurrencyView } from "../../core/concurrency.ts";
 import type { LogLimit, LogView } from "../../core/sliding-log.ts";
 import { ENFORCED, Flag, ownKeyOf, type TakeReply, type TakeRequest } from "../../core/take.ts";
-import { Lru } from "../../bounded-map.ts";
-import type { Answers } from "../reply-source.ts";
-import { createStoreClock } from "../store-clock.ts";
 import { lateReplyOf } from "../../store/failure.ts";
 import { createCounts } from "../../store/memory.ts";
 import { type Store, StoreError } from "../../store/store.ts";
-import type { Owed } from "../repay/debts.ts";
+import type { Debts } from "../repay/debts.ts";
+import type { ReplySource } from "../reply-source.ts";
+import { createStoreClock } from "../store-clock.ts";
 import { takeBeside } from "./take-beside-unanswered.ts";
 import { trackUnanswered } from "./unanswered.ts";
 
@@ -38,22 +38,22 @@ interface ToldLimit {
   readonly view: Exclude<LimitView, ConcurrencyView>;
 }
 
-export interface Fallback extends Answers {
+export interface Fallback extends ReplySource {
   /** The store itself. What it tells of a key replaces what the fallback has counted there. */
   readonly watched: Store;
 }
 
 /** The key used longest ago is forgotten first, and then begins at zero: with more active keys than this, limits loosen. */
-export function createFallback(store: Store, owed: Owed): Fallback {
+export function createFallback(store: Store, debts: Debts): Fallback {
   const clock = createStoreClock();
-  const told = new Lru<string, Told>({
+  const told = new BoundedMap<string, Told>({
     maxSize: MAX_KEYS * 2 * KEY_BYTES,
     weigh: ({ limits }) => limits.reduce((bytes, { view }) => bytes + countsBytes(view), KEY_BYTES),
   });
   const counts = createCounts(MAX_KEYS);
   const unanswered = trackUnanswered();
   /** By the local clock, ms since the epoch. */
-  const resetAtMs = new Lru<string, number>({ maxSize: MAX_RESETS });
+  const resetAtMs = new BoundedMap<string, number>({ maxSize: MAX_RESETS });
 
   function forget(keys: readonly string[]): void {
     for (const key of keys) {
@@ -97,7 +97,7 @@ export function createFallback(store: Store, owed: Owed): Fallback {
     });
     counts.write(key, records);
     const limits = known.limits.map(({ limit }) => limit);
-    const cost = owed.units(key, Date.now());
+    const cost = debts.units(key, Date.now());
     counts.take({ keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
   }
 
@@ -135,7 +135,7 @@ export function createFallback(store: Store, owed: Owed): Fallback {
       async reset(keys) {
         await store.reset(keys);
         forget(keys);
-        owed.forget(keys);
+        debts.forget(keys);
         for (const key of keys) resetAtMs.set(key, Date.now());
       },
     },

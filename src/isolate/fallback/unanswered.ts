@@ -3,8 +3,8 @@
  * the store counts it as charged.
  */
 
+import { BoundedMap } from "../../bounded-map.ts";
 import type { KeyRequest } from "../../core/take.ts";
-import { Lru } from "../../bounded-map.ts";
 
 const MAX_KEYS = 10_000;
 /** Without an end for so long, the request that sent it was ended by the runtime. */
@@ -37,7 +37,7 @@ export interface UnansweredRequests {
 }
 
 export function trackUnanswered(): UnansweredRequests {
-  const sent = new Lru<string, Set<Sent>>({ maxSize: MAX_KEYS });
+  const sent = new BoundedMap<string, Set<Sent>>({ maxSize: MAX_KEYS });
 
   return {
     begin(keys, atMs) {

@@ -6,11 +6,11 @@
  * recent rate of a key (lease-size.ts): what is not spent soon is given back.
  */
 
+import { BoundedMap } from "../../bounded-map.ts";
 import type { LimitView } from "../../core/algorithms.ts";
 import { leasedMs } from "../../core/far-algorithm.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import type { KeyRequest, LimitReply } from "../../core/take.ts";
-import { Lru } from "../../bounded-map.ts";
 import type { StoreClock } from "../store-clock.ts";
 import type { Grant, Lease, LeaseAnswer, LeaseAsk, Unused } from "./lease.ts";
 import { isLow, leastWanted, remaining, wanted } from "./lease-size.ts";
@@ -67,7 +67,7 @@ export interface Leases {
 }
 
 export function createLeases(clock: StoreClock): Leases {
-  const leases = new Lru<string, Lease>({ maxSize: MAX_KEYS });
+  const leases = new BoundedMap<string, Lease>({ maxSize: MAX_KEYS });
 
   const earliestMs = (localAtMs: number) => clock.at(localAtMs)?.earliestMs;
   /** Nothing may be spent unless the store's clock is known. */

@@ -4,12 +4,12 @@ import { algorithmOf } from "../../core/algorithms.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { type Store, StoreError } from "../../store/store.ts";
-import { type Answer, type Background, kept } from "../reply-source.ts";
+import type { KnownCounts } from "../known-counts.ts";
+import { type Background, kept, type SourcedReply } from "../reply-source.ts";
 import type { StoreClock } from "../store-clock.ts";
+import { type DecisionBudget, decisionBudget, type Timing } from "../timing.ts";
 import type { Lease, LeaseAsk } from "./lease.ts";
 import { createLeases } from "./leases.ts";
-import type { RememberedCounts } from "../known-counts.ts";
-import { type DecisionBudget, decisionBudget, type Timing } from "../timing.ts";
 
 /** How often a request looks whether the ask of another one has come back. */
 const POLL_MS = 4;
@@ -29,7 +29,7 @@ interface Parts {
   /** Takes from the store, and learns from its reply. @throws {StoreError} */
   readonly ask: (request: TakeRequest, background: Background, budgetMs?: number) => Promise<TakeReply>;
   readonly store: Store;
-  readonly counts: RememberedCounts;
+  readonly counts: KnownCounts;
   readonly clock: StoreClock;
   readonly timing: Timing;
 }
@@ -51,7 +51,7 @@ interface RequestBackground {
 
 export interface Leasing {
   /** Every key of the request can be leased and costs at least 1. @throws {StoreError} */
-  take(request: TakeRequest, background: Background): Promise<Answer>;
+  take(request: TakeRequest, background: Background): Promise<SourcedReply>;
   forget(keys: readonly string[]): void;
   clear(): void;
 }
@@ -87,7 +87,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   /** Refused by what is remembered, or was told another request since this one came, if what is held does not suffice. */
-  function refusal(wants: readonly Want[], nowMs: number): Answer | undefined {
+  function refusal(wants: readonly Want[], nowMs: number): SourcedReply | undefined {
     const rest = wants.flatMap(({ key, lease }) => {
       const cost = key.cost - leases.held(lease, nowMs);
       return cost > 0 ? [{ ...key, cost }] : [];
@@ -219,7 +219,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   /** From what is held or known here. */
-  function answerNow(wants: readonly Want[], background: RequestBackground, nowMs: number): Answer | undefined {
+  function answerNow(wants: readonly Want[], background: RequestBackground, nowMs: number): SourcedReply | undefined {
     const spent = spend(wants, nowMs);
     if (spent) {
       for (const want of wants) {
@@ -235,7 +235,11 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   }
 
   /** From an ask, this request's or another one's. */
-  async function waitFor(wants: readonly Want[], background: RequestBackground, startMs: number): Promise<Answer> {
+  async function waitFor(
+    wants: readonly Want[],
+    background: RequestBackground,
+    startMs: number,
+  ): Promise<SourcedReply> {
     const request = { keys: wants.map(({ key }) => key), flag: Flag.take };
     const budget = decisionBudget(store.timeoutMs, Math.max(...wants.map(({ lease }) => lease.askMs)), startMs);
     for (let asks = 0; asks < MAX_ASKS; ) {

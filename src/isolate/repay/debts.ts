@@ -32,7 +32,7 @@ interface Debt {
   readonly record: WindowRecord;
 }
 
-export interface Owed {
+export interface Debts {
   readonly size: number;
   /** What this key owes and is not repaid yet, in units; what has left its longest window is no debt any more. @param nowMs as for `add`. */
   units(key: string, nowMs: number): number;
@@ -44,7 +44,7 @@ export interface Owed {
   repay(store: Store, nowMs: number): Promise<void>;
 }
 
-export function createOwed(): Owed {
+export function createDebts(): Debts {
   const debts = new Map<string, Debt>();
 
   function add(keys: readonly KeyRequest[], nowMs: number): void {

@@ -2,13 +2,17 @@
 
 import type { Decision, Hold } from "../../core/decision.ts";
 import { Flag, type KeyRequest, type TakeReply } from "../../core/take.ts";
-import type { Background } from "../reply-source.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import type { Store } from "../../store/store.ts";
-import type { AskOptions, PolicyKey } from "../../limiter/decide.ts";
-import { holdOf } from "../slots.ts";
-import type { Owed } from "./debts.ts";
-import type { Unreleased } from "./unreleased-slots.ts";
+import type { Background } from "../reply-source.ts";
+import { holdSlots, type SlotOptions } from "../slots.ts";
+import type { Debts } from "./debts.ts";
+import type { UnreleasedSlots } from "./unreleased-slots.ts";
+
+/** How the store was asked, and what keeps work alive after the answer. */
+export interface NoteOptions extends SlotOptions {
+  readonly background?: Background | undefined;
+}
 
 export interface Missed {
   /**
@@ -18,18 +22,17 @@ export interface Missed {
    *
    * @returns the decision, whose hold holds the slots at the store too.
    */
-  note(decision: Decision, keys: readonly PolicyKey[], failure: StoreFailure, asked: AskOptions): Decision;
+  note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Decision;
   /** The store answers again: it hears some of what it missed. */
   tell(background: Background | undefined): void;
 }
 
-export function createMissed(store: Store, owed: Owed, unreleased: Unreleased): Missed {
+export function createMissed(store: Store, debts: Debts, unreleased: UnreleasedSlots): Missed {
   return {
-    note(decision, keys, { notRun, timeout }, asked) {
-      const { slot, background } = asked;
-      const requests = keys.map(({ request }) => request);
+    note(decision, keys, { notRun, timeout }, options) {
+      const { slot, background } = options;
       const owe = () => {
-        if (decision.allowed) owed.add(requests, Date.now());
+        if (decision.allowed) debts.add(keys, Date.now());
       };
       if (notRun) {
         owe();
@@ -39,9 +42,9 @@ export function createMissed(store: Store, owed: Owed, unreleased: Unreleased): 
         if (!reply) return;
         if (!reply.allowed) owe();
         // Charged, and refused without the store: the client must not pay.
-        else if (!decision.allowed) await giveBack(store, timeout?.asked ?? requests, reply, slot);
+        else if (!decision.allowed) await giveBack(store, timeout?.asked ?? keys, reply, slot);
       });
-      const atStore = slot ? holdOf(keys, new Set(), asked) : undefined;
+      const atStore = slot ? holdSlots(keys, options) : undefined;
       const release = async () => {
         // The store must hear of the release after it has heard of the take.
         await late;
@@ -57,7 +60,7 @@ export function createMissed(store: Store, owed: Owed, unreleased: Unreleased): 
 
     tell(background) {
       const told = [
-        ...(owed.size > 0 ? [owed.repay(store, Date.now())] : []),
+        ...(debts.size > 0 ? [debts.repay(store, Date.now())] : []),
         ...(unreleased.size > 0 ? [unreleased.release(store, Date.now())] : []),
       ];
       if (told.length > 0) background?.waitUntil(Promise.all(told));

@@ -18,14 +18,14 @@ export interface Slot {
   readonly freeAtMs: number;
 }
 
-export interface Unreleased {
+export interface UnreleasedSlots {
   readonly size: number;
   add(slot: Slot): void;
   /** Gives some of them back. Giving back a slot that was never taken does nothing. Never rejects because of the store. */
   release(store: Store, nowMs: number): Promise<void>;
 }
 
-export function createUnreleased(): Unreleased {
+export function createUnreleasedSlots(): UnreleasedSlots {
   let slots: Slot[] = [];
 
   function add(slot: Slot): void {

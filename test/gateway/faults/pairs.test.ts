@@ -2,8 +2,8 @@
 
 import type { ServerResponse } from "node:http";
 import { expect, it } from "vitest";
-import { startFaultyGateway } from "../../support/faults/fault-story.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
+import { startFaultyGateway } from "../../support/faults/fault-story.ts";
 import { uniqueName } from "../../support/gateway/gateway.ts";
 import { startOrigin } from "../../support/gateway/origin-server.ts";
 import { watchSlots } from "../../support/redis/slots.ts";

@@ -2,9 +2,9 @@
 // for all of them.
 
 import { expect, onTestFinished } from "vitest";
-import { FAULTS, type Fault, startFaultRig } from "./fault-rig.ts";
 import { fieldsOf } from "../cases/fields.ts";
 import { type Gateway, startGateway, uniqueName } from "../gateway/gateway.ts";
+import { FAULTS, type Fault, startFaultRig } from "./fault-rig.ts";
 
 const LIMIT = 1_000_000;
 const limits = [{ limit: LIMIT, window: "1d", oldest: "whole" }];

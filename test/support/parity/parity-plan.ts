@@ -14,9 +14,9 @@ import {
   take,
 } from "../../../src/core/take.ts";
 import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
+import { argsOf, flatten } from "../redis/script-call.ts";
 import type { ParityCase, StepPlan } from "./parity-case.ts";
 import { type Command, type Content, ParityStore } from "./parity-store.ts";
-import { argsOf, flatten } from "../redis/script-call.ts";
 import { toldBy } from "./told.ts";
 
 export interface PlannedStep {

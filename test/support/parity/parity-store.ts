@@ -4,8 +4,8 @@ import type { LimitOwn, LimitSpec } from "../../../src/core/algorithms.ts";
 import type { Records } from "../../../src/core/records.ts";
 import type { Log, LogEntry } from "../../../src/core/sliding-log.ts";
 import { ownKeyOf, type Stored, type WrittenOwn, type WrittenRecords } from "../../../src/core/take.ts";
-import type { Damage, OwnDamage, RecordsDamage } from "./parity-damage.ts";
 import { encodeEntry, encodeRecords, encodeRow, encodeValue, listOf, recordsIn } from "../redis/records-codec.ts";
+import type { Damage, OwnDamage, RecordsDamage } from "./parity-damage.ts";
 
 /** A value of Redis. Scores by member. */
 export type Content =
