@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
-import { wranglerEnv } from "./scripts/wrangler-env.ts";
+import { wranglerEnv } from "./scripts/dev/wrangler-env.ts";
 
 // Nothing is asked of Cloudflare: no telemetry, no sample of `request.cf`.
 Object.assign(process.env, wranglerEnv());
@@ -39,7 +39,7 @@ export default defineConfig({
           name: "gateway",
           include: ["test/{gateway,clients,examples}/**/*.test.ts"],
           exclude: ALONE,
-          globalSetup: ["test/support/gateway-build.ts"],
+          globalSetup: ["test/support/gateway/gateway-build.ts"],
           testTimeout: 60_000,
         },
       },
@@ -48,7 +48,7 @@ export default defineConfig({
         test: {
           name: "alone",
           include: ALONE,
-          globalSetup: ["test/support/gateway-build.ts"],
+          globalSetup: ["test/support/gateway/gateway-build.ts"],
           testTimeout: 60_000,
           sequence: { groupOrder: 1 },
         },

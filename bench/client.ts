@@ -9,8 +9,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createBridge } from "../scripts/bridge.ts";
-import { startRedisServer } from "../scripts/redis-server.ts";
+import { createBridge } from "../scripts/bridge/bridge.ts";
+import { startRedisServer } from "../scripts/machine/redis-server.ts";
 import { CLIENTS } from "./support/clients.ts";
 import { countRefusals } from "./support/forwarder.ts";
 import { describeMachine } from "./support/machine.ts";

@@ -7,8 +7,8 @@
 import { build } from "esbuild";
 import { Redis } from "ioredis";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { createBridge } from "../scripts/bridge.ts";
-import { startRedisServer } from "../scripts/redis-server.ts";
+import { createBridge } from "../scripts/bridge/bridge.ts";
+import { startRedisServer } from "../scripts/machine/redis-server.ts";
 import type { PathBatch } from "./support/path-batch.ts";
 
 const quick = process.argv.includes("--quick");

@@ -11,15 +11,15 @@ import { type Bindings, parseSettings, type Settings } from "./config/settings.t
 import { policyWarnings } from "./config/warnings.ts";
 import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
-import { createLimits } from "./http/limits/answer.ts";
 import { createMe, LOOK_POLICIES } from "./http/limits/me.ts";
+import { serveLimits } from "./http/limits/serve.ts";
 import { logDecisions } from "./http/log.ts";
 import { createLoopGuard } from "./http/loop.ts";
 import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
-import { redisStore } from "./limiter/central.ts";
+import { redisStore } from "./isolate/redis-store.ts";
 import { type Background, createLimiter, type Limiter, limiterOf } from "./limiter.ts";
 import { memoryStore } from "./store/memory.ts";
 import { VERSION } from "./version.ts";
@@ -88,7 +88,7 @@ function gateway(settings: Settings): Gateway {
     };
     return c.json(body, healthy ? 200 : 503, { "Cache-Control": "no-store" });
   });
-  const limits = createLimits(settings, resolveRegion);
+  const limits = serveLimits(settings, resolveRegion);
   const looks = createLimiter({ policies: LOOK_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
   const me = createMe({ ...answering, looks });
   app.get(LIMITS_PATH, (c) => limits(c.req.raw));

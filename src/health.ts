@@ -1,6 +1,6 @@
 /** `/.headgate/health`: is this gateway limiting as configured? */
 
-import type { Background } from "./region/answers.ts";
+import type { Background } from "./isolate/reply-source.ts";
 import { failureOf } from "./store/failure.ts";
 import type { Store } from "./store/store.ts";
 

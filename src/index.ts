@@ -21,8 +21,9 @@ export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
 export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
-export type { AppliedPolicy } from "./limiter/ask.ts";
-export { redisStore } from "./limiter/central.ts";
+export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
+export { type RedisStoreOptions, redisStore } from "./isolate/redis-store.ts";
+export type { AppliedPolicy } from "./limiter/decide.ts";
 export { storeFromEnv } from "./limiter/store-from-env.ts";
 export {
   type Background,
@@ -35,7 +36,5 @@ export {
   type PolicyTake,
   type TakeOptions,
 } from "./limiter.ts";
-export type { BreakerChange, BreakerState } from "./store/breaker.ts";
 export { type MemoryStoreOptions, memoryStore } from "./store/memory.ts";
-export type { RedisStoreOptions } from "./store/redis.ts";
 export { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";

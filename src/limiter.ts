@@ -11,18 +11,19 @@ import { readKeySecret } from "./config/settings.ts";
 import { type Decision, decide } from "./core/decision.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
-import { type AppliedPolicy, ask, keysOf, type PolicyKey } from "./limiter/ask.ts";
-import { isolateOf } from "./limiter/central.ts";
-import { slotFor } from "./limiter/hold.ts";
+import { isolateOf } from "./isolate/isolate.ts";
+import { type Background, direct } from "./isolate/reply-source.ts";
+import { slotFor } from "./isolate/slots.ts";
+import { type AppliedPolicy, decideFor, keysOf, type PolicyKey } from "./limiter/decide.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
+import type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
-import { type ClientKey, partitionHasher } from "./partition.ts";
-import { type Background, direct } from "./region/answers.ts";
+import { type ClientKey, partitionHasher } from "./partition/hash.ts";
 import { failureOf } from "./store/failure.ts";
 import { memoryStore } from "./store/memory.ts";
 import type { Store, StoreErrorCode } from "./store/store.ts";
 
-export { type Background, type KeyByHand, namedKey };
+export { type Background, type DecisionContext, type KeyByHand, namedKey, type OnDecision };
 
 /** Options of `createLimiter`. */
 export interface LimiterOptions {
@@ -45,19 +46,6 @@ export interface LimiterOptions {
    * decisions without the store are reported on the console, about one a second.
    */
   readonly onDecision?: OnDecision;
-}
-
-/** What is told of every decision, for logs and metrics. It holds no client key, only its hash. */
-export type OnDecision = (decision: Decision, context: DecisionContext) => void;
-
-/** What a decision was about. */
-export interface DecisionContext {
-  /** The policies, and to whom they were applied. */
-  readonly takes: readonly AppliedPolicy[];
-  /** Where it was counted, as far as limits with `scope: "region"` are concerned. */
-  readonly region: string;
-  /** Why the store had no answer, if it had none. */
-  readonly failure?: StoreErrorCode;
 }
 
 /** One policy applied to one client. */
@@ -154,7 +142,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   const { store, region: ownRegion = "local", keySecret, onDecision = reportFailures() } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
   const isolate = isolateOf(store);
-  const answers = isolate?.answers ?? direct(store);
+  const replies = isolate?.replies ?? direct(store);
   const fallback = isolate?.fallback ?? direct(memoryStore(), "fallback");
 
   async function run(
@@ -169,18 +157,19 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     const keys = keysOf(applied, region);
     if (keys.length === 0) return decide(store.kind, []);
 
-    const slot = slotFor(keys, flag);
-    const asking = { answers, flag, slot, unreleased: isolate?.unreleased, background };
+    const requests = keys.map(({ request }) => request);
+    const slot = slotFor(requests, flag);
+    const asking = { replies, flag, slot, unreleased: isolate?.unreleased, background };
     let decision: Decision;
     let failure: StoreErrorCode | undefined;
     try {
-      decision = await ask(keys, { ...asking, mayLease: takes.every(mayLease) });
+      decision = await decideFor(keys, { ...asking, mayLease: takes.every(mayLease) });
       isolate?.missed.tell(background);
     } catch (error) {
       const known = failureOf(error);
       failure = known.code;
       decision = await fallBack(keys, flag, slot);
-      if (flag === Flag.take && isolate) decision = isolate.missed.note(decision, keys, known, asking);
+      if (flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, known, asking);
     }
     try {
       onDecision(decision, {
@@ -206,7 +195,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
     if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
     if (counted.length === 0) return decide("fallback", []);
-    return await ask(counted, { answers: fallback, flag, slot, unreleased: undefined });
+    return await decideFor(counted, { replies: fallback, flag, slot, unreleased: undefined });
   }
 
   /** Policies and keys by hand, checked. */
@@ -241,7 +230,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     async reset(policy, options = {}) {
       const takes = await Promise.all(takesOf(policy, options).map(apply));
       const keys = keysOf(takes, () => options.region ?? ownRegion).map(({ request }) => request);
-      await answers.reset(keysOfRequest({ keys, flag: Flag.take }));
+      await replies.reset(keysOfRequest({ keys, flag: Flag.take }));
     },
     takeMatched: (takes, regionOf, background) => run(takes, regionOf, Flag.take, background),
     peekMatched: (takes, regionOf) => run(takes, regionOf, Flag.look),

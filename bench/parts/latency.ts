@@ -1,6 +1,6 @@
 /** Part 2: what each limiter adds to a request in workerd, how often it calls Redis, and how many requests it serves. */
 
-import { startRedisServer } from "../../scripts/redis-server.ts";
+import { startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { startBinding } from "../support/binding.ts";
 import { HAMMERED, type Measured, type Served, sectionOf } from "../support/latency-report.ts";
 import { FIELDS, forwarding, type LimiterWorker, UNMATCHED, WORKERS } from "../support/limiters.ts";

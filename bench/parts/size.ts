@@ -1,8 +1,8 @@
 /** Part 4: how much each limiter adds to a minimal Worker, and how long that takes to its first answer. */
 
 import { gzipSync } from "node:zlib";
-import { entrySizes } from "../../scripts/entry-sizes.ts";
-import { startRedisServer } from "../../scripts/redis-server.ts";
+import { entrySizes } from "../../scripts/check/entry-sizes.ts";
+import { startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { bars } from "../support/chart.ts";
 import { WORKERS } from "../support/limiters.ts";
 import { number, type Part, table } from "../support/part.ts";

@@ -1,7 +1,7 @@
 /** Part 3: what each limiter lets through, wrongly refuses, wrongly charges and promises, on the same traces in real time. */
 
 import { Worker } from "node:worker_threads";
-import { type RedisServer, startRedisServer } from "../../scripts/redis-server.ts";
+import { type RedisServer, startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { startBinding } from "../support/binding.ts";
 import type { Part } from "../support/part.ts";
 import { type Service, startService } from "../support/service.ts";

@@ -1,7 +1,7 @@
 /** Calls of scripts on a private Redis, and what they cost it: `INFO commandstats`, in one run with all that they are compared to. */
 
 import { Redis } from "ioredis";
-import { startRedisServer } from "../../scripts/redis-server.ts";
+import { startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";

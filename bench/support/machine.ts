@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
-import { redisVersion, startRedisServer } from "../../scripts/redis-server.ts";
+import { redisVersion, startRedisServer } from "../../scripts/machine/redis-server.ts";
 
 const read = (path: string) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"));
 

@@ -1,5 +1,5 @@
 /**
- * The REST service in front of the private Redis of a run: what scripts/bridge.ts does, with the distance to it, lost replies and
+ * The REST service in front of the private Redis of a run: what scripts/bridge/bridge.ts does, with the distance to it, lost replies and
  * a count of calls. Redis 7.0 refuses the first line of Upstash's scripts (`#!lua flags=allow-key-locking`): it is taken off here.
  */
 
@@ -7,8 +7,8 @@ import { hash } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectRedis } from "../../scripts/bridge-redis.ts";
-import { type CommandLine, parseCommand, parsePipeline, RequestError } from "../../scripts/bridge-request.ts";
+import { connectRedis } from "../../scripts/bridge/bridge-redis.ts";
+import { type CommandLine, parseCommand, parsePipeline, RequestError } from "../../scripts/bridge/bridge-request.ts";
 
 const TOKEN = "bench";
 const KEY_LOCKING = /^#!lua flags=allow-key-locking\n/;

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build } from "esbuild";
 import { parse } from "smol-toml";
-import { freePort } from "../../scripts/redis-server.ts";
-import { isRunning, spawnTied, stopProcess } from "../../scripts/tied-process.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { isRunning, spawnTied, stopProcess } from "../../scripts/machine/tied-process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const START_TIMEOUT_MS = 15_000;

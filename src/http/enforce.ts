@@ -4,7 +4,7 @@ import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
 import { addRateLimitFields } from "./headers.ts";
-import { holding } from "./hold.ts";
+import { holding } from "./keep-slots.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
 import type { ProblemOptions } from "./problem.ts";
@@ -34,7 +34,7 @@ export interface OwnRules {
   readonly cost?: () => number | undefined | Promise<number | undefined>;
   /** Told before the request goes on or is refused. */
   readonly onDecision?: (decision: Decision) => void;
-  /** Answers in place of the standard refusal, whose wait and rate limit fields are added to it. */
+  /** Answer in place of the standard refusal, whose wait and rate limit fields are added to it. */
   readonly refused?: (standard: Response, decision: Decision) => Response | Promise<Response>;
 }
 

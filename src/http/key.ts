@@ -1,8 +1,8 @@
 /** Who is counted: from a request to the client key of a policy. */
 
 import { countedAddress } from "../partition/address.ts";
+import type { ClientKey } from "../partition/hash.ts";
 import { ANONYMOUS, countedValue, GLOBAL } from "../partition/kinds.ts";
-import type { ClientKey } from "../partition.ts";
 
 export { ANONYMOUS };
 

@@ -1,7 +1,7 @@
 /** Which policies apply to a request, and at what cost (design, section 6). */
 
+import { BoundedMap } from "../bounded-map.ts";
 import type { Match, Policy } from "../core/policy.ts";
-import { Lru } from "../lru.ts";
 import type { Work } from "../pattern/automaton.ts";
 import { compilePattern, type Subject, type Test, type Verdict } from "../pattern/pattern.ts";
 import { normalizeHost, normalizePath } from "../pattern/text.ts";
@@ -63,7 +63,7 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
     return { policy, ...compileMatch(policy.match), rules, namesOptions };
   });
   const namesMethods = policies.some(({ match, cost }) => [match, ...cost].some(({ method }) => method));
-  const remembered = new Lru<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
+  const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
 
   const match = (line: RequestLine): readonly Matched[] =>
     compiled

@@ -2,8 +2,8 @@
 
 import { describeValue } from "../config/mistake.ts";
 import type { Policy } from "../core/policy.ts";
+import type { ClientKey } from "../partition/hash.ts";
 import { ANONYMOUS, countedValue, GLOBAL } from "../partition/kinds.ts";
-import type { ClientKey } from "../partition.ts";
 
 /** Who is counted, named by the caller. */
 export interface KeyByHand {

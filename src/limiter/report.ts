@@ -1,6 +1,6 @@
-/** What a program that does not listen is told on the console: that the store fails, and that it is asked again. */
+/** Without `onDecision` a program learns on the console that its store fails. */
 
-import type { OnDecision } from "../limiter.ts";
+import type { OnDecision } from "./on-decision.ts";
 
 /** An outage must not become a flood of log lines. */
 const REPORT_EVERY_MS = 1_000;
@@ -23,11 +23,6 @@ export function reportFailures(write: (line: string) => void = toConsole): OnDec
     write(JSON.stringify(suppressed > 0 ? { ...line, suppressed } : line));
     [lastAtMs, suppressed] = [nowMs, 0];
   };
-}
-
-/** Writes that this isolate stopped asking its store, or asks it again: every such change. */
-export function reportBreaker(write: (line: string) => void = toConsole): (change: object) => void {
-  return (change) => write(JSON.stringify({ event: "breaker", at: new Date().toISOString(), ...change }));
 }
 
 function toConsole(line: string): void {

@@ -2,9 +2,9 @@
 
 import { ConfigurationError } from "../config/mistake.ts";
 import { parseRedis } from "../config/redis.ts";
+import { redisStore } from "../isolate/redis-store.ts";
 import { memoryStore } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
-import { redisStore } from "./central.ts";
 
 const stores = new WeakMap<object, Store>();
 

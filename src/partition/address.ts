@@ -1,11 +1,11 @@
 /** A client's address in the form that is counted. */
 
-import { Lru } from "../lru.ts";
+import { BoundedMap } from "../bounded-map.ts";
 
 /** An IPv6 address in full, with an IPv4 one at its end. */
 const LONGEST_ADDRESS = 45;
 /** Addresses in the form that is counted: taking one apart is slower than asking for it. At most 4 MiB, in two generations. */
-const remembered = new Lru<string, string>({ maxSize: 10_000 });
+const remembered = new BoundedMap<string, string>({ maxSize: 10_000 });
 
 /** An address in its groups: four decimal numbers, or eight hexadecimal ones. */
 type Address = readonly string[];

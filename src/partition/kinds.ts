@@ -1,8 +1,8 @@
 /** The form in which a value of each kind of key is counted: one for what a request presents and for what is named by hand. */
 
-import type { ClientKey } from "../partition.ts";
 import { normalizeHost } from "../pattern/text.ts";
 import { countedAddress } from "./address.ts";
+import type { ClientKey } from "./hash.ts";
 
 /** Requests of nobody in particular: no key of the policy is present, and no address either. */
 export const ANONYMOUS: ClientKey = { kind: "anonymous", values: [] };

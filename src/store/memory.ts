@@ -1,11 +1,11 @@
 /** A store in this isolate's memory: the same decision, for tests, `wrangler dev` and the time when Redis is away. */
 
+import { BoundedMap } from "../bounded-map.ts";
 import { checkOptions } from "../check-options.ts";
 import { countsBytes, type LimitOwn } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
-import { Lru } from "../lru.ts";
 import type { Store } from "./store.ts";
 
 /**
@@ -79,7 +79,7 @@ export interface Counts {
 
 export function createCounts(maxKeys: number): Counts {
   const keyBytes = Math.max(KEY_BYTES, Math.ceil(LEAST_BYTES / maxKeys));
-  const values = new Lru<string, Records | LimitOwn>({
+  const values = new BoundedMap<string, Records | LimitOwn>({
     maxSize: maxKeys * keyBytes,
     weigh: (value) => Math.max(keyBytes, bytesOf(value)),
   });

@@ -1,6 +1,5 @@
-/** The store that all regions share: lua/take.lua on one Redis, reached over HTTP. */
+/** One Redis as a store: runs lua/take.lua over HTTP. */
 
-import { checkOptions } from "../check-options.ts";
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { farAlgorithmOf } from "../core/far-algorithms.ts";
@@ -16,41 +15,29 @@ import {
 import { RedisError, withRedis } from "../redis/client.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
-import { type BreakerOptions, withBreaker } from "./breaker.ts";
 import { type Store, StoreError } from "./store.ts";
 
-/** Options of `redisStore`. */
-export interface RedisStoreOptions {
+/** Which Redis, and how long it may take. */
+export interface RedisPlaceOptions {
   /** Base URL of the REST service: Upstash's, or a serverless-redis-http in front of any Redis. */
   readonly url: string;
   /** Its bearer token. */
   readonly token: string;
   /** Time budget of one call in milliseconds, connection included. Default 250. */
   readonly timeoutMs?: number;
-  /** Called when this isolate stops asking Redis, and when it asks again. Default: a line on the console. */
-  readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
 }
 
 export const DEFAULT_TIMEOUT_MS = 250;
 
-const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
-  url: "string",
-  token: "string",
-  timeoutMs: "number",
-  onBreakerChange: "function",
-};
-
 /**
- * Exact over all regions: every decision is one call of one atomic script, which reads the clock of Redis.
+ * Every decision is one call of one atomic script, which reads the clock of Redis.
  *
  * No I/O until the first take: may be called at module scope.
  *
- * @throws {TypeError} if `url` is no http(s) URL or holds credentials, `token` is empty or holds white space, or `timeoutMs` is not
- * a positive integer; for an unknown option, or one of a wrong type.
+ * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or if `timeoutMs`
+ * is not a positive integer.
  */
-export function redisStore(settings: RedisStoreOptions): Store {
-  checkOptions("redisStore", settings, OPTION_TYPES);
-  const { url, token, timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange } = settings;
+export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: RedisPlaceOptions): Store {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   // Otherwise each call would fail as if the network had.
   if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
@@ -65,7 +52,7 @@ export function redisStore(settings: RedisStoreOptions): Store {
   const options = { url, token, timeoutMs };
   const run = scriptRunner(options, { plain: TAKE, keyLocking: TAKE_KEY_LOCKING });
 
-  const store: Store = {
+  return {
     kind: "redis",
     keySecret: token,
     timeoutMs,
@@ -87,7 +74,6 @@ export function redisStore(settings: RedisStoreOptions): Store {
       if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
     },
   };
-  return withBreaker(store, { timeoutMs, onBreakerChange });
 }
 
 /** ARGV of lua/take.lua. */

@@ -1,23 +1,28 @@
-// worker → gateway → http → limiter → region → store → { core | redis }, never back: from the import lines.
+// worker → gateway → http → limiter → isolate → store → { core | redis }, never back: from the import lines.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { brokenRules } from "../../scripts/architecture.ts";
+import { brokenRules, importCycles } from "../../scripts/check/architecture.ts";
 
 const SRC = fileURLToPath(new URL("../../src", import.meta.url));
 
-/** What the rule says about a source tree with these files. */
-function brokenIn(files: Readonly<Record<string, string>>): string[] {
+/** A source tree with these files. */
+function treeOf(files: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(tmpdir(), "headgate-imports-"));
   onTestFinished(() => rmSync(root, { recursive: true }));
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(join(root, file, ".."), { recursive: true });
     writeFileSync(join(root, file), text);
   }
-  return brokenRules(root);
+  return root;
+}
+
+/** What the rule says about a source tree with these files. */
+function brokenIn(files: Readonly<Record<string, string>>): string[] {
+  return brokenRules(treeOf(files));
 }
 
 it("holds in src/", () => {
@@ -39,7 +44,7 @@ describe("the rule", () => {
     ["http imports the gateway", "http/enforce.ts", 'import { gateway } from "../gateway.ts";'],
     ["http imports a store", "http/enforce.ts", 'import { memoryStore } from "../store/memory.ts";'],
     ["the configuration imports a store", "config/settings.ts", 'import { redisStore } from "../store/redis.ts";'],
-    ["the hash imports core", "partition.ts", 'import { take } from "./core/take.ts";'],
+    ["the hash imports core", "partition/hash.ts", 'import { take } from "../core/take.ts";'],
     ["only a type is imported", "core/take.ts", 'import type { Store } from "../store/store.ts";'],
     ["an import has several lines", "core/take.ts", 'import {\n  a,\n  b,\n} from "../store/store.ts";'],
     ["it is an export", "core/take.ts", 'export { a } from "../store/store.ts";'],
@@ -51,9 +56,24 @@ describe("the rule", () => {
   it("lets a layer import itself and those below it", () => {
     const files = {
       "http/enforce.ts": 'import { l } from "../limiter.ts";\nimport { k } from "./key.ts";\nimport h from "hono";\n',
-      "limiter.ts": 'import { s } from "./store/store.ts";\nimport { p } from "./partition.ts";\n',
+      "limiter.ts": 'import { s } from "./store/store.ts";\nimport { p } from "./partition/hash.ts";\n',
     };
     expect(brokenIn(files)).toEqual([]);
+  });
+});
+
+describe("files that import each other", () => {
+  it("do not exist in src/", () => {
+    expect(importCycles(SRC)).toEqual([]);
+  });
+
+  it("are found, also if only types go round", () => {
+    const files = {
+      "core/a.ts": 'import type { B } from "./b.ts";\n',
+      "core/b.ts": 'import { c } from "./c.ts";\n',
+      "core/c.ts": 'export type { A } from "./a.ts";\n',
+    };
+    expect(importCycles(treeOf(files))).toEqual(["core/a.ts → core/b.ts → core/c.ts → core/a.ts"]);
   });
 });
 

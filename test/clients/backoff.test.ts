@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, it } from "vitest";
 import { fetchWithBackoff } from "../../src/client/index.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 import { launchChromium, openPage } from "./browser.ts";
 
 type Client = typeof import("../../src/client/index.ts");

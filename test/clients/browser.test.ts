@@ -3,10 +3,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeEach, expect, it } from "vitest";
-import { freePort } from "../../scripts/redis-server.ts";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 import { launchChromium, openPage } from "./browser.ts";
 
 let browser: Browser | undefined;

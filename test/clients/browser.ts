@@ -2,8 +2,8 @@
 
 import { type Browser, chromium, type Page } from "playwright-core";
 import { onTestFinished, type TestContext } from "vitest";
-import { findChromium, HOW_TO_GET_CHROMIUM } from "../../scripts/chromium.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { findChromium, HOW_TO_GET_CHROMIUM } from "../../scripts/machine/chromium.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 /** No sandbox, because containers run tests as root; the rest keeps Chromium from asking anyone else for anything. */
 const ARGUMENTS = [

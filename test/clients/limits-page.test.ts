@@ -5,9 +5,9 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startTwoRegions } from "../support/limits-page.ts";
-import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES } from "../support/limits-policies.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startTwoRegions } from "../support/gateway/limits-page.ts";
+import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES } from "../support/gateway/limits-policies.ts";
 import { launchChromium } from "./browser.ts";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");

@@ -2,8 +2,8 @@
 
 import { parseRateLimit } from "ratelimit-header-parser";
 import { expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 
 const policies = () => [
   {

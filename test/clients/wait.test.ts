@@ -13,8 +13,8 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 import { type Exchange, watchExchanges } from "./exchanges.ts";
 
 /** Timers count whole ms, and so may fire almost one early by a finer clock. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeMistake, MISTAKE_CODES } from "../../src/config/mistake.ts";
 import { parseSettings } from "../../src/config/settings.ts";
-import { readFixtures } from "../support/fixtures.ts";
+import { readFixtures } from "../support/cases/fixtures.ts";
 
 const fixtures = readFixtures();
 

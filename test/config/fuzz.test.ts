@@ -6,7 +6,7 @@ import { describeMistake, MISTAKE_CODES } from "../../src/config/mistake.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import { policyWarnings } from "../../src/config/warnings.ts";
 import { compileMatcher } from "../../src/http/match.ts";
-import { bindings } from "../support/hostile.ts";
+import { bindings } from "../support/gateway/hostile.ts";
 
 it("any bindings are settings that work, or mistakes with a place and a known code", { timeout: 60_000 }, () => {
   const outcomes = { right: 0, wrong: 0 };

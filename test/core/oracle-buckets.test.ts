@@ -4,10 +4,10 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { BucketLimit } from "../../src/core/token-bucket.ts";
-import { history, instant } from "../support/arbitrary.ts";
-import { leakyBucketLimit, tokenBucketLimit } from "../support/arbitrary-limits.ts";
-import { Counter } from "../support/counter.ts";
-import { type Asked, ask, look, replay } from "../support/replay.ts";
+import { history, instant } from "../support/cases/arbitrary.ts";
+import { leakyBucketLimit, tokenBucketLimit } from "../support/cases/arbitrary-limits.ts";
+import { type Asked, ask, look, replay } from "../support/cases/replay.ts";
+import { Counter } from "../support/gateway/counter.ts";
 
 const RUNS = { numRuns: 1_000 };
 

@@ -5,10 +5,10 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
-import { largestLimit, windowLimit } from "../support/arbitrary.ts";
-import { Counter } from "../support/counter.ts";
-import { ExactWindow } from "../support/exact-window.ts";
-import { look } from "../support/replay.ts";
+import { largestLimit, windowLimit } from "../support/cases/arbitrary.ts";
+import { ExactWindow } from "../support/cases/exact-window.ts";
+import { look } from "../support/cases/replay.ts";
+import { Counter } from "../support/gateway/counter.ts";
 
 const LARGEST_BUCKET_MS = 31 * 86_400_000;
 

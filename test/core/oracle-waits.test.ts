@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag } from "../../src/core/take.ts";
-import { history, instant } from "../support/arbitrary.ts";
-import { largestCostOf, limitOf, spanOf, unitAlgorithms } from "../support/arbitrary-limits.ts";
-import { Counter } from "../support/counter.ts";
-import { ask, look, type Replay, replay } from "../support/replay.ts";
+import { history, instant } from "../support/cases/arbitrary.ts";
+import { largestCostOf, limitOf, spanOf, unitAlgorithms } from "../support/cases/arbitrary-limits.ts";
+import { ask, look, type Replay, replay } from "../support/cases/replay.ts";
+import { Counter } from "../support/gateway/counter.ts";
 
 /** Some history, counts forced above the limit included, and an instant from which the client asks. */
 interface Scene {

@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { LogLimit } from "../../src/core/sliding-log.ts";
-import { history, instant, windowLimit } from "../support/arbitrary.ts";
-import { fixedWindowLimit, logLimit } from "../support/arbitrary-limits.ts";
-import { Counter } from "../support/counter.ts";
-import { type Asked, ask, mostAdmittedWithin, replay } from "../support/replay.ts";
+import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
+import { fixedWindowLimit, logLimit } from "../support/cases/arbitrary-limits.ts";
+import { type Asked, ask, mostAdmittedWithin, replay } from "../support/cases/replay.ts";
+import { Counter } from "../support/gateway/counter.ts";
 
 const RUNS = { numRuns: 1_000 };
 

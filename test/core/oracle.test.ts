@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
-import { history, instant, windowLimit } from "../support/arbitrary.ts";
-import { Counter } from "../support/counter.ts";
-import { mostAdmittedWithin, replay } from "../support/replay.ts";
+import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
+import { mostAdmittedWithin, replay } from "../support/cases/replay.ts";
+import { Counter } from "../support/gateway/counter.ts";
 
 const RUNS = { numRuns: 1_000 };
 

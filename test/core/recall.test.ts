@@ -6,9 +6,9 @@ import type { Told } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { farAlgorithmOf } from "../../src/core/far-algorithms.ts";
 import { ENFORCED, Flag, type LimitReply } from "../../src/core/take.ts";
-import { history, instant, windowLimit } from "../support/arbitrary.ts";
-import { fixedWindowLimit, largestCostOf, limitOf, spanOf, unitAlgorithms } from "../support/arbitrary-limits.ts";
-import { replay } from "../support/replay.ts";
+import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
+import { fixedWindowLimit, largestCostOf, limitOf, spanOf, unitAlgorithms } from "../support/cases/arbitrary-limits.ts";
+import { replay } from "../support/cases/replay.ts";
 
 const cost = fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 1_000_000_000 }));
 

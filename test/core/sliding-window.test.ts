@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { newWindow, rollWindow, type WindowLimit } from "../../src/core/sliding-window.ts";
-import { Counter } from "../support/counter.ts";
-import { told } from "../support/told.ts";
+import { Counter } from "../support/gateway/counter.ts";
+import { told } from "../support/parity/told.ts";
 
 const NEVER = null;
 

@@ -1,8 +1,8 @@
 // The stories of test/vectors through core alone.
 
 import { expect, it } from "vitest";
-import { Counter } from "../support/counter.ts";
-import { answerOf, expectedOf, requestOf, storiesOf, vectorFiles } from "../support/vectors.ts";
+import { answerOf, expectedOf, requestOf, storiesOf, vectorFiles } from "../support/cases/vectors.ts";
+import { Counter } from "../support/gateway/counter.ts";
 
 it.each(vectorFiles)("tells every story of %s as the vectors do", (file) => {
   const stories = storiesOf(file);

@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { pictures } from "../../scripts/draw-algorithms.ts";
+import { pictures } from "../../scripts/docs/draw-algorithms.ts";
 
 const FOLDER = new URL("../../docs/algorithms/", import.meta.url);
 const drawn = await pictures();

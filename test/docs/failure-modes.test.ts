@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { FAULTS } from "../support/fault-rig.ts";
+import { FAULTS } from "../support/faults/fault-rig.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const page = read("docs/failure-modes.md");

@@ -166,7 +166,7 @@ it("every other page with TypeScript has a test of it, or is made from the types
     if (name.endsWith(".md")) pages.push(`docs/${name}`);
   }
   const withCode = pages.filter((page) => /```(?:ts|tsx|typescript|js|javascript)\n/.test(read(page)));
-  // docs/client.md: test/client/docs.test.ts. docs/api.md: scripts/build-api.ts.
+  // docs/client.md: test/client/docs.test.ts. docs/api.md: scripts/docs/build-api.ts.
   expect(withCode.sort()).toEqual(["README.md", "docs/api.md", "docs/client.md"]);
 });
 

@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { uniqueName } from "../support/gateway.ts";
-import { EXAMPLES, type Example, type Packed, packAndInstall } from "../support/packed.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { uniqueName } from "../support/gateway/gateway.ts";
+import { EXAMPLES, type Example, type Packed, packAndInstall } from "../support/redis/packed.ts";
 
 type V4Worker = NonNullable<Extract<V4MiniflareOptions, { workers: unknown }>["workers"]>[number];
 type Fetch = (path: string, init?: RequestInit) => Promise<Response>;

@@ -1,10 +1,10 @@
 // Every algorithm over HTTP: admitted, refused, and what the fields say of both.
 
 import { describe, expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startHeldOrigin } from "../support/held-origin.ts";
-import { atATime, watchSlots } from "../support/slots.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startHeldOrigin } from "../support/gateway/held-origin.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
 
 /** So long that no test sees a window end. */
 const window = "30d";

@@ -5,10 +5,10 @@ import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, inject, it } from "vitest";
-import { freePort } from "../../scripts/redis-server.ts";
-import { fieldsOf } from "../support/fields.ts";
-import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 interface Sent {
   readonly method?: string;

@@ -1,11 +1,11 @@
 // Slots of policies that do not enforce, and of a Redis that is away.
 
 import { expect, it } from "vitest";
-import { freePort } from "../../scripts/redis-server.ts";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startHeldOrigin } from "../support/held-origin.ts";
-import { atATime, watchSlots } from "../support/slots.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startHeldOrigin } from "../support/gateway/held-origin.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
 
 it("in shadow takes slots and gives them back, but never blocks", async () => {
   const origin = await startHeldOrigin();

@@ -7,11 +7,11 @@ import { buffer } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { freePort } from "../../scripts/redis-server.ts";
-import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
-import { atATime, watchSlots } from "../support/slots.ts";
-import { startSlowRedis } from "../support/slow-redis.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
+import { startSlowRedis } from "../support/redis/slow-redis.ts";
 
 /** One at a time: a slot that was not released would refuse the next request. */
 async function startGatewayOf(originUrl: string, options: Partial<Parameters<typeof startGateway>[0]> = {}) {

@@ -1,11 +1,11 @@
 // A slot's timeout: long bodies outlive it, lost gateways do not.
 
 import { describe, expect, it } from "vitest";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startHeldOrigin } from "../support/held-origin.ts";
-import { startPrivateRedis } from "../support/private-redis.ts";
-import { commandLine, descendants } from "../support/processes.ts";
-import { atATime, watchSlots } from "../support/slots.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startHeldOrigin } from "../support/gateway/held-origin.ts";
+import { commandLine, descendants } from "../support/gateway/processes.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
 
 const TIMEOUT_MS = 1_000;
 

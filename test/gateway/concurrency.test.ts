@@ -1,11 +1,11 @@
 // At most so many requests at the origin at once, whoever asks and where.
 
 import { describe, expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startHeldOrigin } from "../support/held-origin.ts";
-import { startOrigin } from "../support/origin-server.ts";
-import { atATime, watchSlots } from "../support/slots.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startHeldOrigin } from "../support/gateway/held-origin.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
 
 const LIMIT = 5;
 const CLIENTS = 50;

@@ -7,9 +7,9 @@ import { buffer, text } from "node:stream/consumers";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { fieldsOf } from "../support/fields.ts";
-import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const policy = (limit: number) => ({ name: uniqueName("origin"), key: ["ip"], limits: [{ limit, window: "1h" }] });
 

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { bundle } from "../support/bundle.ts";
-import { startGateway } from "../support/gateway.ts";
+import { bundle } from "../support/gateway/bundle.ts";
+import { startGateway } from "../support/gateway/gateway.ts";
 
 function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "headgate-bundle-"));

@@ -4,9 +4,9 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED, Flag } from "../../src/core/take.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startPrivateRedis } from "../support/private-redis.ts";
-import { type Sent, startTraffic } from "../support/traffic.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { type Sent, startTraffic } from "../support/gateway/traffic.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const PER_SECOND = 1_000;
 /** A machine that cannot keep the pace sends as fast as it goes. */

@@ -1,8 +1,8 @@
 // Health from outside: requests that wait for the PING of another one, each in a request of its own.
 
 import { expect, it } from "vitest";
-import { startGateway } from "../support/gateway.ts";
-import { startPrivateRedis } from "../support/private-redis.ts";
+import { startGateway } from "../support/gateway/gateway.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const HEALTH = "/.headgate/health";
 const POLICIES = [{ name: "site", limits: [{ limit: 1, window: "1h" }] }];

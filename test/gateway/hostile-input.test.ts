@@ -3,9 +3,9 @@
 import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
-import { sharedRedis } from "../support/shared-redis.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { sharedRedis } from "../support/redis/shared-redis.ts";
 
 /** Sends a head as it is, closes its side, and reads all answers. */
 async function raw({ url }: Gateway, head: string): Promise<string> {

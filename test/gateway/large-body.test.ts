@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 /** What workerd's peak may rise by, whatever the size of the body. */
 const BUDGET_MIB = 32;

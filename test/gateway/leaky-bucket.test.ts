@@ -3,11 +3,11 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
-import { sharedRedis } from "../support/shared-redis.ts";
-import { atATime, watchSlots } from "../support/slots.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+import { sharedRedis } from "../support/redis/shared-redis.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
 
 const INTERVAL_MS = 100;
 const leaky = { algorithm: "leaky-bucket", limit: 10, window: "1s", burst: 1, maxDelay: "300ms" };

@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startPrivateRedis } from "../support/private-redis.ts";
-import { median, nextSecond, type Sent, startTraffic } from "../support/traffic.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { median, nextSecond, type Sent, startTraffic } from "../support/gateway/traffic.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const REGIONS = ["eu", "na", "as", "sa"];
 const LIMIT = 1_000;

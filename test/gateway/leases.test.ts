@@ -5,10 +5,10 @@ import { decodeMulti } from "@msgpack/msgpack";
 import type { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import type { WindowRecord } from "../../src/core/sliding-window.ts";
-import { fieldsOf } from "../support/fields.ts";
-import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
-import { startPrivateRedis } from "../support/private-redis.ts";
-import { recordsIn } from "../support/records-codec.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
+import { recordsIn } from "../support/redis/records-codec.ts";
 
 /** So long that no unit leaves it, and so short that leases, a twentieth of it, live 3 s. */
 const LIMIT = { limit: 1_000, window: "1m", buckets: 60 };

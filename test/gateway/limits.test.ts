@@ -1,13 +1,13 @@
 // Numbers are the same wherever they are told: in the page, the JSON, the Markdown and the header fields.
 
 import { expect, it } from "vitest";
-import { limitsFiles } from "../../scripts/docs-limits.ts";
+import { limitsFiles } from "../../scripts/docs/docs-limits.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import type { LimitsDocument } from "../../src/http/limits/describe.ts";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startTwoRegions } from "../support/limits-page.ts";
-import { fivePolicies } from "../support/limits-policies.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startTwoRegions } from "../support/gateway/limits-page.ts";
+import { fivePolicies } from "../support/gateway/limits-policies.ts";
 
 const HTML = { headers: { Accept: "text/html" } };
 

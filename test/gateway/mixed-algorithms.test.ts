@@ -1,10 +1,10 @@
 // Several algorithms in one decision: all are charged, or none.
 
 import { describe, expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startHeldOrigin } from "../support/held-origin.ts";
-import { atATime, watchSlots } from "../support/slots.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startHeldOrigin } from "../support/gateway/held-origin.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
 
 const WINDOW = { limit: 4, window: "1h" };
 const BUCKET = { algorithm: "token-bucket", limit: 2, window: "31d" };

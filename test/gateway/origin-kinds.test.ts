@@ -2,8 +2,8 @@
 
 import { Response, type Request as WorkerdRequest } from "miniflare";
 import { expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 
 const policy = (limit: number) => ({ name: uniqueName("kind"), key: ["ip"], limits: [{ limit, window: "1h" }] });
 

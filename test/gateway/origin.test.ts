@@ -3,10 +3,10 @@
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
-import { freePort } from "../../scripts/redis-server.ts";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const policy = (limit: number) => ({ name: uniqueName("origin"), key: ["ip"], limits: [{ limit, window: "1h" }] });
 

@@ -1,9 +1,9 @@
 // What a gateway asks of Redis, and what it leaves there.
 
 import { expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startPrivateRedis } from "../support/private-redis.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 it("asks the REST service once for each decision, admitted or denied, over any number of policies", async () => {
   const { rest, calls } = await startPrivateRedis();

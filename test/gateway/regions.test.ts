@@ -1,8 +1,8 @@
 // The promise of the project: one limit over all regions, exactly, whoever asks where and when.
 
 import { describe, expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { type Gateway, startGateway, uniqueName } from "../support/gateway.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 
 const REGIONS = ["eu", "na", "as", "sa"];
 const REPETITIONS = 20;

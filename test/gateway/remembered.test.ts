@@ -1,9 +1,9 @@
 // What a gateway answers from memory: refusals that Redis would have given too, without asking it.
 
 import { expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startPrivateRedis } from "../support/private-redis.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 it("answers a client that goes on after its refusal without a call to Redis, with the same fields", async () => {
   const { rest, calls } = await startPrivateRedis();

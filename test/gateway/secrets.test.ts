@@ -1,9 +1,9 @@
 // Tokens, keys and clients' identities: in no answer and in no line of the log, whatever goes wrong.
 
 import { describe, expect, inject, it } from "vitest";
-import { freePort } from "../../scripts/redis-server.ts";
-import { type GatewayOptions, startGateway, uniqueName } from "../support/gateway.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { type GatewayOptions, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const TOKEN = "T0ken-0f-the-rest-service";
 const KEY_SECRET = "k3y-secret-of-the-operator";

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { expect, inject, it, onTestFinished } from "vitest";
-import { uniqueName } from "../support/gateway.ts";
-import { sharedRedis } from "../support/shared-redis.ts";
+import { uniqueName } from "../support/gateway/gateway.ts";
+import { sharedRedis } from "../support/redis/shared-redis.ts";
 
 /** Calls the service as it is told, or sends the gateway a request, and tells what came of it. */
 const CALLER = `export default {

@@ -2,10 +2,10 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { startGateway, uniqueName } from "../support/gateway.ts";
-import { startPrivateRedis } from "../support/private-redis.ts";
-import { commandLine, descendants } from "../support/processes.ts";
-import { startTraffic } from "../support/traffic.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { commandLine, descendants } from "../support/gateway/processes.ts";
+import { startTraffic } from "../support/gateway/traffic.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const ONE_WAY_MS = 40;
 /** The default of REDIS_TIMEOUT_MS. */

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
-import { startGateway, uniqueName } from "../support/gateway.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 
 it("leaves the site's count unchanged by what a user asks beyond the user's own limit", async () => {
   const [user, site] = [uniqueName("user"), uniqueName("site")];

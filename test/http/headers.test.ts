@@ -3,7 +3,7 @@ import { parsePolicies } from "../../src/config/policies.ts";
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../../src/config/settings.ts";
 import type { LimitDecision } from "../../src/core/decision.ts";
 import { addRateLimitFields, toSeconds } from "../../src/http/headers.ts";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 
 /** 1,800,000,000.5 s after the epoch: half a second matters to what is rounded up. */
 const NOW_MS = 1_800_000_000_500;

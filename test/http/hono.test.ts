@@ -10,7 +10,7 @@ import { describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
 import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 
 type PolicyInput = LimiterOptions["policies"][number];
 

@@ -3,12 +3,12 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
-import { limitsMarkdown } from "../../scripts/limits-markdown.ts";
-import { loadLimitsPage } from "../../scripts/limits-page.ts";
+import { limitsMarkdown } from "../../scripts/docs/limits-markdown.ts";
+import { loadLimitsPage } from "../../scripts/docs/limits-page.ts";
 import { type Bindings, parseSettings } from "../../src/config/settings.ts";
 import { describeLimits } from "../../src/http/limits/describe.ts";
 import { sampleRequest, samples } from "../../src/http/limits/prose.ts";
-import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/limits-policies.ts";
+import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 
 const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));
 const isValid = new Ajv({ strict: true, allErrors: true }).compile(schema);

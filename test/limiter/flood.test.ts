@@ -8,12 +8,12 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag } from "../../src/core/take.ts";
 import { compileMatcher } from "../../src/http/match.ts";
-import { partitionHasher } from "../../src/partition.ts";
-import { createStoreClock } from "../../src/region/clock.ts";
-import { countInFlight } from "../../src/region/in-flight.ts";
-import { rememberCounts } from "../../src/region/remembered.ts";
+import { createKnownCounts } from "../../src/isolate/known-counts.ts";
+import { countPendingUnits } from "../../src/isolate/pending-units.ts";
+import { createStoreClock } from "../../src/isolate/store-clock.ts";
+import { partitionHasher } from "../../src/partition/hash.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { keyRequest } from "../support/counter.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
 
 const MIB = 1024 * 1024;
 const NOW_MS = 1_700_000_000_000;
@@ -46,7 +46,7 @@ it("300,000 keys in the memory store", { timeout: 120_000 }, async () => {
 });
 
 it("300,000 refused keys in the remembered counts", { timeout: 120_000 }, async () => {
-  const remembered = rememberCounts(createStoreClock(), countInFlight(), countInFlight());
+  const remembered = createKnownCounts(createStoreClock(), countPendingUnits(), countPendingUnits());
   const refused = { refused: true, view: { counts: [1, 0], elapsedMs: 0 } } as never;
   const reply = { nowMs: NOW_MS, allowed: false, keys: [[refused]] };
   const rise = await heapRiseMib(remembered, async () => {

@@ -2,11 +2,11 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
-import { central } from "../../src/limiter/central.ts";
+import { remoteStore } from "../../src/isolate/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
-import { failingStore } from "../support/stores.ts";
+import { failingStore } from "../support/redis/stores.ts";
 
 const TIMEOUT_MS = 30_000;
 const atOnce = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => {
@@ -102,7 +102,7 @@ it.each([
 });
 
 it("is held by this isolate's own counters when the store is away", async () => {
-  const limiter = createLimiter({ policies: [atOnce("two", 2)], store: central(failingStore()) });
+  const limiter = createLimiter({ policies: [atOnce("two", 2)], store: remoteStore(failingStore()) });
   const { hold, source } = await limiter.take("two");
   expect(source).toBe("fallback");
   await limiter.take("two");

@@ -3,7 +3,7 @@ import { ConfigurationError } from "../../src/config/mistake.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { recordingStore } from "../support/stores.ts";
+import { recordingStore } from "../support/redis/stores.ts";
 
 const user: PolicyInput = { name: "user", key: ["ip"], limits: [{ limit: 5, window: "1m" }] };
 const site: PolicyInput = { name: "site", key: ["global"], limits: [{ limit: 100, window: "1m" }] };

@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
 import { type RateLimitOptions, rateLimit } from "../../src/hono.ts";
 import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
-import { recordingStore } from "../support/stores.ts";
+import { recordingStore } from "../support/redis/stores.ts";
 
 const policies = [
   { name: "here", key: "global", limits: [{ algorithm: "sliding-log", limit: 5, window: "1m", scope: "region" }] },

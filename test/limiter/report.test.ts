@@ -1,10 +1,10 @@
 // A program that does not listen hears of an outage all the same: on the console.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { freePort } from "../../scripts/redis-server.ts";
-import { redisStore } from "../../src/limiter/central.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import type { BreakerChange } from "../../src/isolate/breaker.ts";
+import { redisStore } from "../../src/isolate/redis-store.ts";
 import { createLimiter, type LimiterOptions } from "../../src/limiter.ts";
-import type { BreakerChange } from "../../src/store/breaker.ts";
 
 const START_MS = Date.UTC(2026, 10, 21, 12);
 

@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } fr
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import type { TakeRequest } from "../../src/core/take.ts";
-import { central } from "../../src/limiter/central.ts";
+import { remoteStore } from "../../src/isolate/isolate.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
-import { failingStore } from "../support/stores.ts";
+import { failingStore } from "../support/redis/stores.ts";
 
 const policy = (name: string, more: Partial<PolicyInput>): PolicyInput => {
   return { name, key: ["global"], limits: [{ limit: 2, window: "1h", buckets: 60 }], ...more };
@@ -18,7 +18,7 @@ const allow = policy("allow", { onStoreFailure: "allow" });
 const deny = policy("deny", { onStoreFailure: "deny" });
 
 function without(store: ReturnType<typeof failingStore>, ...policies: PolicyInput[]) {
-  const limiter = createLimiter({ policies, store: central(store) });
+  const limiter = createLimiter({ policies, store: remoteStore(store) });
   return () => limiter.take(policies.map(({ name }) => ({ policy: name })));
 }
 
@@ -60,13 +60,13 @@ it("is not refused for a policy in shadow", async () => {
 });
 
 it("charges nothing when it only looks", async () => {
-  const limiter = createLimiter({ policies: [local], store: central(failingStore()) });
+  const limiter = createLimiter({ policies: [local], store: remoteStore(failingStore()) });
   for (let i = 0; i < 5; i++) await limiter.peek("local");
   expect((await limiter.take("local")).remaining).toBe(1);
 });
 
 it("rejects a reset that the store could not do", async () => {
-  const limiter = createLimiter({ policies: [local], store: central(failingStore("TIMEOUT")) });
+  const limiter = createLimiter({ policies: [local], store: remoteStore(failingStore("TIMEOUT")) });
   await expect(limiter.reset("local")).rejects.toMatchObject({ name: "StoreError", code: "TIMEOUT" });
 });
 
@@ -98,7 +98,7 @@ class StoreOfOnesOwn implements Store {
 
 function withIsolate(store: Store): Store {
   const { kind, keySecret } = store;
-  return central({
+  return remoteStore({
     kind,
     keySecret,
     take: (request) => store.take(request),
@@ -199,7 +199,7 @@ it("tells onDecision every decision, for whom it was, and why the store had no a
   for (const store of stores) {
     const limiter = createLimiter({
       policies: [local],
-      store: central(store),
+      store: remoteStore(store),
       region: "eu",
       keySecret: "a secret of tests",
       onDecision,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigurationError } from "../../src/config/mistake.ts";
-import { redisStore } from "../../src/limiter/central.ts";
+import { redisStore } from "../../src/isolate/redis-store.ts";
 import { storeFromEnv } from "../../src/limiter/store-from-env.ts";
 
 const URL = "https://redis.example.com";

@@ -5,9 +5,9 @@ import { describe, expect, inject, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
-import { redisStore } from "../../src/store/redis.ts";
-import { keyRequest } from "../support/counter.ts";
-import { sharedRedis } from "../support/shared-redis.ts";
+import { redisPlace } from "../../src/store/redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { sharedRedis } from "../support/redis/shared-redis.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const MANY = 1_000;
@@ -46,7 +46,7 @@ function requestOf(prefix: string, slot: number, refuser?: string, where?: "shar
 describe.each(["shared", "own"] as const)("in the %s key", (where) => {
   it.each(names)("a refusal by %s charges nothing anywhere", async (refuser) => {
     const redis = sharedRedis();
-    const store = redisStore({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
+    const store = redisPlace({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
     const prefix = `headgate-test:{${randomUUID()}}`;
     const keys = keysOfRequest(requestOf(prefix, 1));
     const dump = () => Promise.all(keys.map((key) => redis.dumpBuffer(key)));

@@ -6,11 +6,11 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag, type KeyRequest, ownKeyOf } from "../../src/core/take.ts";
-import { redisStore } from "../../src/store/redis.ts";
+import { redisPlace } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
-import { commandsOf } from "../support/command-stats.ts";
-import { keyRequest } from "../support/counter.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { commandsOf } from "../support/redis/command-stats.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
 
 let server: PrivateRedis;
 let store: Store;
@@ -18,7 +18,7 @@ let store: Store;
 beforeEach(async (context) => {
   server = await startPrivateRedis();
   context.skip(!server.isPrivate, "the statistics of a Redis that other tests use");
-  store = redisStore({ ...server.rest, timeoutMs: 30_000 });
+  store = redisPlace({ ...server.rest, timeoutMs: 30_000 });
   await store.take({ keys: [keyRequest("known", windows(1), { cost: 0 })], flag: Flag.take });
 });
 

@@ -7,10 +7,10 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
-import { keyRequest } from "../support/counter.ts";
-import { encodeRow, idOf } from "../support/records-codec.ts";
-import { argsOf } from "../support/script-call.ts";
-import { sharedRedis } from "../support/shared-redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { encodeRow, idOf } from "../support/redis/records-codec.ts";
+import { argsOf } from "../support/redis/script-call.ts";
+import { sharedRedis } from "../support/redis/shared-redis.ts";
 
 /** So long that no bucket ends while a test runs, but once in 3 weeks. */
 const BUCKET_MS = 2_000_000_000;

@@ -6,10 +6,10 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, type KeyRequest, ownKeyOf, type TakeRequest } from "../../src/core/take.ts";
-import { redisStore } from "../../src/store/redis.ts";
+import { redisPlace } from "../../src/store/redis.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
-import { keyRequest } from "../support/counter.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const WINDOW_MS = 60_000;
@@ -31,7 +31,7 @@ let store: Store;
 beforeEach(async (context) => {
   server = await startPrivateRedis();
   context.skip(!server.isPrivate, "the memory of a Redis that other tests use");
-  store = redisStore({ ...server.rest, timeoutMs: 30_000 });
+  store = redisPlace({ ...server.rest, timeoutMs: 30_000 });
 });
 
 const fill = () => server.redis.config("SET", "maxmemory", "1");

@@ -5,10 +5,10 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LogLimit } from "../../src/core/sliding-log.ts";
 import { Flag, keysOfRequest, ownKeyOf, type TakeRequest } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
-import { commandsOf } from "../support/command-stats.ts";
-import { keyRequest } from "../support/counter.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
-import { admits, argsOf } from "../support/script-call.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { commandsOf } from "../support/redis/command-stats.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
+import { admits, argsOf } from "../support/redis/script-call.ts";
 
 const ENTRIES = 10_000;
 const START_MS = 1_700_000_000_000;

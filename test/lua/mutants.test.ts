@@ -5,11 +5,11 @@ import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { TAKE } from "../../src/redis/script.generated.ts";
-import { mutatedFiles } from "../support/mutants/all.ts";
-import { isOneToken, mutate } from "../support/mutants/mutate.ts";
-import { type ParityCase, type ParityName, parityCases, parityNames } from "../support/parity-case.ts";
-import { type PlannedStep, planCase } from "../support/parity-plan.ts";
-import { firstDifference, parityRedis } from "../support/parity-run.ts";
+import { mutatedFiles } from "../support/parity/mutants/all.ts";
+import { isOneToken, mutate } from "../support/parity/mutants/mutate.ts";
+import { type ParityCase, type ParityName, parityCases, parityNames } from "../support/parity/parity-case.ts";
+import { type PlannedStep, planCase } from "../support/parity/parity-plan.ts";
+import { firstDifference, parityRedis } from "../support/parity/parity-run.ts";
 
 const CASES = 200;
 const plans = new Map<ParityName, readonly (readonly PlannedStep[])[]>();

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
-import { type ParityCase, type ParityName, parityCases, parityNames } from "../support/parity-case.ts";
-import { planCase } from "../support/parity-plan.ts";
-import { firstDifference, parityRedis } from "../support/parity-run.ts";
+import { type ParityCase, type ParityName, parityCases, parityNames } from "../support/parity/parity-case.ts";
+import { planCase } from "../support/parity/parity-plan.ts";
+import { firstDifference, parityRedis } from "../support/parity/parity-run.ts";
 
 const STEPS = 20_000;
 /** About 30 steps each. */

@@ -6,10 +6,10 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
-import { keyRequest } from "../support/counter.ts";
-import { encodeEntry, idOf } from "../support/records-codec.ts";
-import { admits, argsOf } from "../support/script-call.ts";
-import { sharedRedis } from "../support/shared-redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { encodeEntry, idOf } from "../support/redis/records-codec.ts";
+import { admits, argsOf } from "../support/redis/script-call.ts";
+import { sharedRedis } from "../support/redis/shared-redis.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const log: LimitSpec = { kind: Kind.log, limit: 5, windowMs: 60_000 };

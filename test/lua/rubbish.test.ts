@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
-import { keyRequest } from "../support/counter.ts";
-import { encodeRecords, encodeRow, encodeValue, idOf } from "../support/records-codec.ts";
-import { argsOf } from "../support/script-call.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { encodeRecords, encodeRow, encodeValue, idOf } from "../support/redis/records-codec.ts";
+import { argsOf } from "../support/redis/script-call.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const limit = { limit: 5, kind: Kind.weighted, bucketMs: 1000, buckets: 1 };

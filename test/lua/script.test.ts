@@ -5,13 +5,13 @@ import { createHash, randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, inject, it, onTestFinished } from "vitest";
-import { joinLua } from "../../scripts/build-lua.ts";
+import { joinLua } from "../../scripts/build/build-lua.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../../src/redis/script.generated.ts";
-import { keyRequest } from "../support/counter.ts";
-import { idOf } from "../support/records-codec.ts";
-import { argsOf } from "../support/script-call.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { idOf } from "../support/redis/records-codec.ts";
+import { argsOf } from "../support/redis/script-call.ts";
 
 let redis: Redis;
 beforeAll(() => {
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 it("is what lua/ says", () => {
-  const script = fileURLToPath(new URL("../../scripts/build-lua.ts", import.meta.url));
+  const script = fileURLToPath(new URL("../../scripts/build/build-lua.ts", import.meta.url));
   const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
 });

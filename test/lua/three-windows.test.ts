@@ -5,11 +5,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Flag } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
-import { Counter, keyRequest } from "../support/counter.ts";
-import { mostAdmittedWithin } from "../support/replay.ts";
-import { admits, argsOf } from "../support/script-call.ts";
-import { sharedRedis } from "../support/shared-redis.ts";
-import { hourOfTraffic, orders, promises, type Request, rightAnswers } from "../support/three-windows.ts";
+import { mostAdmittedWithin } from "../support/cases/replay.ts";
+import { Counter, keyRequest } from "../support/gateway/counter.ts";
+import { admits, argsOf } from "../support/redis/script-call.ts";
+import { sharedRedis } from "../support/redis/shared-redis.ts";
+import { hourOfTraffic, orders, promises, type Request, rightAnswers } from "../support/redis/three-windows.ts";
 
 const START_MS = 1_700_000_000_000;
 

@@ -2,8 +2,8 @@
 
 import { expect, inject, it, vi } from "vitest";
 import { RedisError, type RedisOptions, replyOf, withRedis } from "../../src/redis/client.ts";
-import { leaksIn } from "../support/leaks.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { leaksIn } from "../support/gateway/leaks.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const live = (): RedisOptions => ({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
 

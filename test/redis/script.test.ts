@@ -3,7 +3,7 @@
 import { expect, it, vi } from "vitest";
 import { RedisError } from "../../src/redis/client.ts";
 import { scriptRunner } from "../../src/redis/script.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const variants = {
   plain: { text: "plain text", sha1: "plain sha" },

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { Redis as UpstashRedis } from "@upstash/redis";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { createBridge } from "../../scripts/bridge.ts";
-import { REFUSED_COMMANDS } from "../../scripts/bridge-request.ts";
-import { startRedisServer } from "../../scripts/redis-server.ts";
+import { createBridge } from "../../scripts/bridge/bridge.ts";
+import { REFUSED_COMMANDS } from "../../scripts/bridge/bridge-request.ts";
+import { startRedisServer } from "../../scripts/machine/redis-server.ts";
 
 const url = inject("restUrl");
 const token = inject("restToken");

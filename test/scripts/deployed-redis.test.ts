@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { findConfiguredStore } from "../../scripts/start-store.ts";
+import { findConfiguredStore } from "../../scripts/dev/start-store.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const URL_NAME = "UPSTASH_REDIS_REST_URL";

@@ -1,7 +1,7 @@
 // What `npm run faults` and `npm run soak` start: that it answers, and that its log reaches the script.
 
 import { expect, it } from "vitest";
-import { startLocalGateway } from "../../scripts/local-gateway.ts";
+import { startLocalGateway } from "../../scripts/dev/local-gateway.ts";
 
 it("serves the Worker with the bindings that it is given, and passes its log on", async () => {
   const lines: string[] = [];

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import { redisVersion, startRedisServer } from "../../scripts/redis-server.ts";
-import { isAlive } from "../support/processes.ts";
+import { redisVersion, startRedisServer } from "../../scripts/machine/redis-server.ts";
+import { isAlive } from "../support/gateway/processes.ts";
 
 async function configOf(url: string, name: string): Promise<string> {
   const redis = new Redis(url);
@@ -51,7 +51,7 @@ describe("startRedisServer", () => {
 
   // The kernel does this on Linux only: see spawnTied.
   it.runIf(process.platform === "linux")("dies with a parent that gets SIGKILL", async () => {
-    const file = new URL("../../scripts/redis-server.ts", import.meta.url).href;
+    const file = new URL("../../scripts/machine/redis-server.ts", import.meta.url).href;
     const script = `import(${JSON.stringify(file)}).then(async (m) => console.log((await m.startRedisServer()).pid))`;
     // Nobody is left to remove the server's directory, so it lies in ours.
     const directory = mkdtempSync(join(tmpdir(), "headgate-test-"));

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findConfiguredStore } from "../../scripts/start-store.ts";
-import { optionValues } from "../../scripts/wrangler-bindings.ts";
+import { findConfiguredStore } from "../../scripts/dev/start-store.ts";
+import { optionValues } from "../../scripts/dev/wrangler-bindings.ts";
 
 const URL_NAME = "UPSTASH_REDIS_REST_URL";
 const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { freePort } from "../../scripts/redis-server.ts";
-import { commandLine, descendants, isAlive } from "../support/processes.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { commandLine, descendants, isAlive } from "../support/gateway/processes.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), "headgate-start-test-"));
@@ -77,7 +77,7 @@ function deployedConfig(): string {
   return file;
 }
 
-const nodeStart: [string, ...string[]] = [process.execPath, "scripts/start.ts"];
+const nodeStart: [string, ...string[]] = [process.execPath, "scripts/dev/start.ts"];
 
 describe("npm start", () => {
   let withRedis: Gateway;

@@ -1,12 +1,12 @@
 /** Isolates with any clocks behind any networks, asked at the worst moments, and a record of what they admitted. */
 
 import fc from "fast-check";
-import { mulberry32 } from "../../scripts/simulator/run.ts";
-import { virtualTime } from "../../scripts/simulator/virtual-time.ts";
-import { createWorld, type Mode, type World } from "../../scripts/simulator/world.ts";
+import { mulberry32 } from "../../scripts/simulate/run.ts";
+import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
+import { createWorld, type Mode, type World } from "../../scripts/simulate/world.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, type KeyRequest } from "../../src/core/take.ts";
-import type { Answer } from "../../src/region/answers.ts";
+import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { StoreError } from "../../src/store/store.ts";
 
 /** A boundary of every bucket below, ms since the epoch. */
@@ -87,7 +87,7 @@ export function traffics<L extends LimitSpec>(
 /** @param seen is told of each answer at the instant at which it is given. */
 export async function run(
   traffic: Traffic,
-  seen?: (world: World, keys: readonly KeyRequest[], answer: Answer) => Promise<void>,
+  seen?: (world: World, keys: readonly KeyRequest[], answer: SourcedReply) => Promise<void>,
 ): Promise<{ admissions: Admission[]; world: World }> {
   const { limits, bursts, bucketMs, lost, mode } = traffic;
   const time = virtualTime(START_MS);

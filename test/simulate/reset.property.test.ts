@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { virtualTime } from "../../scripts/simulator/virtual-time.ts";
-import { createWorld } from "../../scripts/simulator/world.ts";
+import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
+import { createWorld } from "../../scripts/simulate/world.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED } from "../../src/core/take.ts";
 

@@ -1,8 +1,8 @@
 // A short form of `npm run simulate`: the same bounds, two seeds, the traffic that takes little time.
 
 import { describe, expect, it } from "vitest";
-import { simulate } from "../../scripts/simulator/run.ts";
-import { exactOf, meansOf, missed, ROWS, type Row, scenarioOf } from "../../scripts/simulator/targets.ts";
+import { simulate } from "../../scripts/simulate/run.ts";
+import { exactOf, meansOf, missed, ROWS, type Row, scenarioOf } from "../../scripts/simulate/targets.ts";
 
 const SEEDS = [1, 2];
 const WINDOWS = 2;

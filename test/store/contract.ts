@@ -7,10 +7,10 @@ import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag, type KeyRequest, keysOfRequest } from "../../src/core/take.ts";
 import type { Store } from "../../src/store/store.ts";
-import { keyRequest } from "../support/counter.ts";
-import { toldBy } from "../support/told.ts";
-import { answerOf, expectedOf, requestOf, storiesOf, vectorFiles } from "../support/vectors.ts";
-import { firstWindow } from "../support/views.ts";
+import { answerOf, expectedOf, requestOf, storiesOf, vectorFiles } from "../support/cases/vectors.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { toldBy } from "../support/parity/told.ts";
+import { firstWindow } from "../support/parity/views.ts";
 
 export interface StoreUnderTest {
   open(): Store;

@@ -11,7 +11,7 @@ import type { LogView } from "../../src/core/sliding-log.ts";
 import type { WindowRecord } from "../../src/core/sliding-window.ts";
 import { Flag, ownKeyOf } from "../../src/core/take.ts";
 import { createCounts, memoryStore } from "../../src/store/memory.ts";
-import { keyRequest } from "../support/counter.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const windowMs = 60_000;

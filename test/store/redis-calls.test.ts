@@ -4,15 +4,15 @@ import { afterEach, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
-import { redisStore } from "../../src/store/redis.ts";
-import { keyRequest } from "../support/counter.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/private-redis.ts";
-import { firstWindow } from "../support/views.ts";
+import { redisPlace } from "../../src/store/redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { firstWindow } from "../support/parity/views.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const limit: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 3_600_000, buckets: 1 };
 
 function storeOf({ rest, calls }: PrivateRedis, url = rest.url) {
-  const store = redisStore({ url, token: rest.token, timeoutMs: 30_000 });
+  const store = redisPlace({ url, token: rest.token, timeoutMs: 30_000 });
   return {
     /** Takes 1 unit: what was charged so far, and which calls it took. */
     async take() {
@@ -55,7 +55,7 @@ it("sends an upstash.io host the variant that locks only its keys, and falls bac
 
 it("makes one call of a reset, of a ping, and of a reset of nothing none", async () => {
   const server = await startPrivateRedis();
-  const store = redisStore({ ...server.rest, timeoutMs: 30_000 });
+  const store = redisPlace({ ...server.rest, timeoutMs: 30_000 });
   await store.reset(["one", "two"]);
   await store.ping();
   await store.reset([]);

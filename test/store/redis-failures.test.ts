@@ -2,14 +2,14 @@
 
 import type { RequestListener } from "node:http";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
-import { freePort } from "../../scripts/redis-server.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
-import { redisStore } from "../../src/store/redis.ts";
+import { redisPlace } from "../../src/store/redis.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
-import { keyRequest } from "../support/counter.ts";
-import { everythingOf, leaksIn } from "../support/leaks.ts";
-import { startOrigin } from "../support/origin-server.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { everythingOf, leaksIn } from "../support/gateway/leaks.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const KEY = "hg:1:{api:client-hash}";
 const TOKEN = "token-of-the-store";
@@ -29,7 +29,7 @@ async function failureOf(work: Promise<unknown>): Promise<StoreError> {
   return error;
 }
 
-const storeAt = (url: string, timeoutMs = 30_000) => redisStore({ url, token: TOKEN, timeoutMs });
+const storeAt = (url: string, timeoutMs = 30_000) => redisPlace({ url, token: TOKEN, timeoutMs });
 
 const answer =
   (status: number, body: string): RequestListener =>
@@ -115,7 +115,7 @@ it("says that a refused connection is the network", async () => {
 });
 
 it("says that a wrong token is unauthorized, whatever is asked", async () => {
-  const store = redisStore({ url: inject("restUrl"), token: "wrong", timeoutMs: 30_000 });
+  const store = redisPlace({ url: inject("restUrl"), token: "wrong", timeoutMs: 30_000 });
   const asks: ((store: Store) => Promise<unknown>)[] = [
     (store) => store.take(request),
     (store) => store.reset([KEY]),

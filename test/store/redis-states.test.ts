@@ -3,14 +3,14 @@
 import { mkdirSync } from "node:fs";
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createBridge } from "../../scripts/bridge.ts";
-import { freePort, startRedisServer } from "../../scripts/redis-server.ts";
+import { createBridge } from "../../scripts/bridge/bridge.ts";
+import { freePort, startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
-import { redisStore } from "../../src/store/redis.ts";
+import { redisPlace } from "../../src/store/redis.ts";
 import { StoreError } from "../../src/store/store.ts";
-import { keyRequest } from "../support/counter.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
 
 const windowMs = 60_000;
 const window: LimitSpec = { kind: Kind.weighted, limit: 9, bucketMs: windowMs, buckets: 1 };
@@ -95,7 +95,7 @@ describe.each(Object.keys(STATES))("%s", (code) => {
       await server.stop();
     });
     // One for each: five failures would open its breaker.
-    const store = () => redisStore({ url: bridge.url, token: "private", timeoutMs: 30_000 });
+    const store = () => redisPlace({ url: bridge.url, token: "private", timeoutMs: 30_000 });
     const request = (name: string): TakeRequest => {
       return { keys: [keyRequest(name, ALL[name]!, { cost: 1 })], flag: Flag.take, slot: 1 };
     };

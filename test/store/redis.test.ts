@@ -5,9 +5,9 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { type WindowLimit, windowResetAfterMs } from "../../src/core/sliding-window.ts";
 import { Flag, keysOfRequest } from "../../src/core/take.ts";
-import { redisStore } from "../../src/store/redis.ts";
-import { keyRequest } from "../support/counter.ts";
-import { windowOf } from "../support/views.ts";
+import { redisPlace } from "../../src/store/redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { windowOf } from "../support/parity/views.ts";
 import { describeStore } from "./contract.ts";
 
 let redis: Redis;
@@ -24,7 +24,7 @@ const clock = async () => {
 };
 
 /** A budget that a busy machine does not use up: that calls are timed out is tested where they are. */
-const open = () => redisStore({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
+const open = () => redisPlace({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
 
 describeStore({ open, clock });
 
@@ -106,5 +106,5 @@ it.each([
   ["a time budget of 0", { url: "http://localhost", token: "t", timeoutMs: 0 }],
   ["a time budget of 1.5 ms", { url: "http://localhost", token: "t", timeoutMs: 1.5 }],
 ])("refuses %s when it is made", (_what, options) => {
-  expect(() => redisStore(options)).toThrow(TypeError);
+  expect(() => redisPlace(options)).toThrow(TypeError);
 });

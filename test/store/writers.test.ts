@@ -5,8 +5,8 @@ import { afterAll, expect, inject, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
-import { redisStore } from "../../src/store/redis.ts";
-import { keyRequest } from "../support/counter.ts";
+import { redisPlace } from "../../src/store/redis.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
 
 const QUOTA = 9_500;
 const WRITERS = 8;
@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 /** For all of them: a quota that midnight renews is another story. */
 const NOW_MS = 1_700_000_000_000;
 
-const open = () => redisStore({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
+const open = () => redisPlace({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
 const used: string[] = [];
 afterAll(() => open().reset(used));
 

@@ -7,8 +7,8 @@
 import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
 import type { TestProject } from "vitest/node";
-import { createBridge } from "../../scripts/bridge.ts";
-import { redisVersion, startRedisServer } from "../../scripts/redis-server.ts";
+import { createBridge } from "../../scripts/bridge/bridge.ts";
+import { redisVersion, startRedisServer } from "../../scripts/machine/redis-server.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {

@@ -1,7 +1,7 @@
 // What a client gets: the fields of an answer, and the body of a refusal.
 
 import { describe, expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 import { gatewayWith, recordingOrigin, uniqueName } from "./support.ts";
 
 describe("an admitted request", () => {

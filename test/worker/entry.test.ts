@@ -4,7 +4,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import worker from "../../src/worker.ts";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 import { redisBindings, uniqueName } from "./support.ts";
 
 const ask = (address: string, init: RequestInit = {}) =>

@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Bindings } from "../../src/config/settings.ts";
 import { createGateway } from "../../src/gateway.ts";
-import { fieldsOf } from "../support/fields.ts";
-import { bindings, hostileHeaders, hostilePath } from "../support/hostile.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { bindings, hostileHeaders, hostilePath } from "../support/gateway/hostile.ts";
 
 const line = fc.record({
   method: fc.constantFrom("GET", "HEAD", "POST", "OPTIONS", "DELETE", "PROPFIND"),

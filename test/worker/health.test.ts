@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { createProbe } from "../../src/health.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
 
 const POLICIES = [{ name: uniqueName("health"), key: ["ip"], limits: [{ limit: 1, window: "1h" }] }];

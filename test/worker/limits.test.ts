@@ -1,8 +1,8 @@
 import { createExecutionContext } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
-import { fieldsOf } from "../support/fields.ts";
-import { SECRET_POLICIES } from "../support/limits-policies.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { SECRET_POLICIES } from "../support/gateway/limits-policies.ts";
 import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, redisBindings, uniqueName } from "./support.ts";
 
 const LIMITS = "/.headgate/limits";

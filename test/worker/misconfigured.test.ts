@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 import { gatewayWith, recordingOrigin } from "./support.ts";
 
 const WRONG = {

@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 import { gatewayWith, uniqueName } from "./support.ts";
 
 it("a policy in shadow never refuses and is never shown, but its refusals are logged", async () => {

@@ -1,7 +1,7 @@
 // Redis refuses connections: each policy has declared what that means. Nothing invents numbers.
 
 import { describe, expect, it } from "vitest";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 import { DEAD_REDIS, gatewayWith, recordingOrigin, uniqueName } from "./support.ts";
 
 const policy = (onStoreFailure: string | undefined, more: object = {}) => ({

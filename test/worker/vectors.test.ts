@@ -8,9 +8,9 @@ import { createEnforce } from "../../src/http/enforce.ts";
 
 import { limiterOf } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { redisStore } from "../../src/store/redis.ts";
+import { redisPlace } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 import fixedWindow from "../vectors/fixed-window.json" with { type: "json" };
 import leakyBucket from "../vectors/leaky-bucket.json" with { type: "json" };
 import slidingLog from "../vectors/sliding-log.json" with { type: "json" };
@@ -68,7 +68,7 @@ describe.each<[algorithm: string, stories: readonly Story[]]>([
   });
 
   it("over Redis", async () => {
-    for (const story of stories) await play(story, redisStore({ url, token, timeoutMs: 10_000 }));
+    for (const story of stories) await play(story, redisPlace({ url, token, timeoutMs: 10_000 }));
   });
 });
 

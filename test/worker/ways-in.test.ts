@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import { rateLimit } from "../../src/hono.ts";
 import { createLimiter, memoryStore, type PolicyInput, redisStore, withRateLimit } from "../../src/index.ts";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 import { DEAD_REDIS, NO_REDIS, redisBindings, uniqueName } from "./support.ts";
 
 type Handler = (request: Request) => Response | Promise<Response>;

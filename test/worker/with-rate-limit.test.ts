@@ -10,7 +10,7 @@ import {
   type WithRateLimitOptions,
   withRateLimit,
 } from "../../src/index.ts";
-import { fieldsOf } from "../support/fields.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
 
 const policy = (name: string, limit: number): PolicyInput => ({
   name,

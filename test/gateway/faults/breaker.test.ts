@@ -1,8 +1,8 @@
 // What an operator sees of a store that is given up, and what its clients feel of it.
 
 import { expect, it } from "vitest";
-import { startFaultyGateway } from "../../support/fault-story.ts";
-import { uniqueName } from "../../support/gateway.ts";
+import { startFaultyGateway } from "../../support/faults/fault-story.ts";
+import { uniqueName } from "../../support/gateway/gateway.ts";
 
 const BUDGET_MS = 400;
 const limits = [{ limit: 1_000, window: "1d" }];

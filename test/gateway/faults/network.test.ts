@@ -1,8 +1,8 @@
 // The way to the REST service is broken: nobody answers, or late, or the answer gets lost.
 
 import { it } from "vitest";
-import type { Fault } from "../../support/fault-rig.ts";
-import { tell } from "../../support/fault-story.ts";
+import type { Fault } from "../../support/faults/fault-rig.ts";
+import { tell } from "../../support/faults/fault-story.ts";
 
 const FAULTS: readonly Fault[] = ["refused", "reset", "reset-after", "lost-reply", "blackholed", "slow"];
 

@@ -1,9 +1,9 @@
 // Redis dies under load: what a sliding log still promises, in one isolate and in several.
 
 import { expect, it } from "vitest";
-import { mostAdmittedWithin, type Sample, steadyLoad } from "../../../scripts/steady-load.ts";
-import { startFaultyGateway } from "../../support/fault-story.ts";
-import { uniqueName } from "../../support/gateway.ts";
+import { mostAdmittedWithin, type Sample, steadyLoad } from "../../../scripts/stress/steady-load.ts";
+import { startFaultyGateway } from "../../support/faults/fault-story.ts";
+import { uniqueName } from "../../support/gateway/gateway.ts";
 
 const LIMIT = 20;
 const WINDOW_MS = 1_000;

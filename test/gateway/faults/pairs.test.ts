@@ -2,11 +2,11 @@
 
 import type { ServerResponse } from "node:http";
 import { expect, it } from "vitest";
-import { startFaultyGateway } from "../../support/fault-story.ts";
-import { fieldsOf } from "../../support/fields.ts";
-import { uniqueName } from "../../support/gateway.ts";
-import { startOrigin } from "../../support/origin-server.ts";
-import { watchSlots } from "../../support/slots.ts";
+import { fieldsOf } from "../../support/cases/fields.ts";
+import { startFaultyGateway } from "../../support/faults/fault-story.ts";
+import { uniqueName } from "../../support/gateway/gateway.ts";
+import { startOrigin } from "../../support/gateway/origin-server.ts";
+import { watchSlots } from "../../support/redis/slots.ts";
 
 const LIMIT = 6;
 const IN_FLIGHT = 3;

@@ -1,8 +1,8 @@
 // Redis itself cannot do what it is asked, has lost its data or its time, or finds rubbish.
 
 import { it } from "vitest";
-import type { Fault } from "../../support/fault-rig.ts";
-import { tell } from "../../support/fault-story.ts";
+import type { Fault } from "../../support/faults/fault-rig.ts";
+import { tell } from "../../support/faults/fault-story.ts";
 
 const FAULTS: readonly Fault[] = [
   "readonly",

@@ -1,8 +1,8 @@
 // The REST service answers, but not as it should.
 
 import { it } from "vitest";
-import type { Fault } from "../../support/fault-rig.ts";
-import { tell } from "../../support/fault-story.ts";
+import type { Fault } from "../../support/faults/fault-rig.ts";
+import { tell } from "../../support/faults/fault-story.ts";
 
 const FAULTS: readonly Fault[] = [
   "status-500",

@@ -1,0 +1,60 @@
+/**
+ * Joins lua/*.lua into src/redis/script.generated.ts, the one text that Redis runs, with the SHA-1 of both variants.
+ * A generated file and not a text module, because it works the same in wrangler, vitest, the npm package and any
+ * consumer's bundler. Comments and indentation are left out: the text travels to Redis when its cache was flushed.
+ *
+ * `node scripts/build/build-lua.ts` writes it; with `--check` it fails if the file is not what lua/ says.
+ */
+
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+
+const LUA = new URL("../../lua/", import.meta.url);
+const OUTPUT = new URL("../../src/redis/script.generated.ts", import.meta.url);
+
+/** First line of the variant for Upstash, where a script without it locks the whole database. */
+const KEY_LOCKING = "#!lua flags=allow-key-locking\n";
+
+/** The script as it is sent: includes resolved, comment lines and indentation dropped. */
+export function joinLua(name: string, source = readFileSync(new URL(`${name}.lua`, LUA), "utf8")): string {
+  return source
+    .split("\n")
+    .flatMap((line) => {
+      const include = /^--@include (\w+)$/.exec(line)?.[1];
+      if (include) return joinLua(include).trimEnd();
+      const code = line.trim();
+      return code === "" || code.startsWith("--") ? [] : code;
+    })
+    .join("\n")
+    .concat("\n");
+}
+
+function generate(): string {
+  const plain = joinLua("take");
+  const variant = (text: string) => `{ text: ${JSON.stringify(text)}, sha1: "${sha1(text)}" }`;
+  return [
+    "// Generated from lua/ by scripts/build/build-lua.ts (npm run build:lua). Do not edit.",
+    "",
+    "/** For any Redis. */",
+    `export const TAKE = ${variant(plain)};`,
+    "/** For Upstash: locks only the keys of the decision. */",
+    `export const TAKE_KEY_LOCKING = { text: ${JSON.stringify(KEY_LOCKING)} + TAKE.text, sha1: "${sha1(KEY_LOCKING + plain)}" };`,
+    "",
+  ].join("\n");
+}
+
+function sha1(text: string): string {
+  return createHash("sha1").update(text).digest("hex");
+}
+
+if (import.meta.main) {
+  const wanted = generate();
+  if (process.argv.includes("--check")) {
+    if (readFileSync(OUTPUT, "utf8") !== wanted) {
+      console.error("src/redis/script.generated.ts is not what lua/ says: run `npm run build:lua`.");
+      process.exit(1);
+    }
+  } else {
+    writeFileSync(OUTPUT, wanted);
+  }
+}

@@ -1,0 +1,36 @@
+/** `npm run build`: the npm package in dist/, as the compiler writes it: one module for each source, with its types. */
+
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const DIST = join(ROOT, "dist");
+
+/** @throws if a source has a type error. */
+export function build(): void {
+  rmSync(DIST, { recursive: true, force: true });
+  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+  const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`tsc failed:\n${stdout}`);
+  // The compiler renames imports in what it writes as JavaScript, but not in declarations.
+  for (const file of readdirSync(DIST, { recursive: true, encoding: "utf8" })) {
+    if (!file.endsWith(".d.ts")) continue;
+    const path = join(DIST, file);
+    writeFileSync(path, readFileSync(path, "utf8").replace(/(["'])(\.\.?\/[^"']+)\.tsx?\1/g, "$1$2.js$1"));
+  }
+}
+
+/** Packs what was built. @returns the path of the tarball. */
+export function pack(directory: string): string {
+  const args = ["pack", "--ignore-scripts", "--silent", "--pack-destination", directory];
+  const { status, stdout, stderr } = spawnSync("npm", args, { cwd: ROOT, encoding: "utf8" });
+  if (status !== 0) throw new Error(`npm pack failed:\n${stdout}${stderr}`);
+  return join(directory, stdout.trim().split("\n").at(-1)!);
+}
+
+if (import.meta.main) build();

@@ -1,0 +1,82 @@
+/** The layers of src/, as a rule about import lines: `worker → gateway → http → limiter → isolate → store → …`. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+/** What a layer (a folder, or a file at the top of src/) may import besides itself. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  redis: [],
+  "bounded-map": [],
+  "check-options": [],
+  partition: ["bounded-map", "pattern"],
+  client: [],
+  pattern: [],
+  config: ["core", "pattern"],
+  store: ["bounded-map", "check-options", "core", "redis"],
+  isolate: ["bounded-map", "check-options", "config", "core", "store"],
+  limiter: ["check-options", "config", "core", "isolate", "partition", "store"],
+  http: ["bounded-map", "check-options", "config", "core", "partition", "pattern", "limiter"],
+  health: ["isolate", "store"],
+  hono: ["config", "core", "http", "limiter"],
+  version: [],
+  gateway: ["config", "core", "health", "http", "isolate", "limiter", "store", "version"],
+  service: ["config", "core", "gateway", "limiter"],
+  index: ["config", "core", "http", "isolate", "limiter", "store"],
+  worker: ["config", "gateway", "service"],
+};
+
+/** Where the rule is broken, a line each; none if it holds. @param root the folder that holds the layers. */
+export function brokenRules(root: string): string[] {
+  return sourcesIn(root).flatMap((file) => {
+    const layer = layerOf(file);
+    const allowed = MAY_IMPORT[layer];
+    if (!allowed) return [`${file}: no layer is named ${layer}`];
+    return importsOf(join(root, file))
+      .map((target) => relative(root, resolve(dirname(join(root, file)), target)))
+      .filter((target) => !target.startsWith(".."))
+      .filter((target) => layerOf(target) !== layer && !allowed.includes(layerOf(target)))
+      .map((target) => `${file} imports ${target}: ${layer} may import ${allowed.join(", ") || "nothing"}`);
+  });
+}
+
+/** Files that import each other in a circle, types included: a line for each circle found, none if there is none. */
+export function importCycles(root: string): string[] {
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const path: string[] = [];
+
+  function visit(file: string): void {
+    const at = path.indexOf(file);
+    if (at >= 0) cycles.push([...path.slice(at), file].map((one) => relative(root, one)).join(" → "));
+    if (at >= 0 || done.has(file)) return;
+    path.push(file);
+    for (const target of importsOf(file)) visit(resolve(dirname(file), target));
+    path.pop();
+    done.add(file);
+  }
+
+  for (const file of sourcesIn(root)) visit(join(root, file));
+  return cycles;
+}
+
+function sourcesIn(root: string): string[] {
+  return readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
+}
+
+function importsOf(file: string): string[] {
+  const source = readFileSync(file, "utf8");
+  return [...source.matchAll(/(?:^|\n)(?:import|export)\b[^;]*?from "(\.[^"]+)"/g)].map(([, target]) => target!);
+}
+
+function layerOf(file: string): string {
+  return file.split("/")[0]!.replace(/\.tsx?$/, "");
+}
+
+if (import.meta.main) {
+  const root = new URL("../../src", import.meta.url).pathname;
+  const broken = [...brokenRules(root), ...importCycles(root)];
+  for (const line of broken) console.error(line);
+  console.log(broken.length === 0 ? "imports point one way" : `${broken.length} imports point the wrong way`);
+  process.exitCode = broken.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,34 @@
+/**
+ * Prints the gzip size of the Worker as `wrangler deploy` would upload it, and of what a consumer's bundler makes of each entry of
+ * the package; fails above a budget.
+ */
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { wranglerEnv } from "../dev/wrangler-env.ts";
+import { entrySizes } from "./entry-sizes.ts";
+
+const WORKER_BUDGET_KIB = 128;
+
+function report(what: string, bytes: number, budgetKib: number): void {
+  const kib = bytes / 1024;
+  console.log(`${what}: ${kib.toFixed(1)} KiB gzip (budget ${budgetKib} KiB)`);
+  if (bytes === 0 || kib > budgetKib) process.exitCode = 1;
+}
+
+const outdir = mkdtempSync(join(tmpdir(), "headgate-bundle-"));
+try {
+  const args = ["deploy", "--dry-run", "--outdir", outdir];
+  const { status, stdout, stderr } = spawnSync("wrangler", args, { env: wranglerEnv(), encoding: "utf8" });
+  if (status !== 0) throw new Error(`wrangler deploy --dry-run failed:\n${stdout}${stderr}`);
+  const scripts = readdirSync(outdir).filter((name) => name.endsWith(".js"));
+  const bytes = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(join(outdir, name))).length, 0);
+  report("Worker", bytes, WORKER_BUDGET_KIB);
+} finally {
+  rmSync(outdir, { recursive: true });
+}
+
+for (const { what, bytes, budgetKib } of await entrySizes()) report(what, bytes, budgetKib);

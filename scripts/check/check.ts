@@ -1,0 +1,25 @@
+/** `npm run check`: format, lint, types, generated files, architecture, bundle sizes and the package. No tests. */
+
+import { spawnSync } from "node:child_process";
+
+const steps: readonly (readonly [what: string, command: string, ...args: string[]])[] = [
+  ["format and lint", "biome", "ci", "--error-on-warnings"],
+  ["types (Worker)", "tsc", "-p", "tsconfig.json"],
+  ["types (Node)", "tsc", "-p", "scripts/tsconfig.json"],
+  ["generated script", "node", "scripts/build/build-lua.ts", "--check"],
+  ["generated schema", "node", "scripts/build/build-schema.ts", "--check"],
+  ["architecture", "node", "scripts/check/architecture.ts"],
+  ["bundle size", "node", "scripts/check/bundle-size.ts"],
+  ["package", "node", "scripts/check/check-package.ts"],
+  ["generated API page", "node", "scripts/docs/build-api.ts", "--check"],
+];
+
+const failed: string[] = [];
+for (const [what, command, ...args] of steps) {
+  console.log(`\n# ${what}`);
+  // npm puts node_modules/.bin first on PATH, so that these are the pinned tools.
+  const { status } = spawnSync(command, args, { stdio: "inherit" });
+  if (status !== 0) failed.push(what);
+}
+console.log(failed.length === 0 ? "\ncheck: all passed" : `\ncheck: failed: ${failed.join(", ")}`);
+process.exit(failed.length === 0 ? 0 : 1);

@@ -1,0 +1,51 @@
+/** What a consumer's bundler makes of each entry of the package. */
+
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+/** What consumers import. Hono is theirs, and not counted. */
+const ENTRIES: readonly { readonly what: string; readonly program: string; readonly budgetKib: number }[] = [
+  {
+    what: "headgate, a limiter with the memory store",
+    program: 'export { createLimiter, memoryStore } from "../src/index.ts";',
+    budgetKib: 16,
+  },
+  {
+    what: "headgate, the same in front of a handler",
+    program: 'export { createLimiter, memoryStore, withRateLimit } from "../src/index.ts";',
+    budgetKib: 25,
+  },
+  {
+    what: "headgate, with Redis",
+    program: 'export { createLimiter, redisStore, withRateLimit } from "../src/index.ts";',
+    budgetKib: 58,
+  },
+  { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 17 },
+  { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 3 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 128 },
+];
+
+export interface EntrySize {
+  readonly what: string;
+  /** Minified, gzip. */
+  readonly bytes: number;
+  readonly budgetKib: number;
+}
+
+export async function entrySizes(): Promise<EntrySize[]> {
+  return await Promise.all(
+    ENTRIES.map(async ({ what, program, budgetKib }) => {
+      const { outputFiles } = await build({
+        stdin: { contents: program, resolveDir: fileURLToPath(new URL("../..", import.meta.url)) },
+        bundle: true,
+        minify: true,
+        format: "esm",
+        target: "es2024",
+        external: ["hono", "hono/*", "cloudflare:*"],
+        write: false,
+      });
+      return { what, bytes: gzipSync(outputFiles[0]!.contents).length, budgetKib };
+    }),
+  );
+}

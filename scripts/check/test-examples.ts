@@ -1,0 +1,108 @@
+/**
+ * `npm run test:examples`: every example as somebody who copied it would use it. `npm install` of the packed tarball from the
+ * registry's packages, `tsc`, `wrangler dev` on a real Redis, and three requests at once, of which one has to be refused. Takes
+ * minutes and needs the registry; `npm test` does the same without npm and wrangler (test/examples).
+ */
+
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createBridge } from "../bridge/bridge.ts";
+import { build, pack } from "../build/build.ts";
+import { wranglerEnv } from "../dev/wrangler-env.ts";
+import { freePort, startRedisServer } from "../machine/redis-server.ts";
+import { spawnTied, stopProcess } from "../machine/tied-process.ts";
+
+const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
+const START_TIMEOUT_MS = 60_000;
+
+interface Case {
+  readonly example: string;
+  /** Further Workers in the same `wrangler dev`. */
+  readonly beside?: string;
+  readonly path?: string;
+  readonly init?: RequestInit;
+}
+
+const CASES: readonly Case[] = [
+  { example: "fetch-handler" },
+  { example: "hono-middleware", path: "/login", init: { method: "POST" } },
+  { example: "gateway", path: "/v1/items" },
+  { example: "service-binding", beside: "gateway" },
+  { example: "openai-proxy", path: "/v1/responses", init: { method: "POST", body: '{"max_output_tokens":4500}' } },
+];
+
+const directory = mkdtempSync(join(tmpdir(), "headgate-examples-"));
+const redis = await startRedisServer();
+const bridge = await createBridge({ redisUrl: redis.url, token: randomBytes(16).toString("hex") });
+const openai = createServer((request, response) => request.resume().on("end", () => response.end("{}")));
+await new Promise<void>((resolve) => openai.listen(0, "127.0.0.1", resolve));
+const vars = [
+  `UPSTASH_REDIS_REST_URL:${bridge.url}`,
+  `UPSTASH_REDIS_REST_TOKEN:${bridge.token}`,
+  `OPENAI_URL:http://127.0.0.1:${(openai.address() as AddressInfo).port}`,
+].flatMap((value) => ["--var", value]);
+
+try {
+  build();
+  const tarball = pack(directory);
+  for (const name of CASES.map(({ example }) => example)) {
+    const folder = join(directory, name);
+    cpSync(join(EXAMPLES, name), folder, { recursive: true, filter: (path) => !path.includes("node_modules") });
+    const startMs = Date.now();
+    run(folder, "npm", "install", "--no-audit", "--no-fund", "--no-save", tarball);
+    run(folder, "npm", "run", "check");
+    console.log(`${name}: installed and checked in ${((Date.now() - startMs) / 1000).toFixed(0)} s`);
+  }
+  for (const one of CASES) await drive(one);
+} finally {
+  openai.close();
+  await bridge.close();
+  await redis.stop();
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function run(cwd: string, command: string, ...args: string[]): void {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")} in ${cwd}:\n${stdout}${stderr}`);
+}
+
+async function drive({ example, beside, path = "/", init }: Case): Promise<void> {
+  const port = await freePort();
+  const configs = [example, ...(beside ? [beside] : [])].flatMap((name) => [
+    "-c",
+    join(directory, name, "wrangler.toml"),
+  ]);
+  const args = ["dev", ...configs, "--port", String(port), "--inspector-port", String(await freePort()), ...vars];
+  const child = spawnTied(join(directory, example, "node_modules/.bin/wrangler"), args, {
+    cwd: join(directory, example),
+    env: wranglerEnv(),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (output += chunk));
+  try {
+    const address = `2001:db8:0:${randomBytes(2).toString("hex")}::1`;
+    const ask = () => {
+      const headers = { ...init?.headers, "CF-Connecting-IP": address, Authorization: `Bearer ${address}` };
+      return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers });
+    };
+    for (const deadlineAt = Date.now() + START_TIMEOUT_MS; !output.includes("Ready on"); ) {
+      if (child.exitCode !== null || Date.now() > deadlineAt) throw new Error(`${example} did not start:\n${output}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const statuses = (await Promise.all([ask(), ask(), ask()])).map(({ status }) => status).sort();
+    console.log(`${example}: ${statuses.join(" ")}`);
+    if (statuses.join(" ") !== "200 200 429") {
+      console.error(output);
+      process.exitCode = 1;
+    }
+  } finally {
+    await stopProcess(child);
+  }
+}

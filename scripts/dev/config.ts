@@ -1,0 +1,41 @@
+/**
+ * `npm run config [-- --env NAME --var NAME:VALUE …]`: prints the configuration as the Worker would understand it, defaults
+ * filled in and secrets hidden, or every mistake in it. Starts nothing. Exit status 0 if it is right, 1 if not.
+ */
+
+import { describeMistake } from "../../src/config/mistake.ts";
+import { writePolicy } from "../../src/config/policies.ts";
+import { parseSettings, type Settings } from "../../src/config/settings.ts";
+import { policyWarnings } from "../../src/config/warnings.ts";
+import { DEPLOYED_TOKEN, readBindings } from "./read-bindings.ts";
+
+try {
+  const parsed = parseSettings(readBindings(process.argv.slice(2)));
+  if (parsed.mistakes) {
+    console.error(`${parsed.mistakes.length} mistakes in the configuration:`);
+    for (const mistake of parsed.mistakes) console.error(`- ${describeMistake(mistake)}`);
+    process.exitCode = 1;
+  } else {
+    console.log(JSON.stringify(effective(parsed.value), null, 2));
+    for (const warning of policyWarnings(parsed.value.policies)) console.error(`warning: ${warning}`);
+  }
+} catch (error) {
+  console.error(`config: ${(error as Error).message}`);
+  process.exitCode = 1;
+}
+
+function effective({ policies, redis, origin, region, regions, keySecret, ...rest }: Settings): unknown {
+  return {
+    store: redis ? { kind: "redis", ...redis, token: shownToken(redis.token) } : { kind: "memory" },
+    origin: origin.kind === "url" ? { kind: "url", url: origin.url.href } : { kind: origin.kind },
+    region: region ?? "by request",
+    regions,
+    keySecret: keySecret === undefined ? "derived from the Redis token" : "(hidden)",
+    ...rest,
+    policies: policies.map(writePolicy),
+  };
+}
+
+function shownToken(token: string): string {
+  return token === DEPLOYED_TOKEN ? "(a secret of the deployed Worker)" : "(hidden)";
+}

@@ -1,0 +1,105 @@
+/** Runs of the algorithms for docs/algorithms: the memory store with injected time, which is the code that decides. */
+
+import { parsePolicies } from "../../src/config/policies.ts";
+import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { ConcurrencyView } from "../../src/core/concurrency.ts";
+import { decideLimit } from "../../src/core/decision.ts";
+import type { Policy } from "../../src/core/policy.ts";
+import { Flag } from "../../src/core/take.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+
+export const WINDOW_MS = 10_000;
+/** What is drawn, in ms from the boundary. */
+export const FROM_MS = -2_000;
+export const TO_MS = 32_000;
+
+/** A boundary of every window and bucket here, ms since the epoch. */
+const BOUNDARY_AT_MS = 1_800_000_000_000;
+
+type LimitInput = PolicyInput["limits"][number];
+
+export interface Run {
+  /** When requests came, in ms from the boundary, in order. */
+  readonly askedMs: readonly number[];
+  /** When admitted ones reached the origin: later than they came if they were held. */
+  readonly admittedMs: readonly number[];
+  /** How many were admitted later than they came. */
+  readonly held: number;
+}
+
+/** Nothing, then 50 requests in the last millisecond before a boundary, then 50 a second, evenly. */
+const ASKED_MS = [...Array<number>(50).fill(-1), ...Array.from({ length: (TO_MS / 1000) * 50 }, (_, i) => 20 * i)];
+
+export async function runAtBoundary(limitInput: LimitInput): Promise<Run> {
+  const { policy, limit } = policyOf(limitInput);
+  const store = memoryStore();
+  const admittedMs: number[] = [];
+  let held = 0;
+  for (const ms of ASKED_MS) {
+    const nowMs = BOUNDARY_AT_MS + ms;
+    const { keys } = await store.take(
+      { keys: [{ key: "k", group: 0, cost: 1, limits: [limit] }], flag: Flag.take },
+      nowMs,
+    );
+    const { admitted, delayMs = 0 } = decideLimit(policy, limit, keys[0]![0]!, 1, nowMs);
+    if (!admitted) continue;
+    if (delayMs > 0) held++;
+    if (ms + delayMs < TO_MS) admittedMs.push(ms + delayMs);
+  }
+  return { askedMs: ASKED_MS, admittedMs: admittedMs.sort((a, b) => a - b), held };
+}
+
+export interface SlotsRun extends Run {
+  /** How many slots are taken from an instant on, in ms from the boundary. */
+  readonly taken: readonly Step[];
+  /** How many requests are really in flight. */
+  readonly inFlight: readonly Step[];
+  /** When two requests were lost, and when the last of their slots was free again. */
+  readonly lostMs: number;
+  readonly freeMs: number;
+}
+
+export type Step = readonly [ms: number, value: number];
+
+/** Four requests a second of 2 s each; two of those in flight at 5 s are lost: nobody gives their slots back. */
+export async function runInFlight(limitInput: LimitInput): Promise<SlotsRun> {
+  const { limit } = policyOf(limitInput);
+  if (limit.kind !== Kind.concurrency) throw new TypeError("expected a concurrency limit");
+  const store = memoryStore();
+  const take = async (flag: Flag, slot: number, ms: number) => {
+    const keys = [{ key: "k", group: 0, cost: 1, limits: [limit] }];
+    const reply = await store.take({ keys, flag, slot }, BOUNDARY_AT_MS + ms);
+    return { allowed: reply.allowed, taken: (reply.keys[0]![0]!.view as ConcurrencyView).inFlight };
+  };
+
+  const durationMs = 2_000;
+  const lostMs = 5_000;
+  const askedMs = Array.from({ length: (TO_MS / 1000) * 4 }, (_, i) => 250 * i);
+  const admittedMs: number[] = [];
+  const taken: Step[] = [];
+  const inFlight: Step[] = [];
+  /** By when they began, which is also the number of their slot. */
+  let running: number[] = [];
+  let freeMs = lostMs;
+  for (const ms of askedMs) {
+    for (const slot of running.filter((beganMs) => beganMs + durationMs === ms)) await take(Flag.giveBack, slot, ms);
+    running = running.filter((beganMs) => beganMs + durationMs > ms);
+    if (ms === lostMs) freeMs = Math.max(...running.splice(0, 2)) + limit.timeoutMs;
+    const { allowed } = await take(Flag.take, ms, ms);
+    if (allowed) {
+      admittedMs.push(ms);
+      running.push(ms);
+    }
+    taken.push([ms, (await take(Flag.look, 0, ms)).taken]);
+    inFlight.push([ms, running.length]);
+  }
+  return { askedMs, admittedMs, held: 0, taken, inFlight, lostMs, freeMs };
+}
+
+function policyOf(limitInput: LimitInput) {
+  const parsed = parsePolicies([{ name: "picture", limits: [limitInput] }], "picture");
+  if (parsed.mistakes) throw new TypeError(`expected a limit, found ${JSON.stringify(parsed.mistakes)}`);
+  const policy: Policy = parsed.value[0]!;
+  return { policy, limit: policy.limits[0]! };
+}

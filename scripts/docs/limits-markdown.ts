@@ -1,0 +1,90 @@
+// The limits as Markdown: the same document as the page's and the JSON's.
+
+import type { LimitsDocument } from "../../src/http/limits/describe.ts";
+import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../../src/http/limits/prose.ts";
+
+/** @param origin where clients send their requests. */
+export function limitsMarkdown(document: LimitsDocument, origin: string): string {
+  const { central, regions, headers } = document;
+  const policies = regions[0]!.policies;
+  const regional = isRegional(document);
+  const names = regional ? regions.map(({ name }) => describeRegion(name)) : ["Quota"];
+  const limits = policies.flatMap(({ requests, countedPer, limits }) =>
+    limits.map(({ id, scope, description, algorithm, promise }) => {
+      const perRegion = names.map(() =>
+        scope === "region" || !regional || !central ? description : `${description} ${together(names)}`,
+      );
+      return [`**${id}**`, code(requests), prose(countedPer), ...perRegion, `${algorithm}: ${promise}`];
+    }),
+  );
+  const costs = policies.flatMap(({ name, cost }) =>
+    cost.map((rule) => [code(rule.requests), name, String(rule.cost)]),
+  );
+  const fields = FIELDS.filter(([, field]) => field in headers).map(
+    ([part, , meaning]) => `- ${code(part)}: ${meaning}`,
+  );
+  const kept = central
+    ? policies.map(
+        ({ name, consistency, storeFailure }) =>
+          `- **${name}**: ${consistency.meaning}. When the central store fails, ${storeFailure.meaning}.`,
+      )
+    : policies.slice(0, 1).map(({ consistency }) => `${consistency.meaning}.`);
+  return [
+    "# Rate limits",
+    "Every limit that matches a request applies. A refused request costs nothing.",
+    "## Limits",
+    limits.length > 0 ? table(["Limit", "Requests", "Counted per", ...names, "Promise"], limits) : "None is published.",
+    ...(policies.length > 0 ? ["## Costs"] : []),
+    ...(costs.length > 0
+      ? [
+          "A request costs 1 unit, but for those listed here; the first that matches counts.",
+          table(["Request", "Under", "Units"], costs),
+        ]
+      : policies.slice(0, 1).map(() => "A request costs 1 unit.")),
+    ...(fields.length > 0
+      ? [
+          "## Headers of an answer",
+          block(
+            "http",
+            Object.entries(headers)
+              .map((field) => field.join(": "))
+              .join("\n"),
+          ),
+          fields.join("\n"),
+        ]
+      : []),
+    "## When you are refused",
+    'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
+    ...samples(sampleRequest(document, origin)).map(([language, text]) =>
+      block(language === "curl" ? "sh" : language.toLowerCase(), text),
+    ),
+    ...(kept.length > 0 ? ["## How counts are kept", kept.join("\n")] : []),
+  ]
+    .join("\n\n")
+    .concat("\n");
+}
+
+function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [headings.map(cell), headings.map(() => "---"), ...rows.map((row) => row.map(cell))];
+  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+/** A cell ends at a bar, also inside of code, unless it is escaped. */
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("\n", " ");
+}
+
+/** Names of headers and queries can hold anything. */
+function prose(text: string): string {
+  return text.replace(/[\\`*_<>&[\]]/g, "\\$&");
+}
+
+/** As code nothing is markup: fenced by more backticks than the text has in a row. */
+function code(text: string): string {
+  const fence = "`".repeat(1 + Math.max(0, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length)));
+  return fence.length > 1 ? `${fence} ${text} ${fence}` : `${fence}${text}${fence}`;
+}
+
+function block(language: string, text: string): string {
+  return `\`\`\`${language}\n${text}\n\`\`\``;
+}

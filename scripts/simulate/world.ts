@@ -1,0 +1,97 @@
+/** Isolates all over the world and the one store that they share: the code of src/, on a virtual clock and network. */
+
+import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
+import { localFirst } from "../../src/isolate/local-first.ts";
+import { direct, type SourcedReply } from "../../src/isolate/reply-source.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+
+export interface Isolate {
+  /** Asks like a request of a Worker that may work on after its answer. @throws {StoreError} */
+  take(keys: readonly KeyRequest[], mode: Mode): Promise<SourcedReply>;
+  /** Forgets the counts of these keys. */
+  reset(keys: readonly string[]): Promise<void>;
+  /** How far its clock is ahead of the store's, in ms. */
+  offsetMs: number;
+}
+
+/** `direct`: as if nothing were remembered, which admits the same as `strict` and takes a call for each request. */
+export type Mode = "strict" | "leased" | "direct";
+
+export interface Link {
+  /** One way to the store or back, for the next message, in ms. */
+  delayMs(): number;
+  /** Whether the next reply is lost: the store has done what it was asked, and nobody hears of it. Default never. */
+  isLost?(): boolean;
+}
+
+/** What the store did for a key: units charged, or given back (below zero). */
+export interface Booking {
+  readonly key: string;
+  readonly atMs: number;
+  readonly units: number;
+}
+
+export interface World {
+  /** The store itself, without a network; its clock is the virtual one in whole milliseconds. */
+  readonly central: { take(request: TakeRequest): Promise<TakeReply> };
+  /** Calls that reached the store. */
+  calls(): number;
+  /** Of all calls, in order; empty unless they are kept. */
+  readonly bookings: readonly Booking[];
+  isolate(link: Link, offsetMs?: number): Isolate;
+}
+
+/** @param keepBookings for tests: a long run would keep many. */
+export function createWorld(time: VirtualTime, keepBookings = false): World {
+  const memory = memoryStore({ maxKeys: 1_000_000 });
+  const central = { take: (request: TakeRequest) => memory.take(request, Math.floor(time.nowMs())) };
+  const bookings: Booking[] = [];
+  let calls = 0;
+
+  async function call(request: TakeRequest): Promise<TakeReply> {
+    calls++;
+    const reply = await central.take(request);
+    if (keepBookings && reply.allowed && request.flag !== Flag.look) {
+      const sign = request.flag === Flag.giveBack ? -1 : 1;
+      bookings.push(...request.keys.map(({ key, cost }) => ({ key, atMs: reply.nowMs, units: sign * cost })));
+    }
+    return reply;
+  }
+
+  return {
+    central,
+    calls: () => calls,
+    bookings,
+    isolate(link, offsetMs = 0) {
+      const store: Store = {
+        kind: "redis",
+        keySecret: "",
+        async take(request) {
+          await time.sleep(link.delayMs());
+          const reply = await call(request);
+          await time.sleep(link.delayMs());
+          if (link.isLost?.()) throw new StoreError("TIMEOUT");
+          return reply;
+        },
+        async reset(keys) {
+          await time.sleep(link.delayMs());
+          await memory.reset(keys);
+          await time.sleep(link.delayMs());
+        },
+        ping: () => memory.ping(),
+      };
+      const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
+      const [near, far] = [localFirst(store, timing), direct(store)];
+      const background = { waitUntil() {} };
+      const isolate: Isolate = {
+        offsetMs,
+        reset: (keys) => near.reset(keys),
+        take: (keys, mode) =>
+          (mode === "direct" ? far : near).take({ keys, flag: Flag.take }, mode === "leased" ? background : undefined),
+      };
+      return isolate;
+    },
+  };
+}

@@ -1,0 +1,41 @@
+/** `/.headgate/limits`: the document as a page for people and as JSON for programs. Nothing here asks the store. */
+
+import type { Settings } from "../../config/settings.ts";
+import { prefersHtml } from "../problem.ts";
+import { describeLimits } from "./describe.ts";
+import { contentSecurityPolicy, renderPage } from "./page.tsx";
+
+export function serveLimits(
+  settings: Settings,
+  regionOf: (request: Request) => string,
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const html = prefersHtml(request);
+    const document = describeLimits(settings, regionOf(request));
+    const body = html ? renderPage(document, new URL(request.url).origin) : JSON.stringify(document);
+    const etag = `"${await digest(body)}"`;
+    const headers = {
+      "Content-Type": html ? "text/html; charset=utf-8" : "application/json",
+      ...(html && { "Content-Security-Policy": await contentSecurityPolicy() }),
+      // Another place may be another region: only the client itself may keep it.
+      "Cache-Control": "private, max-age=60",
+      ETag: etag,
+      Vary: "Accept",
+      "Access-Control-Allow-Origin": "*",
+      "X-Content-Type-Options": "nosniff",
+    };
+    if (isCurrent(request.headers.get("If-None-Match"), etag)) return new Response(null, { status: 304, headers });
+    return new Response(request.method === "HEAD" ? null : body, { headers });
+  };
+}
+
+/** Weak comparison (RFC 9110, section 13.1.2): whoever compresses an answer makes its tag weak. */
+function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
+  const tags = ifNoneMatch?.split(",").map((tag) => tag.trim().replace(/^W\//, "")) ?? [];
+  return tags.includes(etag) || tags.includes("*");
+}
+
+async function digest(text: string): Promise<string> {
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return btoa(String.fromCharCode(...new Uint8Array(hash)));
+}

@@ -1,0 +1,171 @@
+/**
+ * Stops asking a store that does not answer: while the breaker is open a request costs no wait. One for each isolate and store.
+ *
+ * No timers, and no request waits for another: a probe is an ordinary take that is let through. If its client goes away and
+ * nobody hears what became of it, the permission to probe lapses.
+ */
+
+import { type Store, StoreError, type StoreErrorCode } from "../store/store.ts";
+
+/** A failure counts 1 and a success takes back half of one: so many in a row open it, and so does more than a third for a while. */
+const OPENS_AT = 5;
+const FORGIVES = 0.5;
+/** Between two probes, give or take a fifth: isolates that saw the same failure must not all come back at once. */
+const PROBE_EVERY_MS = 1_000;
+const JITTER = 0.2;
+/** A probe that ends at all ends this much later than its budget at most. */
+const LAPSE_MS = 100;
+/** A timeout of which nothing is heard so long after its second budget has failed: the runtime ended what waited for the reply. */
+const UNHEARD_MS = 10_000;
+
+/** Whether the store is asked (`closed`), or only probed about once a second (`open`). */
+export type BreakerState = "closed" | "open";
+
+/** An isolate stopped asking its store, or asks it again. */
+export interface BreakerChange {
+  /** The state from now on. */
+  readonly state: BreakerState;
+  /** The failure that opened it. */
+  readonly failure?: StoreErrorCode;
+  /** The first word of Redis's own error, if it was one. */
+  readonly redis?: string;
+}
+
+export interface Breaker {
+  readonly state: () => BreakerState;
+  /** The number of a call that may be made now; undefined: none may. */
+  start(nowMs: number): number | undefined;
+  /** What became of it. @returns whether that has opened or closed the breaker. */
+  end(call: number, failed: boolean, nowMs: number): boolean;
+  /** The store has replied, too late for the request. @returns whether that has closed the breaker. */
+  replied(): boolean;
+}
+
+/** The state machine, without a clock. @param budgetMs how long a call may take. @param random 0 … 1. */
+export function createBreaker(budgetMs: number, random: () => number = Math.random): Breaker {
+  let score = 0;
+  /** No probe before `atMs + waitMs`; absent: closed. */
+  let open: { readonly atMs: number; readonly waitMs: number } | undefined;
+  /** What calls of an earlier one say is old news. */
+  let epoch = 0;
+
+  function wait(nowMs: number, leastMs = 0): void {
+    const waitMs = Math.round(PROBE_EVERY_MS * (1 - JITTER + 2 * JITTER * random()));
+    open = { atMs: nowMs, waitMs: Math.max(leastMs, waitMs) };
+  }
+
+  return {
+    state: () => (open ? "open" : "closed"),
+
+    start(nowMs) {
+      if (!open) return epoch;
+      const elapsedMs = nowMs - open.atMs;
+      // A clock that stepped back must not keep it open.
+      if (elapsedMs >= 0 && elapsedMs < open.waitMs) return undefined;
+      wait(nowMs, budgetMs + LAPSE_MS);
+      return ++epoch;
+    },
+
+    end(call, failed, nowMs) {
+      if (call !== epoch) return false;
+      if (open && failed) {
+        wait(nowMs);
+        return false;
+      }
+      score = failed ? score + 1 : Math.max(0, score - FORGIVES);
+      if (!open && score < OPENS_AT) return false;
+      if (failed) wait(nowMs);
+      else open = undefined;
+      score = 0;
+      epoch++;
+      return true;
+    },
+
+    replied() {
+      const wasOpen = open !== undefined;
+      if (wasOpen) epoch++;
+      open = undefined;
+      return wasOpen;
+    },
+  };
+}
+
+export interface BreakerOptions {
+  /** Budget of one call in milliseconds. */
+  readonly timeoutMs: number;
+  /** Called when the breaker has opened or closed. */
+  readonly onBreakerChange?: ((change: BreakerChange) => void) | undefined;
+}
+
+/** Writes a line whenever this isolate stops asking its store, or asks it again. */
+export function reportBreaker(write: (line: string) => void = console.warn): (change: object) => void {
+  return (change) => write(JSON.stringify({ event: "breaker", at: new Date().toISOString(), ...change }));
+}
+
+/**
+ * A success near the end of its budget is a success. A timeout is a failure once it is known that no reply arrives within a second
+ * budget either.
+ */
+export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
+  const breaker = createBreaker(timeoutMs);
+  /** Timeouts of which it is not known whether a reply follows, the oldest first. */
+  const undecided = new Set<{ readonly call: number; readonly error: StoreError; readonly atMs: number }>();
+
+  function ended(call: number, error?: StoreError): void {
+    // A reply about this one command is a sign of life.
+    const failure = error?.isReply ? undefined : error;
+    if (breaker.end(call, failure !== undefined, Date.now())) changed(failure);
+  }
+
+  function changed(failure?: StoreError): void {
+    try {
+      onBreakerChange?.({
+        state: breaker.state(),
+        ...(failure && { failure: failure.code, ...(failure.redisCode && { redis: failure.redisCode }) }),
+      });
+    } catch (error) {
+      console.error("headgate: onBreakerChange threw", error);
+    }
+  }
+
+  // A store that replies late is at work, and its late replies keep the isolate's own counts close to the truth.
+  function timedOut(call: number, error: StoreError, hasFailed: Promise<boolean>): void {
+    const one = { call, error, atMs: Date.now() };
+    undecided.add(one);
+    hasFailed.then((failed) => {
+      const isUndecided = undecided.delete(one);
+      if (!failed) {
+        if (breaker.replied()) changed();
+      } else if (isUndecided) ended(call, error);
+    });
+  }
+
+  function endUnheard(): void {
+    for (const one of undecided) {
+      if (Math.abs(Date.now() - one.atMs) < timeoutMs + UNHEARD_MS) return;
+      undecided.delete(one);
+      ended(one.call, one.error);
+    }
+  }
+
+  return {
+    ...store,
+    breaker: breaker.state,
+
+    async take(request, nowMs, budgetMs) {
+      endUnheard();
+      const call = breaker.start(Date.now());
+      if (call === undefined) throw new StoreError("OPEN");
+      try {
+        const reply = await store.take(request, nowMs, budgetMs);
+        ended(call);
+        return reply;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        if (error.timeout) timedOut(call, error, error.timeout.hasFailed);
+        else ended(call, error);
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,55 @@
+/** A take from the isolate's own counters that counts what the store may have charged meanwhile, and does not keep it. */
+
+import { MAX_UNITS } from "../../config/policy-schema.ts";
+import { Kind } from "../../core/algorithm.ts";
+import type { LimitOwn } from "../../core/algorithms.ts";
+import type { Slots } from "../../core/concurrency.ts";
+import type { Records } from "../../core/records.ts";
+import { ENFORCED, Flag, ownKeyOf, type Stored, type TakeReply, type TakeRequest, take } from "../../core/take.ts";
+import type { Counts } from "../../store/memory.ts";
+import type { Unanswered } from "./unanswered.ts";
+
+/** @param nowMs ms since the epoch. @returns the reply with what is unanswered in its counts. */
+export function takeBeside(
+  counts: Counts,
+  unanswered: readonly Unanswered[],
+  request: TakeRequest,
+  nowMs: number,
+): TakeReply {
+  if (unanswered.length === 0) return counts.take(request, nowMs);
+  const { reply } = take(withUnanswered(counts, unanswered, nowMs), request, nowMs);
+  const refused = new Set(
+    request.keys.flatMap(({ group }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [group] : [])),
+  );
+  const admitted = refused.has(ENFORCED) ? [] : request.keys.filter(({ group }) => !refused.has(group));
+  if (admitted.length > 0) counts.take({ ...request, keys: admitted, flag: Flag.chargeAnyway }, nowMs);
+  return reply;
+}
+
+/** The counters as they would be with everything unanswered charged. Nothing of it is written. */
+function withUnanswered(counts: Counts, unanswered: readonly Unanswered[], nowMs: number): Stored {
+  const charged = new Map<string, Records | LimitOwn | undefined>();
+  const at = (key: string) => (charged.has(key) ? charged.get(key) : counts.read(key));
+  const stored: Stored = {
+    records: (key) => at(key) as Records | undefined,
+    own: (key) => at(key) as LimitOwn | undefined,
+  };
+  for (const { request, units, requests } of unanswered) {
+    const [slotLimits, limits] = partition(request.limits, ({ kind }) => kind === Kind.concurrency);
+    for (const limit of slotLimits) {
+      const ownKey = ownKeyOf(request.key, limit);
+      const slots = Array.from({ length: requests }, (_, i) => [-1 - i, Number.POSITIVE_INFINITY] as const);
+      charged.set(ownKey, new Map([...((at(ownKey) as Slots | undefined) ?? []), ...slots]));
+    }
+    if (limits.length === 0) continue;
+    const keys = [{ ...request, group: ENFORCED, cost: Math.min(units, MAX_UNITS), limits }];
+    const { records, own } = take(stored, { keys, flag: Flag.chargeAnyway }, nowMs);
+    for (const written of records) charged.set(written.key, written.records);
+    for (const written of own) charged.set(written.key, written.own?.value);
+  }
+  return stored;
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
+}

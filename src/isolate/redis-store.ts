@@ -1,0 +1,36 @@
+/** The store for production: one Redis for all regions, with everything that an isolate adds to it. */
+
+import { checkOptions } from "../check-options.ts";
+import { DEFAULT_TIMEOUT_MS, type RedisPlaceOptions, redisPlace } from "../store/redis.ts";
+import type { Store } from "../store/store.ts";
+import { type BreakerOptions, reportBreaker, withBreaker } from "./breaker.ts";
+import { remoteStore } from "./isolate.ts";
+
+/** Options of `redisStore`. */
+export interface RedisStoreOptions extends RedisPlaceOptions {
+  /** Called when this isolate stops asking Redis, and when it asks again. Default: a line on the console. */
+  readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
+}
+
+const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
+  url: "string",
+  token: "string",
+  timeoutMs: "number",
+  onBreakerChange: "function",
+};
+
+/**
+ * The store for production: one Redis for all regions, over HTTP. Limits are exact over all of them: every decision is one
+ * call of one atomic script, which reads the clock of Redis. A refusal that the last reply makes certain needs no call, for 5 s.
+ *
+ * No I/O until the first take: may be called at module scope.
+ *
+ * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or if `timeoutMs`
+ * is not a positive integer; for an unknown option, or one of a wrong type.
+ */
+export function redisStore(options: RedisStoreOptions): Store {
+  checkOptions("redisStore", options, OPTION_TYPES);
+  const { onBreakerChange = reportBreaker(), ...place } = options;
+  const timeoutMs = place.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  return remoteStore(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange }));
+}

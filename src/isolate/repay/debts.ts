@@ -1,0 +1,122 @@
+/**
+ * What this isolate admitted while its store was known not to have counted it: charged when the store answers again, once. It is
+ * charged as of then, and never more than what still counts, nor more than the smallest limit of a key holds: paying back alone
+ * keeps nobody out for longer than that limit does.
+ */
+
+import { Kind } from "../../core/algorithm.ts";
+import type { LimitSpec } from "../../core/algorithms.ts";
+import {
+  chargeWindow,
+  newWindow,
+  rollWindow,
+  type WindowLimit,
+  type WindowRecord,
+  windowRemaining,
+} from "../../core/sliding-window.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
+import { failureOf } from "../../store/failure.ts";
+import type { Store } from "../../store/store.ts";
+
+/** The key charged longest ago is dropped first. */
+const MAX_KEYS = 1_000;
+/** Of a window: what is owed is forgotten so exactly. */
+const PARTS = 8;
+/** Of one call. */
+const KEYS_PER_CALL = 50;
+
+interface Debt {
+  readonly limits: readonly LimitSpec[];
+  /** The longest window, and the smallest limit, of the key. */
+  readonly span: WindowLimit;
+  readonly record: WindowRecord;
+}
+
+export interface Debts {
+  readonly size: number;
+  /** What this key owes and is not repaid yet, in units; what has left its longest window is no debt any more. @param nowMs as for `add`. */
+  units(key: string, nowMs: number): number;
+  /** Notes what was admitted; slots of requests in flight, and policies in shadow, are left out. @param nowMs of any one clock. */
+  add(keys: readonly KeyRequest[], nowMs: number): void;
+  /** These keys owe nothing: they were reset. */
+  forget(keys: readonly string[]): void;
+  /** Charges some of it: a call or none. Never rejects because of the store. */
+  repay(store: Store, nowMs: number): Promise<void>;
+}
+
+export function createDebts(): Debts {
+  const debts = new Map<string, Debt>();
+
+  function add(keys: readonly KeyRequest[], nowMs: number): void {
+    for (const { key, group, cost, limits: all } of keys) {
+      const limits = all.filter(({ kind }) => kind !== Kind.concurrency);
+      if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
+      const span = debts.get(key)?.span ?? spanOf(limits);
+      const record = rollWindow(debts.get(key)?.record ?? newWindow(span, nowMs), nowMs);
+      put(key, { limits, span, record: chargeWindow(record, cost) });
+    }
+  }
+
+  function put(key: string, debt: Debt): void {
+    debts.delete(key);
+    debts.set(key, debt);
+    const [oldest] = debts.keys();
+    if (debts.size > MAX_KEYS) debts.delete(oldest!);
+  }
+
+  /** Owes again what was not repaid, as of when it was admitted, beside what was added meanwhile. */
+  function putBack(key: string, debt: Debt, nowMs: number): void {
+    const later = debts.get(key)?.record;
+    const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
+    const counts = record.counts.map((units, b) => units + (later?.counts[b] ?? 0));
+    put(key, { ...debt, record: { ...record, counts } });
+  }
+
+  return {
+    add,
+    units(key, nowMs) {
+      const debt = debts.get(key);
+      return debt ? rollWindow(debt.record, nowMs).counts.reduce((sum, units) => sum + units, 0) : 0;
+    },
+    forget(keys) {
+      for (const key of keys) debts.delete(key);
+    },
+    get size() {
+      return debts.size;
+    },
+
+    async repay(store, nowMs) {
+      // Taken out before the call: nobody else repays them meanwhile, and what may have run is never charged again.
+      const taken = [...debts].slice(0, KEYS_PER_CALL);
+      for (const [key] of taken) debts.delete(key);
+      const keys = taken.flatMap(([key, { limits, span, record }]): KeyRequest[] => {
+        const cost = span.limit - windowRemaining(rollWindow(record, nowMs), span.limit, nowMs);
+        return cost > 0 ? [{ key, group: ENFORCED, cost, limits }] : [];
+      });
+      if (keys.length === 0) return;
+      try {
+        await store.take({ keys, flag: Flag.chargeAnyway });
+      } catch (error) {
+        const { notRun, isReply, code } = failureOf(error);
+        // Refused by itself (keys of several slots), it would be so again, with every request but one that may still make calls.
+        if (notRun && (!isReply || code === "SUBREQUESTS")) for (const [key, debt] of taken) putBack(key, debt, nowMs);
+      }
+    },
+  };
+}
+
+function spanOf(limits: readonly LimitSpec[]): WindowLimit {
+  const windows = limits.map((limit) => ("buckets" in limit ? limit.bucketMs * limit.buckets : windowMsOf(limit)));
+  const limit = Math.min(...limits.map(mostOf));
+  return { kind: Kind.whole, limit, bucketMs: Math.ceil(Math.max(...windows) / PARTS), buckets: PARTS };
+}
+
+/** Units that a limit holds at once: of a leaky bucket, those that wait for their turn too. */
+function mostOf(limit: LimitSpec): number {
+  if (limit.kind !== Kind.bucket) return limit.limit;
+  return limit.burst + Math.floor((limit.maxDelayMs * limit.limit) / limit.windowMs);
+}
+
+function windowMsOf(limit: LimitSpec): number {
+  return "windowMs" in limit ? limit.windowMs : 0;
+}

@@ -1,0 +1,89 @@
+/** What the store has missed while it had no answer: units that were admitted without it, and slots that it was not given back. */
+
+import type { Decision, Hold } from "../../core/decision.ts";
+import { Flag, type KeyRequest, type TakeReply } from "../../core/take.ts";
+import { failureOf, type StoreFailure } from "../../store/failure.ts";
+import type { Store } from "../../store/store.ts";
+import type { Background } from "../reply-source.ts";
+import { holdSlots, type SlotOptions } from "../slots.ts";
+import type { Debts } from "./debts.ts";
+import type { UnreleasedSlots } from "./unreleased-slots.ts";
+
+/** How the store was asked, and what keeps work alive after the answer. */
+export interface NoteOptions extends SlotOptions {
+  readonly background?: Background | undefined;
+}
+
+export interface Missed {
+  /**
+   * Notes a take that was decided without the store. What the store surely has not charged is charged later. What it has charged for
+   * a refused request is given back. Slots that it may have given are given back when the request has ended, or at once if it was
+   * refused.
+   *
+   * @returns the decision, whose hold holds the slots at the store too.
+   */
+  note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Decision;
+  /** The store answers again: it hears some of what it missed. */
+  tell(background: Background | undefined): void;
+}
+
+export function createMissed(store: Store, debts: Debts, unreleased: UnreleasedSlots): Missed {
+  return {
+    note(decision, keys, { notRun, timeout }, options) {
+      const { slot, background } = options;
+      const owe = () => {
+        if (decision.allowed) debts.add(keys, Date.now());
+      };
+      if (notRun) {
+        owe();
+        return decision;
+      }
+      const late = timeout?.answer.then(async (reply) => {
+        if (!reply) return;
+        if (!reply.allowed) owe();
+        // Charged, and refused without the store: the client must not pay.
+        else if (!decision.allowed) await giveBack(store, timeout?.asked ?? keys, reply, slot);
+      });
+      const atStore = slot ? holdSlots(keys, options) : undefined;
+      const release = async () => {
+        // The store must hear of the release after it has heard of the take.
+        await late;
+        await atStore?.release();
+      };
+      if (atStore && decision.allowed) return { ...decision, hold: bothHolds(decision.hold, { ...atStore, release }) };
+      if (atStore || late) {
+        const released = release();
+        background?.waitUntil(released);
+      }
+      return decision;
+    },
+
+    tell(background) {
+      const told = [
+        ...(debts.size > 0 ? [debts.repay(store, Date.now())] : []),
+        ...(unreleased.size > 0 ? [unreleased.release(store, Date.now())] : []),
+      ];
+      if (told.length > 0) background?.waitUntil(Promise.all(told));
+    },
+  };
+}
+
+/** Gives back what a late reply says was charged. If that fails, the units lapse with their window. */
+async function giveBack(store: Store, asked: readonly KeyRequest[], reply: TakeReply, slot: number): Promise<void> {
+  const refused = new Set(
+    asked.flatMap(({ group }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [group] : [])),
+  );
+  const charged = asked.filter(({ group, cost }) => cost > 0 && !refused.has(group));
+  if (charged.length === 0) return;
+  await store.take({ keys: charged, flag: Flag.giveBack, atMs: reply.nowMs, slot }).catch(failureOf);
+}
+
+/** One request that may hold slots in two places: in the isolate's own counters, which admitted it, and at the store. */
+function bothHolds(here: Hold | undefined, atStore: Hold): Hold {
+  if (!here) return atStore;
+  return {
+    renewEveryMs: Math.min(here.renewEveryMs, atStore.renewEveryMs),
+    renew: async () => (await Promise.all([here.renew(), atStore.renew()])).every(Boolean),
+    release: async () => void (await Promise.all([here.release(), atStore.release()])),
+  };
+}

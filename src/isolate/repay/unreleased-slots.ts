@@ -1,0 +1,54 @@
+/** Slots that could not be given back because the store had no answer. They are given back when it answers again. */
+
+import { Flag, type KeyRequest } from "../../core/take.ts";
+import { failureOf } from "../../store/failure.ts";
+import type { Store } from "../../store/store.ts";
+
+/** The oldest goes first; it then frees itself after its timeout. */
+const MAX_SLOTS = 1_000;
+/** Each slot is one call. */
+const CALLS_PER_DECISION = 5;
+
+/** The slots of one request. */
+export interface Slot {
+  readonly keys: readonly KeyRequest[];
+  /** The request's number. */
+  readonly slot: number;
+  /** When it has freed itself, by the local clock, ms since the epoch. */
+  readonly freeAtMs: number;
+}
+
+export interface UnreleasedSlots {
+  readonly size: number;
+  add(slot: Slot): void;
+  /** Gives some of them back. Giving back a slot that was never taken does nothing. Never rejects because of the store. */
+  release(store: Store, nowMs: number): Promise<void>;
+}
+
+export function createUnreleasedSlots(): UnreleasedSlots {
+  let slots: Slot[] = [];
+
+  function add(slot: Slot): void {
+    slots.push(slot);
+    if (slots.length > MAX_SLOTS) slots.shift();
+  }
+
+  return {
+    add,
+    get size() {
+      return slots.length;
+    },
+    async release(store, nowMs) {
+      slots = slots.filter(({ freeAtMs }) => freeAtMs > nowMs);
+      const now = slots.splice(0, CALLS_PER_DECISION);
+      const give = async (one: Slot) => {
+        await store.take({ keys: one.keys, flag: Flag.giveBack, slot: one.slot }).catch((error: unknown) => {
+          const { isReply, code } = failureOf(error);
+          // Another request may still make calls.
+          if (!isReply || code === "SUBREQUESTS") add(one);
+        });
+      };
+      await Promise.all(now.map(give));
+    },
+  };
+}

@@ -1,0 +1,43 @@
+/** Whom a limiter asks: the store, or what this isolate already knows of it (localFirst.ts). */
+
+import type { Source } from "../core/decision.ts";
+import type { TakeReply, TakeRequest } from "../core/take.ts";
+import type { Store } from "../store/store.ts";
+
+/** A reply, and who gave it. */
+export interface SourcedReply {
+  readonly reply: TakeReply;
+  readonly source: Source;
+}
+
+/** What keeps work alive after the answer: an `ExecutionContext`, for example. */
+export interface Background {
+  /** Keeps the runtime from ending this work with the answer. */
+  waitUntil(work: Promise<unknown>): void;
+}
+
+export interface ReplySource {
+  /**
+   * @param background where asking the store goes on if the request ends before its answer; without it nothing is leased.
+   * @param mayLease every policy of the request agrees to leases. Default true.
+   *
+   * @throws {StoreError}
+   */
+  take(request: TakeRequest, background?: Background, mayLease?: boolean): Promise<SourcedReply>;
+  /** @throws {StoreError} */
+  reset(keys: readonly string[]): Promise<void>;
+}
+
+/** Asks the store every time. */
+export function direct(store: Store, source: Source = store.kind): ReplySource {
+  return {
+    take: async (request, background) => ({ reply: await kept(store.take(request), background), source }),
+    reset: (keys) => store.reset(keys),
+  };
+}
+
+/** Work that goes on if the request that began it ends: a client that goes away leaves no charge undone and no slot taken. */
+export function kept<T>(work: Promise<T>, background: Background | undefined): Promise<T> {
+  background?.waitUntil(work.catch(() => {}));
+  return work;
+}

@@ -1,0 +1,61 @@
+/** The slots that a request holds under concurrency limits, and how they are renewed and released. */
+
+import { Kind } from "../core/algorithm.ts";
+import type { ConcurrencyLimit } from "../core/concurrency.ts";
+import type { Hold } from "../core/decision.ts";
+import { Flag, type KeyRequest } from "../core/take.ts";
+import { failureOf } from "../store/failure.ts";
+import type { UnreleasedSlots } from "./repay/unreleased-slots.ts";
+import type { ReplySource } from "./reply-source.ts";
+
+/** What a hold asks, and what becomes of a slot that cannot be given back. */
+export interface SlotOptions {
+  readonly replies: ReplySource;
+  /** The number of the request. */
+  readonly slot: number;
+  /** Takes slots that the store gives back later; absent: they free themselves after their timeout. */
+  readonly unreleased: UnreleasedSlots | undefined;
+}
+
+/** Renews and releases the slots of an admitted request. Other limits under the same keys stay as they are. */
+export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleased }: SlotOptions): Hold | undefined {
+  const held = keys.flatMap((request): KeyRequest[] => {
+    const limits = request.limits.filter(isConcurrency);
+    return limits.length > 0 && request.cost > 0 ? [{ ...request, limits }] : [];
+  });
+  if (held.length === 0) return undefined;
+  const timeouts = held.flatMap(({ limits }) => limits.map((limit) => (limit as ConcurrencyLimit).timeoutMs));
+  return {
+    renewEveryMs: Math.min(...timeouts) / 2,
+    async renew() {
+      try {
+        await replies.take({ keys: held, flag: Flag.chargeAnyway, slot });
+        return true;
+      } catch (error) {
+        // If the store has no answer now, the next renewal may have one.
+        return failureOf(error).code !== "SUBREQUESTS";
+      }
+    },
+    async release() {
+      await replies.take({ keys: held, flag: Flag.giveBack, slot }).catch((error: unknown) => {
+        failureOf(error);
+        unreleased?.add({ keys: held, slot, freeAtMs: Date.now() + Math.max(...timeouts) });
+      });
+    },
+  };
+}
+
+export function isConcurrency({ kind }: { readonly kind: Kind }): boolean {
+  return kind === Kind.concurrency;
+}
+
+/** The number of a request that may hold slots, 53 random bits: no two requests in flight share one. 0: it holds none. */
+export function slotFor(keys: readonly KeyRequest[], flag: Flag): number {
+  const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));
+  return holds ? randomSlot() : 0;
+}
+
+function randomSlot(): number {
+  const [high, low] = crypto.getRandomValues(new Uint32Array(2));
+  return (high! >>> 11) * 2 ** 32 + low!;
+}

@@ -1,0 +1,85 @@
+/** From policies that apply to the keys of a store, to its answer, to a decision. */
+
+import { MAX_LIMITS } from "../config/policy-schema.ts";
+import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
+import type { Limit, Policy } from "../core/policy.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import type { Background } from "../isolate/reply-source.ts";
+import { holdSlots, isConcurrency, type SlotOptions } from "../isolate/slots.ts";
+
+/** A policy as it is applied to one client. */
+export interface AppliedPolicy {
+  /** The policy. */
+  readonly policy: Policy;
+  /** Which kind of key the client presented, for example `ip`; `key` if it was given by hand without a kind. */
+  readonly kind: string;
+  /** The hash of its value, as Redis sees it. */
+  readonly partition: string;
+  /** Units. */
+  readonly cost: number;
+}
+
+/** One key of the store, and the policy and limits that it belongs to. */
+export interface PolicyKey {
+  /** Position in the list of takes. */
+  readonly take: number;
+  readonly policy: Policy;
+  readonly limits: readonly Limit[];
+  readonly request: KeyRequest;
+}
+
+/** Storage schema 1: one key per policy, partition and scope. The braces are the cluster hash tag. */
+export function keysOf(takes: readonly AppliedPolicy[], region: () => string): PolicyKey[] {
+  let shadowPolicies = 0;
+  return takes.flatMap(({ policy, partition, cost }, take) => {
+    const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
+    const base = `hg:1:{${policy.name}:${partition}}`;
+    return (["global", "region"] as const).flatMap((scope): PolicyKey[] => {
+      const limits = policy.limits.filter((limit) => limit.scope === scope);
+      if (limits.length === 0) return [];
+      const key = scope === "global" ? base : `${base}:${region()}`;
+      return [{ take, policy, limits, request: { key, group, cost, limits } }];
+    });
+  });
+}
+
+/** Who replies, and what is asked of it. */
+export interface DecideOptions extends SlotOptions {
+  readonly flag: Flag;
+  /** As for `ReplySource`. */
+  readonly background?: Background | undefined;
+  /** As for `ReplySource`. */
+  readonly mayLease?: boolean;
+}
+
+/** @throws {StoreError} */
+export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Decision> {
+  const { replies, flag, slot, background, mayLease } = options;
+  const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
+  const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
+  const limits = limitDecisions(keys, reply, flag !== Flag.look);
+  // How many requests are in flight is not known from memory: such a limit goes unsaid rather than wrong.
+  const known = source === "cache" ? limits.filter(({ limit }) => !isConcurrency(limit)) : limits;
+  const decision = decide(source, known);
+  if (!slot || !decision.allowed) return decision;
+  const refused = new Set(decision.shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
+  const holding = keys.filter(({ policy }) => !refused.has(policy)).map(({ request }) => request);
+  const hold = holdSlots(holding, options);
+  return hold ? { ...decision, hold } : decision;
+}
+
+function limitDecisions(
+  keys: readonly PolicyKey[],
+  { nowMs, keys: replies }: TakeReply,
+  charged: boolean,
+): LimitDecision[] {
+  const decisions = keys.flatMap(({ take, policy, limits, request: { cost } }, k) =>
+    limits.map((limit, l) => {
+      const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
+      return { position, decision: decideLimit(policy, limit, replies[k]![l]!, cost, nowMs, charged) };
+    }),
+  );
+  // Two scopes of a policy are two keys; whoever reads the answer expects the order of the configuration.
+  decisions.sort((a, b) => a.position - b.position);
+  return decisions.map(({ decision }) => decision);
+}

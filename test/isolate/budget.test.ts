@@ -1,0 +1,57 @@
+// A store that has stopped answering: a decision ends within its own budget, also where it waits for the answers to other requests.
+
+import { expect, it } from "vitest";
+import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import { ENFORCED, Flag, type TakeReply } from "../../src/core/take.ts";
+import { localFirst } from "../../src/isolate/local-first.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
+
+const START_MS = 1_800_000_000_000;
+const BUDGET_MS = 250;
+const ROUND_TRIP_MS = 40;
+const POLL_MS = 4;
+const SECONDS = 2;
+
+/** Requests every 3 ms, at a used-up limit of which ten units come back in a second. The store stops answering after a second. */
+async function blackHole(mode: "strict" | "leased") {
+  const time = virtualTime(START_MS);
+  const central = memoryStore();
+  const store: Store = {
+    ...central,
+    kind: "redis",
+    timeoutMs: BUDGET_MS,
+    async take(request, _nowMs, budgetMs = BUDGET_MS): Promise<TakeReply> {
+      if (time.nowMs() >= START_MS + 1_000) {
+        await time.sleep(budgetMs);
+        throw new StoreError("TIMEOUT");
+      }
+      await time.sleep(ROUND_TRIP_MS / 2);
+      const reply = await central.take(request, Math.floor(time.nowMs()));
+      await time.sleep(ROUND_TRIP_MS / 2);
+      return reply;
+    },
+  };
+  const answers = localFirst(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep });
+  const limits = [{ kind: Kind.weighted, limit: 600, bucketMs: 60_000, buckets: 1 } as const];
+  await central.take({ keys: [{ key: "k", group: ENFORCED, cost: 600, limits }], flag: Flag.take }, START_MS - 1);
+  const tookMs: number[] = [];
+  for (let atMs = 0; atMs < SECONDS * 1_000; atMs += 3) {
+    time.at(START_MS + atMs, async () => {
+      const cameMs = time.nowMs();
+      const request = { keys: [{ key: "k", group: ENFORCED, cost: 1, limits }], flag: Flag.take };
+      await answers.take(request, { waitUntil() {} }, mode === "leased").catch(() => {});
+      tookMs.push(time.nowMs() - cameMs);
+    });
+  }
+  await time.runUntil(START_MS + 10_000);
+  return tookMs;
+}
+
+it.each(["strict", "leased"] as const)("a decision ends within its budget, whoever asks: %s", async (mode) => {
+  const tookMs = await blackHole(mode);
+  expect(tookMs).toHaveLength(Math.ceil((SECONDS * 1_000) / 3));
+  expect(Math.max(...tookMs)).toBeGreaterThanOrEqual(BUDGET_MS);
+  expect(Math.max(...tookMs)).toBeLessThanOrEqual(BUDGET_MS + POLL_MS);
+});

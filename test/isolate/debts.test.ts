@@ -1,0 +1,155 @@
+// What was admitted while the store was known not to count: charged once, when it answers again, and no more than still counts.
+
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
+import { createDebts } from "../../src/isolate/repay/debts.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { recordingStore } from "../support/redis/stores.ts";
+
+const minute: LimitSpec = { kind: Kind.fixedWindow, limit: 100, windowMs: 60_000 };
+const hour: LimitSpec = { kind: Kind.weighted, limit: 1_000, bucketMs: 3_600_000, buckets: 1 };
+const slots: LimitSpec = { kind: Kind.concurrency, limit: 5, timeoutMs: 60_000 };
+const bucket: LimitSpec = { kind: Kind.bucket, limit: 100, windowMs: 60_000, burst: 20, maxDelayMs: 0 };
+const NOW_MS = 1_700_000_000_000;
+
+/** What is charged of each key. */
+function charges({ takes }: { takes: readonly TakeRequest[] }): [string, number][] {
+  return takes.flatMap(({ keys, flag }) => {
+    expect(flag).toBe(Flag.chargeAnyway);
+    return keys.map(({ key, cost }): [string, number] => [key, cost]);
+  });
+}
+const one = (key: string, limits: readonly LimitSpec[] = [minute], more: Partial<KeyRequest> = {}) => [
+  keyRequest(key, limits, more),
+];
+const failing = (error: Error): Store => ({ ...memoryStore(), take: () => Promise.reject(error) });
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+it("sums what each key owes, charges it in one call, and nothing twice", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  for (let i = 0; i < 3; i++) owed.add([...one("a"), ...one("b", [minute], { cost: 2 })], NOW_MS);
+  await Promise.all([owed.repay(store, NOW_MS), owed.repay(store, NOW_MS)]);
+  await owed.repay(store, NOW_MS);
+  expect(store.takes).toHaveLength(1);
+  expect(charges(store)).toEqual([
+    ["a", 3],
+    ["b", 6],
+  ]);
+});
+
+it("leaves out policies in shadow, looks, and slots of requests in flight", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  owed.add(one("shadow", [minute], { group: ENFORCED + 1 }), NOW_MS);
+  owed.add(one("look", [minute], { cost: 0 }), NOW_MS);
+  owed.add(one("slots", [slots]), NOW_MS);
+  expect(owed.size).toBe(0);
+  owed.add(one("both", [slots, minute]), NOW_MS);
+  await owed.repay(store, NOW_MS);
+  expect(store.takes.map(({ keys }) => keys.map(({ limits }) => limits))).toEqual([[[minute]]]);
+});
+
+it("charges no more than still counts", async () => {
+  for (const [afterMs, expected] of [
+    [59_999, [["a", 7]]],
+    [80_000, []],
+  ] as const) {
+    const [owed, store] = [createDebts(), recordingStore()];
+    owed.add(one("a", [minute], { cost: 7 }), NOW_MS);
+    await owed.repay(store, NOW_MS + afterMs);
+    expect(charges(store)).toEqual(expected);
+    expect(owed.size).toBe(0);
+  }
+});
+
+it.each<[string, LimitSpec[], number]>([
+  ["one limit", [minute], 100],
+  ["the smallest of several", [hour, minute], 100],
+  ["a bucket", [bucket, hour], 20],
+  ["a leaky bucket, with what waits in it,", [{ ...bucket, maxDelayMs: 6_000 }, hour], 30],
+])("charges no more than %s holds", async (_what, limits, most) => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  for (let i = 0; i < 5; i++) owed.add(one("a", limits, { cost: 60 }), NOW_MS);
+  await owed.repay(store, NOW_MS);
+  expect(charges(store)).toEqual([["a", most]]);
+});
+
+it("remembers 1,000 keys, those charged last, and charges 50 of them in a call, oldest first", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  for (let i = 0; i < 1_001; i++) owed.add(one(`key-${i}`), NOW_MS);
+  owed.add(one("key-1"), NOW_MS);
+  owed.add(one("new"), NOW_MS);
+  expect(owed.size).toBe(1_000);
+  await owed.repay(store, NOW_MS);
+  expect(store.takes[0]!.keys).toHaveLength(50);
+  expect(store.takes[0]!.keys[0]!.key).toBe("key-3");
+  while (owed.size > 0) await owed.repay(store, NOW_MS);
+  expect(charges(store).slice(-2)).toEqual([
+    ["key-1", 2],
+    ["new", 1],
+  ]);
+});
+
+it("is not charged again when the repayment may have run, or is refused for itself", async () => {
+  const mayHaveRun = [new StoreError("TIMEOUT"), new StoreError("NETWORK"), new StoreError("REDIS", "ERR")];
+  for (const error of [...mayHaveRun, new StoreError("CROSSSLOT")]) {
+    const owed = createDebts();
+    owed.add(one("a"), NOW_MS);
+    await owed.repay(failing(error), NOW_MS);
+    expect(owed.size).toBe(0);
+  }
+});
+
+it("is charged later when the repayment is known not to have run", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  owed.add(one("a"), NOW_MS);
+  const refused = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
+  // Other requests go on meanwhile.
+  owed.add(one("a", [minute], { cost: 2 }), NOW_MS);
+  await refused;
+  await owed.repay(store, NOW_MS);
+  expect(charges(store)).toEqual([["a", 3]]);
+});
+
+it("is put back as it was when the repayment is known not to have run: all of it, and no younger", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
+  await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
+  expect(owed.units("a", NOW_MS)).toBe(45);
+  await owed.repay(failing(new StoreError("OPEN")), NOW_MS + 50_000);
+  expect(owed.units("a", NOW_MS + 59_999)).toBe(45);
+  await owed.repay(store, NOW_MS + 80_000);
+  expect(store.takes).toEqual([]);
+});
+
+it("tells what a key owes until it is repaid or has left its window", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  expect(owed.units("a", NOW_MS)).toBe(0);
+  owed.add([...one("a", [minute], { cost: 150 }), ...one("b")], NOW_MS);
+  expect([owed.units("a", NOW_MS + 59_999), owed.units("a", NOW_MS + 80_000)]).toEqual([150, 0]);
+  await owed.repay(store, NOW_MS);
+  expect(owed.units("a", NOW_MS)).toBe(0);
+});
+
+it("shows a bug on the console, and charges nothing again that may have run", async () => {
+  const written = vi.spyOn(console, "error").mockImplementation(() => {});
+  const [owed, bug] = [createDebts(), new RangeError("a bug")];
+  owed.add(one("a"), NOW_MS);
+  await owed.repay(failing(bug), NOW_MS);
+  expect(written.mock.calls).toEqual([["headgate: the store threw", bug]]);
+  expect(owed.size).toBe(0);
+  written.mockRestore();
+});
+
+it("owes on what another request may still repay: this one may make no more calls", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  owed.add(one("a"), NOW_MS);
+  await owed.repay(failing(new StoreError("SUBREQUESTS")), NOW_MS);
+  await owed.repay(store, NOW_MS);
+  expect(charges(store)).toEqual([["a", 1]]);
+});

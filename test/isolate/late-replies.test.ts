@@ -1,0 +1,301 @@
+// Decisions that are made while replies of the store are on their way: what was sent counts, and late replies teach.
+
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
+import { remoteStore } from "../../src/isolate/isolate.ts";
+import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
+
+const LIMIT = 10;
+const LIMITS: Readonly<Record<string, LimitInput>> = {
+  "sliding-window": { limit: LIMIT, window: "1h" },
+  "fixed-window": { algorithm: "fixed-window", limit: LIMIT, window: "1h" },
+  "sliding-log": { algorithm: "sliding-log", limit: LIMIT, window: "1h" },
+  "token-bucket": { algorithm: "token-bucket", limit: LIMIT, window: "1h" },
+  "leaky-bucket": { algorithm: "leaky-bucket", limit: LIMIT, window: "1h" },
+  concurrency: { algorithm: "concurrency", limit: LIMIT, timeout: "1h" },
+};
+
+interface Call {
+  readonly request: TakeRequest;
+  /** The budget of the call is spent. */
+  timeout(): void;
+  /** The store decides; nobody hears of it yet. */
+  decide(): Promise<TakeReply>;
+  /** The store decides, unless it has, and its reply arrives. */
+  arrive(): Promise<void>;
+  /** No reply will arrive. */
+  lose(): void;
+}
+
+let calls: Call[];
+let store: Store;
+let isDown: boolean;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_700_000_000_000, toFake: ["Date"] });
+  calls = [];
+  isDown = false;
+  const memory = memoryStore();
+  store = {
+    ...memory,
+    kind: "redis",
+    take(request) {
+      if (isDown) return Promise.reject(new StoreError("OPEN"));
+      const [reply, late] = [Promise.withResolvers<TakeReply>(), Promise.withResolvers<TakeReply | undefined>()];
+      let decided: Promise<TakeReply> | undefined;
+      const decide = () => (decided ??= memory.take(request));
+      calls.push({
+        request,
+        decide,
+        timeout: () =>
+          reply.reject(
+            new StoreError("TIMEOUT", undefined, { answer: late.promise, hasFailed: Promise.resolve(false) }),
+          ),
+        async arrive() {
+          const told = await decide();
+          reply.resolve(told);
+          late.resolve(told);
+          await new Promise(setImmediate);
+        },
+        lose: () => late.resolve(undefined),
+      });
+      return reply.promise;
+    },
+  };
+});
+afterEach(() => void vi.useRealTimers());
+
+const limiterOf = (limits: LimitInput[], more: Partial<PolicyInput> = {}) =>
+  createLimiter({ policies: [{ name: "a", key: ["global"], limits, ...more }], store: remoteStore(store) });
+
+const background = { waitUntil() {} };
+
+/** Sends so many takes, which all wait for the store, in the order of their calls. */
+async function send(limiter: Limiter, count: number) {
+  const sent = [];
+  while (sent.length < count) {
+    sent.push(limiter.take("a", { background }));
+    while (calls.length < sent.length) await new Promise(setImmediate);
+  }
+  return sent;
+}
+
+it.each(Object.entries(LIMITS))(
+  "a decision without an answer counts what was sent and not yet answered: %s",
+  async (_, limit) => {
+    const sent = await send(limiterOf([limit]), 2 * LIMIT);
+    // The first is decided alone while 19 are on their way: all units may be gone.
+    calls[0]!.timeout();
+    const first = await Promise.race(sent);
+    expect([first.source, first.allowed]).toEqual(["fallback", false]);
+  },
+);
+
+it.each(Object.entries(LIMITS))(
+  "requests that all lose their answers share one limit, and none counts twice: %s",
+  async (_, limit) => {
+    const sent = await send(limiterOf([limit]), LIMIT);
+    for (const call of calls) call.timeout();
+    const decisions = await Promise.all(sent);
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(LIMIT);
+  },
+);
+
+it("a late reply replaces what the isolate has counted alone", async () => {
+  const limiter = limiterOf([LIMITS["sliding-window"]!]);
+  // Others have used all but one unit.
+  const others = limiterOf([LIMITS["sliding-window"]!]).take("a", { cost: LIMIT - 1 });
+  while (calls.length < 1) await new Promise(setImmediate);
+  await calls[0]!.arrive();
+  await others;
+  calls = [];
+
+  const [sent] = await send(limiter, 1);
+  calls[0]!.timeout();
+  expect((await sent!).allowed).toBe(true);
+  isDown = true;
+  expect((await limiter.peek("a")).remaining).toBe(LIMIT - 1);
+  await calls[0]!.arrive();
+  expect((await limiter.peek("a")).remaining).toBe(0);
+});
+
+it("a late reply that is older than what is known teaches nothing", async () => {
+  const limiter = limiterOf([LIMITS["sliding-window"]!]);
+  const sent = await send(limiter, 2);
+  calls[0]!.timeout();
+  await Promise.race(sent);
+  await calls[0]!.decide();
+  vi.setSystemTime(Date.now() + 10);
+  await calls[1]!.arrive();
+  await Promise.all(sent);
+  isDown = true;
+  const before = (await limiter.peek("a")).remaining;
+  await calls[0]!.arrive();
+  expect([before, (await limiter.peek("a")).remaining]).toEqual([LIMIT - 2, LIMIT - 2]);
+});
+
+it("what the store refused late is charged later if the isolate had admitted it", async () => {
+  const limiter = limiterOf([{ limit: 1, window: "1h" }]);
+  const other = limiterOf([{ limit: 1, window: "1h" }]).take("a");
+  while (calls.length < 1) await new Promise(setImmediate);
+  await calls[0]!.arrive();
+  await other;
+  calls = [];
+  const [sent] = await send(limiter, 1);
+  calls[0]!.timeout();
+  expect((await sent!).allowed).toBe(true);
+  await calls[0]!.arrive();
+  const next = limiter.peek("a", { background });
+  while (calls.length < 2) await new Promise(setImmediate);
+  await calls[1]!.arrive();
+  await next;
+  await new Promise(setImmediate);
+  expect(calls.at(-1)!.request).toMatchObject({ flag: Flag.chargeAnyway });
+});
+
+it("what the store charged late is given back if the isolate had refused it", async () => {
+  const [sent] = await send(limiterOf([LIMITS["sliding-window"]!], { onStoreFailure: "deny" }), 1);
+  calls[0]!.timeout();
+  expect((await sent!).allowed).toBe(false);
+  await calls[0]!.arrive();
+  expect(releases().map(({ request }) => request)).toMatchObject([
+    { flag: Flag.giveBack, atMs: Date.now(), keys: [{ cost: 1 }] },
+  ]);
+});
+
+const releases = () => calls.filter(({ request }) => request.flag === Flag.giveBack);
+
+it("a slot of a request that was refused without an answer is given back after its late reply", async () => {
+  const [sent] = await send(limiterOf([LIMITS.concurrency!], { onStoreFailure: "deny" }), 1);
+  calls[0]!.timeout();
+  expect((await sent!).unavailable).toBe(true);
+  expect(releases()).toHaveLength(0);
+  await calls[0]!.arrive();
+  expect(releases().map(({ request }) => request.slot)).toEqual([calls[0]!.request.slot]);
+});
+
+it.each(["local", "allow"] as const)(
+  "a slot of a request that was admitted without an answer (%s) is given back when the request has ended",
+  async (onStoreFailure) => {
+    const [sent] = await send(limiterOf([LIMITS.concurrency!], { onStoreFailure }), 1);
+    calls[0]!.timeout();
+    const { hold } = await sent!;
+    calls[0]!.lose();
+    const released = hold!.release();
+    while (releases().length < 1) await new Promise(setImmediate);
+    await releases()[0]!.arrive();
+    await released;
+    expect(releases().map(({ request }) => request.slot)).toEqual([calls[0]!.request.slot]);
+  },
+);
+
+it("a slot that could not be given back is given back as soon as the store answers", async () => {
+  const limiter = limiterOf([LIMITS.concurrency!, LIMITS["sliding-window"]!]);
+  const [sent] = await send(limiter, 1);
+  await calls[0]!.arrive();
+  const { hold } = await sent!;
+  isDown = true;
+  await hold!.release();
+  isDown = false;
+  const next = limiter.take("a", { background });
+  while (calls.length < 2) await new Promise(setImmediate);
+  await calls[1]!.arrive();
+  await next;
+  while (releases().length < 1) await new Promise(setImmediate);
+  expect(releases().map(({ request }) => request.slot)).toEqual([calls[0]!.request.slot]);
+});
+
+it("a slot of a refused request whose reply is lost is given back, also without a background", async () => {
+  const sent = limiterOf([LIMITS.concurrency!], { onStoreFailure: "deny" }).take("a");
+  while (calls.length < 1) await new Promise(setImmediate);
+  calls[0]!.timeout();
+  await sent;
+  calls[0]!.lose();
+  await new Promise(setImmediate);
+  expect(releases().map(({ request }) => request.slot)).toEqual([calls[0]!.request.slot]);
+});
+
+it("what a lease was charged late for a refused request is given back as it was asked for", async () => {
+  const policy = (name: string): PolicyInput => {
+    return {
+      name,
+      key: ["global"],
+      consistency: "leased",
+      onStoreFailure: "deny",
+      limits: [{ limit: 100_000, window: "1h" }],
+    };
+  };
+  const limiter = createLimiter({ policies: [policy("held"), policy("asked")], store: remoteStore(store) });
+  const COST = 50;
+  let source: string;
+  do {
+    let isDecided = false;
+    const taken = limiter.take("held", { background }).finally(() => {
+      isDecided = true;
+    });
+    while (!isDecided) {
+      await new Promise(setImmediate);
+      for (const call of calls.splice(0)) await call.arrive();
+    }
+    ({ source } = await taken);
+  } while (source !== "lease");
+  calls = [];
+  const both = limiter.take([{ policy: "held" }, { policy: "asked" }], { cost: COST, background });
+  while (calls.length < 1) await new Promise(setImmediate);
+  const { request } = calls[0]!;
+  calls[0]!.timeout();
+  expect((await both).unavailable).toBe(true);
+  await calls[0]!.arrive();
+  const charged = request.keys.map(({ key, cost }) => [key, cost]);
+  // Some of it was held already, and more was asked for to hold.
+  expect(charged[0]![1]).not.toBe(COST);
+  expect(releases().map(({ request }) => request.keys.map(({ key, cost }) => [key, cost]))).toEqual([charged]);
+});
+
+it("a late reply from before a reset brings no counts back and gives nothing back", async () => {
+  const limiter = limiterOf([{ limit: 1, window: "1h" }], { onStoreFailure: "deny" });
+  const others = limiterOf([{ limit: 1, window: "1h" }]).take("a");
+  while (calls.length < 1) await new Promise(setImmediate);
+  await calls[0]!.arrive();
+  await others;
+  calls = [];
+  const [sent] = await send(limiter, 1);
+  await calls[0]!.decide();
+  calls[0]!.timeout();
+  await sent;
+  await limiter.reset("a");
+  await calls[0]!.arrive();
+  calls = [];
+  const next = limiter.take("a");
+  for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+  await calls[0]?.arrive();
+  expect(await next).toMatchObject({ source: "redis", allowed: true });
+});
+
+it("what is charged before a reset is not given back to what is charged after it", async () => {
+  const limiter = limiterOf([{ limit: 1, window: "1h" }], { onStoreFailure: "deny" });
+  const [sent] = await send(limiter, 1);
+  await calls[0]!.decide();
+  calls[0]!.timeout();
+  await sent;
+  await limiter.reset("a");
+  await calls[0]!.arrive();
+  expect(releases()).toHaveLength(0);
+});
+
+it("a key that is reset owes nothing of before", async () => {
+  const limiter = limiterOf([{ limit: 1, window: "1h" }]);
+  isDown = true;
+  expect((await limiter.take("a")).source).toBe("fallback");
+  isDown = false;
+  await limiter.reset("a");
+  const peek = limiter.peek("a", { background });
+  while (calls.length < 1) await new Promise(setImmediate);
+  await calls[0]!.arrive();
+  await peek;
+  await new Promise(setImmediate);
+  expect(calls).toHaveLength(1);
+});

@@ -1,0 +1,116 @@
+// Outage, recovery, outage: every pair of algorithms in one policy, in one isolate and in two.
+
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
+import type { LimitInput } from "../../src/config/policy-input.ts";
+import { isConcurrency } from "../../src/isolate/slots.ts";
+import { type Fault, type Op, type Phase, type Story, tellStory } from "./outages.ts";
+
+/** Small, so that a story of a few requests uses them up. Seconds: see outages.ts. */
+const FIRST: Readonly<Record<string, LimitInput>> = {
+  "sliding-window": { limit: 4, window: "20s" },
+  "sliding-window, whole": { limit: 4, window: "20s", buckets: 4, oldest: "whole" },
+  "fixed-window": { algorithm: "fixed-window", limit: 4, window: "20s" },
+  "sliding-log": { algorithm: "sliding-log", limit: 4, window: "20s" },
+  "token-bucket": { algorithm: "token-bucket", limit: 4, window: "20s" },
+  "leaky-bucket": { algorithm: "leaky-bucket", limit: 4, burst: 2, window: "20s", maxDelay: "10s" },
+  concurrency: { algorithm: "concurrency", limit: 3, timeout: "30s" },
+};
+const LONGER: Readonly<Record<string, Partial<LimitInput>>> = { concurrency: { limit: 4, timeout: "1m" } };
+const names = Object.keys(FIRST);
+const pairs = names.flatMap((one, i) => names.slice(i).map((other) => [one, other] as const));
+
+function limitsOf(one: string, other: string, isSwapped: boolean): LimitInput[] {
+  const second = { ...FIRST[other]!, ...(LONGER[other] ?? { limit: 6, window: "1m" }) } as LimitInput;
+  const both = [FIRST[one]!, second];
+  return isSwapped ? both.reverse() : both;
+}
+
+const ops = (isolates: number): fc.Arbitrary<Op[]> => {
+  const op = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        do: fc.constant("take" as const),
+        isolate: fc.nat(isolates - 1),
+        cost: fc.constantFrom(1, 1, 2, 3),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constantFrom("release" as const, "renew" as const), hold: fc.nat(9) }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("wait" as const), seconds: fc.integer({ min: 1, max: 70 }) }) },
+  );
+  return fc.array(op, { minLength: 1, maxLength: 10, size: "max" });
+};
+const faultsOf = (isolates: number, fault: fc.Arbitrary<Fault | undefined>) =>
+  fc.array(fault, { minLength: isolates, maxLength: isolates });
+const up: fc.Arbitrary<Fault | undefined> = fc.constant(undefined);
+const down: fc.Arbitrary<Fault | undefined> = fc.constantFrom("known", "known", "ran", "lost");
+const any: fc.Arbitrary<Fault | undefined> = fc.oneof({ weight: 2, arbitrary: up }, down);
+
+const stories = (one: string, other: string): fc.Arbitrary<Story> =>
+  fc.integer({ min: 1, max: 2 }).chain((isolates) => {
+    const phase = (fault: fc.Arbitrary<Fault | undefined>): fc.Arbitrary<Phase> =>
+      fc.record({ faults: faultsOf(isolates, fault), repayments: any, ops: ops(isolates) });
+    return fc.record({
+      limits: fc.boolean().map((isSwapped) => limitsOf(one, other, isSwapped)),
+      clockMs: fc.constantFrom(0, -30_000, 30_000),
+      phases: fc.oneof(
+        fc.tuple(phase(up), phase(down), phase(up), phase(down)),
+        fc.tuple(phase(down), phase(any), phase(down), phase(any), phase(down)),
+        fc.array(phase(any), { minLength: 2, maxLength: 6 }),
+      ),
+    });
+  });
+
+let written: MockInstance<typeof console.error>;
+beforeEach(() => {
+  written = vi.spyOn(console, "error").mockImplementation(() => {});
+});
+afterEach(() => written.mockRestore());
+
+it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts repaid once", async (one, other) => {
+  let [local, repaid] = [0, 0];
+  await fc.assert(
+    fc.asyncProperty(stories(one, other), async (story) => {
+      const { answers, repayments, released, abandoned, atLast } = await tellStory(story);
+      for (const { decision, isWithin } of [...answers, ...atLast.map((decision) => ({ decision, isWithin: true }))]) {
+        // How many requests are in flight is not known from memory.
+        if (decision.source !== "cache") expect(decision.limits).toHaveLength(2);
+        expect(isWithin).toBe(true);
+        if (decision.source === "fallback") local++;
+      }
+      for (const { units, owed, recently } of repayments) {
+        const most = Math.min(...story.limits.map(unitsOf));
+        expect(units).toBeLessThanOrEqual(owed);
+        expect(units).toBeGreaterThanOrEqual(Math.min(most, recently));
+        repaid += units;
+      }
+      for (const { source, limits } of released) {
+        for (const { limit, remaining } of limits.filter(({ limit }) => isConcurrency(limit))) {
+          expect(remaining).toBeGreaterThanOrEqual(limit.limit - (source === "fallback" ? 0 : abandoned));
+        }
+      }
+      for (const { limits } of atLast) {
+        for (const { limit, remaining } of limits) expect([limit.id, remaining]).toEqual([limit.id, roomOf(limit)]);
+      }
+      expect(written).not.toHaveBeenCalled();
+    }),
+    { numRuns: 40 },
+  );
+  // The stories were told: else nothing was proved.
+  expect(local).toBeGreaterThan(100);
+  if (one !== "concurrency" || other !== "concurrency") expect(repaid).toBeGreaterThan(10);
+});
+
+/** The most that is repaid at once, or no bound. Of the leaky bucket above: two at once, and those that wait for up to 10 s. */
+function unitsOf({ algorithm, limit }: LimitInput): number {
+  if (algorithm === "concurrency") return Number.POSITIVE_INFINITY;
+  return algorithm === "leaky-bucket" ? (limit === 4 ? 4 : 3) : Number(limit);
+}
+
+function roomOf(limit: { readonly limit: number; readonly burst?: number }): number {
+  return limit.burst ?? limit.limit;
+}

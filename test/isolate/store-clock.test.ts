@@ -1,0 +1,53 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { createStoreClock } from "../../src/isolate/store-clock.ts";
+
+it("knows nothing before the first reply", () => {
+  expect(createStoreClock().at(1_000)).toBeUndefined();
+});
+
+it("always holds the store's true time, whatever the offset and the delays", () => {
+  const delays = fc.tuple(fc.nat(200), fc.nat(200), fc.nat(3_000));
+  fc.assert(
+    fc.property(
+      fc.integer({ min: -30_000, max: 30_000 }),
+      fc.array(delays, { minLength: 1 }),
+      (offsetMs, exchanges) => {
+        const clock = createStoreClock();
+        let localMs = 1_700_000_000_000;
+        for (const [there, back, later] of exchanges) {
+          const storeMs = localMs + there + offsetMs;
+          expect(clock.observe(localMs, localMs + there + back, storeMs)).toBe(true);
+          localMs += there + back + later;
+          const time = clock.at(localMs)!;
+          expect(time.earliestMs).toBeLessThanOrEqual(localMs + offsetMs);
+          expect(time.latestMs).toBeGreaterThanOrEqual(localMs + offsetMs);
+        }
+      },
+    ),
+  );
+});
+
+it("narrows with a quick round trip, and widens again by what clocks drift", () => {
+  const clock = createStoreClock();
+  const width = (atMs: number) => clock.at(atMs)!.latestMs - clock.at(atMs)!.earliestMs;
+  clock.observe(0, 200, 100);
+  const wide = width(200);
+  clock.observe(300, 302, 301);
+  expect(width(302)).toBeLessThan(wide / 5);
+  expect(width(302 + 100_000)).toBeGreaterThanOrEqual(width(302) + 20);
+});
+
+it("says when a clock has stepped, and goes by the new one from then on", () => {
+  const clock = createStoreClock();
+  expect(clock.observe(1_000, 1_010, 1_005)).toBe(true);
+  expect(clock.observe(2_000, 2_010, 32_005)).toBe(false);
+  expect(clock.at(2_010)!.earliestMs).toBeGreaterThan(31_000);
+  expect(clock.observe(500, 510, 505)).toBe(false);
+});
+
+it("knows nothing while the local clock is behind its last reply", () => {
+  const clock = createStoreClock();
+  clock.observe(1_000, 1_010, 1_005);
+  expect(clock.at(1_009)).toBeUndefined();
+});

@@ -1,0 +1,331 @@
+// What leases do, step by step, in virtual time: the store is 50 ms away, each way.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
+import { localFirst } from "../../src/isolate/local-first.ts";
+import type { ReplySource, SourcedReply } from "../../src/isolate/reply-source.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
+
+const START_MS = 1_700_000_000_000;
+const ONE_WAY_MS = 50;
+/** 10 s: leases live for 500 ms, and a short grant holds back for 250 ms. */
+const limitOf = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: 10_000, buckets: 1 });
+const keyOf = (limit: number, cost = 1, key = "k"): KeyRequest => {
+  return { key, group: ENFORCED, cost, limits: [limitOf(limit)] };
+};
+
+let time: ReturnType<typeof virtualTime>;
+let central: Store;
+let calls: TakeRequest[];
+let localOffsetMs: number;
+/** What becomes of the replies that are on their way. */
+let lost: boolean;
+let answers: ReplySource;
+
+beforeEach(() => {
+  time = virtualTime(START_MS);
+  central = memoryStore();
+  calls = [];
+  localOffsetMs = 0;
+  lost = false;
+  const store: Store = {
+    ...central,
+    kind: "redis",
+    async take(request) {
+      calls.push(request);
+      await time.sleep(ONE_WAY_MS);
+      const reply = await central.take(request, time.nowMs());
+      await time.sleep(ONE_WAY_MS);
+      if (lost) throw new StoreError("TIMEOUT");
+      return reply;
+    },
+  };
+  answers = localFirst(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep });
+});
+
+const background = { waitUntil() {} };
+const take = (...keys: KeyRequest[]) => answers.take({ keys, flag: Flag.take }, background);
+
+/** `count` takes, evenly over `ms`; their answers, in the order of the takes. */
+async function takes(count: number, ms: number, ...keys: KeyRequest[]): Promise<SourcedReply[]> {
+  const startMs = time.nowMs();
+  const taken: Promise<SourcedReply>[] = [];
+  for (let i = 0; i < count; i++) time.at(startMs + (i * ms) / count, () => taken.push(take(...keys)));
+  await time.runUntil(startMs + ms);
+  return await settled(taken);
+}
+
+const once = async (...keys: KeyRequest[]) => (await settled([take(...keys)]))[0]!;
+
+/** Lets time pass until all of them are there. */
+async function settled<T>(all: readonly Promise<T>[]): Promise<T[]> {
+  let done = false;
+  const both = Promise.all(all).finally(() => {
+    done = true;
+  });
+  while (!done) await time.runUntil(time.nowMs() + 1);
+  return await both;
+}
+
+/** Units that the store has charged and not got back, in this bucket and the one before. */
+async function charged(key = keyOf(1)): Promise<number> {
+  const { keys } = await central.take({ keys: [{ ...key, cost: 0 }], flag: Flag.look }, time.nowMs());
+  const { counts } = keys[0]![0]!.view as unknown as { counts: number[] };
+  return counts[0]! + counts[1]!;
+}
+
+const toldBy = ({ reply }: SourcedReply, { limits: [limit], cost }: KeyRequest) => {
+  const { view, refused } = reply.keys[0]![0]!;
+  return algorithmOf(limit!).tell(view, limit!, cost, refused, reply.nowMs);
+};
+/** Whether the store would admit it at an instant. */
+async function admittedAt(key: KeyRequest, atMs: number): Promise<boolean> {
+  return (await central.take({ keys: [key], flag: Flag.look }, atMs)).allowed;
+}
+
+const admitted = (all: readonly SourcedReply[]) => all.filter(({ reply }) => reply.allowed).length;
+const sourcesOf = (all: readonly SourcedReply[]) => all.map(({ source }) => source);
+
+describe("demand", () => {
+  it("at a low rate every request asks for itself and nothing more", async () => {
+    for (let i = 0; i < 5; i++) {
+      expect(await once(keyOf(1_000))).toMatchObject({ source: "redis", reply: { allowed: true } });
+      await time.runUntil(time.nowMs() + 2_000);
+    }
+    expect(calls.map(({ keys }) => keys[0]!.cost)).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  it("at a high rate most requests are answered from what is held, and nothing is lost or made up", async () => {
+    const all = await takes(400, 2_000, keyOf(10_000));
+    expect(admitted(all)).toBe(400);
+    expect(sourcesOf(all).filter((source) => source === "lease").length).toBeGreaterThan(360);
+    expect(calls.length).toBeLessThan(40);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(400);
+  });
+
+  it("of many requests at once one asks, then one asks for all that wait", async () => {
+    const all = await takes(100, 0, keyOf(10_000));
+    expect(admitted(all)).toBe(100);
+    const asks = calls.filter(({ flag }) => flag === Flag.take);
+    expect(asks[0]!.keys[0]!.cost).toBe(1);
+    expect(asks[1]!.keys[0]!.cost).toBeGreaterThanOrEqual(99);
+  });
+
+  it("never has two asks in flight for one key", async () => {
+    let inFlight = 0;
+    let most = 0;
+    const take = central.take.bind(central);
+    central.take = async (request, nowMs) => {
+      if (request.flag === Flag.take) most = Math.max(most, ++inFlight);
+      await time.sleep(70);
+      const reply = await take(request, nowMs);
+      inFlight -= request.flag === Flag.take ? 1 : 0;
+      return reply;
+    };
+    expect(admitted(await takes(2_000, 2_000, keyOf(100_000)))).toBeGreaterThan(1_900);
+    expect(most).toBe(1);
+  });
+
+  it("takes costs above 1 from what is held, and asks only for the rest", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const held = (await charged()) - 200;
+    expect(held).toBeGreaterThan(10);
+    calls.length = 0;
+    const { reply, source } = await once(keyOf(10_000, held + 20));
+    expect([reply.allowed, source]).toEqual([true, "redis"]);
+    expect(calls[0]!.keys[0]!.cost).toBeGreaterThanOrEqual(20);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(200 + held + 20);
+  });
+});
+
+describe("what is held", () => {
+  it("goes back when the demand has gone, and the store has as many as were spent", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    expect(await charged()).toBeGreaterThan(200);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(200);
+    expect(calls.at(-1)!.flag).toBe(Flag.giveBack);
+  });
+
+  it("ends with its bucket: nothing charged in one is spent in the next", async () => {
+    await time.runUntil(START_MS + 8_900);
+    await takes(200, 1_000, keyOf(10_000));
+    await time.runUntil(START_MS + 10_050);
+    const { source } = await once(keyOf(10_000));
+    expect(source).toBe("redis");
+  });
+
+  it("is dropped when the local clock steps back", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    expect((await once(keyOf(10_000))).source).toBe("lease");
+    localOffsetMs = -30_000;
+    expect((await once(keyOf(10_000))).source).toBe("redis");
+  });
+
+  it("is dropped with a reset", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    await answers.reset(["k"]);
+    expect((await once(keyOf(10_000))).source).toBe("redis");
+  });
+
+  it("is not given back after a reset, neither what was on its way", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const inFlight = takes(100, 40, keyOf(10_000));
+    await time.runUntil(time.nowMs() + 45);
+    await settled([answers.reset(["k"])]);
+    await inFlight;
+    // Charged by somebody else after the reset.
+    const { allowed } = await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
+    expect(allowed).toBe(true);
+    const before = await charged();
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(before);
+  });
+
+  /** Units that are held, when somebody else has reset the key and others have charged 100 since. */
+  async function resetElsewhere(): Promise<number> {
+    await takes(200, 1_000, keyOf(10_000));
+    await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
+    const held = (await charged()) - 200;
+    expect(held).toBeGreaterThan(30);
+    await central.reset(["k"]);
+    await central.take({ keys: [keyOf(10_000, 100)], flag: Flag.take }, time.nowMs());
+    calls.length = 0;
+    return held;
+  }
+
+  it("is over when an ask is told less than was charged here: somebody else has reset", async () => {
+    const key = keyOf(10_000, (await resetElsewhere()) + 20);
+    expect((await once(key)).reply.allowed).toBe(true);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(100 + key.cost);
+  });
+
+  it("is over when what is given back is told less than was charged here", async () => {
+    const held = await resetElsewhere();
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(calls.map(({ flag }) => flag)).toEqual([Flag.giveBack]);
+    expect(calls[0]!.keys[0]!.cost).toBeLessThan(held);
+    expect(await charged()).toBe(100 - calls[0]!.keys[0]!.cost);
+  });
+
+  it("is spent under one key only if every other key of the request admits", async () => {
+    const site = keyOf(100_000, 1, "site");
+    const all = await takes(400, 1_000, site, keyOf(100, 1, "used-up"));
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(admitted(all)).toBeLessThanOrEqual(100);
+    expect(await charged(site)).toBe(admitted(all));
+  });
+
+  it("of one key does not hold others back that share a key with it", async () => {
+    const site = keyOf(100_000, 1, "site");
+    const [greedy, other] = [keyOf(20, 1, "greedy"), keyOf(1_000, 1, "other")];
+    await takes(200, 500, site, greedy);
+    expect((await take(site, greedy)).reply.allowed).toBe(false);
+    expect((await once(site, other)).reply.allowed).toBe(true);
+  });
+});
+
+describe("at the limit", () => {
+  it("hands out the limit and no more", async () => {
+    const all = await takes(3_000, 3_000, keyOf(1_000));
+    expect(admitted(all)).toBeLessThanOrEqual(1_000);
+    expect(admitted(all)).toBeGreaterThan(970);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(admitted(all));
+  });
+
+  it("holds back after a short grant, without a call, and says until when", async () => {
+    await takes(400, 1_000, keyOf(2_000));
+    // Somebody else leaves less than this isolate wants to hold.
+    const left = 2_000 - (await charged());
+    await central.take({ keys: [keyOf(2_000, left - 60)], flag: Flag.take }, time.nowMs());
+    const all = await takes(400, 1_000, keyOf(2_000));
+    const held = all.filter(({ reply }) => reply.keys[0]![0]!.heldBackMs !== undefined);
+    expect(held.length).toBeGreaterThan(10);
+    for (const { reply, source } of held) {
+      expect([source, reply.allowed]).toEqual(["lease", false]);
+      expect(reply.keys[0]![0]!.heldBackMs).toBeGreaterThan(0);
+      expect(reply.keys[0]![0]!.heldBackMs).toBeLessThanOrEqual(250);
+    }
+  });
+
+  it("asks for what the request itself needs if that and units to hold are too much together", async () => {
+    await takes(200, 1_000, keyOf(1_000));
+    // Somebody else takes nearly all of it.
+    const left = 1_000 - (await charged());
+    await central.take({ keys: [keyOf(1_000, left - 3)], flag: Flag.take }, time.nowMs());
+    const all = await takes(400, 400, keyOf(1_000));
+    await time.runUntil(time.nowMs() + 1_000);
+    expect(admitted(all)).toBeGreaterThan(0);
+    expect(await charged()).toBe(200 + left - 3 + admitted(all));
+  });
+
+  it("tells the wait of the whole cost, though a part of it is held: that goes back before", async () => {
+    await takes(200, 1_000, keyOf(1_000));
+    const held = (await charged()) - 200;
+    expect(held).toBeGreaterThan(20);
+    await central.take({ keys: [keyOf(1_000, 800 - held)], flag: Flag.take }, time.nowMs());
+    const key = keyOf(1_000, held + 50);
+    expect((await once(key)).reply.allowed).toBe(false);
+    const refusal = await once(key);
+    expect(refusal.source).toBe("cache");
+    const admittedAtMs = refusal.reply.nowMs + toldBy(refusal, key).retryAfterMs!;
+    await time.runUntil(time.nowMs() + 3_000);
+    expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
+  });
+
+  it("asks when a larger cost is admitted while others may take what is left, once for all that wait", async () => {
+    await central.take({ keys: [keyOf(100, 97)], flag: Flag.take }, time.nowMs());
+    const key = keyOf(100, 5);
+    expect((await once(key)).reply.allowed).toBe(false);
+    await central.take({ keys: [keyOf(100, 3)], flag: Flag.take }, time.nowMs());
+    calls.length = 0;
+    const all = await takes(100, 50, key);
+    expect(admitted(all)).toBe(0);
+    expect(calls.length).toBeLessThanOrEqual(3);
+    for (const one of all) {
+      const admittedAtMs = one.reply.nowMs + toldBy(one, key).retryAfterMs!;
+      expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
+    }
+  });
+
+  it("refuses from memory what the counts are sure of", async () => {
+    for (let i = 0; (await once(keyOf(20))).source !== "cache"; i++) {
+      expect(i).toBeLessThan(40);
+      await time.runUntil(time.nowMs() + 100);
+    }
+    calls.length = 0;
+    const all = await takes(100, 100, keyOf(20));
+    expect(admitted(all)).toBe(0);
+    expect(new Set(sourcesOf(all))).toEqual(new Set(["cache"]));
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("a store that does not answer", () => {
+  it("an ask with unknown outcome is not repeated", async () => {
+    await once(keyOf(10_000));
+    lost = true;
+    calls.length = 0;
+    const asked = expect(take(keyOf(10_000))).rejects.toThrow(StoreError);
+    await time.runUntil(time.nowMs() + 1_000);
+    await asked;
+    expect(calls).toHaveLength(1);
+  });
+
+  it("keeps no request waiting for the answer to another one that never comes", async () => {
+    const asks = Array.from({ length: 5 }, () => take(keyOf(10_000)).catch((error: StoreError) => error));
+    central.take = () => new Promise(() => {});
+    await time.runUntil(time.nowMs() + 1_100);
+    // Each has asked for itself by now.
+    expect(calls.length).toBeGreaterThan(1);
+    expect(asks).toHaveLength(5);
+  });
+});

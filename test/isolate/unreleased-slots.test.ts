@@ -1,0 +1,24 @@
+// Slots that wait for a store which answers.
+
+import { expect, it } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import { createUnreleasedSlots } from "../../src/isolate/repay/unreleased-slots.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+
+const keys = [keyRequest("k", [{ kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 }])];
+const failing = (code: ConstructorParameters<typeof StoreError>[0]): Store => {
+  return { ...memoryStore(), take: () => Promise.reject(new StoreError(code)) };
+};
+
+it.each([
+  ["TIMEOUT", 1],
+  ["SUBREQUESTS", 1],
+  ["CROSSSLOT", 0],
+] as const)("a slot waits on after %s if a later request may give it back", async (code, waiting) => {
+  const unreleased = createUnreleasedSlots();
+  unreleased.add({ keys, slot: 1, freeAtMs: 60_000 });
+  await unreleased.release(failing(code), 0);
+  expect(unreleased.size).toBe(waiting);
+});

@@ -1,0 +1,106 @@
+// Requests that wait for the answer to another one under strict: the store is far away, and units come back faster than it answers.
+
+import { expect, it } from "vitest";
+import { mulberry32 } from "../../scripts/simulate/run.ts";
+import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
+import { localFirst } from "../../src/isolate/local-first.ts";
+import type { SourcedReply } from "../../src/isolate/reply-source.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+
+const ONE_WAY_MS = 80;
+/** Waiting requests look that often. */
+const POLL_MS = 4;
+const WINDOW_MS = 60_000;
+/** Ten units come back in a second. */
+const LIMIT: LimitSpec = { kind: Kind.weighted, limit: 600, bucketMs: WINDOW_MS, buckets: 1 };
+const START_MS = 1_800_000_000_000;
+const WARM_UP_MS = 3_000;
+const MEASURED_MS = 5_000;
+
+interface Asked {
+  readonly atMs: number;
+  readonly answeredAtMs: number;
+  readonly cost: number;
+  readonly answer: SourcedReply;
+}
+
+/** A used-up limit that is hammered while it comes back. @param cost of the n-th request. */
+async function hammer(costOf: (n: number) => number) {
+  const time = virtualTime(START_MS);
+  const central = memoryStore();
+  const keysOf = (cost: number) => [{ key: "k", group: ENFORCED, cost, limits: [LIMIT] }];
+  /** The instants at which the store looked, and the smallest cost that it would have refused then. */
+  const refusedFrom = new Map<number, number>();
+  let calls = 0;
+  const store = {
+    ...central,
+    kind: "redis" as const,
+    async take(request: TakeRequest) {
+      await time.sleep(ONE_WAY_MS);
+      calls++;
+      const nowMs = Math.floor(time.nowMs());
+      const reply = await central.take(request, nowMs);
+      for (let cost = 1; cost <= 3; cost++) {
+        const { allowed } = await central.take({ keys: keysOf(cost), flag: Flag.look }, nowMs);
+        if (!allowed) refusedFrom.set(nowMs, Math.min(cost, refusedFrom.get(nowMs) ?? cost));
+      }
+      await time.sleep(ONE_WAY_MS);
+      return reply;
+    },
+  };
+  const answers = localFirst(store, { nowMs: () => Math.floor(time.nowMs()) + 12_345, sleep: time.sleep });
+  await central.take({ keys: keysOf(LIMIT.limit), flag: Flag.take }, START_MS - 1);
+
+  const asked: Asked[] = [];
+  let kept = 0;
+  const background = { waitUntil: () => void kept++ };
+  for (let n = 0; n < WARM_UP_MS + MEASURED_MS; n++) {
+    time.at(START_MS + n, async () => {
+      const [atMs, cost] = [time.nowMs(), costOf(n)];
+      const answer = await answers.take({ keys: keysOf(cost), flag: Flag.take }, background, false);
+      asked.push({ atMs, answeredAtMs: time.nowMs(), cost, answer });
+    });
+  }
+  await time.runUntil(START_MS + WARM_UP_MS);
+  calls = 0;
+  await time.runUntil(START_MS + WARM_UP_MS + MEASURED_MS);
+  const measured = calls;
+  await time.runUntil(START_MS + 2 * WINDOW_MS);
+  return { asked, kept, refusedFrom, callsPerSecond: (1000 * measured) / MEASURED_MS };
+}
+
+const steady = (asked: readonly Asked[]) => asked.filter(({ atMs }) => atMs >= START_MS + WARM_UP_MS);
+
+it("one of them asks for all, and nobody waits for more than two round trips", async () => {
+  const { asked, callsPerSecond } = await hammer(() => 1);
+  const admitted = asked.filter(({ answer }) => answer.reply.allowed).length;
+  const due = ((WARM_UP_MS + MEASURED_MS) * LIMIT.limit) / WINDOW_MS;
+  expect(Math.abs(admitted - due)).toBeLessThanOrEqual(2);
+  // Ten are admitted in a second; without sharing a thousand would ask.
+  expect(callsPerSecond).toBeLessThan(20);
+  const waitsMs = steady(asked).map(({ atMs, answeredAtMs }) => answeredAtMs - atMs);
+  expect(Math.max(...waitsMs)).toBeLessThanOrEqual(4 * ONE_WAY_MS + 3 * POLL_MS);
+});
+
+it("whoever waits is kept alive until it has its answer, so that it does not count as waiting for ever", async () => {
+  const { asked, kept } = await hammer(() => 1);
+  const waited = asked.filter(({ atMs, answeredAtMs }) => answeredAtMs > atMs);
+  expect(waited.length).toBeGreaterThan(1_000);
+  expect(kept).toBe(waited.length);
+});
+
+it("a refusal that is shared was right at a moment between the request and its answer", async () => {
+  const random = mulberry32(7);
+  const { asked, refusedFrom } = await hammer(() => 1 + Math.floor(3 * random()));
+  const refused = asked.filter(({ answer: { reply, source } }) => !reply.allowed && source === "redis");
+  expect(refused.length).toBeGreaterThan(1_000);
+  for (const { atMs, answeredAtMs, cost, answer } of refused) {
+    const { nowMs } = answer.reply;
+    expect(nowMs).toBeGreaterThanOrEqual(Math.floor(atMs));
+    expect(nowMs).toBeLessThanOrEqual(answeredAtMs);
+    expect(cost).toBeGreaterThanOrEqual(refusedFrom.get(nowMs)!);
+  }
+});

@@ -1,0 +1,98 @@
+// fast-check generators of limits of every algorithm.
+
+import fc from "fast-check";
+import { Kind } from "../../../src/core/algorithm.ts";
+import { algorithmOf, type LimitSpec } from "../../../src/core/algorithms.ts";
+import type { ConcurrencyLimit } from "../../../src/core/concurrency.ts";
+import type { FixedWindowLimit } from "../../../src/core/fixed-window.ts";
+import type { AlgorithmName } from "../../../src/core/policy.ts";
+import type { LogLimit } from "../../../src/core/sliding-log.ts";
+import type { BucketLimit } from "../../../src/core/token-bucket.ts";
+import { bucketMs, largestLimit, limitNumber, windowLimit } from "./arbitrary.ts";
+
+const MAX_DELAY_MS = 31 * 86_400_000;
+const MAX_LOG = 10_000;
+const spanMs = bucketMs;
+
+export const fixedWindowLimit: fc.Arbitrary<FixedWindowLimit> = spanMs.chain((windowMs) =>
+  fc.record({ kind: fc.constant(Kind.fixedWindow), limit: limitNumber(windowMs), windowMs: fc.constant(windowMs) }),
+);
+
+export const logLimit: fc.Arbitrary<LogLimit> = fc.record({
+  kind: fc.constant(Kind.log),
+  limit: fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 1, max: 20 }) }, fc.integer({ min: 1, max: MAX_LOG })),
+  windowMs: spanMs,
+});
+
+export const concurrencyLimit: fc.Arbitrary<ConcurrencyLimit> = fc.record({
+  kind: fc.constant(Kind.concurrency),
+  limit: fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 1, max: 5 }) }, fc.integer({ min: 1, max: 1_000_000_000 })),
+  timeoutMs: spanMs,
+});
+
+export const tokenBucketLimit: fc.Arbitrary<BucketLimit> = spanMs.chain((windowMs) =>
+  fc.record({
+    kind: fc.constant(Kind.bucket),
+    limit: limitNumber(windowMs),
+    windowMs: fc.constant(windowMs),
+    burst: limitNumber(windowMs),
+    maxDelayMs: fc.constant(0),
+  }),
+);
+
+export const leakyBucketLimit: fc.Arbitrary<BucketLimit> = tokenBucketLimit.chain((bucket) => {
+  const { limit, windowMs } = bucket;
+  const most = longestDelayMs(bucket);
+  const delayMs = fc.oneof(
+    { weight: 4, arbitrary: fc.integer({ min: 0, max: 20 * Math.ceil(windowMs / limit) }) },
+    { weight: 2, arbitrary: fc.integer({ min: 0, max: 3 * windowMs }) },
+    { weight: 1, arbitrary: fc.constant(most) },
+  );
+  return delayMs.map((delayMs) => ({ ...bucket, maxDelayMs: Math.min(most, delayMs) }));
+});
+
+export const limitOf: Readonly<Record<AlgorithmName, fc.Arbitrary<LimitSpec>>> = {
+  "sliding-window": windowLimit(),
+  "fixed-window": fixedWindowLimit,
+  "sliding-log": logLimit,
+  "token-bucket": tokenBucketLimit,
+  "leaky-bucket": leakyBucketLimit,
+  concurrency: concurrencyLimit,
+};
+export const algorithmNames = Object.keys(limitOf) as AlgorithmName[];
+/** All but concurrency: those that count units, and tell when they are back. */
+export const unitAlgorithms = algorithmNames.filter((name) => name !== "concurrency");
+
+export const anyLimit: fc.Arbitrary<LimitSpec> = fc.oneof(...Object.values(limitOf));
+
+/** `burst * windowMs + maxDelayMs * limit` stays below 2^53. */
+function longestDelayMs({ limit, windowMs, burst }: BucketLimit): number {
+  return Math.min(MAX_DELAY_MS, Math.floor((2 ** 53 - 1 - burst * windowMs) / limit));
+}
+
+/** What the limit divides time into: the length of a bucket, of the window, or the timeout. */
+export function spanOf(limit: LimitSpec): number {
+  return algorithmOf(limit).encode(limit)[2];
+}
+
+/** A cost above it can never pass. */
+export function largestCostOf(limit: LimitSpec): number {
+  return limit.kind === Kind.bucket ? limit.burst : limit.limit;
+}
+
+/** The limit with another number, or as near to it as fits: its record stays the same. */
+export function withNumber(one: LimitSpec, number: number): LimitSpec {
+  if (one.kind === Kind.concurrency) return { ...one, limit: Math.min(1_000_000_000, number) };
+  if (one.kind === Kind.log) return { ...one, limit: Math.min(MAX_LOG, number) };
+  const limit = Math.min(largestLimit(spanOf(one)), number);
+  if (one.kind !== Kind.bucket) return { ...one, limit };
+  const changed = { ...one, limit, burst: Math.min(largestLimit(one.windowMs), one.burst + limit - one.limit) };
+  const bucket = { ...changed, burst: Math.max(1, changed.burst) };
+  return { ...bucket, maxDelayMs: Math.min(bucket.maxDelayMs, longestDelayMs(bucket)) };
+}
+
+/** Two limits of which this is the same share a record, or an own key. */
+export function identityOf(limit: LimitSpec): string {
+  const [, kind, span, buckets] = algorithmOf(limit).encode(limit);
+  return kind === Kind.bucket ? `${kind} ${span}` : `${kind} ${span} ${buckets}`;
+}

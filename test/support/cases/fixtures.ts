@@ -1,0 +1,22 @@
+/** Configuration fixtures: wrangler.toml files, each headed by the messages that it must be refused with (`# ! …`). */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { parse as parseToml } from "smol-toml";
+import type { Bindings } from "../../../src/config/settings.ts";
+
+const FOLDER = new URL("../../config/fixtures/", import.meta.url);
+
+export interface Fixture {
+  readonly name: string;
+  readonly bindings: Bindings;
+  /** Every message, in order. */
+  readonly expected: readonly string[];
+}
+
+export function readFixtures(): Fixture[] {
+  return readdirSync(FOLDER).map((file) => {
+    const text = readFileSync(new URL(file, FOLDER), "utf8");
+    const expected = [...text.matchAll(/^# ! (.+)$/gm)].map(([, message]) => message!);
+    return { name: file.replace(".toml", ""), bindings: (parseToml(text) as { vars: Bindings }).vars, expected };
+  });
+}

@@ -1,0 +1,66 @@
+// Plays a drawn history through core, for properties over what was admitted when.
+
+import type { Told } from "../../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../../src/core/algorithms.ts";
+import { Flag } from "../../../src/core/take.ts";
+import { Counter } from "../gateway/counter.ts";
+import { toldBy } from "../parity/told.ts";
+import type { Event } from "./arbitrary.ts";
+import { largestCostOf, spanOf } from "./arbitrary-limits.ts";
+
+export interface Asked {
+  readonly atMs: number;
+  readonly cost: number;
+  readonly allowed: boolean;
+  /** How long it was held, if admitted. */
+  readonly delayMs: number;
+}
+
+export interface Replay {
+  readonly asked: readonly Asked[];
+  /** The state at the end, and the instant of the last event. */
+  readonly counter: Counter;
+  readonly nowMs: number;
+}
+
+export function replay(limit: LimitSpec, startMs: number, events: readonly Event[]): Replay {
+  const counter = new Counter();
+  const asked: Asked[] = [];
+  let nowMs = startMs;
+  for (const { advance, cost: wanted } of events) {
+    nowMs += advanceMs(advance, counter, limit, nowMs);
+    asked.push(ask(counter, limit, costOf(wanted, counter, limit, nowMs), nowMs));
+  }
+  return { asked, counter, nowMs };
+}
+
+export function ask(counter: Counter, limit: LimitSpec, cost: number, atMs: number): Asked {
+  const reply = counter.takeOne(limit, cost, atMs);
+  return { atMs, cost, allowed: reply.allowed, delayMs: toldBy(reply, limit, cost).delayMs ?? 0 };
+}
+
+/** What a client would be told at `nowMs` about this cost. Charges nothing. */
+export function look(counter: Counter, limit: LimitSpec, nowMs: number, cost = 0): Told {
+  return toldBy(counter.takeOne(limit, cost, nowMs, Flag.look), limit, cost);
+}
+
+function advanceMs({ by, n }: Event["advance"], counter: Counter, limit: LimitSpec, nowMs: number): number {
+  if (by === "part") return Math.floor((n * spanOf(limit)) / 1000);
+  if (by === "spans") return n * spanOf(limit);
+  return Math.max(0, (look(counter, limit, nowMs, 1).retryAfterMs ?? 0) + n);
+}
+
+function costOf({ of, n }: Event["cost"], counter: Counter, limit: LimitSpec, nowMs: number): number {
+  if (of === "units") return n;
+  if (of === "limit") return largestCostOf(limit) + n;
+  return Math.max(0, look(counter, limit, nowMs).remaining + n);
+}
+
+/** The most that was admitted in any closed span of `spanMs`: from one admission on, everything up to spanMs later. */
+export function mostAdmittedWithin(spanMs: number, asked: readonly Omit<Asked, "delayMs">[]): number {
+  const admitted = asked.filter(({ allowed }) => allowed);
+  const sums = admitted.map(({ atMs: fromMs }, i) =>
+    admitted.slice(i).reduce((sum, { atMs, cost }) => (atMs - fromMs <= spanMs ? sum + cost : sum), 0),
+  );
+  return Math.max(0, ...sums);
+}

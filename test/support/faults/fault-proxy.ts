@@ -1,0 +1,219 @@
+// Stands between a gateway and the REST service, and can be told at any time what goes wrong there. Real sockets, real HTTP.
+// Knows nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+
+/** What the proxy can do, and what that means for the command it was sent. */
+export const PROXY_FAULTS = {
+  /** Nothing listens on the port. */
+  refused: "never-runs",
+  /** The connection is reset as soon as it is there. */
+  reset: "never-runs",
+  /** The command is passed on; then the connection is reset. */
+  "reset-after": "runs",
+  /** The command is passed on; then the connection is closed in order, without an answer. */
+  "lost-reply": "runs",
+  /** The request is read and never answered. */
+  blackholed: "never-runs",
+  /** Answered after 100 to 500 ms, 300 ms in the middle. */
+  slow: "runs",
+  "status-500": "never-runs",
+  "status-429": "is-refused",
+  "status-401": "is-refused",
+  /** The answer's JSON ends halfway. */
+  truncated: "runs",
+  /** A page of somebody else's. */
+  "not-json": "never-runs",
+  /** Answers with numbers missing, with texts, nested, or no list at all, in turn. */
+  "wrong-shape": "runs",
+  /** Two answers that are under way at once are exchanged. */
+  swapped: "runs",
+  readonly: "is-refused",
+  /** The same, as Redis 6 says it: wrapped into an error of the script. */
+  wrapped: "is-refused",
+  oom: "is-refused",
+  /** The last snapshot could not be written. */
+  misconf: "is-refused",
+  /** Fewer replicas are connected than `min-replicas-to-write` asks for. */
+  noreplicas: "is-refused",
+  /** A replica that has lost its master, with `replica-serve-stale-data no`. */
+  masterdown: "is-refused",
+  clusterdown: "is-refused",
+  busy: "is-refused",
+  loading: "is-refused",
+  /** The script is never known, not even with its text. */
+  noscript: "is-refused",
+  /** Redis's clock is 10 s behind. */
+  "clock-behind": "runs",
+} as const;
+export type ProxyFault = keyof typeof PROXY_FAULTS;
+
+const BEHIND_MS = 10_000;
+/** A reply waits so long at most for another to be exchanged with. */
+const SWAP_WITHIN_MS = 20;
+/** Below the ports that the system gives out by itself: nobody takes ours while it is closed. */
+const PORTS = { from: 20_000, to: 32_000 };
+
+const READONLY = "READONLY You can't write against a read only replica.";
+const ERRORS: { readonly [fault in ProxyFault]?: readonly [status: number, error: string] } = {
+  "status-500": [500, "ERR internal error"],
+  "status-429": [429, "ERR max requests limit exceeded. Limit: 10000, Usage: 10000."],
+  "status-401": [401, "WRONGPASS invalid or missing auth token"],
+  readonly: [400, READONLY],
+  wrapped: [
+    400,
+    `ERR Error running script (call to f_${"0".repeat(40)}): @user_script:9: @user_script: 9: -${READONLY} `,
+  ],
+  oom: [400, "OOM command not allowed when used memory > 'maxmemory'."],
+  misconf: [400, "MISCONF Errors writing to the AOF file: No space left on device"],
+  noreplicas: [400, "NOREPLICAS Not enough good replicas to write."],
+  masterdown: [400, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."],
+  clusterdown: [400, "CLUSTERDOWN The cluster is down"],
+  busy: [400, "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."],
+  loading: [400, "LOADING Redis is loading the dataset in memory"],
+  noscript: [400, "NOSCRIPT No matching script. Please use EVAL."],
+};
+
+export interface FaultProxy {
+  readonly url: string;
+  /** The fault from now on; undefined: none. Resolves when it applies to everything that arrives. */
+  set(fault: ProxyFault | undefined): Promise<void>;
+  /** How many commands (or connections, where those are reset) the fault has met since it was set. */
+  readonly met: number;
+  close(): Promise<void>;
+}
+
+/** @param target base URL of the REST service. */
+export async function startFaultProxy(target: string): Promise<FaultProxy> {
+  let fault: ProxyFault | undefined;
+  let met = 0;
+  let waiting: ((body: string) => string) | undefined;
+  const port = await listenSomewhere();
+  let server = await open(port);
+
+  async function open(on: number): Promise<Server> {
+    const opened = createServer((request, response) => {
+      // A client that hangs up is no failure of the proxy's.
+      answer(request, response).catch(() => response.destroy());
+    });
+    opened.keepAliveTimeout = 120_000;
+    opened.on("connection", (socket) => {
+      socket.on("error", () => {});
+      if (fault !== "reset") return;
+      met++;
+      socket.resetAndDestroy();
+    });
+    await new Promise<void>((resolve, reject) => opened.once("error", reject).listen(on, "127.0.0.1", resolve));
+    return opened;
+  }
+
+  async function shut(): Promise<void> {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    const now = fault;
+    const send = (status: number, text: string) => {
+      response.writeHead(status, { "Content-Type": "application/json" }).end(text);
+    };
+    if (now) met++;
+    const error = now && ERRORS[now];
+    if (error) return send(error[0], JSON.stringify({ error: error[1] }));
+    if (now === "reset") return void request.socket.resetAndDestroy();
+    if (now === "blackholed") return;
+    if (now === "not-json") return send(200, "<!doctype html><title>Please log in</title>");
+
+    const passed = await passOn(request, now === "clock-behind" ? withClockBehind(body) : body);
+    switch (now) {
+      case "reset-after":
+        return void request.socket.resetAndDestroy();
+      case "lost-reply":
+        return void request.socket.destroy();
+      case "slow":
+        await pause(100 + 400 * Math.random());
+        break;
+      case "truncated":
+        return send(200, passed.text.slice(0, passed.text.length / 2));
+      case "wrong-shape":
+        return send(200, wrongShape(passed.text, met));
+      case "swapped":
+        return send(passed.status, await swapped(passed.text));
+    }
+    send(passed.status, passed.text);
+  }
+
+  async function passOn({ url, headers: { authorization = "" } }: IncomingMessage, body: string) {
+    const headers = { Authorization: authorization };
+    const passed = await fetch(`${target}${url}`, { method: "POST", headers, body });
+    return { status: passed.status, text: await passed.text() };
+  }
+
+  /** Gives what came last, and gets what comes next, or its own if nothing does. */
+  async function swapped(text: string): Promise<string> {
+    const partner = waiting;
+    waiting = undefined;
+    if (partner) return partner(text);
+    return await new Promise<string>((resolve) => {
+      const alone = setTimeout(() => {
+        waiting = undefined;
+        resolve(text);
+      }, SWAP_WITHIN_MS);
+      waiting = (theirs) => {
+        clearTimeout(alone);
+        resolve(theirs);
+        return text;
+      };
+    });
+  }
+
+  /** A port of ours, tried until one is free. */
+  async function listenSomewhere(): Promise<number> {
+    for (;;) {
+      const tried = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));
+      const opened = await open(tried).catch(() => undefined);
+      if (!opened) continue;
+      await new Promise((resolve) => opened.close(resolve));
+      return tried;
+    }
+  }
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    get met() {
+      return met;
+    },
+    async set(next) {
+      const before = fault;
+      fault = next;
+      met = 0;
+      if (next === "refused" && before !== "refused") await shut();
+      if (next !== "refused" && before === "refused") server = await open(port);
+    },
+    async close() {
+      if (fault !== "refused") await shut();
+    },
+  };
+}
+
+/** `["evalsha", sha1, n, key…, now_ms, …]`: a clock of its own in place of the server's. */
+function withClockBehind(body: string): string {
+  const command = JSON.parse(body) as (string | number)[];
+  if (!/^eval/i.test(String(command[0]))) return body;
+  return JSON.stringify(command.with(3 + Number(command[2]), Date.now() - BEHIND_MS));
+}
+
+function wrongShape(text: string, turn: number): string {
+  const { result } = JSON.parse(text) as { result?: unknown };
+  if (!Array.isArray(result)) return text;
+  const shapes = [result.slice(0, -1), [...result, 0], result.map(String), [result], { ...result }, null, "OK", 1];
+  return JSON.stringify({ result: shapes[turn % shapes.length] });
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,100 @@
+// The bundled Worker in workerd, seen from outside: one Miniflare instance is one region with one isolate.
+
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  convertV4MiniflareOptions,
+  kCurrentWorker,
+  Miniflare,
+  type V4MiniflareOptions,
+  type Request as WorkerdRequest,
+  type Response as WorkerdResponse,
+} from "miniflare";
+import { parse } from "smol-toml";
+import { inject, onTestFinished } from "vitest";
+
+type Bindings = NonNullable<Extract<V4MiniflareOptions, { bindings?: unknown }>["bindings"]>;
+
+export interface Gateway {
+  readonly url: URL;
+  /** As a client of this address: without one Miniflare would name the loopback address. Redirects are not followed. */
+  fetch(path: string, init?: RequestInit & { address?: string }): Promise<Response>;
+  /** What the Worker wrote to the console so far. */
+  readonly logs: readonly string[];
+}
+
+export interface GatewayOptions {
+  readonly policies: readonly object[];
+  /** Further bindings. */
+  readonly vars?: Bindings;
+  /** `request.cf` of every request. */
+  readonly cf?: Record<string, unknown>;
+  /** The REST service; default the bridge that all tests share. Null: none, the memory store. */
+  readonly redis?: { readonly url: string; readonly token: string } | null;
+  /** The service binding ORIGIN; `"itself"`: the gateway. */
+  readonly origin?: ((request: WorkerdRequest) => WorkerdResponse) | "itself";
+  /** Where it listens; default any free port. */
+  readonly port?: number;
+  /** Answers everything that the Worker fetches, in place of the network. */
+  readonly network?: (request: WorkerdRequest) => WorkerdResponse;
+  /** Where the bundled Worker is; default the one that `wrangler deploy` would upload. */
+  readonly directory?: string;
+}
+
+/** So long that a busy machine does not turn into fallback decisions. */
+const REDIS_TIMEOUT_MS = 10_000;
+
+/** Starts a gateway for the test that runs, and disposes it after that. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const directory = options.directory ?? inject("workerDirectory");
+  const redis = options.redis === undefined ? { url: inject("restUrl"), token: inject("restToken") } : options.redis;
+  const path = join(directory, "worker.js");
+  const logs: string[] = [];
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({
+      modules: [{ type: "ESModule", path, contents: readFileSync(path, "utf8") }],
+      modulesRoot: directory,
+      ...compatibility(),
+      cf: options.cf ?? false,
+      ...(options.origin && {
+        serviceBindings: { ORIGIN: options.origin === "itself" ? kCurrentWorker : options.origin },
+      }),
+      ...(options.port !== undefined && { port: options.port }),
+      ...(options.network && { outboundService: options.network }),
+      handleStructuredLogs: ({ message }) => logs.push(message),
+      bindings: {
+        POLICIES: [...options.policies] as never,
+        REDIS_TIMEOUT_MS,
+        ...(redis && { UPSTASH_REDIS_REST_URL: redis.url, UPSTASH_REDIS_REST_TOKEN: redis.token }),
+        ...options.vars,
+      },
+    }),
+  );
+  onTestFinished(() => miniflare.dispose());
+  const url = await miniflare.ready;
+
+  return {
+    url,
+    logs,
+    fetch(path, { address = "192.0.2.1", headers, ...init } = {}) {
+      const all = new Headers(headers);
+      all.set("CF-Connecting-IP", address);
+      return fetch(new URL(path, url), { redirect: "manual", ...init, headers: all });
+    },
+  };
+}
+
+/** As `wrangler deploy` would set it. */
+function compatibility() {
+  const toml = parse(readFileSync(new URL("../../../wrangler.toml", import.meta.url), "utf8"));
+  return {
+    compatibilityDate: toml.compatibility_date as string,
+    compatibilityFlags: toml.compatibility_flags as string[],
+  };
+}
+
+/** A policy name that no other test has: its keys in a Redis that tests share are this test's alone. */
+export function uniqueName(name: string): string {
+  return `${name}-${randomBytes(6).toString("hex")}`;
+}

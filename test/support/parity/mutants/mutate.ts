@@ -1,0 +1,41 @@
+// One-token edits of lua/, and how one gets into the script.
+
+import { readFileSync } from "node:fs";
+import { joinLua } from "../../../../scripts/build/build-lua.ts";
+import type { ParityName } from "../parity-case.ts";
+
+/** The edits of one file of lua/, and the parity cases that have to notice them. */
+export interface MutatedFile {
+  readonly file: string;
+  readonly cases: readonly ParityName[];
+  readonly edits: readonly Edit[];
+}
+
+/** Text that occurs once in the file, and what it becomes. */
+export type Edit = readonly [before: string, after: string];
+
+const sourceOf = (file: string) => readFileSync(new URL(`../../../../lua/${file}.lua`, import.meta.url), "utf8");
+
+/** The whole script with the edit in it. Throws if the text to change is not there exactly once. */
+export function mutate(file: string, [before, after]: Edit): string {
+  const source = sourceOf(file);
+  const parts = source.split(before);
+  if (parts.length !== 2) throw new Error(`lua/${file}.lua has ${parts.length - 1} times: ${before}`);
+  const edited = parts.join(after);
+  if (file === "take") return joinLua("take", edited);
+  return joinLua(
+    "take",
+    sourceOf("take").replace(`--@include ${file}\n`, () => `${edited}\n`),
+  );
+}
+
+/** Whether an edit changes, adds or removes exactly one token. */
+export function isOneToken([before, after]: Edit): boolean {
+  const [from = [], to = []] = [before, after].map((text) => text.match(/\w+|[~<>=]=|\S/g) ?? []);
+  let start = 0;
+  while (start < from.length && from[start] === to[start]) start++;
+  let end = 0;
+  const shorter = Math.min(from.length, to.length);
+  while (end < shorter - start && from.at(-1 - end) === to.at(-1 - end)) end++;
+  return Math.max(from.length, to.length) - start - end === 1;
+}

@@ -1,0 +1,186 @@
+// What parity tries: policies, and steps in words that parity-plan.ts makes numbers of.
+
+import fc from "fast-check";
+import { Kind } from "../../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../../src/core/algorithms.ts";
+import type { AlgorithmName } from "../../../src/core/policy.ts";
+import { ENFORCED, Flag } from "../../../src/core/take.ts";
+import { instant, windowLimit } from "../cases/arbitrary.ts";
+import { anyLimit, identityOf, limitOf, withNumber } from "../cases/arbitrary-limits.ts";
+import { type Damage, damage } from "./parity-damage.ts";
+
+export interface ParityCase {
+  readonly startMs: number;
+  readonly keys: readonly KeyPlan[];
+  readonly steps: readonly StepPlan[];
+}
+
+export interface KeyPlan {
+  /** 0 enforced, else a group in shadow. */
+  readonly group: number;
+  /** One after the other: the limits that the key has during that part of the steps. */
+  readonly configurations: readonly (readonly LimitSpec[])[];
+}
+
+export interface StepPlan {
+  /** Which limit of all this step is about, modulo how many there are. */
+  readonly about: number;
+  /** Time before the step: so many ms more than it takes until …, or in 1/1000 of the limit's span. */
+  readonly advance: { readonly until: "now" | "boundary" | "admitted" | "part" | "back"; readonly n: number };
+  /** Units for each key. */
+  readonly costs: readonly number[];
+  /** The cost of one key instead: n more than the limit has left, than the tightest of its key has, or than it is. */
+  readonly instead?: { readonly of: "remaining" | "tightest" | "limit"; readonly n: number } | undefined;
+  readonly flag: Flag;
+  /** Sent if a limit of the step is about concurrency, as src does. */
+  readonly slot: number;
+  /** `Flag.giveBack`: how long ago, in 1/1000 of the span, may be in the future; or the n-th entry of the limit's log. */
+  readonly back: { readonly to: "ago" | "entry"; readonly n: number };
+  /** What something else wrote before the step. */
+  readonly damage?: Damage | undefined;
+}
+
+const NUMBER_CHANGES: Readonly<Record<string, (limit: number) => number>> = {
+  kept: (limit) => limit,
+  more: (limit) => limit + 1,
+  half: (limit) => Math.ceil(limit / 2),
+  double: (limit) => limit * 2,
+};
+
+function keyPlan(limit: fc.Arbitrary<LimitSpec>, maxLimits: number): fc.Arbitrary<KeyPlan> {
+  return fc
+    .uniqueArray(limit, { minLength: 1, maxLength: maxLimits, size: "max", selector: identityOf })
+    .chain((pool) => configured(fc.oneof(fc.constant(pool), fc.shuffledSubarray(pool, { minLength: 1 }))));
+}
+
+/** A key that has up to three such lists of limits, one after the other, with other numbers. */
+function configured(limits: fc.Arbitrary<readonly LimitSpec[]>): fc.Arbitrary<KeyPlan> {
+  const configuration = fc
+    .tuple(limits, fc.constantFrom(...Object.values(NUMBER_CHANGES)))
+    .map(([limits, change]) => limits.map((one) => withNumber(one, change(one.limit))));
+  return fc.record({
+    group: fc.constantFrom(0, 0, 0, 1, 1, 2),
+    configurations: fc.array(configuration, { minLength: 1, maxLength: 3 }),
+  });
+}
+
+const advance: fc.Arbitrary<StepPlan["advance"]> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ until: fc.constant("now" as const), n: fc.constantFrom(0, 0, 1) }) },
+  { weight: 2, arbitrary: fc.record({ until: fc.constant("boundary" as const), n: fc.integer({ min: -1, max: 1 }) }) },
+  { weight: 3, arbitrary: fc.record({ until: fc.constant("admitted" as const), n: fc.integer({ min: -1, max: 1 }) }) },
+  { weight: 3, arbitrary: fc.record({ until: fc.constant("part" as const), n: fc.nat({ max: 999 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ until: fc.constant("part" as const), n: fc.integer({ min: 1000, max: 70_000 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ until: fc.constant("back" as const), n: fc.integer({ min: 1, max: 3_000 }) }) },
+);
+
+const cost = fc.oneof(
+  { weight: 5, arbitrary: fc.integer({ min: 0, max: 3 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 1_000_000_000 }) },
+);
+
+const instead = fc.record({
+  of: fc.constantFrom("remaining" as const, "tightest" as const, "tightest" as const, "limit" as const),
+  n: fc.integer({ min: -1, max: 1 }),
+});
+
+const TAKES = new Array<Flag>(10).fill(Flag.take);
+
+const plainStep: fc.Arbitrary<StepPlan> = fc.record({
+  about: fc.nat({ max: 31 }),
+  advance,
+  costs: fc.array(cost, { minLength: 4, maxLength: 4 }),
+  instead: fc.option(instead, { freq: 3, nil: undefined }),
+  flag: fc.constantFrom(...TAKES, Flag.chargeAnyway, Flag.chargeAnyway, Flag.giveBack, Flag.giveBack, Flag.look),
+  slot: fc.constantFrom(1, 2, 3, 4, 5, 6, 2 ** 53 - 1),
+  back: fc.oneof(
+    fc.record({ to: fc.constant("ago" as const), n: fc.integer({ min: -1_000, max: 8_000 }) }),
+    fc.record({ to: fc.constant("entry" as const), n: fc.nat({ max: 20 }) }),
+  ),
+});
+
+const step: fc.Arbitrary<StepPlan> = fc.oneof(
+  { weight: 20, arbitrary: plainStep },
+  { weight: 2, arbitrary: fc.tuple(plainStep, damage).map(([step, damage]) => ({ ...step, damage })) },
+  // Three of these in one bucket reach the cap of a count.
+  {
+    weight: 1,
+    arbitrary: plainStep.map((step) => ({
+      ...{ ...step, instead: undefined, flag: Flag.chargeAnyway, advance: { until: "now" as const, n: 1 } },
+      costs: step.costs.map(() => 1_000_000_000),
+    })),
+  },
+);
+
+function parityCase(limit: fc.Arbitrary<LimitSpec>, maxKeys: number, maxLimits: number): fc.Arbitrary<ParityCase> {
+  return caseOf(keyPlan(limit, maxLimits), maxKeys);
+}
+
+function caseOf(key: fc.Arbitrary<KeyPlan>, maxKeys: number): fc.Arbitrary<ParityCase> {
+  return fc.record({
+    startMs: instant,
+    keys: fc.array(key, { minLength: 1, maxLength: maxKeys }),
+    steps: fc.array(step, { minLength: 1, maxLength: 60, size: "max" }),
+  });
+}
+
+/** Many entries within a window, of which many expire together. */
+const longLogs: fc.Arbitrary<ParityCase> = fc.record({
+  startMs: instant,
+  keys: fc.array(
+    fc
+      .record({
+        kind: fc.constant(Kind.log),
+        limit: fc.integer({ min: 30, max: 90 }),
+        windowMs: fc.integer({ min: 20, max: 60 }),
+      })
+      .map((limit) => ({ group: ENFORCED, configurations: [[limit]] })),
+    { minLength: 1, maxLength: 1 },
+  ),
+  steps: fc.array(
+    fc.record<StepPlan>({
+      about: fc.constant(0),
+      advance: fc.oneof(
+        { weight: 20, arbitrary: fc.record({ until: fc.constant("now" as const), n: fc.constantFrom(0, 0, 0, 1) }) },
+        {
+          weight: 1,
+          arbitrary: fc.record({ until: fc.constant("part" as const), n: fc.integer({ min: 700, max: 1_100 }) }),
+        },
+      ),
+      costs: fc.tuple(fc.constantFrom(1, 1, 1, 1, 2, 40)),
+      flag: fc.constantFrom(...TAKES, Flag.giveBack, Flag.look),
+      slot: fc.constant(0),
+      back: fc.record({ to: fc.constant("entry" as const), n: fc.nat({ max: 40 }) }),
+    }),
+    { minLength: 20, maxLength: 60, size: "max" },
+  ),
+});
+
+/** One limit after the other, each alone: what lua/one_window.lua is for, and what it must leave alone. */
+const oneWindow = windowLimit().chain((limit) => {
+  const weighted = { ...limit, kind: Kind.weighted, buckets: 1 };
+  const whole = { ...weighted, kind: Kind.whole };
+  const fixed = { kind: Kind.fixedWindow, limit: limit.limit, windowMs: limit.bucketMs };
+  return configured(fc.constantFrom<LimitSpec[][]>([weighted], [weighted], [whole], [fixed], [limit]));
+});
+
+const oneBucket = limitOf["leaky-bucket"].chain((limit) => configured(fc.constant([limit])));
+
+/** By what the limits of a case are: of one algorithm, alone or with others, or any of all of them in one call. */
+export const parityCases = {
+  "sliding-window": parityCase(limitOf["sliding-window"], 3, 8),
+  "fixed-window": parityCase(limitOf["fixed-window"], 2, 3),
+  "sliding-log": parityCase(limitOf["sliding-log"], 2, 2),
+  "token-bucket": parityCase(limitOf["token-bucket"], 2, 3),
+  "leaky-bucket": parityCase(limitOf["leaky-bucket"], 2, 3),
+  concurrency: parityCase(limitOf.concurrency, 2, 2),
+  "long logs": longLogs,
+  mixes: parityCase(anyLimit, 4, 6),
+  "one window": caseOf(oneWindow, 1),
+  "one bucket": caseOf(oneBucket, 1),
+} satisfies Record<AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket", fc.Arbitrary<ParityCase>>;
+
+export type ParityName = keyof typeof parityCases;
+export const parityNames = Object.keys(parityCases) as ParityName[];

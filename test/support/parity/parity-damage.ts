@@ -1,0 +1,96 @@
+// What something else may write into keys of ours, in words that parity-store.ts makes commands of.
+
+import fc from "fast-check";
+import { encodeEntry, encodeValue } from "../redis/records-codec.ts";
+
+export type Damage = RecordsDamage | OwnDamage;
+
+/** Of the key of the records. */
+export type RecordsDamage =
+  | { readonly by: "bytes"; readonly bytes: Uint8Array }
+  | { readonly by: "value"; readonly value: unknown }
+  /** One number of one record becomes something that makes it none. */
+  | { readonly by: "field"; readonly field: number; readonly value: unknown }
+  /** One record has a number more or less. */
+  | { readonly by: "length"; readonly field: number; readonly more: boolean }
+  /** One number of one record, beyond what tells it apart, becomes another. */
+  | { readonly by: "count"; readonly field: number; readonly value: number }
+  | { readonly by: "lost" }
+  | { readonly by: "type" };
+
+/** Of a limit's own key. */
+export type OwnDamage =
+  | { readonly by: "own lost" }
+  | { readonly by: "own type" }
+  /** An element of a log. `entry`: what it counts for. */
+  | {
+      readonly by: "entry";
+      readonly place: "first" | "last" | number;
+      readonly bytes: Buffer;
+      readonly entry: { readonly atMs: number; readonly cost: number };
+    }
+  /** A member of a concurrency limit's slots. */
+  | { readonly by: "slot"; readonly member: string; readonly score: number };
+
+/** No whole number of 0 … 2^53 - 1. */
+const noCount = fc.constantFrom<unknown>("1", "", -1, 0.5, Number.NaN, 2 ** 53, 1e300, null, true, [], [1], { a: 1 });
+
+const recordsDamage: fc.Arbitrary<RecordsDamage> = fc.oneof(
+  fc.record({ by: fc.constant("bytes" as const), bytes: fc.uint8Array({ maxLength: 40 }) }),
+  fc.record({
+    by: fc.constant("value" as const),
+    value: fc.oneof(
+      noCount,
+      fc.constantFrom<unknown>(7, [], [[]], [1, 2, 3, 4, 5, 6], ["x"], [[1]], [{}], { 1: [1, 2] }, [[[]]], [null, 5]),
+    ),
+  }),
+  fc.record({ by: fc.constant("field" as const), field: fc.nat({ max: 500 }), value: noCount }),
+  fc.record({ by: fc.constant("length" as const), field: fc.nat({ max: 500 }), more: fc.boolean() }),
+  fc.record({
+    by: fc.constant("count" as const),
+    field: fc.nat({ max: 500 }),
+    value: fc.constantFrom(0, 1, 2, 3, 7, 40, 2 ** 31, 2 ** 40, 2 ** 53 - 1),
+  }),
+  fc.constant({ by: "lost" as const }),
+  fc.constant({ by: "type" as const }),
+);
+
+const broken = [
+  Buffer.alloc(0),
+  Buffer.from("c1", "hex"), // a byte that msgpack never uses
+  Buffer.from("cf000001", "hex"), // the beginning of an integer
+  encodeValue("x"),
+  encodeValue([5, 5]),
+  encodeValue(5), // an instant without a cost
+  ...[
+    [-1, 1],
+    [5, -1],
+    [0.5, 1],
+    [5, 0.5],
+    [null, 5],
+    [5, "5"],
+    [2 ** 53, 5],
+  ].map((pair) => Buffer.concat(pair.map(encodeValue))),
+];
+
+const entry = fc.oneof(
+  fc.constantFrom(...broken).map((bytes) => ({ bytes, entry: { atMs: 0, cost: 0 } })),
+  fc
+    .record({ atMs: fc.constantFrom(0, 5, 1_000_000, 2 ** 53 - 1), cost: fc.constantFrom(0, 1, 7, 2 ** 40) })
+    .map((entry) => ({ bytes: encodeEntry(entry), entry })),
+);
+
+const ownDamage: fc.Arbitrary<OwnDamage> = fc.oneof(
+  fc.constant({ by: "own lost" as const }),
+  fc.constant({ by: "own type" as const }),
+  fc
+    .tuple(entry, fc.constantFrom<("first" | "last" | number)[]>("first", "last", 0, 1, 2, 3))
+    .map(([entry, place]) => ({ by: "entry" as const, place, ...entry })),
+  fc.record({
+    by: fc.constant("slot" as const),
+    member: fc.constantFrom("", "x", "1", "6", "-1", "1.5"),
+    score: fc.constantFrom(Number.NEGATIVE_INFINITY, 0, 5.5, 1_000_000, 1_750_000_000_000, Number.POSITIVE_INFINITY),
+  }),
+);
+
+export const damage: fc.Arbitrary<Damage> = fc.oneof<fc.Arbitrary<Damage>[]>(recordsDamage, ownDamage);

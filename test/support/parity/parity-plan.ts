@@ -1,0 +1,132 @@
+// Plays a case through src/core: what is sent to Redis, and what Redis has to answer and to store.
+
+import { Kind } from "../../../src/core/algorithm.ts";
+import { hasOwnKey, type LimitSpec } from "../../../src/core/algorithms.ts";
+import type { Log } from "../../../src/core/sliding-log.ts";
+import {
+  ENFORCED,
+  Flag,
+  type KeyRequest,
+  keysOfRequest,
+  ownKeyOf,
+  type TakeReply,
+  type TakeRequest,
+  take,
+} from "../../../src/core/take.ts";
+import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
+import { argsOf, flatten } from "../redis/script-call.ts";
+import type { ParityCase, StepPlan } from "./parity-case.ts";
+import { type Command, type Content, ParityStore } from "./parity-store.ts";
+import { toldBy } from "./told.ts";
+
+export interface PlannedStep {
+  readonly keys: readonly string[];
+  readonly args: readonly number[];
+  /** Done by something else before the step. */
+  readonly damage: readonly Command[];
+  readonly reply: readonly number[];
+  /** For each key: what is under it after the step, and its expiry if the step set it. */
+  readonly stored: readonly (Content | undefined)[];
+  readonly expiryMs: readonly (number | undefined)[];
+}
+
+/** Keys written under an injected clock live a day at least: lua/take.lua says why. */
+const MIN_EXPIRY_MS = 86_400_000;
+const MAX_COST = 1_000_000_000;
+/** Damage makes waits of any length: not all of them are waited for. */
+const LONGEST_WAIT_MS = 1e13;
+
+export function planCase({ startMs, keys, steps }: ParityCase): readonly PlannedStep[] {
+  const store = new ParityStore();
+  let nowMs = startMs;
+
+  return steps.map((step, s): PlannedStep => {
+    const requests = keys.map(({ group, configurations }, k): KeyRequest => {
+      const limits = configurations[Math.floor((s * configurations.length) / steps.length)]!;
+      return { key: String(k), group, cost: step.costs[k]!, limits };
+    });
+    const targets = requests.flatMap((request, k) => request.limits.map((limit) => ({ ...request, k, limit })));
+    const { k: about, key, limit } = targets[step.about % targets.length]!;
+
+    const remaining = (limit: LimitSpec) => look(store, key, limit, nowMs).remaining;
+    nowMs = Math.max(1, nowMs + advanceMs(step, store, key, limit, nowMs));
+    if (step.instead) {
+      const { of, n } = step.instead;
+      const tightest = () => Math.min(...requests[about]!.limits.map(remaining));
+      const base = { remaining: () => remaining(limit), tightest, limit: () => largestCostOf(limit) }[of]();
+      requests[about] = { ...requests[about]!, cost: Math.min(MAX_COST, Math.max(0, base + n)) };
+    }
+    const damage = step.damage ? store.damage(step.damage, key, limit) : [];
+
+    const atMs = step.flag === Flag.giveBack ? backTo(step, store, key, limit, nowMs) : 0;
+    const slot = targets.some(({ limit }) => limit.kind === Kind.concurrency) ? step.slot : 0;
+    const request: TakeRequest = { keys: requests, flag: step.flag, atMs, slot };
+    const { reply, records, own } = take(store, request, nowMs);
+    for (const written of records) store.writeRecords(written);
+    for (const written of own) store.writeOwn(written);
+
+    const charged = new Set(chargedKeys(request, reply));
+    const expiries = [
+      ...records.map(({ key, expiryMs }) => [key, expiryMs] as const),
+      ...own.flatMap(({ key, own }) => (own && charged.has(key) ? [[key, own.expiryMs] as const] : [])),
+    ];
+    const expiryOf = new Map(expiries.map(([key, expiryMs]) => [key, Math.max(MIN_EXPIRY_MS, expiryMs)]));
+    const all = keysOfRequest(request);
+    return {
+      keys: all,
+      args: argsOf(request, nowMs),
+      damage,
+      reply: flatten(reply, request),
+      stored: all.map((key) => store.contents.get(key)),
+      expiryMs: all.map((key) => expiryOf.get(key)),
+    };
+  });
+}
+
+/** The own keys whose limits were charged, not merely read or given back to. */
+function chargedKeys({ keys, flag }: TakeRequest, { allowed, keys: replies }: TakeReply): string[] {
+  const refused = new Set(keys.filter((_, k) => replies[k]!.some(({ refused }) => refused)).map(({ group }) => group));
+  return keys.flatMap(({ key, group, cost, limits }) => {
+    const admitted = allowed && (group === ENFORCED || !refused.has(group));
+    const charged = cost > 0 && (flag === Flag.chargeAnyway || (flag === Flag.take && admitted));
+    return charged ? limits.filter(hasOwnKey).map((limit) => ownKeyOf(key, limit)) : [];
+  });
+}
+
+function look(store: ParityStore, key: string, limit: LimitSpec, nowMs: number, cost = 0) {
+  const keys = [{ key, group: ENFORCED, cost, limits: [limit] }];
+  return toldBy(take(store, { keys, flag: Flag.look }, nowMs).reply, limit, cost);
+}
+
+function part(n: number, limit: LimitSpec): number {
+  return Math.floor((n * spanOf(limit)) / 1000);
+}
+
+function advanceMs(
+  { advance: { until, n } }: StepPlan,
+  store: ParityStore,
+  key: string,
+  limit: LimitSpec,
+  nowMs: number,
+): number {
+  if (until === "part") return part(n, limit);
+  if (until === "back") return -part(n, limit);
+  if (until === "boundary") return Math.max(0, spanOf(limit) - (nowMs % spanOf(limit)) + n);
+  if (until === "now") return n;
+  const waitMs = waitFor(store, key, limit, nowMs);
+  return waitMs < LONGEST_WAIT_MS ? Math.max(0, waitMs + n) : n + 1;
+}
+
+/** Until one more unit is admitted, or the next slot is lost. */
+function waitFor(store: ParityStore, key: string, limit: LimitSpec, nowMs: number): number {
+  if (limit.kind !== Kind.concurrency) return look(store, key, limit, nowMs, 1).retryAfterMs!;
+  const slots = (store.own(ownKeyOf(key, limit)) ?? new Map()) as ReadonlyMap<number, number>;
+  const lostAtMs = [...slots.values()].filter((atMs) => atMs > nowMs && Number.isInteger(atMs));
+  return lostAtMs.length > 0 ? Math.min(...lostAtMs) - nowMs : 0;
+}
+
+function backTo({ back: { to, n } }: StepPlan, store: ParityStore, key: string, limit: LimitSpec, nowMs: number) {
+  const log = limit.kind === Kind.log ? ((store.own(ownKeyOf(key, limit)) ?? []) as Log) : [];
+  if (to === "entry" && log.length > 0) return log[n % log.length]!.atMs;
+  return Math.max(0, nowMs - part(n, limit));
+}

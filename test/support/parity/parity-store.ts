@@ -1,0 +1,162 @@
+// What Redis has to hold: written by what core returns, and by damage.
+
+import type { LimitOwn, LimitSpec } from "../../../src/core/algorithms.ts";
+import type { Records } from "../../../src/core/records.ts";
+import type { Log, LogEntry } from "../../../src/core/sliding-log.ts";
+import { ownKeyOf, type Stored, type WrittenOwn, type WrittenRecords } from "../../../src/core/take.ts";
+import { encodeEntry, encodeRecords, encodeRow, encodeValue, listOf, recordsIn } from "../redis/records-codec.ts";
+import type { Damage, OwnDamage, RecordsDamage } from "./parity-damage.ts";
+
+/** A value of Redis. Scores by member. */
+export type Content =
+  | { readonly type: "string"; readonly value: Buffer }
+  | { readonly type: "list"; readonly value: readonly Buffer[] }
+  | { readonly type: "zset"; readonly value: ReadonlyMap<string, number> };
+
+/** Of which the first argument is the key. */
+export type Command = readonly [name: string, key: string, ...args: (string | Buffer)[]];
+
+const LONG_MS = "86400000";
+
+export class ParityStore implements Stored {
+  /** What is under each key; absent: nothing. */
+  readonly contents = new Map<string, Content>();
+  /** What core makes of it. */
+  readonly #records = new Map<string, Records>();
+  readonly #own = new Map<string, LimitOwn>();
+  /** Elements of logs that are not as we would write them. */
+  readonly #foreign = new WeakMap<LogEntry, Buffer>();
+
+  records(key: string): Records | undefined {
+    return this.#records.get(key);
+  }
+
+  own(key: string): LimitOwn | undefined {
+    return this.#own.get(key);
+  }
+
+  writeRecords({ key, records }: WrittenRecords): void {
+    this.#records.set(key, records);
+    this.contents.set(key, { type: "string", value: encodeRecords(records) });
+  }
+
+  writeOwn({ key, own }: WrittenOwn): void {
+    if (own) this.#setOwn(key, own.value);
+    else this.#remove(key);
+  }
+
+  /** The commands that do the damage to a key, or to a limit's own one. None: there is nothing that it could be done to. */
+  damage(damage: Damage, key: string, limit: LimitSpec): readonly Command[] {
+    switch (damage.by) {
+      case "own lost":
+      case "own type":
+      case "entry":
+      case "slot":
+        return this.#damageOwn(damage, ownKeyOf(key, limit));
+      case "lost":
+        this.#remove(key);
+        return [["DEL", key]];
+      case "type":
+        this.#remove(key);
+        this.contents.set(key, { type: "list", value: [Buffer.from("x")] });
+        return [
+          ["DEL", key],
+          ["RPUSH", key, "x"],
+          ["PEXPIRE", key, LONG_MS],
+        ];
+      default: {
+        const { survivors, bytes } = damagedRecords(this.records(key), damage);
+        this.#records.set(key, survivors);
+        this.contents.set(key, { type: "string", value: bytes });
+        return [["SET", key, bytes, "PX", LONG_MS]];
+      }
+    }
+  }
+
+  #damageOwn(damage: OwnDamage, key: string): readonly Command[] {
+    const content = this.contents.get(key);
+    if (damage.by === "own lost") {
+      this.#remove(key);
+      return [["DEL", key]];
+    }
+    if (damage.by === "own type") {
+      this.#remove(key);
+      this.contents.set(key, { type: "string", value: Buffer.from("x") });
+      return [["SET", key, "x", "PX", LONG_MS]];
+    }
+    if (damage.by === "slot") {
+      if (content?.type !== "zset") return [];
+      const { member, score } = damage;
+      // Only text that is a number as we write it is a request's number.
+      const slot = (/^\d+$/.test(member) ? Number(member) : member) as number;
+      this.#setOwn(key, new Map(this.own(key) as ReadonlyMap<number, number>).set(slot, score));
+      return [["ZADD", key, scoreText(score), member]];
+    }
+    if (content?.type !== "list") return [];
+    const { place, bytes } = damage;
+    const entry = { ...damage.entry };
+    this.#foreign.set(entry, bytes);
+    const log = this.own(key) as Log;
+    if (place === "first") {
+      this.#setOwn(key, [entry, ...log]);
+      return [["LPUSH", key, bytes]];
+    }
+    if (place === "last") {
+      this.#setOwn(key, [...log, entry]);
+      return [["RPUSH", key, bytes]];
+    }
+    this.#setOwn(key, log.with(place % log.length, entry));
+    return [["LSET", key, String(place % log.length), bytes]];
+  }
+
+  #setOwn(key: string, own: LimitOwn): void {
+    this.#own.set(key, own);
+    this.contents.set(key, this.#contentOf(own));
+  }
+
+  #contentOf(own: LimitOwn): Content {
+    if (own instanceof Map) {
+      return { type: "zset", value: new Map([...own].map(([slot, lostAtMs]) => [String(slot), lostAtMs])) };
+    }
+    const elements = (own as Log).map((entry) => this.#foreign.get(entry) ?? encodeEntry(entry));
+    return { type: "list", value: elements };
+  }
+
+  #remove(key: string): void {
+    this.#records.delete(key);
+    this.#own.delete(key);
+    this.contents.delete(key);
+  }
+}
+
+function scoreText(score: number): string {
+  if (Number.isFinite(score)) return String(score);
+  return score > 0 ? "+inf" : "-inf";
+}
+
+/** The records that are still whole after the damage, and what Redis holds then. */
+function damagedRecords(
+  records: Records = [],
+  damage: Exclude<RecordsDamage, { by: "lost" | "type" }>,
+): { survivors: Records; bytes: Buffer } {
+  if (damage.by === "bytes") return { survivors: [], bytes: Buffer.from(damage.bytes) };
+  if (damage.by === "value") return { survivors: [], bytes: encodeValue(damage.value) };
+  const lists: unknown[][] = records.map(listOf);
+  const list = lists[damage.field % Math.max(1, lists.length)];
+  if (!list) return { survivors: [], bytes: encodeValue([]) };
+  const field = Math.floor(damage.field / lists.length);
+  const at = damage.by === "count" ? 1 + (field % (list.length - 1)) : field % list.length;
+  if (damage.by !== "length") list[at] = damage.value;
+  else if (damage.more) list.push(1);
+  else list.pop();
+  return { survivors: recordsIn(lists.flat()), bytes: encodeRow(lists.flat()) };
+}
+
+/** For the name of a case that fails. */
+export function describeContent(content: Content | undefined): string {
+  if (!content) return "nothing";
+  if (content.type === "string") return content.value.toString("hex");
+  if (content.type === "list") return content.value.map((element) => element.toString("hex")).join(" ");
+  const pairs = [...content.value].map(([member, score]) => `${member}:${score}`);
+  return pairs.sort().join(" ");
+}

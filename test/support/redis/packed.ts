@@ -1,0 +1,81 @@
+// The package as npm would install it: built, packed, and unpacked into a folder of its own, with the examples beside it. What it
+// depends on is linked from here, so that no registry is asked.
+
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build as esbuild } from "esbuild";
+import { build, pack } from "../../../scripts/build/build.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+
+export const EXAMPLES = ["fetch-handler", "hono-middleware", "service-binding", "gateway", "openai-proxy"] as const;
+export type Example = (typeof EXAMPLES)[number];
+
+export interface Packed {
+  /** The folder: `examples/`, `node_modules/`. */
+  readonly directory: string;
+  /** Bundles an example as a Worker. */
+  bundle(example: Example): Promise<string>;
+  /** Bundles a Worker that is given as text. */
+  bundleText(source: string): Promise<string>;
+  /** The types of all examples under `strict`. @returns what the compiler complained about. */
+  check(): string;
+  remove(): void;
+}
+
+export function packAndInstall(): Packed {
+  const directory = mkdtempSync(join(tmpdir(), "headgate-packed-"));
+  build();
+  const modules = join(directory, "node_modules");
+  mkdirSync(join(modules, "headgate"), { recursive: true });
+  execFileSync("tar", ["-xzf", pack(directory), "--strip-components=1", "-C", join(modules, "headgate")]);
+  const { dependencies, peerDependencies } = JSON.parse(
+    readFileSync(join(modules, "headgate/package.json"), "utf8"),
+  ) as Record<"dependencies" | "peerDependencies", Record<string, string>>;
+  for (const name of [...Object.keys({ ...dependencies, ...peerDependencies }), "@cloudflare/workers-types"]) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
+  }
+  cpSync(join(ROOT, "examples"), join(directory, "examples"), {
+    recursive: true,
+    filter: (path) => !/\/examples\/.*\/(?:node_modules|\.wrangler)(?:\/|$)/.test(path),
+  });
+
+  async function bundle(input: { entryPoints: [string] } | { stdin: { contents: string; resolveDir: string } }) {
+    const { outputFiles } = await esbuild({
+      ...input,
+      bundle: true,
+      format: "esm",
+      target: "es2024",
+      conditions: ["workerd", "worker", "browser"],
+      // Nothing else is left for the runtime: no Node built-in.
+      external: ["cloudflare:workers"],
+      write: false,
+    });
+    return outputFiles[0]!.text;
+  }
+
+  return {
+    directory,
+    bundle: (example) => bundle({ entryPoints: [join(directory, "examples", example, "src/index.ts")] }),
+    bundleText: (contents) => bundle({ stdin: { contents, resolveDir: directory } }),
+    check() {
+      const { compilerOptions } = JSON.parse(
+        readFileSync(join(directory, "examples/fetch-handler/tsconfig.json"), "utf8"),
+      ) as { compilerOptions: object };
+      const config = { compilerOptions, include: ["examples/*/src"] };
+      writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(config));
+      const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+      try {
+        execFileSync(process.execPath, [tsc, "-p", directory], { encoding: "utf8" });
+        return "";
+      } catch (error) {
+        return (error as { stdout: string }).stdout;
+      }
+    },
+    remove: () => rmSync(directory, { recursive: true }),
+  };
+}

@@ -1,0 +1,90 @@
+// The stored bytes, written a second time: what lua/ does with cmsgpack.
+
+import { encode } from "@msgpack/msgpack";
+import { Kind } from "../../../src/core/algorithm.ts";
+import type { LimitRecord, LimitSpec } from "../../../src/core/algorithms.ts";
+import type { Records } from "../../../src/core/records.ts";
+import type { LogEntry } from "../../../src/core/sliding-log.ts";
+
+export function encodeRecords(records: Records): Buffer {
+  return encodeRow(records.flatMap(listOf));
+}
+
+/** What a record is found by. */
+export function idOf(one: LimitSpec | LimitRecord): number {
+  if ("bucketMs" in one) return one.bucketMs * 512 + one.buckets * 8 + one.kind;
+  return ("windowMs" in one ? one.windowMs : one.timeoutMs) * 512 + one.kind;
+}
+
+/** A record as the integers that are stored. */
+export function listOf(record: LimitRecord): number[] {
+  switch (record.kind) {
+    case Kind.weighted:
+    case Kind.whole:
+      return [idOf(record), record.newest, ...record.counts];
+    case Kind.fixedWindow:
+      return [idOf(record), record.newest, record.count];
+    case Kind.bucket:
+      return [idOf(record), record.atMs, record.debt];
+    case Kind.log:
+      return [idOf(record), record.used, record.newestAtMs];
+  }
+}
+
+/** The other way round: the records in a row of values, which ends with nil too. None if it is not one record after the other. */
+export function recordsIn(row: readonly unknown[]): Records {
+  const records: LimitRecord[] = [];
+  let at = 0;
+  while (at < row.length && row[at] !== null) {
+    const id = row[at];
+    if (!isCount(id)) return [];
+    const length = 3 + (Math.floor(id / 8) % 64);
+    const list = row.slice(at, at + length);
+    const record = list.every(isCount) ? recordOf(list) : undefined;
+    if (record && !records.some((other) => idOf(other) === id)) records.push(record);
+    at += length;
+  }
+  // Lua does not tell nil from nothing: a row that ends with it ends too early.
+  return (row[at - 1] ?? null) === null ? [] : records;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** Undefined if it is none that any limit looks for. */
+function recordOf([id = 0, first = 0, ...rest]: readonly number[]): LimitRecord | undefined {
+  const [second = 0] = rest;
+  const kind = id % 8;
+  const buckets = Math.floor(id / 8) % 64;
+  const span = Math.floor(id / 512);
+  // A window whose number no clock reaches is none: lua/sliding_window.lua, lua/fixed_window.lua.
+  const isReached = first <= Number.MAX_SAFE_INTEGER / span;
+  switch (kind) {
+    case Kind.weighted:
+    case Kind.whole:
+      return isReached ? { kind, bucketMs: span, buckets, newest: first, counts: rest } : undefined;
+    case Kind.fixedWindow:
+      return isReached ? { kind, windowMs: span, newest: first, count: second } : undefined;
+    case Kind.bucket:
+      return { kind, windowMs: span, atMs: first, debt: second };
+    case Kind.log:
+      return { kind, windowMs: span, used: first, newestAtMs: second };
+    default:
+      return undefined;
+  }
+}
+
+/** An element of a log's list. */
+export function encodeEntry({ atMs, cost }: LogEntry): Buffer {
+  return encodeRow([atMs, cost]);
+}
+
+/** One value after the other, without the head of a list. */
+export function encodeRow(values: readonly unknown[]): Buffer {
+  return Buffer.concat(values.map(encodeValue));
+}
+
+export function encodeValue(value: unknown): Buffer {
+  return Buffer.from(encode(value));
+}

@@ -1,0 +1,47 @@
+// Arguments and reply of the script, written a second time: as the head of lua/take.lua describes them.
+
+import { Kind } from "../../../src/core/algorithm.ts";
+import type { LimitSpec, LimitView } from "../../../src/core/algorithms.ts";
+import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
+import { idOf } from "./records-codec.ts";
+
+/** ARGV. */
+export function argsOf({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
+  const perKey = keys.map(({ group, cost, limits }) => {
+    const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | (BigInt(group) << 36n);
+    return [Number(head), ...limits.flatMap(numbersOf)];
+  });
+  return [nowMs, ...perKey.flat(), ...(atMs > 0 || slot > 0 ? [atMs, slot] : [])];
+}
+
+function numbersOf(limit: LimitSpec): number[] {
+  const numbers = [limit.limit, idOf(limit)];
+  return limit.kind === Kind.bucket ? [...numbers, limit.burst, limit.maxDelayMs] : numbers;
+}
+
+/** Of a flat reply: no limit refused. Nothing else in it is negative. */
+export const admits = (reply: readonly number[]): boolean => reply.every((integer) => integer >= 0);
+
+/** The flat reply. */
+export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): number[] {
+  const ids = request.keys.flatMap(({ limits }) => limits.map(idOf));
+  const limits = keys.flat().flatMap(({ refused, view }, i) => [refused ? -ids[i]! : ids[i]!, ...integersOf(view)]);
+  return [nowMs, ...limits];
+}
+
+/** A view as its Lua file's `view` says it. */
+function integersOf(view: LimitView): number[] {
+  switch (view.kind) {
+    case Kind.weighted:
+    case Kind.whole:
+      return [view.newest, ...view.counts];
+    case Kind.fixedWindow:
+      return [view.newest, view.count];
+    case Kind.bucket:
+      return [view.atMs, view.debt];
+    case Kind.log:
+      return [view.used, view.retryAtMs, view.growsAtMs, view.resetAtMs];
+    case Kind.concurrency:
+      return [view.inFlight];
+  }
+}

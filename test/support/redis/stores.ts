@@ -1,0 +1,33 @@
+// Stores that tell what they were asked, or that have no answer.
+
+import type { TakeRequest } from "../../../src/core/take.ts";
+import { memoryStore } from "../../../src/store/memory.ts";
+import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/store.ts";
+
+/** A memory store, and everything it was asked. */
+export function recordingStore(): Store & { readonly takes: TakeRequest[]; readonly resets: (readonly string[])[] } {
+  const store = memoryStore();
+  const takes: TakeRequest[] = [];
+  const resets: (readonly string[])[] = [];
+  return {
+    ...store,
+    takes,
+    resets,
+    async take(request) {
+      takes.push(request);
+      return await store.take(request);
+    },
+    async reset(keys) {
+      resets.push(keys);
+      await store.reset(keys);
+    },
+  };
+}
+
+/** A store that fails at every call. */
+export function failingStore(error: Error | StoreErrorCode = "NETWORK"): Store {
+  const fail = async () => {
+    throw typeof error === "string" ? new StoreError(error) : error;
+  };
+  return { kind: "redis", keySecret: "token", take: fail, reset: fail, ping: fail };
+}

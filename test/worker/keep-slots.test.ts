@@ -1,0 +1,37 @@
+// The end of a body whose slots cannot be renewed any more, through workerd's own pipes.
+
+import { expect, it } from "vitest";
+import { holding } from "../../src/http/keep-slots.ts";
+
+it.each([
+  ["whose length is announced", { "Content-Length": "1000000" }],
+  ["without a length", {}],
+])("a body %s ends with an error, and the slots are released", async (_, headers) => {
+  const done: string[] = [];
+  const hold = {
+    renewEveryMs: 5,
+    async renew() {
+      done.push("renew");
+      return done.length < 3;
+    },
+    async release() {
+      done.push("release");
+    },
+  };
+  const pulled = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    controller.enqueue(new TextEncoder().encode("tick"));
+  };
+  const readable = new ReadableStream<Uint8Array>({ pull: pulled });
+  const works: Promise<unknown>[] = [];
+  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+  const answer = await holding(
+    hold,
+    new Request("https://gate.example/"),
+    background,
+    async () => new Response(readable, { headers }),
+  );
+  await expect(answer.text()).rejects.toThrow();
+  await works[0];
+  expect(done).toEqual(["renew", "renew", "renew", "release"]);
+});
