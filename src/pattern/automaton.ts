@@ -1,25 +1,27 @@
 /**
- * Where a piece of a pattern matches: the set of its positions that a text may have led to, a bit for each.
- * Each character of the text is looked at once, and moves the whole set: to the next position, to the same one again, and, where
- * something may be left out or repeated, elsewhere.
+ * Finds where a piece of a pattern matches: a nondeterministic automaton with one bit for each position of the piece.
+ * A set bit means: the text read up to here can end at this position. The search reads each character of the text once.
+ * A character moves all bits at once: to the next position, to the same position again, or, where a part is optional or
+ * repeats, to another position.
  */
 
 import type { Node } from "./node.ts";
 import { positionsOf } from "./positions.ts";
 
-/** What may still be spent on a request's matching, in steps; below 0: it was given up. */
+/** The steps that the matching of one request may still take; below 0: the matching was given up. */
 export interface Work {
   left: number;
 }
 
 /**
- * Where a match ends, of those that end first; -1 if there is none, or no work is left.
+ * Returns where the match that ends first ends; -1: nothing matches, or no work is left.
  *
- * @param from where a match begins; if it `floats`, there or later. @param notBefore ends before it do not count.
+ * @param from index in the text where the match begins. @param floats true: the match begins at `from` or later.
+ * @param notBefore a match that ends before this index does not count.
  */
 export type Search = (text: string, from: number, floats: boolean, notBefore: number, work: Work) => number;
 
-/** Normal forms are ASCII. */
+/** The normal forms of paths and hosts are ASCII. */
 const CODES = 128;
 const ALL_CODES = Array.from({ length: CODES }, (_, code) => code);
 
@@ -27,16 +29,16 @@ export function compileSearch(nodes: readonly Node[]): Search {
   const { positions, last, empty } = positionsOf(nodes);
   const words = Math.ceil(positions.length / 32);
   const ends = new Int32Array(words);
-  /** Bit p: position p may follow itself. */
+  /** Bit p: position p may follow position p. */
   const loops = new Int32Array(words);
-  /** Bit p: position p may follow the one before it. */
+  /** Bit p: position p may follow position p - 1. */
   const chain = new Int32Array(words);
-  /** Positions that the same others may follow, by these others, which are neither themselves nor the next ones. */
+  /** All other moves, by their targets: positions with the same targets share one entry. */
   const jumps = new Map<string, { readonly from: Int32Array; readonly to: Int32Array }>();
-  /** By code: as many words of the positions that take it. */
+  /** One row of `words` words for each character code: the positions that take this character. */
   const takes = new Int32Array(words * CODES);
   for (const position of last) set(ends, 0, position);
-  /** Most positions of a repetition take the same characters. */
+  /** The codes of each class of characters: most positions of a repetition share one class. */
   const codesOf = new Map<string, readonly number[]>();
   for (const [position, { chars, not, follow }] of positions.entries()) {
     const taken = `${not}${chars}`;
@@ -59,7 +61,7 @@ export function compileSearch(nodes: readonly Node[]): Search {
   const groups = [...jumps.values()];
   const stepsEach = words * (1 + groups.length);
 
-  // Most pieces need one word, and this loop runs for every character of long paths: without arrays it takes half the time.
+  // Most pieces fit into one word. The loop runs for every character of a path: without arrays it takes half the time.
   if (words === 1) {
     const [end, loop, next] = [ends[0]!, loops[0]!, chain[0]!];
     return (text, from, floats, notBefore, work) => {
@@ -119,7 +121,7 @@ export function compileSearch(nodes: readonly Node[]): Search {
   };
 }
 
-/** Sets a bit of the words from `row` on. */
+/** Sets the bit of a position in the row that begins at the word `row`. */
 function set(words: Int32Array, row: number, position: number): void {
   words[row + (position >> 5)]! |= 1 << (position & 31);
 }

@@ -1,24 +1,25 @@
-/** What a pattern is made of, once it is read: the same for the fixed text, the groups and the regular expressions in them. */
+/** The syntax tree of a pattern: fixed text, groups, and the regular expressions inside groups. */
 
 export type Node =
-  /** This text, in the form of `normalizePath` or `normalizeHost`, lower case. */
+  /** Fixed text, in the form of `normalizePath` or `normalizeHost`, lower case. */
   | string
-  /** One character: one of `chars`, or any other one. */
+  /** One character: one of `chars`, or, with `not`, any character that `chars` does not hold. */
   | { readonly chars: string; readonly not: boolean }
-  /** One after the other. */
+  /** All nodes, one after the other. */
   | { readonly all: readonly Node[] }
+  /** One of the nodes. */
   | { readonly either: readonly Node[] }
-  /** Once, and perhaps not at all, and perhaps more often. */
+  /** The node once; `optional`: also not at all; `many`: also more than once. */
   | { readonly repeat: Node; readonly optional: boolean; readonly many: boolean };
 
-/** The characters of a normal form, and those that a class may name. */
+/** Printable ASCII: all characters that a normal form can hold or a class can name. */
 export const ASCII = Array.from({ length: 95 }, (_, i) => String.fromCharCode(0x20 + i));
 /** Any character. */
 export const ONE: Node = { chars: "", not: true };
-/** Any text, `*` in a pattern. Compared by identity. */
+/** Any text, `*` in a pattern. Other files compare nodes with this very object. */
 export const ANY: Node = { repeat: ONE, optional: true, many: true };
 
-/** How many characters a node takes once its repetitions are written out; one that repeats without end counts once. */
+/** The number of characters of a node whose repetitions are written out; an endless repetition counts once. */
 export function sizeOf(node: Node): number {
   if (typeof node === "string") return node.length;
   if ("chars" in node) return 1;
@@ -27,8 +28,8 @@ export function sizeOf(node: Node): number {
   return nodes.reduce((sum, one) => sum + sizeOf(one), 0);
 }
 
-/** What a pattern is for. */
+/** What the pattern is matched with. */
 export type PatternKind = "path" | "host";
 
-/** Thrown for a pattern that is refused; the message says what was expected, or nothing if it is no pattern at all. */
+/** Thrown for a refused pattern. The message says what was expected; empty: the text is not a pattern at all. */
 export class PatternMistake extends Error {}

@@ -1,4 +1,4 @@
-/** URLPattern syntax (https://urlpattern.spec.whatwg.org/#parsing-pattern-strings), as a list of nodes. */
+/** Parses URLPattern syntax (https://urlpattern.spec.whatwg.org/#parsing-pattern-strings) into a list of nodes. */
 
 import { ANY, type Node, type PatternKind, PatternMistake } from "./node.ts";
 import { possible } from "./possible.ts";
@@ -6,9 +6,10 @@ import { parseRegexp } from "./regexp.ts";
 import { hostText, pathText } from "./text.ts";
 
 /**
- * Reads a pattern; its fixed text is brought into the form that requests are brought into.
+ * Reads a pattern, and gives its fixed text the normal form that requests get.
  *
- * @throws {PatternMistake} if it is no pattern, cannot be matched in linear time, or has a part that no request matches.
+ * @throws {PatternMistake} for text that is not a pattern, for a pattern that cannot be matched in linear time, and for
+ * a pattern with a part that no request can match.
  */
 export function parsePattern(pattern: string, kind: PatternKind): readonly Node[] {
   const isPath = kind === "path";
@@ -33,21 +34,28 @@ export function parsePattern(pattern: string, kind: PatternKind): readonly Node[
   return nodes;
 }
 
-/** The same text for patterns whose nodes are the same. */
+/** Writes nodes as text: two patterns with equal nodes give the same text. */
 export function writePattern(nodes: readonly Node[]): string {
   const write = (node: Node) => (typeof node === "string" ? node.replaceAll("*", "\\*") : JSON.stringify(node));
   return nodes.map((node) => (node === ANY ? "*" : write(node))).join("");
 }
 
-/** @param text gets fixed text, and whether it is all of the node: not part of a group with a modifier. */
+/**
+ * Applies `text` to the fixed text of a node.
+ *
+ * @param text its second argument says whether the text is the whole node, and not a part of a group with a modifier.
+ */
 function mapText(node: Node, text: (one: string, whole: boolean) => string): Node {
   if (typeof node === "string") return text(node, true);
-  // The nodes of a regular expression hold no text, but characters.
+  // Nodes of a regular expression hold single characters and no fixed text.
   if (!("repeat" in node) || typeof node.repeat === "string" || !("all" in node.repeat)) return node;
   return { ...node, repeat: { all: node.repeat.all.map((one) => (typeof one === "string" ? text(one, false) : one)) } };
 }
 
-/** @param separator what `:name` does not match. @param prefix what belongs to a group that it stands in front of. */
+/**
+ * @param separator the character that `:name` does not match.
+ * @param prefix the character that belongs to a group when it stands directly before the group.
+ */
 function parseNodes(pattern: string, separator: string, prefix: string): Node[] {
   const nodes: Node[] = [];
   const names = new Set<string>();
@@ -60,7 +68,7 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
     return found;
   }
 
-  /** Neighbours are one text. */
+  /** Adds a node; joins neighbouring texts into one. */
   function push(node: Node): void {
     const before = nodes.at(-1);
     if (typeof node === "string" && typeof before === "string") nodes[nodes.length - 1] = before + node;
@@ -71,7 +79,7 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
   function group(): Node | undefined {
     const name = take(/:[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/uy);
     if (name !== undefined && names.size === names.add(name).size) throw new PatternMistake();
-    // A group in it begins with `(?`, so that it captures nothing.
+    // A group inside the regular expression must begin with `(?`: URLPattern refuses groups that capture.
     if (pattern[at] === "(") return regexp();
     if (name !== undefined) return { repeat: { chars: separator, not: true }, optional: false, many: true };
     return take(/\*/y) && ANY;

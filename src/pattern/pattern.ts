@@ -1,4 +1,4 @@
-/** A pattern, ready to be tested: linear in the text, and with a bound on the work of all patterns of a request. */
+/** A compiled pattern. A test takes time linear in the text; all tests of one request share one bound on their work. */
 
 import { compileSearch, type Work } from "./automaton.ts";
 import { ANY, type Node, type PatternKind, sizeOf } from "./node.ts";
@@ -7,25 +7,29 @@ import { parsePattern } from "./parse.ts";
 /** A path or a host in its normal form, lower case. */
 export interface Subject {
   readonly text: string;
-  /** The text with a slash at its end, which matches as well; the text itself if it has no such form. */
+  /** Of a path: the text with a slash at its end, which matches as well. Of a host and of the path `/`: the text itself. */
   readonly longer: string;
 }
 
-/** `perhaps`: its fixed text matches at both ends, and no work was left for the rest. */
+/** `perhaps`: the fixed text matches at both ends, and no work was left to test the rest. */
 export type Verdict = "yes" | "no" | "perhaps";
 
 export type Test = (subject: Subject, work: Work) => Verdict;
 
-/** Characters of a piece: one with as many is compiled when the configuration is read. */
+/** In characters: a pattern with a larger piece than this is compiled when the configuration is read. */
 const LARGE = 64;
 
-/** @param pattern one that `parsePattern` takes. @returns what says whether `text` or `longer` matches. */
+/**
+ * @param pattern a pattern that `parsePattern` accepts.
+ * @returns a function that says whether `text` or `longer` of a subject matches.
+ */
 export function compilePattern(pattern: string, kind: PatternKind): Test {
   const pieces = piecesOf(parsePattern(pattern, kind));
   const [head, tail] = [textOf(pieces[0]![0]), textOf(pieces.at(-1)!.at(-1))];
   const last = pieces.length - 1;
   const compile = () => pieces.map((piece) => (isText(piece) ? textOf(piece[0]) : compileSearch(piece)));
-  // Most requests lack the fixed text of most patterns, and never need these. A large one takes milliseconds: no request pays them.
+  // Compile a small pattern when a request has its fixed text: most patterns never get there. Compiling a large pattern
+  // takes milliseconds, which no request should pay: do it now.
   let searches = pieces.some((piece) => sizeOf({ all: piece }) > LARGE) ? compile() : undefined;
 
   return ({ text, longer }, work) => {
@@ -43,7 +47,10 @@ export function compilePattern(pattern: string, kind: PatternKind): Test {
   };
 }
 
-/** What stands between the `*` that match any text: after the first such piece that fits, the next one may begin anywhere. */
+/**
+ * Cuts the pattern at each `*` that matches any text. The earliest match of a piece is always the right one: the next
+ * piece may begin anywhere behind it.
+ */
 function piecesOf(nodes: readonly Node[]): Node[][] {
   const pieces: Node[][] = [[]];
   for (const node of nodes) {
@@ -53,7 +60,7 @@ function piecesOf(nodes: readonly Node[]): Node[][] {
   return pieces;
 }
 
-/** Neighbouring texts are one already. */
+/** Whether a piece is fixed text only. The parser has joined neighbouring texts: such a piece has at most one node. */
 function isText(piece: readonly Node[]): boolean {
   return piece.length === 0 || (piece.length === 1 && typeof piece[0] === "string");
 }
@@ -66,10 +73,10 @@ function endsWith(whole: string, piece: string, from: number, floats: boolean): 
   return floats ? whole.length - piece.length >= from && whole.endsWith(piece) : whole === piece;
 }
 
-/** Where the first occurrence from `from` on ends; -1 if there is none. */
+/** Where the first occurrence of a piece at or after `from` ends; -1: the piece does not occur. */
 function endOf(piece: string, text: string, from: number, work: Work): number {
   const at = text.indexOf(piece, from);
-  // At worst half as dear as a step of a search.
+  // A character costs at most half as much here as in a search with an automaton.
   work.left -= ((at < 0 ? text.length : at) - from) / 2;
   return at < 0 ? -1 : at + piece.length;
 }

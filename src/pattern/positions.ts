@@ -1,8 +1,8 @@
-/** A piece of a pattern as positions, one for each character that it may match, and what may follow what (Glushkov's construction). */
+/** Glushkov's construction: one position for each character of a pattern, and which positions may follow which. */
 
 import type { Node } from "./node.ts";
 
-/** Positions at which a match of a node begins and ends, and whether it matches the empty text. */
+/** The positions where a match of a node can begin and end, and whether the node matches the empty text. */
 interface Ends {
   readonly first: readonly number[];
   readonly last: readonly number[];
@@ -10,19 +10,19 @@ interface Ends {
 }
 
 export interface Position {
-  /** What it takes: one of these characters, or any other one. */
+  /** The position takes one of these characters; with `not`, any other character. */
   readonly chars: string;
   readonly not: boolean;
-  /** Positions that may come next. */
+  /** The positions that may come next. */
   readonly follow: Set<number>;
 }
 
 interface Positions {
-  /** The first one is the beginning, and takes nothing. */
+  /** The first position stands for the beginning and takes no character. */
   readonly positions: readonly Position[];
-  /** Positions at which a match may end. */
+  /** The positions where a match can end. */
   readonly last: readonly number[];
-  /** Whether the empty text matches. */
+  /** Whether the piece matches the empty text. */
   readonly empty: boolean;
 }
 

@@ -1,18 +1,18 @@
-/** Whether requests can match a pattern: one that none can match would limit nothing, without a word. */
+/** Finds patterns that no request can match: such a policy would limit nothing, and nobody would notice. */
 
 import { ANY, ASCII, type Node, type PatternKind } from "./node.ts";
 
-/** Where a path or a host may be after the characters so far, as bits. */
+/** States of a reader of normal forms, one bit each: what the characters up to here end with. */
 const NOTHING = 1;
 const SEPARATOR = 2;
 const ONE_DOT = 4;
 const TWO_DOTS = 8;
 const MORE = 16;
 
-/** Characters besides `/` and `.` that a normal form, in lower case, may hold. */
+/** The characters that a normal form in lower case can hold, apart from `/` and `.`. */
 const OTHERS = { path: /[!$-\-0-;=@[\]^_a-z|~]/, host: /[!"$&-\-0-;=[\]_-z{}~]/ };
 
-/** Every part of the pattern, also one that may be left out, takes part in some match. */
+/** Whether some normal form matches the pattern, and whether each part, optional parts too, is used in some match. */
 export function possible(nodes: readonly Node[], kind: PatternKind): boolean {
   const ends = kind === "path" ? SEPARATOR | MORE : MORE;
   const matches = (all: readonly Node[]) => (after({ all }, NOTHING, kind) & ends) !== 0;
@@ -26,7 +26,7 @@ function required(part: Node): Node {
   return typeof part !== "string" && "repeat" in part ? { ...part, optional: false } : part;
 }
 
-/** Where it may be after a text that `node` matches. @param from where it may have been before. */
+/** The states after a text that `node` matches. @param from the states before that text. */
 function after(node: Node, from: number, kind: PatternKind): number {
   if (from === 0) return 0;
   if (typeof node === "string") return [...node].reduce((at, character) => step(at, character, kind), from);
@@ -46,7 +46,7 @@ function after(node: Node, from: number, kind: PatternKind): number {
   return node.optional ? to | from : to;
 }
 
-/** One character further; 0 if none of `from` can be followed by it. */
+/** The states one character later; 0: no normal form has this character after any of the states in `from`. */
 function step(from: number, character: string, kind: PatternKind): number {
   if (kind === "host") {
     if (character === ".") return from & ~NOTHING ? SEPARATOR : 0;

@@ -1,12 +1,12 @@
 /**
- * The regular expression in a group, as far as it can be matched in linear time: characters, classes, alternatives, groups
- * and repetitions.
+ * Parses the regular expression of a group. It supports what can be matched in linear time: characters, classes,
+ * alternatives, groups and repetitions.
  */
 
 import { ASCII, type Node, ONE, PatternMistake, sizeOf } from "./node.ts";
 import { decodePlain } from "./text.ts";
 
-/** Characters of a group after its repetitions are written out: they bound the work for each character of a path. */
+/** The most characters of a group whose repetitions are written out: it bounds the work for each character of a path. */
 const MAX_SIZE = 250;
 
 /** The characters of `\d`, `\D`, `\w`, `\W`, `\s` or `\S`. */
@@ -19,7 +19,7 @@ function charsThat(matches: (character: string) => boolean): string {
   return ASCII.filter(matches).join("");
 }
 
-/** @throws {PatternMistake} for what is not supported, or none. */
+/** @throws {PatternMistake} for text that is not a regular expression, or not a supported one. */
 export function parseRegexp(source: string): Node {
   if (decodePlain(source) !== source) throw unsupported();
   let at = 0;
@@ -43,7 +43,7 @@ export function parseRegexp(source: string): Node {
     return { all };
   }
 
-  /** Whether it is lazy changes nothing: it matches the same texts. */
+  /** A node and the repetition behind it. A lazy repetition matches the same texts as a greedy one. */
   function repeated(node: Node): Node {
     const found = take(/(?:([*+?])|\{(\d{1,4})(,?)(\d{0,4})\})\??/y);
     if (!found) return node;
@@ -51,9 +51,9 @@ export function parseRegexp(source: string): Node {
     if (sign) return { repeat: node, optional: sign !== "+", many: sign !== "?" };
     const [min, max] = [Number(least), comma ? Number(most || least) : Number(least)];
     if (max < min || max * sizeOf(node) > MAX_SIZE) throw tooLarge();
-    // However often: an empty text has no size that bounds how often it is written out.
+    // A node that only matches the empty text stays the same however often it repeats, and its size bounds nothing.
     if (sizeOf(node) === 0) return node;
-    // a{1,3} is a(?:a(?:a)?)?: what may come next is one position, and not all that are left.
+    // Write a{1,3} as a(?:a(?:a)?)? and not as aa?a?: each position has one possible successor, and not all later ones.
     let rest: Node = comma && !most ? { repeat: node, optional: true, many: true } : { all: [] };
     for (let i = max; i > min; i--) rest = { repeat: { all: [node, rest] }, optional: true, many: false };
     return { all: [...Array<Node>(min).fill(node), rest] };
@@ -73,14 +73,14 @@ export function parseRegexp(source: string): Node {
     return { chars: characters(/[^\\^$*+?{}()[\]|]/y).toLowerCase(), not: false };
   }
 
-  /** One character, or all that an escape stands for. */
+  /** One character, or all characters that an escape stands for. */
   function characters(plain: RegExp): string {
     const [, letter, any] = take(/\\(?:([dwsDWS])|([^\w]))/y) ?? [];
     if (any) return any;
     return letter ? charsOf(letter) : (take(plain) ?? fail())[0];
   }
 
-  /** Of a class, behind its bracket. */
+  /** The characters of a class, read from behind its opening bracket. */
   function members(): string {
     let chars = "";
     const plain = /(?!&&|--|\[)[^\]\\]/y;

@@ -1,24 +1,24 @@
-/** One form for the spellings of a path and of a host, in requests and in patterns. */
+/** Normal forms: one spelling for all spellings of a path or a host, in requests and in patterns. */
 
 import { PatternMistake } from "./node.ts";
 
 /**
- * Encoded characters that a path may hold as they are: pchar of RFC 3986 but for `;`, and `[ ] ^ |`, which clients do not encode either.
- * Several at once, because each call costs more than what it decodes.
+ * Encoded characters that a path may hold unencoded: pchar of RFC 3986 without `;`, and `[ ] ^ |`, which clients do not
+ * encode either. One match takes a whole run: a call of the decoder costs more than the characters that it decodes.
  */
 const ENCODED_PLAIN = /(?:%(?:2[146-9a-e]|3[0-9ad]|4[0-9a-f]|5[0-9abd-f]|6[1-9a-f]|7[0-9ace]))+/gi;
 
 /**
- * One form for the paths that an origin is likely to treat as one: every character that a path may hold as it is decoded
- * (once: `%256c` is another path), repeated slashes merged, no trailing slash. Dot segments were resolved by URL; `;`,
- * `%3B` and `%2F` stay.
+ * One normal form for the paths that an origin probably treats as one path. Characters that a path may hold unencoded are
+ * decoded (once: `%256c` is another path), repeated slashes are merged, the slash at the end goes. `URL` has resolved the
+ * dot segments. `;`, `%3B` and `%2F` stay.
  */
 export function normalizePath(pathname: string): string {
   const merged = mergeSlashes(decodePlain(pathname));
   return merged.length > 1 && merged.endsWith("/") ? merged.slice(0, -1) : merged;
 }
 
-/** Characters that a path may hold as they are, as they are. */
+/** Decodes the characters that a path may hold unencoded. */
 export function decodePlain(text: string): string {
   return text.replace(ENCODED_PLAIN, decodeURIComponent);
 }
@@ -33,14 +33,14 @@ export function normalizeHost(hostname: string): string {
   return (end ? hostname.slice(0, end.index + 1) : hostname).toLowerCase();
 }
 
-/** Fixed text of a path pattern in the form of `normalizePath`, but for a slash at its end, lower case. */
+/** Fixed text of a path pattern in the form of `normalizePath`, lower case; a slash at its end stays. */
 export function pathText(text: string): string {
   if (/[?#\\]/.test(text)) {
     throw new PatternMistake(
       'a path without query and fragment; in a path "?", "#" and "\\" are written %3F, %23 and %5C',
     );
   }
-  // As URL encodes a request's path.
+  // Encode as `URL` encodes the path of a request.
   const encoded = text.toWellFormed().replace(/[^!$-;=@-Z[\]^_a-z|~]/gu, encodeURIComponent);
   return mergeSlashes(decodePlain(encoded)).toLowerCase();
 }
@@ -48,11 +48,11 @@ export function pathText(text: string): string {
 /**
  * Fixed text of a host pattern in the form of `normalizeHost`.
  *
- * @param starts the pattern begins with it. @param ends the pattern ends with it.
+ * @param starts the pattern begins with this text. @param ends the pattern ends with this text.
  */
 export function hostText(text: string, starts: boolean, ends: boolean): string {
   if (/[\s/?#@\\]/.test(text)) throw new PatternMistake();
-  // URL knows more spellings of a whole host: addresses, and labels that are not ASCII.
+  // A whole host has more spellings, which `URL` knows: addresses, and labels that are not ASCII.
   if (starts && ends) return normalizeHost(hostOf(text));
   const ascii = text.replace(/[^.]*\P{ASCII}[^.]*/gu, (label, at: number) => {
     const whole = (starts || at > 0) && (ends || at + label.length < text.length);
