@@ -7,7 +7,7 @@ import { parsePattern } from "./parse.ts";
 /** A path or a host in its normal form, lower case. */
 export interface Subject {
   readonly text: string;
-  /** Of a path: the text with a slash at its end, which matches as well. Of a host and of the path `/`: the text itself. */
+  /** A path with a slash at its end, which matches as well; for a host and for the path `/` the text itself. */
   readonly longer: string;
 }
 

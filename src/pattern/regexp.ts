@@ -6,7 +6,7 @@
 import { ASCII, type Node, ONE, PatternMistake, sizeOf } from "./node.ts";
 import { decodePlain } from "./text.ts";
 
-/** The most characters of a group whose repetitions are written out: it bounds the work for each character of a path. */
+/** The most characters of a group with its repetitions written out: it bounds the work for each character of a path. */
 const MAX_SIZE = 250;
 
 /** The characters of `\d`, `\D`, `\w`, `\W`, `\s` or `\S`. */

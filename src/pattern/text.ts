@@ -3,8 +3,8 @@
 import { PatternMistake } from "./node.ts";
 
 /**
- * Encoded characters that a path may hold unencoded: pchar of RFC 3986 without `;`, and `[ ] ^ |`, which clients do not
- * encode either. One match takes a whole run: a call of the decoder costs more than the characters that it decodes.
+ * Encoded characters that a path may hold unencoded: pchar of RFC 3986 without `;`, and `[ ] ^ |`, which clients leave
+ * unencoded. One match takes a whole run: a call of the decoder costs more than the characters that it decodes.
  */
 const ENCODED_PLAIN = /(?:%(?:2[146-9a-e]|3[0-9ad]|4[0-9a-f]|5[0-9abd-f]|6[1-9a-f]|7[0-9ace]))+/gi;
 
