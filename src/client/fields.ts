@@ -42,8 +42,8 @@ const PARTS = /(?:"(?:[^"\\]|\\.)*"|[^";])+/g;
 const HTTP_DATE = /^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/;
 
 /**
- * `Retry-After` in milliseconds. The field holds seconds or a date; the largest of several numbers counts. A date in the
- * past gives 0.
+ * `Retry-After` in milliseconds. The field holds seconds or a date; of several numbers the largest counts. A date in
+ * the past gives 0.
  *
  * @param nowMs the client's clock, used if the answer has no `Date`.
  */
