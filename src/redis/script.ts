@@ -11,7 +11,7 @@ export interface Script {
 
 /**
  * On Upstash a script without `flags=allow-key-locking` locks the whole database; Redis refuses that flag. A host name
- * under upstash.io gets the variant with the flag. If the service refuses the flag, the plain variant is used from now on.
+ * under upstash.io gets the variant with the flag. If the service refuses the flag, the plain variant replaces it.
  *
  * @returns a function that runs the script and returns its reply; it throws `RedisError`.
  */

@@ -7,9 +7,9 @@ export type StoreFailure = Pick<StoreError, "code" | "notRun" | "isReply" | "tim
 
 /**
  * The failure of a store: the policies' `onStoreFailure` says what follows. A `StoreError` is recognised by its name,
- * because two bundles in one Worker have two classes of that name. Any other error becomes `UNKNOWN`: a store by a third
- * party threw it, or this package has a bug. The error goes to the console with its stack, because nothing else reports
- * it.
+ * because two bundles in one Worker have two classes of that name. Any other error becomes `UNKNOWN`: a third party's
+ * store threw it, or this package has a bug. The error goes to the console with its stack, because nothing reports it
+ * elsewhere.
  */
 export function failureOf(error: unknown): StoreFailure {
   const { name, code } = (error ?? {}) as Partial<StoreError>;

@@ -64,7 +64,7 @@ export type StoreErrorCode =
 const OF_OTHER_NODES = "CROSSSLOT MOVED ASK TRYAGAIN";
 /** Refused before the command ran: nothing was charged. */
 const BEFORE_IT_RAN = "OPEN SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
-/** Refused at the first read (a stale replica) or the first write: nothing was charged (the order is lua/take.lua's). */
+/** Refused at the first read (a stale replica) or the first write: nothing was charged (lua/take.lua sees to it). */
 const BEFORE_IT_WROTE = "MASTERDOWN READONLY OOM MISCONF NOREPLICAS";
 
 const NOT_RUN = `${OF_OTHER_NODES} ${BEFORE_IT_RAN} ${BEFORE_IT_WROTE}`.split(" ");
