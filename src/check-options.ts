@@ -1,18 +1,23 @@
-/** Options as callers write them: an unknown name or a wrong type is found when something is made, not by a request. */
+/** Checks options when an object is made: a request should not be the first to meet an unknown name or a wrong type. */
 
 /**
- * Types by the name of an option: what `typeof` says of it, for example `"number or function"`; `"any"`: the value is checked
- * elsewhere.
+ * The type of each option, as `typeof` names it, for example `"number or function"`. `"any"`: another function checks
+ * the value.
  */
 export type OptionTypes = Readonly<Record<string, string>>;
 
-/** Of the pairs of letters of the shorter name; a letter that is missing, doubled or swapped in four leaves as much. */
+/**
+ * Two names are alike if they share this part of the letter pairs of the shorter name. A name of four letters with one
+ * letter missing, doubled or swapped still shares 0.4.
+ */
 const ALIKE = 0.4;
 
 /**
- * An option that is `undefined` counts as absent. Values are not repeated: one may be a secret.
+ * Throws for an unknown option and for one of a wrong type. An option that is `undefined` counts as absent. Messages do
+ * not contain values: a value may be a secret.
  *
- * @param where what messages begin with, for example `rateLimit`. @throws {TypeError}
+ * @param where the first words of messages, for example `rateLimit`.
+ * @throws {TypeError}
  */
 export function checkOptions(where: string, options: unknown, types: OptionTypes): void {
   if (typeof options !== "object" || options === null) throw new TypeError(`${where}: expected an object of options`);
@@ -36,7 +41,7 @@ function instead(name: string, types: OptionTypes): string {
   return likeness(nearest) >= ALIKE ? `did you mean ${nearest}?` : `expected one of ${names.join(", ")}`;
 }
 
-/** The beginning and the end of a name count as letters. */
+/** Pairs of neighbouring letters. The beginning and the end of a name count as letters. */
 function pairsOf(name: string): string[] {
   return [...` ${name.toLowerCase()}`].map((letter, i, letters) => letter + (letters[i + 1] ?? " "));
 }

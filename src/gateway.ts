@@ -1,7 +1,7 @@
 /**
- * The gateway as a Hono app: reserved paths, then policies, then the origin. One for each set of bindings.
+ * The gateway as a Hono app: reserved paths, then policies, then the origin. One gateway for each set of bindings.
  *
- * `hono/tiny`, because its router is enough for so few routes and 1.5 KiB (gzip) smaller. A slash at the end of one is ignored.
+ * `hono/tiny`: its router is enough for three routes, and 1.5 KiB (gzip) smaller than the default one.
  */
 
 import type { Context } from "hono";
@@ -24,18 +24,18 @@ import { type Background, createLimiter, type Limiter, limiterOf } from "./limit
 import { memoryStore } from "./store/memory.ts";
 import { VERSION } from "./version.ts";
 
-/** What clients are told of their limits. */
+/** The page that tells clients their limits. */
 const LIMITS_PATH = "/.headgate/limits";
 
 export interface Gateway {
   readonly fetch: Hono["fetch"];
-  /** Absent: the configuration has mistakes. */
+  /** Absent if the configuration has mistakes. */
   readonly limiter?: Limiter;
 }
 
 const gateways = new WeakMap<Bindings, Gateway>();
 
-/** The gateway of these bindings, built when it is asked for first: bindings arrive with requests. */
+/** The gateway of these bindings. The first call builds it, because bindings arrive with requests. */
 export function gatewayOf(bindings: Bindings): Gateway {
   const gateway = gateways.get(bindings) ?? createGateway(bindings);
   gateways.set(bindings, gateway);
@@ -68,7 +68,7 @@ function gateway(settings: Settings): Gateway {
   const probe = settings.redis && createProbe(store, settings.redis.timeoutMs);
 
   const notes = storeAndOriginNotes(settings);
-  // Health is for everybody: which policies a client can leave is for the operator alone.
+  // Everybody can read health. Warnings say which policies a client can evade: they go to the operator's log only.
   for (const note of [...notes, ...policyWarnings(settings.policies)]) {
     console.warn(JSON.stringify({ event: "note", note }));
   }
@@ -93,12 +93,12 @@ function gateway(settings: Settings): Gateway {
   const me = createMe({ ...answering, looks });
   app.get(LIMITS_PATH, (c) => limits(c.req.raw));
   app.get(`${LIMITS_PATH}/me`, (c) => me(c.req.raw));
-  // Before it is counted: its client was, when it came first.
+  // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => loops.refuse(request) ?? enforce(request, forward, background));
   return { fetch: app.fetch, limiter };
 }
 
-/** What an operator should know of a configuration that is right, but perhaps not what was meant. */
+/** Notes about a valid configuration that may not be what the operator meant. */
 function storeAndOriginNotes({ redis, origin }: Settings): string[] {
   return [
     ...(redis ? [] : ["no Redis is configured: limits hold per isolate (memory store)"]),
@@ -106,10 +106,13 @@ function storeAndOriginNotes({ redis, origin }: Settings): string[] {
   ];
 }
 
-/** A wrong configuration serves nothing: without limits by accident would be worse. Found values stay in the log. */
+/**
+ * The gateway of a configuration with mistakes. It serves nothing: to serve without limits by accident would be worse.
+ * Clients see paths and codes; the values that were found appear only in the log.
+ */
 function misconfigured(mistakes: readonly Mistake[]): Gateway {
   console.error(JSON.stringify({ event: "misconfigured", mistakes: mistakes.map(describeMistake) }));
-  // Not even what was expected: "at most the policy's smallest limit, 100" is made of values too.
+  // What was expected is left out too: "at most the policy's smallest limit, 100" contains a value.
   const shown = mistakes.map(({ path, code }) => ({ path, code }));
   const app = new Hono();
   app.get("/.headgate/health", (c) => {
@@ -127,7 +130,7 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
   return { fetch: app.fetch };
 }
 
-/** Everything that has no route of its own: reserved paths end here, in any spelling, the rest is `serve`d. */
+/** Requests without a route: a reserved path, in any spelling, gets 404; every other request goes to `serve`. */
 function serveRest(app: Hono, serve: (request: Request, background: Background) => Response | Promise<Response>): void {
   app.all("*", (c) => {
     const request = c.req.raw;
@@ -144,7 +147,7 @@ function backgroundOf(c: Context): Background {
 /** `/.headgate` with every character encoded. */
 const LONGEST_RESERVED = "/.headgate".length * 3;
 
-/** Without the word, and without an encoded letter that it may be hidden in, there is no need to take the URL apart. */
+/** Whether the path is under `/.headgate/`. A URL without that word and without `%` is not parsed: this saves time. */
 function isReserved(url: string): boolean {
   if (!/headgate|%/i.test(url)) return false;
   const [, first = ""] = /^\/+([^/]*)/.exec(new URL(url).pathname) ?? [];

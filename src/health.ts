@@ -1,32 +1,34 @@
-/** `/.headgate/health`: is this gateway limiting as configured? */
+/** `/.headgate/health`: whether this gateway limits as configured. */
 
 import type { Background } from "./isolate/reply-source.ts";
 import { failureOf } from "./store/failure.ts";
 import type { Store } from "./store/store.ts";
 
-/** What a health answer says of the store; `latencyMs` is the round trip of a PING, rounded. */
+/** What a health answer says about the store. */
 export interface StoreHealth {
   readonly reachable: boolean;
+  /** The round trip of one PING, in whole milliseconds. */
   readonly latencyMs?: number;
-  /** Why it was not reached (`StoreErrorCode`). */
+  /** Why the store was not reached (`StoreErrorCode`). */
   readonly error?: string;
-  /** `open`: this isolate does not ask the store, and lets one request through about every second to see. */
+  /** `open`: this isolate does not call the store; about once a second one request tries whether it works again. */
   readonly breaker?: "closed" | "open";
 }
 
+/** How long a result is reused, ms. */
 const REUSE_MS = 5_000;
-/** How often a request looks whether the answer to another's PING is there. */
+/** How often a request looks for the result of another request's PING, ms. */
 const LOOK_EVERY_MS = 20;
-/** An answer that comes at all comes this much later than the budget at most. */
+/** A PING ends at most this much later than its budget, ms. */
 const LAPSE_MS = 100;
 
 /**
- * What probes the store, at most every 5 s and once at a time: health must not become a way to load Redis. A request that comes
- * while another's PING is on its way shows that one's result.
+ * Makes a function that probes the store at most every 5 s, one PING at a time: health must not become a way to load
+ * Redis. A request that arrives during another request's PING waits for that PING's result.
  *
- * They share numbers and no promise: in workerd a promise of one request may not be awaited by another.
+ * Requests share numbers and no promise: in workerd one request may not await a promise of another.
  *
- * @param budgetMs the longest that a PING takes.
+ * @param budgetMs the longest time that a PING takes, in milliseconds.
  */
 export function createProbe(store: Store, budgetMs: number): (background: Background) => Promise<StoreHealth> {
   let known: { readonly atMs: number; readonly health: StoreHealth } | undefined;
@@ -44,7 +46,7 @@ export function createProbe(store: Store, budgetMs: number): (background: Backgr
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }
     const asked = ask();
-    // Others wait for it: it must end although its own client goes away.
+    // Other requests wait for this PING: it must end even if its own client goes away.
     background.waitUntil(asked.catch(() => {}));
     return await asked;
   }
@@ -62,7 +64,7 @@ export function createProbe(store: Store, budgetMs: number): (background: Backgr
   }
 }
 
-/** A clock that was set back makes an instant of the future, which is as good as forgotten. */
+/** False for an instant in the future too: the clock was set back, and the instant says nothing any more. */
 function isWithin(durationMs: number, atMs: number): boolean {
   const agoMs = Date.now() - atMs;
   return agoMs >= 0 && agoMs < durationMs;

@@ -1,4 +1,4 @@
-/** `headgate`: a limiter for other Workers to compose. */
+/** `headgate`: the library, a limiter to use in other Workers. */
 
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
 export type {

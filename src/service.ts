@@ -1,4 +1,4 @@
-/** The gateway's limits for other Workers, by RPC through a service binding: one deployed gateway serves many. */
+/** The gateway's limits for other Workers, by RPC through a service binding: one gateway serves many Workers. */
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Bindings } from "./config/settings.ts";
@@ -7,25 +7,27 @@ import type { Decision } from "./core/decision.ts";
 import { gatewayOf } from "./gateway.ts";
 import type { Limiter, PolicyTake, TakeOptions } from "./limiter.ts";
 
-/** A decision as it crosses to another Worker: data only. */
+/** A decision as another Worker receives it: data only. */
 export type PlainDecision = Omit<Decision, "hold">;
 
-/** Options of a call; see {@link TakeOptions}. The default of `region` is the gateway's `REGION`, else `local`. */
+/** Options of a call; see {@link TakeOptions}. Default of `region`: the gateway's `REGION`; without one, `local`. */
 export type ServiceOptions = Omit<TakeOptions, "background">;
 
 /**
- * `[[services]]` with `entrypoint = "RateLimitService"` in another Worker's wrangler.toml, then
- * `await env.HEADGATE.take("api", { key, cost })`. Policies are the gateway's; their `match` is not looked at. A client of the gateway is
- * named with its kind: `await env.HEADGATE.reset("api", { kind: "ip", key: "203.0.113.7" })`.
+ * The limiter of a deployed gateway. Put `[[services]]` with `entrypoint = "RateLimitService"` into another Worker's
+ * wrangler.toml, then call `await env.HEADGATE.take("api", { key, cost })`. The policies are the gateway's; their
+ * `match` does not apply. Name a client of the gateway with the kind of its key:
+ * `await env.HEADGATE.reset("api", { kind: "ip", key: "203.0.113.7" })`.
  *
  * Every method rejects with an `Error` if the gateway's configuration has mistakes, and with a `TypeError` for misuse.
  */
 export class RateLimitService extends WorkerEntrypoint<Bindings> {
   /**
-   * Checks every limit of a policy, or of several policies, and charges all or none.
+   * Checks every limit of a policy, or of several policies, and charges all limits or none.
    *
-   * If `delayMs` is there (leaky bucket), the caller has to wait so long before it goes on. Policies with a `concurrency`
-   * limit are refused with a `TypeError`: a slot ends with its request, which the gateway does not see here.
+   * If the decision has `delayMs` (leaky bucket), the caller must wait that long before it goes on. Rejects with a
+   * `TypeError` for a policy with a `concurrency` limit: a slot ends with its request, and the gateway does not see the
+   * caller's request.
    */
   async take(policy: string | PolicyTake[], options?: ServiceOptions): Promise<PlainDecision> {
     const limiter = this.#limiter();
@@ -37,12 +39,12 @@ export class RateLimitService extends WorkerEntrypoint<Bindings> {
     return await limiter.take(policy, { ...options, background: this.ctx });
   }
 
-  /** What a take of this cost would answer now. Charges nothing. */
+  /** The answer that a `take` of this cost would get now. Charges nothing. */
   async peek(policy: string | PolicyTake[], options?: ServiceOptions): Promise<PlainDecision> {
     return await this.#limiter().peek(policy, options);
   }
 
-  /** Forgets the counts of this key. Rejects with the message of a `StoreError` if the store has no answer. */
+  /** Forgets the counts of this key. Rejects with the message of a `StoreError` if the store does not answer. */
   async reset(policy: string, options?: Omit<ServiceOptions, "cost">): Promise<void> {
     await this.#limiter().reset(policy, options);
   }

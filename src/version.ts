@@ -1,2 +1,2 @@
-/** The version of package.json, which a test compares: to import that file would bundle all of it. */
+/** The version in package.json. A test compares the two; importing package.json would bundle the whole file. */
 export const VERSION = "0.1.0";

@@ -1,4 +1,4 @@
-/** The Worker: one gateway for each isolate, built by the first request, because bindings arrive with it. */
+/** The Worker: one gateway for each isolate. The first request builds it, because bindings arrive with requests. */
 
 import type { Bindings } from "./config/settings.ts";
 import { gatewayOf } from "./gateway.ts";
@@ -6,7 +6,7 @@ import { gatewayOf } from "./gateway.ts";
 export { type PlainDecision, RateLimitService, type ServiceOptions } from "./service.ts";
 export type { Bindings };
 
-/** The gateway: configured by its bindings, as README.md describes them. */
+/** The gateway, configured by its bindings (docs/configuration.md). */
 export default {
   fetch: (request, env, ctx) => gatewayOf(env).fetch(request, env, ctx),
 } satisfies ExportedHandler<Bindings>;

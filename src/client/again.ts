@@ -1,6 +1,6 @@
-/** What may be sent a second time, and what an answer says against it. */
+/** Whether a request may be sent a second time. */
 
-/** Methods of which the second request changes nothing that the first has not (RFC 9110, section 9.2.2). */
+/** Idempotent methods: a second request changes nothing beyond the first one (RFC 9110, section 9.2.2). */
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
 
 export function isIdempotent(method: string): boolean {
@@ -8,8 +8,8 @@ export function isIdempotent(method: string): boolean {
 }
 
 /**
- * Whether the body can be read again: a stream cannot, nor can that of a `Request`, which is used once it was sent.
- * Ask after sending.
+ * Whether the body can be sent again. A stream cannot, nor can the body of a `Request`: sending uses it up.
+ * Call this after the first request was sent.
  */
 export function isReplayable(request: Request | undefined, body: unknown): boolean {
   if (body === undefined || body === null) return !request?.bodyUsed;
@@ -17,8 +17,8 @@ export function isReplayable(request: Request | undefined, body: unknown): boole
 }
 
 /**
- * `X-Should-Retry: false`, or a problem document that says `"retry":"never"`: the request costs more than the limit. Leaves the
- * body unread.
+ * Whether the answer says that waiting does not help, because the request costs more than the limit:
+ * `X-Should-Retry: false`, or a problem document with `"retry":"never"`. The body stays unread.
  */
 export async function saysNever(response: Response): Promise<boolean> {
   const { headers } = response;

@@ -1,20 +1,20 @@
 /**
- * What an answer says of limits, from any of the fields in use: `Retry-After`, the drafts' `RateLimit` fields old and
- * new, and the `X-RateLimit-` fields that nobody specified. What is negative or no number is as if it were absent.
+ * Reads what an answer says about limits, from all fields in use: `Retry-After`, the `RateLimit` fields of all drafts,
+ * and the unspecified `X-RateLimit-` fields. A negative value, or a value that is not a number, counts as absent.
  */
 
-/** One limit, as an answer tells it. */
+/** One limit, as an answer states it. */
 export interface Rule {
-  /** Empty if the fields know one limit only. */
+  /** Empty if the fields can state one limit only. */
   readonly name: string;
   /** Units left. */
   readonly remaining: number;
-  /** Until there are more, in milliseconds. */
+  /** The time until more units are left, in milliseconds. */
   readonly afterMs?: number | undefined;
   /** Units of the whole window. */
   readonly quota?: number | undefined;
   readonly windowMs?: number | undefined;
-  /** Units are requests in flight: they come back as requests end. */
+  /** The units are requests in flight: a unit comes back when a request ends. */
   readonly isConcurrent?: boolean | undefined;
 }
 
@@ -22,27 +22,28 @@ interface Fields {
   get(name: string): string | null | undefined;
 }
 
-/** Later than every time budget, and still an exact number. */
+/** Longer than every time budget, and still an exact integer. */
 const LONGEST_MS = 2 ** 53 - 1;
 
-/** Below this a reset counts seconds from now (31 years of them): 10^9 s after the epoch was in 2001. */
+/** A smaller reset counts seconds from now (up to 31 years); as an epoch time, 10^9 s is in 2001. */
 const FIRST_EPOCH_S = 1e9;
 
-/** From here on it is in milliseconds: 10^11 s after the epoch is the year 5138, 10^11 ms is 1973. */
+/** A reset from here on is in milliseconds: 10^11 s after the epoch is the year 5138, 10^11 ms is 1973. */
 const FIRST_EPOCH_MS = 1e11;
 
-/** A field each: drafts 0 to 6, most APIs, a few. */
+/** Prefixes of `limit`, `remaining` and `reset`: of drafts 0 to 6, of most APIs, and of a few APIs. */
 const PREFIXES = ["RateLimit-", "X-RateLimit-", "X-Rate-Limit-"];
 
-/** Members of a list, then the parts of a member; a separator inside of quotes is none. */
+/** The members of a list, and the parts of a member. A separator inside quotes does not separate. */
 const MEMBERS = /(?:"(?:[^"\\]|\\.)*"|[^",])+/g;
 const PARTS = /(?:"(?:[^"\\]|\\.)*"|[^";])+/g;
 
-/** The date formats that HTTP knows, which all begin with a day's name; `Date.parse` alone would take "in 5 minutes". */
+/** HTTP's date formats, which begin with the name of a day. `Date.parse` alone would accept "in 5 minutes". */
 const HTTP_DATE = /^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/;
 
 /**
- * `Retry-After` in milliseconds: seconds or a date; of several numbers the largest. A date that has passed is 0.
+ * `Retry-After` in milliseconds. The field holds seconds or a date; of several numbers the largest counts. A date in
+ * the past gives 0.
  *
  * @param nowMs the client's clock, used if the answer has no `Date`.
  */
@@ -54,7 +55,7 @@ export function retryAfterMs(headers: Fields, nowMs: number): number | undefined
   return seconds.length > 0 ? milliseconds(Math.max(...seconds)) : undefined;
 }
 
-/** The limits that an answer tells, from the newest draft that it speaks. @param nowMs the client's clock. */
+/** The limits that an answer states, from the newest draft that it follows. @param nowMs the client's clock. */
 export function rulesOf(headers: Fields, nowMs: number): Rule[] {
   const states = listOf(headers.get("RateLimit"));
   const policies = listOf(headers.get("RateLimit-Policy") ?? headers.get("RateLimit-Limit"));
@@ -78,7 +79,7 @@ export function rulesOf(headers: Fields, nowMs: number): Rule[] {
   });
   if (rules.length > 0) return rules;
 
-  // Draft 7: limit=10, remaining=7, reset=1. Before it, and in the X- fields: a field each.
+  // Draft 7: limit=10, remaining=7, reset=1 in one field. Earlier drafts and the X- fields: one field for each number.
   const draft7 = new Map(states.map(([name]) => name.split("=") as [string, string]));
   const families = [
     (what: string) => draft7.get(what),
@@ -95,20 +96,20 @@ export function rulesOf(headers: Fields, nowMs: number): Rule[] {
   return [];
 }
 
-/** Seconds from now, seconds since the epoch or milliseconds since the epoch: the three are decades apart. */
+/** A reset is in seconds from now, seconds since the epoch or milliseconds since the epoch: they are decades apart. */
 function untilReset(reset: number | undefined, serverMs: number): number | undefined {
   if (reset === undefined || reset < FIRST_EPOCH_S) return milliseconds(reset);
   return Math.max(0, (reset < FIRST_EPOCH_MS ? reset * 1000 : reset) - serverMs);
 }
 
-/** The server's clock, since its instants are read by it; the client's may be wrong by hours. */
+/** The server's clock: the server's instants belong to it, and the client's clock may be wrong by hours. */
 function serverNowMs(headers: Fields, nowMs: number): number {
   return parseDate(headers.get("Date") ?? "") ?? nowMs;
 }
 
 function parseDate(text: string): number | undefined {
   if (!HTTP_DATE.test(text)) return undefined;
-  // asctime's form names no zone, and means GMT like the others.
+  // The format of asctime names no zone, and means GMT as the other formats do.
   const ms = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
   return Number.isNaN(ms) ? undefined : ms;
 }

@@ -1,6 +1,6 @@
 /**
- * A fetch for callers of a limited API: waits as long as it is told, not all at the same instant, and only for what is
- * safe to send again. Imports nothing, and nothing happens when it is imported.
+ * A `fetch` for callers of a limited API. It waits as long as the server says, spreads the retries of many clients over
+ * time, and only sends again what is safe to send again. No dependencies, and no side effects when imported.
  */
 
 import { isIdempotent, isReplayable, saysNever } from "./again.ts";
@@ -9,30 +9,30 @@ import { type Call, createMemory, type Memory } from "./pace.ts";
 import { sleep as timerSleep } from "./sleep.ts";
 import { waitAfter } from "./waits.ts";
 
-/** What `fetch` takes and gives. */
+/** The signature of `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** What a call waits for, and how. */
+/** How long a call waits, how often it is sent, and the parts that tests replace. */
 export interface BackoffOptions {
   /**
-   * How long after the call began the last request may be sent, in milliseconds, 0 or more; `Infinity`: at any time.
-   * A longer wait is not begun: what the server answered last is returned at once. It bounds the waits, not the time
-   * that a request takes; an `AbortSignal` does both. Default 60,000.
+   * How long after the start of the call the last request may be sent, in milliseconds, 0 or more; `Infinity`: no end.
+   * If the wait would be longer, the call returns the server's last answer at once. The budget bounds the waits and not
+   * the time of a request; an `AbortSignal` bounds both. Default 60,000.
    */
   readonly timeBudgetMs?: number;
-  /** How many times a request is sent again, 0 or more. Default 10. */
+  /** How many times a request is sent again at most, 0 or more. Default 10. */
   readonly maxRetries?: number;
-  /** Sends one request. Default: the `fetch` of the platform, as it is when the call is made. */
+  /** Sends one request. Default: the platform's `fetch` at the time of the call. */
   readonly fetch?: Fetch;
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number;
-  /** Chance, 0 ≤ x < 1. Default `Math.random`. */
+  /** A random number, 0 ≤ x < 1. Default `Math.random`. */
   readonly random?: () => number;
-  /** Waits for so many milliseconds; rejects with the signal's reason once it is aborted. Default: a timer. */
+  /** Waits `durationMs` milliseconds; rejects with the signal's reason when the signal is aborted. Default: a timer. */
   readonly sleep?: (durationMs: number, signal?: AbortSignal | null) => Promise<void>;
 }
 
-/** `fetch`, with what to do when it is refused. `options` of a call stand over those of its client. */
+/** `fetch` that waits and sends again after a refusal. The `options` of a call override the options of its client. */
 export type BackoffFetch = (
   input: string | URL | Request,
   init?: RequestInit,
@@ -42,14 +42,14 @@ export type BackoffFetch = (
 const DEFAULT_TIME_BUDGET_MS = 60_000;
 const DEFAULT_MAX_RETRIES = 10;
 
-/** A connection that fails is no limit that passes: after as many attempts again the caller should know. */
+/** A failed connection is not a limit that ends with time: after 2 more attempts the caller gets the error. */
 const MAX_FAILURES = 2;
 
 /**
- * A client that remembers the limits it was told, at most 100 of them. It slows down before it is refused: when few
- * units are left it spreads them over the time until there are more. Its own calls line up: as many go at once as are known
- * to be left. Make one for each credential: limits are remembered by origin and name, and two accounts do not share them.
- * May be called at module scope of a Worker.
+ * Makes a client that remembers the limits that answers state, at most 100 of them. The client slows down before it is
+ * refused: when few units are left, it spreads them over the time until more come. Its calls line up: as many are sent
+ * at once as units are known to be left. Make one client for each credential: limits are remembered by origin and name,
+ * and two accounts have separate limits. `createBackoff` may be called at module scope of a Worker.
  */
 export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
   const memory = createMemory();
@@ -57,13 +57,14 @@ export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
 }
 
 /**
- * `fetch` that, when it is refused, waits and sends again: after 429 whatever can be sent again, after 503 with
- * `Retry-After` and after a failed connection idempotent methods only. Calls that run at the same time with the same `fetch`
- * and headers line up. Remembers nothing after the last of them: for many requests to one API make a client with
- * {@link createBackoff}.
+ * `fetch` that waits and sends again. After 429: every request whose body can be sent again. After 503 with
+ * `Retry-After`, and after a failed connection: idempotent methods only. Calls that run at the same time with the same
+ * `fetch` and headers line up. After the last of these calls nothing is remembered: for many requests to one API make a
+ * client with {@link createBackoff}.
  *
- * @returns the answer; also a refusal, if it says "never", if the wait would pass the time budget, if retries are used
- * up or the request cannot be sent again. @throws what `fetch` throws; the signal's reason if it is aborted.
+ * @returns the answer. The answer is a refusal if it says "never", if the wait would exceed the time budget, if no
+ * retries are left, or if the request cannot be sent again.
+ * @throws what `fetch` throws; the signal's reason if the signal is aborted.
  */
 export const fetchWithBackoff: BackoffFetch = async (input, init, options = {}) => {
   const { fetch = globalThis.fetch } = options;
@@ -73,7 +74,7 @@ export const fetchWithBackoff: BackoffFetch = async (input, init, options = {}) 
   return await send(memory, input, init, options, JSON.stringify([...headers]));
 };
 
-/** What calls of `fetchWithBackoff` know of each other while they run. Those with other headers may be another account's. */
+/** What concurrent calls of `fetchWithBackoff` share. Calls with other headers may be another account's. */
 const together = new WeakMap<Fetch, Memory>();
 
 async function send(
@@ -97,7 +98,7 @@ async function send(
   const call: Call = { ...routeOf(method, request?.url ?? String(input), who), endsAt, notBefore: now() };
   let failures = 0;
 
-  /** Until the call may be sent. */
+  /** Waits until the call may be sent. */
   const line = async () => {
     for (let waitMs = 1; waitMs > 0; ) {
       signal?.throwIfAborted();
@@ -125,7 +126,7 @@ async function send(
       const refused = response?.status === 429;
       const isAnswer = response && !refused && !(response.status === 503 && told.retryAfterMs !== undefined);
       const { leastMs, spreadMs, rules } = waitAfter({ ...told, retries, elapsedMs: answeredAt - firstSentAt });
-      // Of a request that costs too much nothing is learned.
+      // The request costs more than the limit: its answer says nothing about what is left.
       if (refused && told.retryAfterMs === undefined && (await saysNever(response!))) return response!;
       if (refused) memory.answered(call, rules, answeredAt, random(), spreadMs);
       else memory.answered(call, told.rules, answeredAt, random());
@@ -136,9 +137,9 @@ async function send(
         if (response) return response;
         throw error;
       }
-      // Frees the connection; whether that works is of no interest.
+      // Free the connection. A failure here changes nothing.
       response?.body?.cancel().catch(() => {});
-      // A refusal's spread belongs to the limit, for all calls that wait for it.
+      // After a refusal the memory spreads all calls that wait for the limit: do not spread this call twice.
       call.notBefore = now() + leastMs + (refused ? 0 : random() * Math.min(spreadMs, leftMs - leastMs));
       await line();
     }
@@ -147,7 +148,11 @@ async function send(
   }
 }
 
-/** @throws {TypeError} if it is no URL. A page may name it relative to itself; so may a test with a fetch of its own. */
+/**
+ * Relative URLs are resolved against the page, and without a page against `http://localhost` (tests).
+ *
+ * @throws {TypeError} if `url` is not a URL.
+ */
 function routeOf(method: string, url: string, who: string): Pick<Call, "origin" | "path"> {
   const page = (globalThis as { location?: { href: string } }).location?.href;
   const { origin, pathname } = new URL(url, page?.startsWith("http") ? page : "http://localhost");

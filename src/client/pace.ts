@@ -1,31 +1,35 @@
 /**
- * What a client remembers of limits: what is left of each, and when there is more. Its own calls line up by it: as many
- * go at once as are known to be left, and one at a time asks when nothing is known. Plain data, bounded, no timer: a
- * Worker may make one at module scope. A call that waits looks again by itself: in a Worker one request must not wake another.
+ * What a client remembers: how many units of each limit are left, and when more come. Calls of the client line up: as
+ * many are sent at once as units are known to be left. If nothing is known to be left, one call at a time is sent to
+ * find out. The memory is plain data, bounded, without timers: a Worker may make one at module scope. A waiting call
+ * looks again by itself, because in a Worker one request must not wake another.
  */
 
 import type { Rule } from "./fields.ts";
 
 /** One call, however often it is sent. Instants are ms since the epoch. */
 export interface Call {
-  /** Where it goes, and as whom: limits are remembered by this and their name. */
+  /** The URL's origin and the caller's headers: a limit is remembered by this text and the limit's name. */
   readonly origin: string;
-  /** The same with method and path: which limits apply is remembered by this. */
+  /** The same with method and path: the limits that apply are remembered by this text. */
   readonly path: string;
-  /** It may be sent until then. */
+  /** The call may be sent until this instant. */
   readonly endsAt: number;
-  /** It may not be sent before, as the server told. */
+  /** The call may not be sent before this instant: the server said so. */
   notBefore: number;
-  /** How many answers had been learned from when it was sent last. */
+  /** How many answers were learned before the call was last sent. */
   sentAfter?: number;
 }
 
 export interface Memory {
-  /** In how many milliseconds to ask again; 0: the call is sent now, and is in flight until `answered` or `leave`. */
+  /** Milliseconds until the caller asks again; 0: send the call now. It is in flight until `answered` or `leave`. */
   waitMs(call: Call, nowMs: number): number;
   /**
-   * Learns from an answer. @param chance 0 ≤ x < 1.
-   * @param refusedMs after a refusal: among strangers, the longest wait by chance on top of what the rules say.
+   * Learns from an answer.
+   *
+   * @param chance a random number, 0 ≤ x < 1.
+   * @param refusedMs only after a refusal: the longest random wait on top of the rules' wait, in milliseconds. The more
+   * of the limit went to own calls, the less of it applies.
    */
   answered(call: Call, rules: readonly Rule[], nowMs: number, chance: number, refusedMs?: number): void;
   /** The call is over, however it ended. */
@@ -33,53 +37,56 @@ export interface Memory {
 }
 
 interface Limit {
-  /** Units of the whole window, as told or guessed. */
+  /** Units of the whole window, stated or guessed. */
   readonly quota: number;
   readonly isConcurrent: boolean | undefined;
-  /** Units left when it was told, the fewest of answers that crossed. In flight: how many calls there may be at a time. */
+  /**
+   * Units left, as last stated; of answers that crossed, the smallest number. Concurrency: how many calls may be in
+   * flight at a time.
+   */
   readonly remaining: number;
-  /** The number of the answer that told it: answers to what was sent after that are newer. */
+  /** The number of the answer that stated this: an answer to a call sent later is newer. */
   readonly answer: number;
-  /** More units come then, not before. */
+  /** More units come at this instant, not before. */
   readonly moreAt: number;
-  /** A call that is alone waits until then, if few are left. */
+  /** If few units are left, a lone call waits until this instant. */
   readonly paceAt: number;
-  /** One unit comes back in that time, ms. */
+  /** The time in which one unit comes back, ms. */
   readonly gapMs: number;
-  /** Among strangers `moreAt` is put off by so much, times `chance`. */
+  /** Among strangers, calls wait up to `spreadMs * chance` longer than `moreAt`. */
   readonly spreadMs: number;
   readonly chance: number;
-  /** Own calls admitted since one that had waited as it was told was refused: then others were there as well. */
+  /** Own calls admitted since a call was refused although it had waited as told: that refusal means strangers. */
   readonly own: number;
-  /** While nothing is known to be left, the next call asks then. */
+  /** While nothing is known to be left, the next call is sent at this instant to find out. */
   askAt: number;
 }
 
-/** Limits and paths remembered, each; the one noted longest ago goes first. About 30 KB when full. */
+/** Remembered limits, and remembered paths, at most; the entry noted longest ago goes first. About 30 KB when full. */
 const MAX_ENTRIES = 100;
 
-/** Below this part of the quota a client spreads what is left; above it, it goes as fast as it likes. */
+/** With this share of the quota left, or less, a client spreads its calls; with more it does not slow down. */
 const FEW = 0.2;
-/** How many units to expect of a limit that does not tell its quota. */
+/** The quota assumed for a limit that does not state its quota, units. */
 const GUESSED_QUOTA = 10;
 
-/** How often the first in line looks whether an answer has come, ms; those behind it look less often. */
+/** How often the first call in line looks for an answer, ms; the calls behind it look less often. */
 const LOOK_MS = 10;
 
-/** Refusals come at once: after so long without an answer a call is taken to be admitted, ms. */
+/** A refusal arrives fast: a call without an answer for this long is assumed to be admitted, ms. */
 const PATIENCE_MS = 100;
 
-/** Above every count and every wait, and still an exact number. */
+/** Above every count and every wait, and still an exact integer. */
 const MOST = 2 ** 53 - 1;
-/** A limit that was not told yet. */
+/** A limit that no answer has stated yet. */
 const UNKNOWN = { own: 0, answer: 0, remaining: MOST, moreAt: 0, gapMs: 0 } as Limit;
 
-/** @param isShort forgets everything when no call is waiting or in flight. */
+/** @param isShort true: the memory forgets everything when no call is waiting or in flight. */
 export function createMemory(isShort = false): Memory {
   const limits = new Map<string, Limit>();
-  /** Which limits answered last: under this method and path, and at this origin. */
+  /** The limits of the last answer, by `path` of a call and by `origin`. */
   const applied = new Map<string, readonly string[]>();
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   const waiting = new Set<Call>();
   const inFlight = new Set<Call>();
   let answers = 0;
@@ -87,7 +94,7 @@ export function createMemory(isShort = false): Memory {
   const keyOf = ({ origin }: Call, name: string) => `${origin} ${name}`;
   const keysOf = ({ path, origin }: Call) => applied.get(path) ?? applied.get(origin) ?? [];
 
-  /** How many calls, those before `end`, are subject to a limit and may be sent for all that they were told themselves. */
+  /** How many calls before `end` are subject to a limit and are past their own `notBefore`. */
   function count(key: string, calls: Iterable<Call>, nowMs = MOST, end?: Call): number {
     let found = 0;
     for (const call of calls) {
@@ -97,7 +104,7 @@ export function createMemory(isShort = false): Memory {
     return found;
   }
 
-  /** When the call may go for all that this limit knows, or should look again. */
+  /** The instant when this limit lets the call go, or when the call should look again. */
   function goAt(key: string, call: Call, nowMs: number): number {
     const limit = limits.get(key);
     if (!limit) return nowMs;
@@ -123,7 +130,7 @@ export function createMemory(isShort = false): Memory {
     waitMs(call, nowMs) {
       waiting.add(call);
       const keys = keysOf(call);
-      // What comes after the call may be sent is not waited for.
+      // An instant after the call's end is useless to wait for: send the call now.
       const known = keys.map((key) => goAt(key, call, nowMs)).filter((atMs) => atMs <= call.endsAt);
       const waitMs = Math.min(Math.max(call.notBefore, ...known) - nowMs, MOST);
       if (waitMs > 0) return waitMs;
@@ -153,7 +160,7 @@ export function createMemory(isShort = false): Memory {
         }
         const old = limits.get(key) ?? UNKNOWN;
         const pending = count(key, inFlight);
-        // Sent before the answer that was learned from last: it may be the older one.
+        // The call was sent before the last answer was learned: of the two answers, this one may be the older.
         const hasCrossed = call.sentAfter! < old.answer;
         let own = admitted || hasCrossed || pending > 0 ? old.own : 0;
         if (admitted) own++;

@@ -1,12 +1,12 @@
 /** A wait that an AbortSignal ends. */
 
-/** The most that `setTimeout` counts (2^31 - 1 ms, 24.8 days); it does not wait at all for more. */
+/** The longest wait of `setTimeout` (2^31 - 1 ms, 24.8 days); with a longer one it does not wait at all. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Timers count whole milliseconds and may fire almost one early by the clock that a server sees. */
+/** Timers count whole milliseconds: by a server's clock one may fire almost a millisecond early. */
 const TIMER_GRAIN_MS = 1;
 
-/** Rejects with the signal's reason as soon as it is aborted. */
+/** Waits `durationMs` milliseconds; rejects with the signal's reason as soon as the signal is aborted. */
 export async function sleep(durationMs: number, signal?: AbortSignal | null): Promise<void> {
   for (let leftMs = Math.ceil(durationMs) + TIMER_GRAIN_MS; leftMs > 0; leftMs -= LONGEST_TIMER_MS) {
     signal?.throwIfAborted();

@@ -1,54 +1,54 @@
-/** How long to wait after a refusal. Pure: chance is an argument. */
+/** How long to wait after a refusal. Pure: no clock and no randomness. */
 
 import type { Rule } from "./fields.ts";
 
-/** What came back that was no success. */
+/** An answer that was not a success, or a failed connection. */
 export interface Refusal {
   /** From `Retry-After`. */
   readonly retryAfterMs: number | undefined;
   readonly rules: readonly Rule[];
-  /** How many refusals came before, 0 or more. */
+  /** How many retries came before, 0 or more. */
   readonly retries: number;
-  /** How long this call has been refused: since its first request was sent. */
+  /** The time since the first request of this call was sent. */
   readonly elapsedMs: number;
 }
 
 export interface Wait {
-  /** What the server asked for, or a guess if it asked for nothing. Never less is waited. */
+  /** The wait that the server asks for; a guess if it asks for none. The client never waits less. */
   readonly leastMs: number;
-  /** On top of that, a wait drawn evenly from 0 up to this. */
+  /** The client adds a random wait, uniform from 0 to this. */
   readonly spreadMs: number;
-  /** What the refusal says of the limits: those that may be its reason have nothing left for as long as it asks for. */
+  /** The refusal's limits. Limits that may be its reason have 0 units left for `leastMs`. */
   readonly rules: readonly Rule[];
 }
 
-/** Without a word from the server: 1 s, 2 s, 4 s, … up to this. */
+/** Waits when the server states none: 1 s, 2 s, 4 s, … up to the longest. */
 const FIRST_GUESS_MS = 1000;
 const LONGEST_GUESS_MS = 32_000;
 
 /**
- * Everybody who is refused together is told the same instant. They come back over this many windows: of 100 clients at
- * 10 per window 18 come in each, so that a limit that is busy stays busy and the others are refused once more, not ten
- * times. Fewer windows cost requests, more of them time (docs/client.md has the figures).
+ * Clients refused together are told the same instant. Their retries are spread over this many windows. Example: 100
+ * clients and a limit of 10 per window give about 18 retries in each window. The limit stays fully used, and the other
+ * clients are refused once more, not ten times. Fewer windows cost more requests, more windows cost more time (figures:
+ * docs/client.md).
  */
 const SPREAD_WINDOWS = 5;
 
-/** A window as far as the spread is concerned: someone alone with a limit per minute is not to wait for minutes. */
+/** Bounds of a window in the spread: a lone client of a limit per minute should not wait for minutes. */
 const SHORTEST_WINDOW_MS = 200;
 const LONGEST_WINDOW_MS = 3000;
 
 /**
- * How many others wait is unknown, but whoever is still refused after a time has learned that the crowd is worth at
- * least that time. A third of it keeps both ends bounded whatever the crowd: the number of requests grows with the logarithm
- * of its size, and once the limit has room for all that is left, the last one comes within a third of the
- * time it took so far.
- * A spread that doubles with each attempt ends in a tail as long as the crowd itself.
+ * The number of waiting clients is unknown. A client that is still refused after a time T knows that serving the crowd
+ * takes at least T. A spread of T / 3 bounds two things for any crowd. The number of requests grows with the logarithm
+ * of the crowd's size. When the limit has room for all remaining clients, the last one comes within T / 3.
+ * Rejected: a spread that doubles with each attempt ends in a tail as long as the crowd.
  */
 const SPREADS_IN_ELAPSED = 3;
 
 export function waitAfter({ retryAfterMs, rules, retries, elapsedMs }: Refusal): Wait {
-  // The limits that may be the reason: those that have no unit left. If all have some, the request costs more than one of
-  // them holds, and nobody knows which: all.
+  // The reason is a limit with no unit left. If every limit has units left, the request costs more than one of them
+  // has, and the answer does not say which one: take all limits.
   const exhausted = rules.filter(({ remaining }) => remaining < 1);
   const reasons = exhausted.length > 0 ? exhausted : rules;
   const longest = (what: "afterMs" | "windowMs") => {

@@ -31,5 +31,5 @@ export function sizeOf(node: Node): number {
 /** What the pattern is matched with. */
 export type PatternKind = "path" | "host";
 
-/** Thrown for a refused pattern. The message says what was expected; it is empty if the text is not a pattern at all. */
+/** Thrown for a refused pattern. The message says what was expected; empty: the text is not a pattern at all. */
 export class PatternMistake extends Error {}

@@ -7,7 +7,7 @@ import { parsePattern } from "./parse.ts";
 /** A path or a host in its normal form, lower case. */
 export interface Subject {
   readonly text: string;
-  /** For a path: the text with a slash at its end, which matches as well. For a host and the path `/`: the text itself. */
+  /** A path with a slash at its end, which matches as well; for a host and for the path `/` the text itself. */
   readonly longer: string;
 }
 
@@ -48,8 +48,8 @@ export function compilePattern(pattern: string, kind: PatternKind): Test {
 }
 
 /**
- * Cuts the pattern at each `*` that matches any text. The earliest match of a piece is always the right one, because the
- * piece after it may begin anywhere behind it.
+ * Cuts the pattern at each `*` that matches any text. The earliest match of a piece is always the right one: the next
+ * piece may begin anywhere behind it.
  */
 function piecesOf(nodes: readonly Node[]): Node[][] {
   const pieces: Node[][] = [[]];

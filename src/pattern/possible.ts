@@ -12,7 +12,7 @@ const MORE = 16;
 /** The characters that a normal form in lower case can hold, apart from `/` and `.`. */
 const OTHERS = { path: /[!$-\-0-;=@[\]^_a-z|~]/, host: /[!"$&-\-0-;=[\]_-z{}~]/ };
 
-/** Whether some normal form matches the pattern, and whether each part of it, optional ones too, is used in some match. */
+/** Whether some normal form matches the pattern, and whether each part, optional parts too, is used in some match. */
 export function possible(nodes: readonly Node[], kind: PatternKind): boolean {
   const ends = kind === "path" ? SEPARATOR | MORE : MORE;
   const matches = (all: readonly Node[]) => (after({ all }, NOTHING, kind) & ends) !== 0;

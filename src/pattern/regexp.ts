@@ -1,12 +1,12 @@
 /**
- * Parses the regular expression of a group. Supported is the part that can be matched in linear time: characters, classes,
+ * Parses the regular expression of a group. It supports what can be matched in linear time: characters, classes,
  * alternatives, groups and repetitions.
  */
 
 import { ASCII, type Node, ONE, PatternMistake, sizeOf } from "./node.ts";
 import { decodePlain } from "./text.ts";
 
-/** The most characters of a group whose repetitions are written out: this bounds the work for each character of a path. */
+/** The most characters of a group with its repetitions written out: it bounds the work for each character of a path. */
 const MAX_SIZE = 250;
 
 /** The characters of `\d`, `\D`, `\w`, `\W`, `\s` or `\S`. */
@@ -109,7 +109,7 @@ function fail(): never {
 
 function unsupported(): PatternMistake {
   return new PatternMistake(
-    'groups of characters, classes, alternatives and repetitions only, as in "/:id(\\\\d+)" or "/(a|b)": anything more cannot be matched in linear time, or never matches',
+    'groups of characters, classes, alternatives and repetitions only, as in "/:id(\\\\d+)" or "/(a|b)": others cannot be matched in linear time, or never match',
   );
 }
 

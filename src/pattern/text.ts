@@ -4,14 +4,14 @@ import { PatternMistake } from "./node.ts";
 
 /**
  * Encoded characters that a path may hold unencoded: pchar of RFC 3986 without `;`, and `[ ] ^ |`, which clients leave
- * unencoded too. One match takes a run of them: one call of the decoder costs more than the characters that it decodes.
+ * unencoded. One match takes a whole run: a call of the decoder costs more than the characters that it decodes.
  */
 const ENCODED_PLAIN = /(?:%(?:2[146-9a-e]|3[0-9ad]|4[0-9a-f]|5[0-9abd-f]|6[1-9a-f]|7[0-9ace]))+/gi;
 
 /**
- * One normal form for the paths that an origin probably treats as one path. Characters that a path may hold unencoded are
- * decoded (once: `%256c` is another path), repeated slashes are merged, the slash at the end goes. `URL` has resolved the
- * dot segments. `;`, `%3B` and `%2F` stay.
+ * One normal form for the paths that an origin probably treats as one path. Characters that a path may hold unencoded
+ * are decoded (once: `%256c` is another path), repeated slashes are merged, the slash at the end goes. `URL` has
+ * resolved the dot segments. `;`, `%3B` and `%2F` stay.
  */
 export function normalizePath(pathname: string): string {
   const merged = mergeSlashes(decodePlain(pathname));

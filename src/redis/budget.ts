@@ -1,20 +1,20 @@
 /**
- * A time budget that counts only time in which this isolate could have read an answer. A timer that fires late says that the
- * isolate was busy: the answer may have arrived meanwhile and wait to be read.
+ * A time budget that counts only the time in which this isolate can read an answer. A timer that fires late shows that
+ * the isolate was busy: the answer may have arrived and wait to be read.
  */
 
-/** A timer this late did not fire when it was due: the isolate was busy. */
+/** A timer that fires this late, or later, shows a busy isolate. */
 const LATE_MS = 10;
-/** How long a busy isolate may read on before the budget is looked at again, and how often. */
+/** A busy isolate gets this much more time to read, at most 40 times. */
 const EXTENSION_MS = 50;
 const MAX_EXTENSIONS = 40;
-/** An isolate that was busy is taken to be busy for so long: not every timer of a busy isolate is late. */
+/** After a late timer the isolate counts as busy for this long: in a busy isolate some timers are still on time. */
 const BUSY_MS = 1_000;
 
-/** By the local clock, ms since the epoch: when a timer of this isolate was late for the last time. */
+/** When a timer of this isolate was last late: local clock, ms since the epoch. */
 let lastBusyAtMs = Number.NEGATIVE_INFINITY;
 
-/** Whether this isolate gets too little time to read what arrives. */
+/** Whether this isolate gets too little CPU time to read what arrives. */
 export function isIsolateBusy(): boolean {
   return Math.abs(Date.now() - lastBusyAtMs) < BUSY_MS;
 }
@@ -23,8 +23,8 @@ export function isIsolateBusy(): boolean {
  * Starts to spend a budget.
  *
  * @param budgetMs milliseconds, more than 0.
- * @param onSpent called once when nothing of it is left.
- * @returns ends it early; may be called at any time.
+ * @param onSpent called once when the budget is spent.
+ * @returns a function that ends the budget early; it may be called at any time.
  */
 export function spendBudget(budgetMs: number, onSpent: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;

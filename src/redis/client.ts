@@ -1,4 +1,4 @@
-/** One Redis over Upstash's REST protocol. Knows commands and failures; nothing of rate limits. */
+/** One Redis over Upstash's REST protocol. It knows commands and failures, and nothing about rate limits. */
 
 import { Redis } from "@upstash/redis/cloudflare";
 import { isIsolateBusy, spendBudget } from "./budget.ts";
@@ -8,27 +8,30 @@ export interface RedisOptions {
   readonly url: string;
   /** Its bearer token. */
   readonly token: string;
-  /** Time budget in milliseconds, connection included. Time in which this isolate was too busy to read an answer hardly counts. */
+  /**
+   * Time budget of one call in milliseconds, connection included. Time in which this isolate is too busy to read an
+   * answer hardly counts (budget.ts).
+   */
   readonly timeoutMs: number;
 }
 
-/** How long an answer is waited for after two budgets, only to learn from it. */
+/** How long the client still waits for an answer after two budgets, only to learn from the answer, ms. */
 const LATE_ANSWER_MS = 2_000;
 
-/** What is known of a call whose budget is spent. */
+/** What is known about a call whose budget is spent. */
 export interface LateAnswer<T> {
-  /** The answer if it still arrives, `undefined` if it does not. Never rejects. */
+  /** The answer if it still arrives; `undefined` if it does not. Never rejects. */
   readonly answer: Promise<T | undefined>;
   /**
-   * Whether the service has failed: no answer within a second budget, or within 2 s more if this isolate is too busy to read answers.
-   * Never rejects.
+   * Whether the service has failed: no answer within a second budget, or, if this isolate is too busy to read answers,
+   * within 2 s more. Never rejects.
    */
   readonly hasFailed: Promise<boolean>;
 }
 
 /**
- * A call that failed. The client's own error text holds the whole command, keys included, so that none of it gets
- * here: `reply` is the first word of what Redis said (`NOSCRIPT`, `READONLY`, …), only with code `REPLY`.
+ * A failed call. The error text of `@upstash/redis` contains the whole command with its keys: nothing of that text is
+ * kept. `reply`, only with code `REPLY`, is the first word of Redis's error (`NOSCRIPT`, `READONLY`, …).
  */
 export class RedisError extends Error {
   readonly code: "TIMEOUT" | "NETWORK" | "SUBREQUESTS" | "MALFORMED_REPLY" | "REPLY";
@@ -46,13 +49,14 @@ export class RedisError extends Error {
 }
 
 /**
- * Runs `work` with a client whose requests share one time budget. The client is made to try once: a retried charge may be
- * charged twice.
+ * Runs `work` with a client whose requests share one time budget. The client sends each request once: a charge that is
+ * sent again may be charged twice.
  *
- * When the budget is spent, the requests go on for a second budget and 2 s: an answer that arrives late is still worth knowing (`RedisError.timeout`).
+ * When the budget is spent, the requests go on for a second budget and 2 s: a late answer still tells what was charged
+ * (`RedisError.timeout`).
  *
  * @param budgetMs milliseconds; default `options.timeoutMs`.
- * @throws {RedisError} whatever fails.
+ * @throws {RedisError} for every failure.
  */
 export async function withRedis<T>(
   options: RedisOptions,
@@ -64,13 +68,13 @@ export async function withRedis<T>(
     url: options.url,
     token: options.token,
     retry: { retries: 0 },
-    // A function, because the client turns the abort of a plain signal into a reply.
+    // A function: the client turns the abort of a plain signal into a reply with status 200.
     signal: () => requests.signal,
     enableAutoPipelining: false,
     enableTelemetry: false,
     readYourWrites: false,
     automaticDeserialization: false,
-    // Replies are integers and status lines: nothing that base64 would have to protect.
+    // Replies are integers and status lines, which need no base64.
     responseEncoding: false,
   });
   return await new Promise<T>((resolve, reject) => {
@@ -94,11 +98,11 @@ export async function withRedis<T>(
 }
 
 function redisErrorOf(error: unknown): RedisError {
-  // Cloudflare's word for a request that has made as many calls as it may. The call is not sent.
+  // Cloudflare's error for a request that has made all the calls it may make. This call was not sent.
   if (error instanceof Error && /^too many subrequests/i.test(error.message)) return new RedisError("SUBREQUESTS");
   const reply = replyOf(error);
   if (reply !== undefined) return new RedisError("REPLY", reply);
-  // The last is what becomes of a body that is the JSON `null`.
+  // The TypeErrors are what the client throws for the body `null` and for a body without the fields it expects.
   const malformed =
     error instanceof Error &&
     /^(UpstashJSONParseError|TypeError: (Request did not|Cannot (read|destructure)))/.test(
@@ -108,28 +112,28 @@ function redisErrorOf(error: unknown): RedisError {
 }
 
 /**
- * Redis up to 6.2, KeyDB and Dragonfly say so what a command of the script was refused with; from 7.0 on Redis says it as it is, and
- * the place behind it.
+ * An error reply of a command inside the script. Redis up to 6.2, KeyDB and Dragonfly wrap its text like this. Redis
+ * from 7.0 on keeps the text and puts the place in the script behind it.
  */
 const WRAPPED = /^ERR Error running script \(call to \w+\): (?:@user_script: ?\d+: )*-?(?!ERR )([A-Z]{3,16} )/;
 
-/** What is not told by its first word. Texts of Redis 6.0 to 7.4, Dragonfly 1.x and Upstash (2026-11). */
+/** Errors that their first word does not tell apart. Texts of Redis 6.0 to 7.4, Dragonfly 1.x and Upstash (2026-11). */
 const TEXTS: readonly (readonly [text: RegExp, reply: string])[] = [
   [/^(ERR )?Unexpected flag/i, "UNEXPECTED_FLAG"],
   [/^(WRONGPASS|NOAUTH|Unauthorized|Invalid token)/i, "UNAUTHORIZED"],
-  // Upstash's own limits, and Redis's on connections: refused before Redis saw the command.
+  // Upstash's own limits, and Redis's limit of connections: the command did not run.
   [/^(ERR )?(max .* exceeded|max number of clients|too many requests)/i, "EXCEEDED"],
-  // Dragonfly and Upstash are full; which command of the script they refused is not known.
+  // Dragonfly or Upstash is full. The text does not say which command of the script was refused.
   [/^ERR (Error running script .*: Out of memory|Out of memory|DB capacity quota exceeded)/i, "FULL"],
   [/^ERR .*Can not execute the command on a stale replica/, "MASTERDOWN"],
   [/^ERR .*(The user executing the script|ACL failure in script)/, "NOPERM"],
   [/^ERR (Error running script|.*user_script)/, "SCRIPT"],
 ];
 
-/** The first word of an error reply, `ERR` if it has none; undefined if `error` is no error reply. */
+/** The first word of an error reply, or a word of `TEXTS`; `ERR`: no such word; undefined: not an error reply. */
 export function replyOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== "UpstashError") return undefined;
-  // The client adds the whole command.
+  // The client appends the whole command.
   const text = error.message.split(", command was: ", 1)[0]!.replace(WRAPPED, "$1");
   const known = TEXTS.find(([pattern]) => pattern.test(text));
   return known?.[1] ?? /^([A-Z]{3,16}) /.exec(text)?.[1] ?? "ERR";

@@ -1,4 +1,4 @@
-/** Runs lua/ on a Redis: EVALSHA, EVAL when the script is not known there, and the right one of its two variants. */
+/** Runs the script of lua/ on a Redis: EVALSHA, and EVAL if Redis does not know the script. Chooses its variant. */
 
 import type { Redis } from "@upstash/redis/cloudflare";
 import { type RedisOptions, replyOf, withRedis } from "./client.ts";
@@ -10,10 +10,10 @@ export interface Script {
 }
 
 /**
- * On Upstash a script without `flags=allow-key-locking` locks the whole database; Redis refuses that flag. The host
- * name tells which it is, and if it does not, Redis's refusal does.
+ * On Upstash a script without `flags=allow-key-locking` locks the whole database; Redis refuses that flag. A host name
+ * under upstash.io gets the variant with the flag. If the service refuses the flag, the plain variant replaces it.
  *
- * @returns what runs the script and answers with its reply; throws `RedisError`.
+ * @returns a function that runs the script and returns its reply; it throws `RedisError`.
  */
 export function scriptRunner(
   options: RedisOptions,
@@ -29,7 +29,7 @@ export function scriptRunner(
           return await evaluate(redis, script, keys, args);
         } catch (error) {
           if (replyOf(error) !== "UNEXPECTED_FLAG") throw error;
-          // Refused before it ran: asking again charges once.
+          // The script was refused before it ran: running it again charges once.
           script = variants.plain;
           return await evaluate(redis, script, keys, args);
         }
@@ -38,7 +38,7 @@ export function scriptRunner(
     );
 }
 
-/** EVALSHA; when Redis does not know the script, which then did not run, EVAL, once. */
+/** EVALSHA. If Redis does not know the script, nothing ran: then EVAL, once. */
 async function evaluate(redis: Redis, { text, sha1 }: Script, keys: string[], args: number[]): Promise<unknown> {
   try {
     return await redis.evalsha(sha1, keys, args);

@@ -1,14 +1,15 @@
-/** What a call of a store threw, as the rest of the program handles it. */
+/** Turns what a store threw into a failure that the rest of the program can handle. */
 
 import type { LateReply, StoreError } from "./store.ts";
 
-/** The part of a `StoreError` that others act upon. */
+/** The part of a `StoreError` that the program acts on. */
 export type StoreFailure = Pick<StoreError, "code" | "notRun" | "isReply" | "timeout">;
 
 /**
- * Whatever was thrown is a failure that the policies decide about. A `StoreError` is known by its name: two bundles in one Worker
- * have two classes of that name. Anything else is `UNKNOWN`: a store of one's own threw it, or this package has a bug. It goes to
- * the console with its stack, because nothing else will tell of it.
+ * The failure of a store: the policies' `onStoreFailure` says what follows. A `StoreError` is recognised by its name,
+ * because two bundles in one Worker have two classes of that name. Any other error becomes `UNKNOWN`: a third party's
+ * store threw it, or this package has a bug. The error goes to the console with its stack, because nothing reports it
+ * elsewhere.
  */
 export function failureOf(error: unknown): StoreFailure {
   const { name, code } = (error ?? {}) as Partial<StoreError>;
@@ -17,7 +18,7 @@ export function failureOf(error: unknown): StoreFailure {
   return { code: "UNKNOWN", notRun: false, isReply: false, timeout: undefined };
 }
 
-/** What may still become of the call that threw; undefined: nothing. Says nothing on the console. */
+/** The late reply of the call that threw; undefined: no reply will come. Writes nothing to the console. */
 export function lateReplyOf(error: unknown): LateReply | undefined {
   return ((error ?? {}) as Partial<StoreError>).timeout;
 }

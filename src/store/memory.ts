@@ -1,4 +1,4 @@
-/** A store in this isolate's memory: the same decision, for tests, `wrangler dev` and the time when Redis is away. */
+/** A store in this isolate's memory. It runs the same decision: for tests, `wrangler dev` and while Redis is away. */
 
 import { BoundedMap } from "../bounded-map.ts";
 import { checkOptions } from "../check-options.ts";
@@ -9,24 +9,25 @@ import { type Stored, type TakeReply, type TakeRequest, take } from "../core/tak
 import type { Store } from "./store.ts";
 
 /**
- * 2 x 20,000 keys of a two-bucket counter are 17 MiB of the 128 MiB that an isolate has, and no keys are more than 39 MiB: logs, slots
- * and many buckets count for several (Node 24, 2026-11; bench/isolate-counts.ts).
+ * 2 x 20,000 keys of a two-bucket counter take 17 MiB of an isolate's 128 MiB. No mix of keys takes more than 39 MiB,
+ * because logs, slots and many buckets count as several keys (Node 24, 2026-11; bench/isolate-counts.ts).
  */
 const DEFAULT_MAX_KEYS = 20_000;
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * How many keys (policy, partition and scope; a log, or the slots of a limit, are one more) of up to 1 KiB each are remembered at
-   * least, 1 or more; at most twice as many are. A key that takes more counts as several: a log of 10 entries, 9 slots or 6 windows,
-   * for example; below 4,096 keys they share 4 MiB. The key used longest ago is forgotten first, and then starts at zero: with more
-   * active keys than this, limits loosen. Default 20,000.
+   * How many keys of up to 1 KiB the store holds at least, 1 or more; it holds at most twice as many. A key is a
+   * policy, partition and scope; a log, and the slots of a limit, are one more key each. A larger key counts as
+   * several, for example a log of 10 entries, 9 slots or 6 windows; below 4,096 keys all keys share 4 MiB. The key
+   * used longest ago is forgotten first, and then starts at zero: with more active keys than this, limits loosen.
+   * Default 20,000.
    */
   readonly maxKeys?: number;
 }
 
 /**
- * Limits hold for this isolate only: each edge location, and each isolate there, counts on its own.
+ * Makes a store in memory. Its limits hold for this isolate only: each isolate of each edge location counts on its own.
  *
  * @throws {TypeError} if `maxKeys` is not a positive integer, or for an unknown option.
  */
@@ -40,7 +41,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
   return {
     kind: "memory",
-    // Keys never leave the isolate: hashing hides nothing here, it only keeps their length bounded.
+    // Keys never leave the isolate: hashing only bounds their length and hides nothing here.
     keySecret: "memory",
 
     take: async (request, nowMs = Date.now()) => counts.take(request, nowMs),
@@ -53,27 +54,27 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   };
 }
 
-/** What any key counts for at least, in bytes: twice what an ordinary one takes, so that there is room for heavy ones beside them. */
+/** The least weight of a key, in bytes: twice the memory of an ordinary key, to leave room for large keys. */
 const KEY_BYTES = 1_024;
-/** Room for the logs of a few clients, however few keys are asked for. */
+/** The least total weight, in bytes: even a store of few keys has room for the logs of a few clients. */
 const LEAST_BYTES = 4 * 1_024 * 1_024;
 
-/** About what a value takes with its key, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */
+/** The approximate memory of a value with its key, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */
 function bytesOf(value: Records | LimitOwn): number {
   if (value instanceof Map) return 300 + 90 * value.size;
   const list = value as Log | Records;
   const [first] = list;
-  // Entries of a log are all alike, and up to 10,000.
+  // A log has up to 10,000 entries of equal size: multiply instead of adding them up.
   if (!first || "cost" in first) return 300 + 75 * list.length;
   return (list as Records).reduce((bytes, record) => bytes + countsBytes(record), 300);
 }
 
-/** Counts in memory, for at least `maxKeys` keys and at most twice as many: heavy ones count by their bytes, as several. */
+/** Counts in memory, for at least `maxKeys` keys and at most twice as many; a large key counts as several keys. */
 export interface Counts {
   take(request: TakeRequest, nowMs: number): TakeReply;
-  /** What is under a key: its records, or its own value. */
+  /** The value of a key: records, or the own value of one limit. */
   read(key: string): Records | LimitOwn | undefined;
-  /** Replaces what is under a key, its records or its own value; undefined: nothing is. */
+  /** Replaces the value of a key; undefined deletes the key. */
   write(key: string, value: Records | LimitOwn | undefined): void;
 }
 
@@ -83,7 +84,7 @@ export function createCounts(maxKeys: number): Counts {
     maxSize: maxKeys * keyBytes,
     weigh: (value) => Math.max(keyBytes, bytesOf(value)),
   });
-  // A key holds what was written under it: records and own values have different keys.
+  // The casts hold: records and own values have different keys.
   const stored: Stored = {
     records: (key) => values.get(key) as Records | undefined,
     own: (key) => values.get(key) as LimitOwn | undefined,

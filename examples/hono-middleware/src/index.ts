@@ -6,7 +6,10 @@ const site = rateLimit((env) =>
   createLimiter({ policies: [{ name: "site", limits: [{ limit: 100, window: "1m" }] }], store: storeFromEnv(env) }),
 );
 const login = rateLimit((env) =>
-  createLimiter({ policies: [{ name: "login", limits: [{ limit: 2, window: "1m" }] }], store: storeFromEnv(env) }),
+  createLimiter({
+    policies: [{ name: "login", limits: [{ algorithm: "sliding-log", limit: 2, window: "1m" }] }],
+    store: storeFromEnv(env),
+  }),
 );
 
 const app = new Hono();

@@ -4,11 +4,11 @@ interface Env {
   readonly OPENAI_URL: string;
 }
 
-/** The body is read into memory to find its cost: a larger one is refused, since no limit ever admits this cost. */
+/** The body is read into memory to find its cost. A larger body gets the cost NEVER, which no limit admits. */
 const MAX_BODY_BYTES = 1_000_000;
 const NEVER = 1_000_000_000;
 
-/** Tokens that a request may use: about one for four characters of the prompt, and all that it asks for. */
+/** The tokens that a request may use: about one for four characters of its body, and all that `max_tokens` asks for. */
 async function estimateTokens(request: Request): Promise<number> {
   if (request.method !== "POST") return 1;
   if (!(Number(request.headers.get("Content-Length") ?? NEVER) <= MAX_BODY_BYTES)) return NEVER;
