@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import type { AlgorithmName } from "../core/policy.ts";
+import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { type PatternKind, PatternMistake } from "../pattern/node.ts";
 import { parsePattern } from "../pattern/parse.ts";
 import { parseDurationMs } from "./duration.ts";
@@ -89,8 +90,13 @@ const match = {
   host: v.optional(oneOrMore(pattern("host"))),
 };
 
-const KEY_PART =
-  "(?:ip|bearer|country|asn|host|region|global|(?:header|cookie):[!#$%&'*.^_`|~0-9A-Za-z-]+|query:[^+]+)";
+/** Each key source as it is written. @param write writes what follows the source and a colon. */
+const keyForms = (write: (name: string) => string) =>
+  Object.keys(KEY_SOURCES).map((source) => {
+    const { name } = formOf(source);
+    return name ? `${source}:${write(name)}` : source;
+  });
+const KEY_PART = `(?:${keyForms((name) => name).join("|")})`;
 const keyKind = v.pipe(v.string(), v.regex(new RegExp(`^${KEY_PART}(?:\\+${KEY_PART})*$`)));
 
 const limit = { limit: integer(1, MAX_UNITS) };
@@ -169,10 +175,7 @@ export const EXPECTED: Readonly<Record<string, readonly [MistakeCode, string]>> 
   "match.method": ["ERR_POLICY_MATCH", METHOD],
   "match.path": ["ERR_POLICY_MATCH", PATH],
   "match.host": ["ERR_POLICY_MATCH", HOST],
-  key: [
-    "ERR_POLICY_KEY",
-    "a list of ip, bearer, header:<name>, cookie:<name>, query:<name>, country, asn, host, region, global, or several joined by +",
-  ],
+  key: ["ERR_POLICY_KEY", `a list of ${keyForms(() => "<name>").join(", ")}, or several joined by +`],
   cost: ["ERR_POLICY_COST", 'a list of rules, for example { path = "/v1/search", cost = 100 }'],
   "cost.method": ["ERR_POLICY_COST", METHOD],
   "cost.path": ["ERR_POLICY_COST", PATH],

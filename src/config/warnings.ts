@@ -1,11 +1,9 @@
 /** What is allowed in a configuration, but probably not what was meant. */
 
 import type { Match, Policy } from "../core/policy.ts";
+import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
 import type { PatternKind } from "../pattern/node.ts";
 import { parsePattern, writePattern } from "../pattern/parse.ts";
-
-/** Kinds of key that the client chooses and nobody verifies here: a new value is a new partition. */
-const CHOSEN_BY_CLIENT = /^(?:bearer|header:|cookie:|query:)/;
 
 /**
  * A policy on keys that the client chooses limits only those who do not change them, unless a policy that counts by
@@ -22,7 +20,7 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
 }
 
 function isChosen(kind: string): boolean {
-  return kind.split("+").some((part) => CHOSEN_BY_CLIENT.test(part));
+  return kind.split("+").some((part) => KEY_DESCRIPTIONS[sourceOf(part)].chosenBy === "client");
 }
 
 /** The address is always present, so that a list beginning with it never gets to its other kinds. */

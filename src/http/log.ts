@@ -1,8 +1,8 @@
 /** One JSON line for each decision that an operator wants to see. */
 
 import type { LimitDecision } from "../core/decision.ts";
+import { ANONYMOUS } from "../keys/sources.ts";
 import type { OnDecision } from "../limiter.ts";
-import { ANONYMOUS } from "./key.ts";
 
 /** A flood must not become a flood of log lines. */
 const LINES_PER_SECOND = 10;

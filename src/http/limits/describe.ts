@@ -7,6 +7,7 @@ import { Kind } from "../../core/algorithm.ts";
 import { decideLimit, type LimitDecision } from "../../core/decision.ts";
 import type { Limit, Match, Policy } from "../../core/policy.ts";
 import { ENFORCED, Flag, take } from "../../core/take.ts";
+import { KEY_DESCRIPTIONS, type KeySource, sourceOf } from "../../keys/sources.ts";
 import { addRateLimitFields } from "../headers.ts";
 import { describeQuota, quotaOf } from "../quota.ts";
 
@@ -86,22 +87,15 @@ export function describeMatch({ method, path, host }: Match): string {
   return parts.filter((part) => part).join(" ") || "every request";
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  ip: "address",
-  bearer: "bearer token",
-  asn: "network",
-  global: "all clients together",
-};
-
-/** For people: `bearer token, else address`. What is not presented ends at the address (http/key.ts). */
+/** For people: `bearer token, else address`. The address is counted for requests that present no other key (http/key.ts). */
 function describeKey(key: readonly string[]): string {
-  const always = ["ip", "host", "region", "global"];
-  const kinds = always.includes(key.at(-1)!) ? key : [...key, "ip"];
-  const describeKind = (kind: string) =>
-    kind
-      .split("+")
-      .map((part) => KINDS[part] ?? part.replace(":", " "))
-      .join(" and ");
+  const last = key.at(-1)!;
+  const kinds = KEY_DESCRIPTIONS[last as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
+  const describePart = (part: string) => {
+    const source = sourceOf(part);
+    return `${KEY_DESCRIPTIONS[source].words} ${part.slice(source.length + 1)}`.trimEnd();
+  };
+  const describeKind = (kind: string) => kind.split("+").map(describePart).join(" and ");
   return kinds.map(describeKind).join(", else ");
 }
 
