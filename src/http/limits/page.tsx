@@ -1,6 +1,6 @@
 /** The limits as a page that a developer of a client likes to read. Complete without JavaScript but for what is left now. */
 
-import { raw } from "hono/utils/html";
+import { raw } from "hono/html";
 import type { LimitsDocument, PolicyDocument } from "./describe.ts";
 import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "./prose.ts";
 import { SCRIPT } from "./script.ts";
