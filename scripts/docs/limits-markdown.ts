@@ -1,7 +1,7 @@
 // The limits as Markdown: the same document as the page's and the JSON's.
 
-import type { LimitsDocument } from "../../src/http/limits/describe.ts";
-import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../../src/http/limits/prose.ts";
+import type { LimitsDocument } from "../../src/http/limits/document.ts";
+import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../../src/http/limits/wording.ts";
 
 /** @param origin where clients send their requests. */
 export function limitsMarkdown(document: LimitsDocument, origin: string): string {

@@ -4,7 +4,7 @@ import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
 import { addRateLimitFields } from "./headers.ts";
-import { holding } from "./keep-slots.ts";
+import { keepSlots } from "./keep-slots.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
 import type { ProblemOptions } from "./problem.ts";
@@ -56,7 +56,7 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
     const decidedAtMs = Date.now();
     own.onDecision?.(decision);
     const admit = async () => {
-      if (decision.delayMs && !request.signal.aborted) await turn(decision.delayMs, request.signal);
+      if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
       return request.signal.aborted ? nobodyIsLeft() : await next(request);
     };
     const { allowed, hold } = decision;
@@ -67,13 +67,13 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
         : standard;
       return withFields(answer, request, decision, decidedAtMs, rateLimitHeaders);
     }
-    const response = await (hold ? holding(hold, request, background, admit) : admit());
+    const response = await (hold ? keepSlots(hold, request, background, admit) : admit());
     return withFields(changeable(response), request, decision, decidedAtMs, rateLimitHeaders);
   };
 }
 
-/** Holds a request of a leaky bucket until its time, or until its client goes away. */
-async function turn(delayMs: number, signal: AbortSignal): Promise<void> {
+/** Waits until the time of a leaky bucket's request, or until the client goes away. */
+async function delay(delayMs: number, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, delayMs);
     signal.addEventListener("abort", () => {

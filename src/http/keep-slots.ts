@@ -15,7 +15,7 @@ const MAX_RENEWALS = 1_000;
  *
  * When a slot cannot be renewed any more the body ends with an error: a request that nobody counts must not go on.
  */
-export async function holding(
+export async function keepSlots(
   hold: Hold,
   request: Request,
   background: Background | undefined,

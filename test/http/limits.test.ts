@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { limitsMarkdown } from "../../scripts/docs/limits-markdown.ts";
 import { loadLimitsPage } from "../../scripts/docs/limits-page.ts";
 import { type Bindings, parseSettings } from "../../src/config/settings.ts";
-import { describeLimits } from "../../src/http/limits/describe.ts";
-import { sampleRequest, samples } from "../../src/http/limits/prose.ts";
+import { describeLimits } from "../../src/http/limits/document.ts";
+import { sampleRequest, samples } from "../../src/http/limits/wording.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 
 const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));
@@ -79,7 +79,7 @@ describe("the document", () => {
       "never more than 600 in any 50s, at worst 1199 in one 1m, when a burst ends a bucket",
       "never more than 5 in any 1m; a unit returns up to 10s late",
       "never more than 20 in any 1h, and every unit returns exactly on time",
-      "at most 3 at once, refilled by 10 per 1m, continuously; may be held for up to 2s first",
+      "at most 3 at once, refilled by 10 per 1m, continuously; may be delayed by up to 2s first",
       "at most 2 in flight; a lost one is freed after 1m",
       "never more than 10000 in one 1d window of the clock, up to 20000 across a boundary",
     ]);

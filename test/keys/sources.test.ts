@@ -16,10 +16,8 @@ const written = (name: string) =>
   Object.keys(KEY_SOURCES).map((source) => (formOf(source).name ? `${source}:${name}` : source));
 
 describe.each(written("name"))("the source %s", (kind) => {
-  const { value: policies = [] } = parsePolicies(
-    [{ name: "one", key: kind, limits: [{ limit: 1, window: "1s" }] }],
-    "",
-  );
+  const parsed = parsePolicies([{ name: "one", key: kind, limits: [{ limit: 1, window: "1s" }] }], "POLICIES");
+  const policies = parsed.mistakes ? [] : parsed.value;
 
   it("may be a policy's key", () => {
     expect(policies.map(({ key }) => key)).toEqual([[kind]]);

@@ -1,10 +1,10 @@
 /** The limits as a page that a developer of a client likes to read. Complete without JavaScript but for what is left now. */
 
 import { raw } from "hono/html";
-import type { LimitsDocument, PolicyDocument } from "./describe.ts";
-import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "./prose.ts";
-import { SCRIPT } from "./script.ts";
-import { STYLE } from "./style.ts";
+import type { LimitsDocument, PolicyDocument } from "./document.ts";
+import { SCRIPT } from "./page-script.ts";
+import { STYLE } from "./page-style.ts";
+import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "./wording.ts";
 
 /**
  * @param origin where clients send their requests, for example `https://api.example.com`.

@@ -1,6 +1,6 @@
 /** What the page and its Markdown say alike, whatever the configuration is. */
 
-import type { LimitsDocument } from "./describe.ts";
+import type { LimitsDocument } from "./document.ts";
 
 /** A part of a field, the field that it belongs to, and what it means. */
 export const FIELDS: readonly (readonly [part: string, field: string, meaning: string])[] = [

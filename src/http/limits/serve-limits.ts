@@ -2,7 +2,7 @@
 
 import type { Settings } from "../../config/settings.ts";
 import { prefersHtml } from "../problem.ts";
-import { describeLimits } from "./describe.ts";
+import { describeLimits } from "./document.ts";
 import { contentSecurityPolicy, renderPage } from "./page.tsx";
 
 export function serveLimits(

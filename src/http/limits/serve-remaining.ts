@@ -7,7 +7,7 @@ import { clientKey } from "../key.ts";
 import { compileMatcher } from "../match.ts";
 import { ProblemType, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
-import { isDocumented } from "./describe.ts";
+import { isDocumented } from "./document.ts";
 
 /** What limits the looks: one address, and all together, who may have many. Counted in the isolate's memory: refusing is free. */
 export const LOOK_POLICIES = [
@@ -15,7 +15,7 @@ export const LOOK_POLICIES = [
   { name: "limits-me-all", key: "global", limits: [{ limit: 20, window: "1s" }] },
 ];
 
-export interface MeOptions {
+export interface RemainingOptions {
   readonly limiter: Limiter;
   /** Of `LOOK_POLICIES`, over a memory store. */
   readonly looks: Limiter;
@@ -24,7 +24,7 @@ export interface MeOptions {
   readonly helpPath: string;
 }
 
-export function createMe({ limiter, looks, ...answering }: MeOptions) {
+export function serveRemaining({ limiter, looks, ...answering }: RemainingOptions) {
   const match = compileMatcher(limiter.policies.filter(isDocumented));
   const enforce = createEnforce({ limiter: looks, ...answering });
 

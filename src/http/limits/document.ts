@@ -116,8 +116,8 @@ function promiseOf(limit: Limit): string {
     case Kind.log:
       return `never more than ${most} in any ${window}, and every unit returns exactly on time`;
     case Kind.bucket: {
-      const held = limit.maxDelayMs > 0 ? `; may be held for up to ${formatDuration(limit.maxDelayMs)} first` : "";
-      return `at most ${limit.burst} at once, refilled by ${most} per ${window}, continuously${held}`;
+      const delay = limit.maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(limit.maxDelayMs)} first` : "";
+      return `at most ${limit.burst} at once, refilled by ${most} per ${window}, continuously${delay}`;
     }
     case Kind.concurrency:
       return `at most ${most} in flight; a lost one is freed after ${formatDuration(limit.timeoutMs)}`;
