@@ -1,4 +1,4 @@
-/** What is allowed in a configuration, but probably not what was meant. */
+/** Warnings: the configuration is allowed, but probably not what was meant. */
 
 import type { Match, Policy } from "../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
@@ -6,8 +6,8 @@ import type { PatternKind } from "../pattern/node.ts";
 import { parsePattern, writePattern } from "../pattern/parse.ts";
 
 /**
- * A policy on keys that the client chooses limits only those who do not change them, unless a policy that counts by
- * address matches the same requests.
+ * A client can change the keys that it chooses itself: a policy on such keys limits only clients that keep them,
+ * unless a policy that counts by address matches the same requests.
  */
 export function policyWarnings(policies: readonly Policy[]): string[] {
   const byAddress = policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce");
@@ -23,12 +23,15 @@ function isChosen(kind: string): boolean {
   return kind.split("+").some((part) => KEY_DESCRIPTIONS[sourceOf(part)].chosenBy === "client");
 }
 
-/** The address is always present, so that a list beginning with it never gets to its other kinds. */
+/** A client's request always has an address: kinds after `ip` in a list are not used. */
 function countsByAddress(key: readonly string[]): boolean {
   return key[0] === "ip";
 }
 
-/** Whether `guard` surely matches every request that `match` does; patterns are compared as text, also once they are in one form. */
+/**
+ * Whether `guard` surely matches every request that `match` matches. Patterns are compared as text: as written,
+ * and in one form.
+ */
 function covers(guard: Match, match: Match): boolean {
   return (
     coversField(guard.method, match.method, (a, b) => a === b || (a === "GET" && b === "HEAD")) &&
@@ -39,7 +42,7 @@ function covers(guard: Match, match: Match): boolean {
 
 type Covers = (guard: string, match: string) => boolean;
 
-/** @param match absent: everything, which `*` stands for. */
+/** @param match absent: everything, like `*`. */
 function coversField(
   guard: readonly string[] | undefined,
   match: readonly string[] | undefined = ["*"],

@@ -4,7 +4,7 @@ import { ANONYMOUS, countedValue, KEY_READERS, sourceOf } from "../keys/sources.
 import type { ClientKey } from "../partition/hash.ts";
 
 /**
- * The first of `kinds` that the request presents. If the request presents none of them: its address, or `ANONYMOUS` without one.
+ * The first of `kinds` that the request presents; without any its address; without an address `ANONYMOUS`.
  *
  * @param region name of the region that answers; called only if a kind needs it.
  */

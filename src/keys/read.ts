@@ -6,8 +6,8 @@ import { countedAddress } from "./address.ts";
 const PSEUDO_ADDRESS = /^2[45]\d\./;
 
 /**
- * The client's address as Cloudflare saw it; the IPv6 address beside it if Cloudflare made a pseudo IPv4 address of that one.
- * X-Forwarded-For and similar fields are never read: clients write them.
+ * The client's address as Cloudflare saw it; the IPv6 address beside it if Cloudflare made a pseudo IPv4 address of
+ * that one. X-Forwarded-For and similar fields are never read: clients write them.
  */
 export function addressText(headers: Headers): string | null {
   const text = headers.get("CF-Connecting-IP");

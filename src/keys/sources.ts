@@ -1,6 +1,7 @@
 /**
- * The key sources: what a policy's `key` may name. Three tables have one row for each source: how the source is written and counted,
- * how a request presents it, and what people are told. A bundle leaves out the tables that its program does not use.
+ * The key sources: what a policy's `key` may name. Three tables have one row for each source: how the source is written
+ * and counted, how a request presents it, and what people are told. A bundle leaves out the tables that its program
+ * does not use.
  */
 
 import type { ClientKey } from "../partition/hash.ts";
@@ -55,9 +56,9 @@ export const KEY_READERS: Readonly<Record<KeySource, ReadSource>> = {
 interface SourceDescription {
   /** For people; the name, if there is one, follows. */
   readonly words: string;
-  /** Who decides on the value. A client can change its own choice at will: a new value is a new partition. */
+  /** Who sets the value. The client's own values can change with every request: each is a new partition. */
   readonly chosenBy: "client" | "edge" | "operator";
-  /** Every request presents it, or has no other key. */
+  /** Every client's request presents it: kinds after it in a list are not used. */
   readonly isAlwaysPresent?: true;
 }
 

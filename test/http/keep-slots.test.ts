@@ -1,4 +1,5 @@
-// When slots are renewed and released. The clock is the test's; over real sockets: test/gateway/concurrency-release.test.ts.
+// When slots are renewed and released. The clock is the test's; over real sockets:
+// test/gateway/concurrency-release.test.ts.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keepSlots } from "../../src/http/keep-slots.ts";

@@ -62,12 +62,12 @@ describe("the document", () => {
 
   it("tells match, key, costs, promise, consistency and failure of a policy", () => {
     const [api, , upload, exports, site] = documentOf({ POLICIES: fivePolicies() }).regions[0]!.policies;
-    expect(api).toMatchObject({ requests: "/v1/*", countedPer: "bearer token, else address", defaultCost: 1 });
+    expect(api).toMatchObject({ requests: "/v1/*", countedPer: "bearer token, otherwise address", defaultCost: 1 });
     expect(api!.cost).toEqual([{ method: ["GET"], path: ["/v1/search"], cost: 5, requests: "GET /v1/search" }]);
     expect(api!.limits[0]).toMatchObject({ quota: 10, windowMs: 10_000, scope: "region", burst: 10 });
     expect(upload).toMatchObject({
       requests: "PUT, POST /files/:id on files.example.com, 127.0.0.1",
-      countedPer: "header x-user and address, else address",
+      countedPer: "header x-user and address, otherwise address",
     });
     expect(exports!.storeFailure.mode).toBe("allow");
     expect(site).toMatchObject({ requests: "every request", consistency: { mode: "leased" } });
@@ -76,7 +76,7 @@ describe("the document", () => {
     );
     expect(promises).toEqual([
       "at most 10 at once, refilled by 1 per 1s, continuously",
-      "never more than 600 in any 50s, at worst 1199 in one 1m, when a burst ends a bucket",
+      "never more than 600 in any 50s, at worst 1199 in one 1m, when a burst comes at the end of a bucket",
       "never more than 5 in any 1m; a unit returns up to 10s late",
       "never more than 20 in any 1h, and every unit returns exactly on time",
       "at most 3 at once, refilled by 10 per 1m, continuously; may be delayed by up to 2s first",
@@ -132,10 +132,10 @@ describe("page and Markdown alike", () => {
   it("speak of costs below only where there are any, and of neither where no policy is published", async () => {
     for (const said of await saidOf({ POLICIES: [login] })) {
       expect(said).toContain("A request costs 1 unit.");
-      expect(said).not.toContain("but for those");
+      expect(said).not.toContain("except for those");
     }
     const dear = { ...login, cost: [{ path: "/login", cost: 3 }] };
-    for (const said of await saidOf({ POLICIES: [dear] })) expect(said).toContain("but for those");
+    for (const said of await saidOf({ POLICIES: [dear] })) expect(said).toContain("except for those");
     for (const said of await saidOf({ POLICIES: SECRET_POLICIES })) {
       expect(said).not.toMatch(/Costs|How counts are kept/);
     }
