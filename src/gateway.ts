@@ -11,8 +11,8 @@ import { type Bindings, parseSettings, type Settings } from "./config/settings.t
 import { policyWarnings } from "./config/warnings.ts";
 import { createProbe } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
-import { createMe, LOOK_POLICIES } from "./http/limits/me.ts";
-import { serveLimits } from "./http/limits/serve.ts";
+import { serveLimits } from "./http/limits/serve-limits.ts";
+import { LOOK_POLICIES, serveRemaining } from "./http/limits/serve-remaining.ts";
 import { logDecisions } from "./http/log.ts";
 import { createLoopGuard } from "./http/loop.ts";
 import { normalizePath } from "./http/match.ts";
@@ -90,7 +90,7 @@ function gateway(settings: Settings): Gateway {
   });
   const limits = serveLimits(settings, resolveRegion);
   const looks = createLimiter({ policies: LOOK_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
-  const me = createMe({ ...answering, looks });
+  const me = serveRemaining({ ...answering, looks });
   app.get(LIMITS_PATH, (c) => limits(c.req.raw));
   app.get(`${LIMITS_PATH}/me`, (c) => me(c.req.raw));
   // Look for loops before counting: the client was counted when its request came first.

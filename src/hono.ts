@@ -10,35 +10,36 @@ export type { Decision, LimiterSource, RateLimitOptions };
 
 declare module "hono" {
   interface ContextVariableMap {
-    /** The decision over this request; of several limiters so far, the one with the fewest units left. Absent: no policy matches. */
+    /** The decision over this request; of several, the one with the fewest units left. Absent: no policy matches. */
     rateLimit: Decision | undefined;
   }
 }
 
-/** Lists: a member that was set by earlier middleware does not replace those of a refusal. */
+/** Fields that are lists: members from earlier middleware are added to those of a refusal. */
 const LISTS = new Set(["vary", "access-control-expose-headers", "link"]);
 
-/** What earlier middleware said of the answer that it expected, which a refusal is not: its body, its age, its wait. */
-const OF_ANOTHER =
+/** Fields in which earlier middleware describes the handler's answer: body, age, wait. A refusal drops them. */
+const ABOUT_THE_ANSWER =
   /^(?:content-(?!security-policy).*|(?:.*-)?cache-control|surrogate-control|etag|last-modified|expires|age|accept-ranges|(?:repr-)?digest|retry-after|x-should-retry)$/;
 
 /**
  * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.
  *
- * Every answer of theirs keeps its own headers and gets the rate limit fields: also a `Response` that was fetched, the answer of
- * `app.onError` and of `app.notFound`. Several of these middlewares on one request add to each other's `RateLimit` and
- * `RateLimit-Policy`; the `X-RateLimit-` fields are those of the tighter one. They charge one after the other: what the first has
- * charged stays charged if the second refuses. For all or nothing put both policies into one limiter.
+ * Every answer of the handlers keeps its own headers and gets the rate limit fields: also a `Response` that was
+ * fetched, and the answers of `app.onError` and `app.notFound`. Several of these middlewares on one request all add to
+ * `RateLimit` and `RateLimit-Policy`; the `X-RateLimit-` fields show the limit with the fewest units left. The
+ * middlewares charge one after the other: if the second refuses, the first has charged. For all or nothing put both
+ * policies into one limiter.
  *
- * A refusal has the headers that earlier middleware has set, but for those that describe a body or let it be stored: it is
- * `no-store`. Which pages of other origins may read it is for earlier middleware to say: put `cors()` before this one. Without it no
- * other origin's page can.
+ * A refusal keeps the headers that earlier middleware has set, except those that describe a body or let it be stored: a
+ * refusal is `no-store`. Earlier middleware decides which pages of other origins may read a refusal: put `cors()`
+ * before this middleware. Without `cors()` no page of another origin can read it.
  *
- * In options `cost` and `key` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`); handlers may then read it again,
- * by `c.req` or by `c.req.raw`.
+ * The options `cost` and `key` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`). Handlers can read
+ * the body again, through `c.req` or `c.req.raw`.
  *
- * @param limiter a limiter, or a function of `c.env` that makes one: it is called once in an isolate.
- * @throws {TypeError} for an unknown option, or one of a wrong type.
+ * @param limiter a limiter, or a function of `c.env` that makes one, called once in an isolate.
+ * @throws {TypeError} for an unknown option, and for an option of a wrong type.
  */
 export function rateLimit<E extends Env = Env>(
   limiter: LimiterSource<NonNullable<E["Bindings"]>>,
@@ -67,13 +68,13 @@ export function rateLimit<E extends Env = Env>(
     };
     const answer = await enforceOf(c.env)(c.req.raw, goOn, backgroundOf(c), own);
     if (answer === c.res && !isRefused) return;
-    // Else Hono would set the headers of the answer so far again, over the ones that were added to.
+    // Without this line Hono copies the earlier answer's headers over the new ones.
     c.res = undefined;
     c.res = answer;
   };
 }
 
-/** What the handler gets is the body that was not read: the platform's request can be read once only. */
+/** Gives handlers an unread body: a platform request can be read only once. */
 async function keepingBody<T>(c: Context, read: () => T | Promise<T>): Promise<T> {
   const wasUsed = c.req.raw.bodyUsed;
   const result = await read();
@@ -88,8 +89,9 @@ function note(c: Context, decision: Decision): void {
 }
 
 /**
- * Headers that earlier middleware has set already, CORS for example, go with a refusal too, unless they describe a body or keep
- * it. What the app answers by `c.text()` and the like has all of them already: nothing is added twice.
+ * A refusal with the headers that earlier middleware has set, for example CORS headers, except those about the
+ * handler's answer. An answer made with `c.text()` and similar methods has all of them already: no header is added
+ * twice.
  */
 function withEarlier(refusal: Response, earlier: Headers): Response {
   const answer = new Response(refusal.body, refusal);
@@ -99,7 +101,7 @@ function withEarlier(refusal: Response, earlier: Headers): Response {
     const own = headers.get(name);
     if (name === "set-cookie") {
       if (!cookies.includes(value)) headers.append(name, value);
-    } else if (OF_ANOTHER.test(name)) {
+    } else if (ABOUT_THE_ANSWER.test(name)) {
       if (name !== "content-type" && own === value) headers.delete(name);
     } else if (!LISTS.has(name)) headers.set(name, value);
     else if (!`, ${own}, `.includes(`, ${value}, `)) headers.append(name, value);
@@ -107,7 +109,7 @@ function withEarlier(refusal: Response, earlier: Headers): Response {
   return answer;
 }
 
-/** Outside of a Worker there is no execution context, and asking for it throws. */
+/** Outside of a Worker there is no execution context: `c.executionCtx` throws. */
 function backgroundOf(c: Context): Background | undefined {
   try {
     const { executionCtx } = c;

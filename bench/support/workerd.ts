@@ -34,11 +34,6 @@ export async function bundleWorker(name: string): Promise<string> {
     format: "esm",
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
-    alias: Object.fromEntries(
-      Object.entries(wranglerToml().alias as Record<string, string>).map(([from, to]) => {
-        return [from, fileURLToPath(new URL(to, ROOT))];
-      }),
-    ),
     external: ["node:*"],
     write: false,
   };

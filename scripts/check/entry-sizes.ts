@@ -37,7 +37,7 @@ export async function entrySizes(): Promise<EntrySize[]> {
   return await Promise.all(
     ENTRIES.map(async ({ what, program, budgetKib }) => {
       const { outputFiles } = await build({
-        stdin: { contents: program, resolveDir: fileURLToPath(new URL("../..", import.meta.url)) },
+        stdin: { contents: program, resolveDir: fileURLToPath(new URL("..", import.meta.url)) },
         bundle: true,
         minify: true,
         format: "esm",

@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeMistake } from "../../src/config/mistake.ts";
 import { parseSettings, type Settings } from "../../src/config/settings.ts";
-import { describeLimits } from "../../src/http/limits/describe.ts";
+import { describeLimits } from "../../src/http/limits/document.ts";
 import { readBindings } from "../dev/read-bindings.ts";
 import { optionValues } from "../dev/wrangler-bindings.ts";
 import { limitsMarkdown } from "./limits-markdown.ts";

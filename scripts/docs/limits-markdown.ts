@@ -1,7 +1,7 @@
 // The limits as Markdown: the same document as the page's and the JSON's.
 
-import type { LimitsDocument } from "../../src/http/limits/describe.ts";
-import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../../src/http/limits/prose.ts";
+import type { LimitsDocument } from "../../src/http/limits/document.ts";
+import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../../src/http/limits/wording.ts";
 
 /** @param origin where clients send their requests. */
 export function limitsMarkdown(document: LimitsDocument, origin: string): string {
@@ -33,11 +33,13 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
     "# Rate limits",
     "Every limit that matches a request applies. A refused request costs nothing.",
     "## Limits",
-    limits.length > 0 ? table(["Limit", "Requests", "Counted per", ...names, "Promise"], limits) : "None is published.",
+    limits.length > 0
+      ? table(["Limit", "Requests", "Counted per", ...names, "Promise"], limits)
+      : "No limits are published.",
     ...(policies.length > 0 ? ["## Costs"] : []),
     ...(costs.length > 0
       ? [
-          "A request costs 1 unit, but for those listed here; the first that matches counts.",
+          "A request costs 1 unit, except for those listed here; the first that matches counts.",
           table(["Request", "Under", "Units"], costs),
         ]
       : policies.slice(0, 1).map(() => "A request costs 1 unit.")),

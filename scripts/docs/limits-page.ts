@@ -1,19 +1,17 @@
-// The limits page outside of the Worker: Node cannot import .tsx, so it is bundled first, with Hono's own JSX runtime.
+// The limits page outside of the Worker. Node cannot import .tsx files: esbuild compiles the page first.
 
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 export type LimitsPage = typeof import("../../src/http/limits/page.tsx");
 
-/** @param alias modules to be replaced by others, as [alias] of wrangler.toml does. */
-export async function loadLimitsPage(alias: Record<string, string> = {}): Promise<LimitsPage> {
+export async function loadLimitsPage(): Promise<LimitsPage> {
   const { outputFiles } = await build({
     absWorkingDir: fileURLToPath(new URL("../..", import.meta.url)),
     entryPoints: ["src/http/limits/page.tsx"],
     bundle: true,
     format: "esm",
     write: false,
-    alias,
   });
   return await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0]!.contents).toString("base64")}`);
 }

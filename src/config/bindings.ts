@@ -1,8 +1,8 @@
-/** One binding at a time: what is there, and what is wrong with it. */
+/** Reads one binding at a time, and notes what is wrong with it. */
 
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 
-/** The Worker's bindings as they arrive: whatever was deployed, so nothing is believed of them. */
+/** The Worker's bindings as they arrive. They may contain anything. */
 export type Bindings = Readonly<Record<string, unknown>>;
 
 /** The value of a binding; undefined if it is absent. */
@@ -19,7 +19,7 @@ export function reading(bindings: Bindings): {
   const mistakes: Mistake[] = [];
   return {
     mistakes,
-    // A binding of "" is how `--var NAME:` and an emptied secret arrive.
+    // `--var NAME:` and an emptied secret arrive as "".
     get: (name) => (bindings[name] === "" || bindings[name] === null ? undefined : bindings[name]),
     wrong: (code, path, expected, found) => void mistakes.push({ code, path, expected, found: describeValue(found) }),
   };
@@ -34,7 +34,7 @@ export function isHttpUrl(value: unknown): value is string {
   return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
 }
 
-/** All that is repeated of a wrong URL: it may carry a password, or be a token that was pasted in the wrong place. */
+/** The part of a wrong URL that messages show. The rest may be a password, or a token pasted in the wrong place. */
 export function schemeOf(url: unknown): unknown {
   if (typeof url !== "string") return url;
   const [scheme] = /^[a-z]{2,8}:(?=\/\/)/i.exec(url) ?? [];

@@ -2,7 +2,7 @@
 
 const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Milliseconds, or undefined if it is no duration. A string of digits is a number that arrived as text. */
+/** Milliseconds; undefined: not a duration. A string of digits is a number that arrived as text. */
 export function parseDurationMs(value: string | number): number | undefined {
   if (typeof value === "number") return value;
   const [, digits, unit = "ms"] = /^(\d{1,12})(ms|s|m|h|d)?$/.exec(value) ?? [];

@@ -1,4 +1,4 @@
-/** Limits as they are written, and as the program knows them: both ways, and what bounds each algorithm. */
+/** Limits as an operator writes them and as the program uses them, and the largest numbers of each algorithm. */
 
 import type * as v from "valibot";
 import { Kind } from "../core/algorithm.ts";
@@ -11,7 +11,7 @@ import type { limitSchema } from "./policy-schema.ts";
 /** A limit with its defaults filled in and its durations in milliseconds. */
 export type ParsedLimit = v.InferOutput<typeof limitSchema>;
 
-/** Every product of a decision is an exact integer as long as it stays below 2^53. */
+/** Integers below 2^53 are exact: every product in a decision must be one. */
 const EXACT = 2 ** 53;
 
 export function specOf(limit: ParsedLimit): LimitSpec {
@@ -35,7 +35,7 @@ export function specOf(limit: ParsedLimit): LimitSpec {
   }
 }
 
-/** As it could be written, defaults filled in. */
+/** The limit as an operator could write it, with defaults filled in. */
 export function writeLimit(limit: Limit): LimitInput {
   const { algorithm, scope } = limit;
   switch (limit.kind) {
@@ -59,19 +59,19 @@ export function writeLimit(limit: Limit): LimitInput {
   }
 }
 
-/** The largest cost that such a limit ever admits; a concurrency limit does not look at costs. */
+/** The largest cost that the limit ever admits. A concurrency limit admits any cost. */
 export function largestCost(limit: LimitSpec): number {
   if (limit.kind === Kind.concurrency) return Number.POSITIVE_INFINITY;
   return limit.kind === Kind.bucket ? limit.burst : limit.limit;
 }
 
-/** What two limits of a policy must not share: they would be one record. */
+/** Two limits of a policy with the same identity would share one record. */
 export function recordIdentity(limit: LimitSpec): string {
   const [, kind, spanMs, buckets] = algorithmOf(limit).encode(limit);
   return `${kind} ${spanMs} ${limit.kind === Kind.bucket ? "" : buckets}`;
 }
 
-/** If its numbers are too large for exact decisions: what would fit. */
+/** The numbers that would fit, if the limit's numbers are too large for exact decisions. Undefined: they fit. */
 export function tooLarge(limit: LimitSpec): string | undefined {
   switch (limit.kind) {
     case Kind.weighted:

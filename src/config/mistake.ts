@@ -1,4 +1,4 @@
-/** What is wrong with a configuration, as data: every mistake at once, each with a place, an expectation and a code. */
+/** Mistakes in a configuration, as data: each with a place, what was expected, what was found, and a code. */
 
 /** Every code has a heading in docs/errors.md. */
 export const MISTAKE_CODES = [
@@ -42,24 +42,24 @@ export const MISTAKE_CODES = [
   "ERR_KEY_SECRET",
   "ERR_RATE_LIMIT_HEADERS",
 ] as const;
-/** `ERR_…`: docs/errors.md has a section for each. */
+/** `ERR_…`: docs/errors.md has a section for each code. */
 export type MistakeCode = (typeof MISTAKE_CODES)[number];
 
 /** One mistake in a configuration. */
 export interface Mistake {
-  /** What kind: docs/errors.md has a section for each. */
+  /** The kind of mistake: docs/errors.md has a section for each code. */
   readonly code: MistakeCode;
-  /** Where, for example `POLICIES[1].limits[0].window`. */
+  /** The place, for example `POLICIES[1].limits[0].window`. */
   readonly path: string;
-  /** What would be right, as the end of "expected …". */
+  /** The right value in words: the text after "expected". */
   readonly expected: string;
-  /** What was there, shortened; never of a secret. */
+  /** The value that was found, shortened. Secrets are never shown. */
   readonly found: string;
 }
 
-/** Thrown when something is constructed from a configuration with mistakes. */
+/** Thrown by functions that get a configuration with mistakes. */
 export class ConfigurationError extends Error {
-  /** All of them, in the order of the configuration. */
+  /** All mistakes, in the order of the configuration. */
   readonly mistakes: readonly Mistake[];
 
   constructor(mistakes: readonly Mistake[]) {

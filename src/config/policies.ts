@@ -1,4 +1,4 @@
-/** From what an operator wrote to checked policies, or to every mistake in it. */
+/** Turns the policies that an operator wrote into checked policies, or into the list of all mistakes. */
 
 import * as v from "valibot";
 import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
@@ -7,7 +7,7 @@ import { describeValue, type Mistake } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
 import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
 
-/** Algorithms whose units may be charged before their request comes. */
+/** Algorithms whose units can be charged before a request comes. */
 const LEASABLE: readonly AlgorithmName[] = ["sliding-window", "fixed-window", "token-bucket"];
 
 type ParsedPolicy = v.InferOutput<typeof policySchema>;
@@ -17,8 +17,8 @@ export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { rea
 /**
  * Checks a list of policies.
  *
- * @param path what the list is called in messages, for example `POLICIES`.
- * @param places what each policy is called, if not by its position in the list.
+ * @param path the list's name in messages, for example `POLICIES`.
+ * @param places the name of each policy in messages. Default: its position in the list.
  */
 export function parsePolicies(input: unknown, path: string, places?: readonly string[]): Parsed<readonly Policy[]> {
   if (!Array.isArray(input) || input.length === 0) {
@@ -41,7 +41,7 @@ export function parsePolicies(input: unknown, path: string, places?: readonly st
   return taken.length > 0 ? { mistakes: taken } : { value: policies };
 }
 
-/** Valibot says where; what should have been there is looked up by the field's name. */
+/** Valibot tells the place. The expected value is looked up by the field's name. */
 function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
   const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
   const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
@@ -54,12 +54,12 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
     return { code: "ERR_POLICY_FIELD", path: place, expected, found };
   }
   const [code, expected] = EXPECTED[`${field} of ${algorithm}`] ?? EXPECTED[field] ?? EXPECTED[field.split(".")[0]!]!;
-  // Only patterns are checked by code, and say more precisely what was expected.
+  // Patterns are checked by code, which tells more precisely what was expected.
   const checked = [issue, ...(issue.issues ?? [])].find(({ type }) => type === "check");
   return { code, path: place, expected: checked?.message || expected, found };
 }
 
-/** The fields that may stand where an unknown one was found. */
+/** The fields that are allowed beside an unknown field. */
 function siblingsOf(field: string, algorithm: string | undefined): string[] {
   const parent = field.slice(0, field.lastIndexOf(".") + 1);
   if (parent === "limits.") {
@@ -70,7 +70,7 @@ function siblingsOf(field: string, algorithm: string | undefined): string[] {
     .map((name) => name.slice(parent.length));
 }
 
-/** What the fields of each limit mean together, and all limits of a policy; a limit with a wrong field is left out. */
+/** Checks a limit's fields together, and a policy's limits together. A limit with a wrong field is left out. */
 function limitMistakes(policy: unknown, path: string): Mistake[] {
   const { limits, cost: rules, consistency } = (policy ?? {}) as Partial<Record<string, unknown>>;
   if (!Array.isArray(limits)) return [];
@@ -102,7 +102,7 @@ function rangeMistakes(limit: ParsedLimit, path: string): Mistake[] {
   return [{ code: "ERR_POLICY_RANGE", path: `${path}.${field}`, expected, found: String(largestCost(spec)) }];
 }
 
-/** Two limits that share a record; of two windows, the larger limit would never be reached. */
+/** Two limits of a policy that would share one record. Of two windows, the larger limit could never be reached. */
 function limitsTwice(limits: readonly { limit: ParsedLimit; path: string }[]): Mistake[] {
   const seen = new Map<string, string>();
   return limits.flatMap(({ limit, path }): Mistake[] => {
@@ -131,7 +131,7 @@ function costsThatNeverPass(rules: unknown, limits: readonly ParsedLimit[], path
   const smallest = Math.min(...limits.map((limit) => largestCost(specOf(limit))));
   return rules.flatMap((rule, i): Mistake[] => {
     const { cost: found } = (rule ?? {}) as { cost?: unknown };
-    // Other things may be no number, and no conversion to one either: the schema has reported those.
+    // The schema has reported values that are not numbers.
     const cost = typeof found === "string" ? Number(found) : found;
     if (typeof cost !== "number" || !(cost > smallest)) return [];
     const expected = `at most the policy's smallest limit (or burst), ${smallest}: a larger cost would never be admitted`;
@@ -150,7 +150,7 @@ function takenNames(policies: readonly unknown[], placeOf: (i: number) => string
   });
 }
 
-/** `api-1` may be a policy of one limit, or the first limit of `api`: in headers they would be the same. */
+/** `api-1` may be a policy with one limit, or the first limit of `api`: headers could not tell them apart. */
 function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => string): Mistake[] {
   const owners = new Map<string, string>();
   return policies.flatMap(({ name, limits }, i) =>
@@ -158,7 +158,7 @@ function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => stri
       const owner = owners.get(id);
       owners.set(id, name);
       if (owner === undefined) return [];
-      const expected = "a name whose limits have ids of their own";
+      const expected = "a name that gives its limits ids of their own";
       const found = `${describeValue(id)}, an id that policy ${describeValue(owner)} has too`;
       return [{ code: "ERR_POLICY_LIMIT_ID_TAKEN", path: `${placeOf(i)}.name`, expected, found }];
     }),
@@ -175,7 +175,7 @@ function compilePolicy({ limits, ...policy }: ParsedPolicy): Policy {
   } as Policy;
 }
 
-/** A policy as it could be written, defaults filled in: `parsePolicies` makes the same policy of it. */
+/** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
 export function writePolicy({ limits, ...policy }: Policy): PolicyInput {
   return { ...policy, limits: limits.map(writeLimit) } as PolicyInput;
 }

@@ -1,34 +1,35 @@
-/** Policies as they are written: what `createLimiter` and `POLICIES` take. policy-schema.ts checks it. */
+/** Policies as `createLimiter` and `POLICIES` take them. policy-schema.ts checks them. */
 
-/** A policy. Every policy that matches a request applies; all limits of all of them have to admit it, or none is charged. */
+/** A policy. Every policy that matches a request applies. If one limit refuses the request, no limit is charged. */
 export interface PolicyInput {
   /** 1 to 32 of `a-z`, `0-9` and `-`, not beginning with `-`. Unique; appears in headers and in Redis keys. */
   readonly name: string;
-  /** Which requests: all that is given must hold. Default: every request. Not looked at by `take`. */
+  /** Which requests the policy is for. Default: every request. `take` does not look at it. */
   readonly match?: MatchInput | undefined;
   /**
-   * Who is counted: the first that is present, else the address. `ip`, `bearer`, `header:<name>`, `cookie:<name>`,
-   * `query:<name>`, `country`, `asn`, `host`, `region`, `global`, or several joined by `+`. Default `["ip"]`.
+   * Who is counted: the first that is present; if none is, the address. `ip`, `bearer`, `header:<name>`,
+   * `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region`, `global`, or several joined by `+`.
+   * Default `["ip"]`.
    */
   readonly key?: string | readonly string[] | undefined;
-  /** Units of a request: the first rule that matches. None: 1. */
+  /** Units of a request, by the first rule that matches. Default: 1. */
   readonly cost?: readonly CostRuleInput[] | undefined;
   /** 1 to 8 limits. */
   readonly limits: readonly LimitInput[];
   /**
-   * `"strict"` (default): every admission is the store's. `"leased"`: units are taken from Redis ahead of demand, and spent
-   * without a call; sliding-window, fixed-window and token-bucket only.
+   * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
+   * spent without a call; for sliding-window, fixed-window and token-bucket only.
    */
   readonly consistency?: "strict" | "leased" | undefined;
-  /** `"enforce"` (default), or `"shadow"`: evaluated and charged, but never refuses and is never in headers. */
+  /** `"enforce"` (default). `"shadow"`: evaluated and charged, but it never refuses, and headers do not show it. */
   readonly mode?: "enforce" | "shadow" | undefined;
-  /** When the store has no answer: this isolate's own counters (`"local"`, default), no limit (`"allow"`), or 503 (`"deny"`). */
+  /** Without an answer of the store: this isolate's own counts (`"local"`, default), no limit (`"allow"`) or 503 (`"deny"`). */
   readonly onStoreFailure?: "local" | "allow" | "deny" | undefined;
-  /** Whether a page of limits names it. Default true. */
+  /** Whether the limits page shows the policy. Default true. */
   readonly documented?: boolean | "true" | "false" | undefined;
 }
 
-/** Conditions on a request; each is one value or a list, any of which may hold. */
+/** Conditions on a request: all given fields must match. A list matches if one of its values does. */
 export interface MatchInput {
   /** Any case. `GET` matches `HEAD` too. */
   readonly method?: string | readonly string[] | undefined;
@@ -38,13 +39,13 @@ export interface MatchInput {
   readonly host?: string | readonly string[] | undefined;
 }
 
-/** What requests that match cost. */
+/** The cost of the requests that match. */
 export interface CostRuleInput extends MatchInput {
   /** Units, an integer 0 … 10^9, at most the policy's smallest limit; 0 looks without charging. */
   readonly cost: number | string;
 }
 
-/** A limit, by its `algorithm`; docs/algorithms.md says which to choose. */
+/** A limit, by its `algorithm`. docs/algorithms.md helps to choose. */
 export type LimitInput =
   | SlidingWindowInput
   | FixedWindowInput
@@ -53,7 +54,7 @@ export type LimitInput =
   | LeakyBucketInput
   | ConcurrencyInput;
 
-/** What all limits have. Numbers may be text, as variables of a Worker bring them. */
+/** Fields of every limit. Numbers may be text, because a Worker's variables may bring them as text. */
 export interface LimitBase {
   /** Units per window, an integer 1 … 10^9 (`sliding-log`: 10,000); `concurrency`: requests at a time. */
   readonly limit: number | string;
@@ -61,7 +62,7 @@ export interface LimitBase {
   readonly scope?: "global" | "region" | undefined;
 }
 
-/** What limits over time have. */
+/** Fields of every limit with a window. */
 export interface WindowBase extends LimitBase {
   /** 1 ms … 31 days: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`, or milliseconds as a number. */
   readonly window: number | string;
@@ -71,21 +72,21 @@ export interface WindowBase extends LimitBase {
 export interface SlidingWindowInput extends WindowBase {
   /** May be left out. */
   readonly algorithm?: "sliding-window" | undefined;
-  /** How many buckets make the window, 1 … 60; must divide it. Default 1. */
+  /** Number of buckets in the window, 1 … 60. Must divide the window in milliseconds. Default 1. */
   readonly buckets?: number | string | undefined;
-  /** How the bucket before the window counts: by the part that the window covers (`"weighted"`, default), or in full. */
+  /** How the oldest bucket counts: the part inside the window (`"weighted"`, default), or all of it (`"whole"`). */
   readonly oldest?: "weighted" | "whole" | undefined;
 }
 
-/** Aligned windows that start anew. */
+/** Windows of the clock: each starts at zero. */
 export interface FixedWindowInput extends WindowBase {
   /** Up to twice the limit across a boundary. */
   readonly algorithm: "fixed-window";
 }
 
-/** Every request with its instant: exact in any window. */
+/** Keeps the instant of every request: exact in any window. */
 export interface SlidingLogInput extends WindowBase {
-  /** Costs memory for each request: `limit` is at most 10,000. */
+  /** Needs memory for each request: `limit` is at most 10,000. */
   readonly algorithm: "sliding-log";
 }
 
@@ -97,13 +98,13 @@ export interface TokenBucketInput extends WindowBase {
   readonly burst?: number | string | undefined;
 }
 
-/** As a token bucket, but a request that would be admitted soon is held until then. */
+/** A token bucket that delays a request if it can be admitted soon, instead of refusing it. */
 export interface LeakyBucketInput extends WindowBase {
   /** Spreads requests instead of refusing them. */
   readonly algorithm: "leaky-bucket";
   /** Capacity in units, 1 … 10^9. Default: `limit`. */
   readonly burst?: number | string | undefined;
-  /** How long a request may be held, 0 … 60 s, written as `window` is. Default 0. */
+  /** The longest delay of a request, 0 … 60 s, written like `window`. Default 0. */
   readonly maxDelay?: number | string | undefined;
 }
 
@@ -111,6 +112,6 @@ export interface LeakyBucketInput extends WindowBase {
 export interface ConcurrencyInput extends LimitBase {
   /** Has no window. */
   readonly algorithm: "concurrency";
-  /** A slot that nobody gives back or renews is free after this time, 1 s … 31 days, written as `window` is. Default 60 s. */
+  /** A slot that is neither released nor renewed is free after this time, 1 s … 31 days. Default 60 s. */
   readonly timeout?: number | string | undefined;
 }

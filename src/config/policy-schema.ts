@@ -1,7 +1,8 @@
-/** The shape of a policy as it is written in configuration, field by field. What fields mean together: policies.ts. */
+/** The fields of a policy in the configuration, each by itself. policies.ts checks the fields together. */
 
 import * as v from "valibot";
 import type { AlgorithmName } from "../core/policy.ts";
+import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { type PatternKind, PatternMistake } from "../pattern/node.ts";
 import { parsePattern } from "../pattern/parse.ts";
 import { parseDurationMs } from "./duration.ts";
@@ -14,15 +15,15 @@ export const MAX_LIMITS = 8;
 export const MAX_UNITS = 1_000_000_000;
 export const MAX_WINDOW_MS = 31 * 86_400_000;
 export const MAX_BUCKETS = 60;
-/** A log has an entry for each request: about 12 bytes of Redis each. */
+/** A log has an entry of about 12 bytes in Redis for each request. */
 export const MAX_LOG_UNITS = 10_000;
-/** How long a request may be held: below the 100 s after which Cloudflare gives a silent connection up (2026-11). */
+/** The longest delay of a request: below the 100 s after which Cloudflare closes a silent connection (2026-11). */
 const MAX_DELAY_MS = 60_000;
-/** A slot is renewed at half of it. */
+/** A slot is renewed after half of its timeout. */
 const MIN_TIMEOUT_MS = 1_000;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
-/** A number that may also arrive as text, which is how `--var` and JSON in a variable bring it. */
+/** A number, or its text: `--var` and JSON in a variable may bring numbers as text. */
 const integer = (min: number, max: number) => {
   const number = v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
   return v.union([number, v.pipe(v.string(), v.regex(/^\d{1,10}$/), v.transform(Number), number)]);
@@ -61,7 +62,7 @@ const method = v.pipe(
   v.transform((name) => name.toUpperCase()),
 );
 
-/** What can be matched, so that a mistake is found when the Worker starts and not by a request. Messages say what was expected. */
+/** A pattern that parses: mistakes are found when the Worker starts. Messages tell what was expected. */
 const pattern = (kind: PatternKind) =>
   v.pipe(
     v.string(),
@@ -72,7 +73,7 @@ const pattern = (kind: PatternKind) =>
     ),
   );
 
-/** What was expected, empty if the value is no pattern at all; undefined if it is right. */
+/** What was expected; empty if the parser cannot tell. Undefined: the pattern is right. */
 function patternMistake(value: string, kind: PatternKind): string | undefined {
   try {
     parsePattern(value, kind);
@@ -89,8 +90,13 @@ const match = {
   host: v.optional(oneOrMore(pattern("host"))),
 };
 
-const KEY_PART =
-  "(?:ip|bearer|country|asn|host|region|global|(?:header|cookie):[!#$%&'*.^_`|~0-9A-Za-z-]+|query:[^+]+)";
+/** Each key source as it is written. @param write writes what follows the source and a colon. */
+const keyForms = (write: (name: string) => string) =>
+  Object.keys(KEY_SOURCES).map((source) => {
+    const { name } = formOf(source);
+    return name ? `${source}:${write(name)}` : source;
+  });
+const KEY_PART = `(?:${keyForms((name) => name).join("|")})`;
 const keyKind = v.pipe(v.string(), v.regex(new RegExp(`^${KEY_PART}(?:\\+${KEY_PART})*$`)));
 
 const limit = { limit: integer(1, MAX_UNITS) };
@@ -138,7 +144,7 @@ export const LIMIT_SCHEMAS = {
 const ALGORITHM_NAMES = Object.keys(LIMIT_SCHEMAS) as AlgorithmName[];
 const unknownAlgorithm = v.object({ algorithm: v.picklist(ALGORITHM_NAMES) });
 
-/** The fields of the algorithm that is named. (`v.variant` finds them too, and adds 200 bytes gzip to a limiter.) */
+/** The fields of the limit's algorithm. (`v.variant` does the same, and adds 200 bytes gzip to a limiter.) */
 export const limitSchema = v.lazy((limit) => {
   const { algorithm = DEFAULT_ALGORITHM } = (limit ?? {}) as { algorithm?: AlgorithmName };
   const schema = ALGORITHM_NAMES.includes(algorithm) ? LIMIT_SCHEMAS[algorithm] : unknownAlgorithm;
@@ -161,7 +167,7 @@ const METHOD = 'a method or a list of them, for example "POST"';
 const PATH = 'a path in URLPattern syntax or a list of them, for example "/v1/*"';
 const HOST = 'a host name in URLPattern syntax or a list of them, for example "api.example.com"';
 
-/** What each field should have been, by its path within a policy. */
+/** The expected value of each field, by its path within a policy. */
 export const EXPECTED: Readonly<Record<string, readonly [MistakeCode, string]>> = {
   "": ["ERR_POLICY_TYPE", "a table with name, key and limits"],
   name: ["ERR_POLICY_NAME", "1 to 32 of a-z, 0-9 and -, not beginning with -"],
@@ -169,10 +175,7 @@ export const EXPECTED: Readonly<Record<string, readonly [MistakeCode, string]>> 
   "match.method": ["ERR_POLICY_MATCH", METHOD],
   "match.path": ["ERR_POLICY_MATCH", PATH],
   "match.host": ["ERR_POLICY_MATCH", HOST],
-  key: [
-    "ERR_POLICY_KEY",
-    "a list of ip, bearer, header:<name>, cookie:<name>, query:<name>, country, asn, host, region, global, or several joined by +",
-  ],
+  key: ["ERR_POLICY_KEY", `a list of ${keyForms(() => "<name>").join(", ")}, or several joined by +`],
   cost: ["ERR_POLICY_COST", 'a list of rules, for example { path = "/v1/search", cost = 100 }'],
   "cost.method": ["ERR_POLICY_COST", METHOD],
   "cost.path": ["ERR_POLICY_COST", PATH],

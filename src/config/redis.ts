@@ -1,4 +1,4 @@
-/** Where the central Redis is: two variables and a secret, checked alike for the gateway and for `storeFromEnv`. */
+/** The bindings of the central Redis, checked in the same way for the gateway and for `storeFromEnv`. */
 
 import { type Bindings, type Get, isHttpUrl, reading, readMilliseconds, schemeOf, type Wrong } from "./bindings.ts";
 import type { Parsed } from "./policies.ts";
@@ -13,7 +13,7 @@ export interface RedisSettings {
 const DEFAULT_TIMEOUT_MS = 250;
 const MAX_TIMEOUT_MS = 30_000;
 
-/** Undefined: no Redis is named. */
+/** Undefined: no Redis is configured. */
 export function parseRedis(bindings: Bindings): Parsed<RedisSettings | undefined> {
   const { get, wrong, mistakes } = reading(bindings);
   const value = readRedis(get, wrong);

@@ -1,4 +1,4 @@
-/** Names of regions. A name becomes part of a key in Redis, so that here is the one definition of it, and every check. */
+/** Names of regions. A name is part of a key in Redis: its definition and all checks of it are here. */
 
 import { type Get, isTable, reading, type Wrong } from "./bindings.ts";
 import { describeMistake, describeValue } from "./mistake.ts";
@@ -20,7 +20,7 @@ export function isRegionName(value: unknown): value is string {
   return typeof value === "string" && REGION_NAME.test(value);
 }
 
-/** @throws {TypeError} if it is no name of a region. */
+/** @throws {TypeError} if it is not a name of a region. */
 export function checkRegion(region: unknown): string {
   if (isRegionName(region)) return region;
   throw new TypeError(`region: expected ${REGION_EXPECTED}; found ${describeValue(region)}`);
@@ -34,7 +34,7 @@ export function checkRegions(table: unknown): RegionNames {
   return names;
 }
 
-/** @param name of the binding, or what an option of that meaning is called. */
+/** @param name of the binding, or of the option with the same meaning. */
 export function readRegion(get: Get, wrong: Wrong, name = "REGION"): string | undefined {
   const region = get(name);
   if (region === undefined || isRegionName(region)) return region;
@@ -42,7 +42,7 @@ export function readRegion(get: Get, wrong: Wrong, name = "REGION"): string | un
   return undefined;
 }
 
-/** A table, or its JSON. @param path what it is called in messages. */
+/** Reads a table, or its JSON. @param path the table's name in messages. */
 export function readRegions(value: unknown, wrong: Wrong, path = "REGIONS"): RegionNames {
   const names = { colo: {}, country: {}, continent: {} } as Record<keyof RegionNames, Record<string, string>>;
   if (value === undefined) return names;

@@ -1,4 +1,4 @@
-/** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can say. */
+/** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can set. */
 
 import type { Policy } from "../core/policy.ts";
 import { type Bindings, type Get, isHttpUrl, reading, readMilliseconds, schemeOf, type Wrong } from "./bindings.ts";
@@ -22,7 +22,7 @@ export type Origin =
   | { readonly kind: "route" }
   | { readonly kind: "service"; readonly service: OriginService };
 
-/** As much of a service binding as is needed. */
+/** The part of a service binding that is used here. */
 interface OriginService {
   fetch(request: Request, init?: RequestInit): Promise<Response>;
 }
@@ -32,7 +32,7 @@ export interface Settings {
   /** Absent: the memory store. */
   readonly redis: RedisSettings | undefined;
   readonly origin: Origin;
-  /** Until the origin's header section has arrived, in milliseconds; 0: no limit. */
+  /** Milliseconds until the origin's header section has arrived; 0: no limit. */
   readonly originTimeoutMs: number;
   /** The name of this region, if it does not depend on the request. */
   readonly region: string | undefined;
@@ -43,7 +43,7 @@ export interface Settings {
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
 const MAX_VARIABLE_BYTES = 5 * 1024;
-/** Cloudflare's own time-out for an origin's answer is 125 s (2026-11): ours comes first, and says so in our words. */
+/** Cloudflare waits 125 s for an origin's answer (2026-11). A shorter timeout answers with our own problem document. */
 const DEFAULT_ORIGIN_TIMEOUT_MS = 100_000;
 const MAX_ORIGIN_TIMEOUT_MS = 3_600_000;
 
@@ -92,13 +92,13 @@ function readPolicies(bindings: Bindings): Parsed<readonly Policy[]> {
   return { mistakes: [...mistakes, ...(parsed.mistakes ?? [])] };
 }
 
-/** Names in the order of reading. One that looks like a continuation and is none would be policies that nobody enforces. */
+/** Names in the order of reading. A name that only looks like a continuation is a mistake: it would be ignored. */
 function policyVariables(bindings: Bindings, mistakes: Mistake[]): string[] {
   const continuations = Object.keys(bindings).filter((name) => /^POLICIES./.test(name));
-  const expected = "no variable of that name: POLICIES goes on in POLICIES_2, POLICIES_3, …";
+  const expected = "no variable of that name: more policies go into POLICIES_2, POLICIES_3, …";
   const numberOf = (name: string) => Number(/^POLICIES_([2-9]|[1-9]\d{1,3})$/.exec(name)?.[1]);
   for (const name of continuations.filter((name) => Number.isNaN(numberOf(name)))) {
-    mistakes.push({ code: "ERR_POLICIES_VARIABLE", path: name, expected, found: "a variable that would not be read" });
+    mistakes.push({ code: "ERR_POLICIES_VARIABLE", path: name, expected, found: "a variable that is not read" });
   }
   const numbered = continuations.filter((name) => !Number.isNaN(numberOf(name)));
   return ["POLICIES", ...numbered.sort((a, b) => numberOf(a) - numberOf(b))];
@@ -150,7 +150,7 @@ function readOrigin(get: Get, wrong: Wrong): Origin {
   return { kind: "demo" };
 }
 
-/** @param name of the binding, or what an option of that meaning is called. */
+/** @param name of the binding, or of the option with the same meaning. */
 export function readKeySecret(get: Get, wrong: Wrong, name = "KEY_SECRET"): string | undefined {
   const secret = get(name);
   if (secret === undefined) return undefined;

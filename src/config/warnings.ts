@@ -1,15 +1,13 @@
-/** What is allowed in a configuration, but probably not what was meant. */
+/** Warnings: the configuration is allowed, but probably not what was meant. */
 
 import type { Match, Policy } from "../core/policy.ts";
+import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
 import type { PatternKind } from "../pattern/node.ts";
 import { parsePattern, writePattern } from "../pattern/parse.ts";
 
-/** Kinds of key that the client chooses and nobody verifies here: a new value is a new partition. */
-const CHOSEN_BY_CLIENT = /^(?:bearer|header:|cookie:|query:)/;
-
 /**
- * A policy on keys that the client chooses limits only those who do not change them, unless a policy that counts by
- * address matches the same requests.
+ * A client can change the keys that it chooses itself: a policy on such keys limits only clients that keep them,
+ * unless a policy that counts by address matches the same requests.
  */
 export function policyWarnings(policies: readonly Policy[]): string[] {
   const byAddress = policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce");
@@ -22,15 +20,18 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
 }
 
 function isChosen(kind: string): boolean {
-  return kind.split("+").some((part) => CHOSEN_BY_CLIENT.test(part));
+  return kind.split("+").some((part) => KEY_DESCRIPTIONS[sourceOf(part)].chosenBy === "client");
 }
 
-/** The address is always present, so that a list beginning with it never gets to its other kinds. */
+/** A client's request always has an address: kinds after `ip` in a list are not used. */
 function countsByAddress(key: readonly string[]): boolean {
   return key[0] === "ip";
 }
 
-/** Whether `guard` surely matches every request that `match` does; patterns are compared as text, also once they are in one form. */
+/**
+ * Whether `guard` surely matches every request that `match` matches. Patterns are compared as text: as written,
+ * and in one form.
+ */
 function covers(guard: Match, match: Match): boolean {
   return (
     coversField(guard.method, match.method, (a, b) => a === b || (a === "GET" && b === "HEAD")) &&
@@ -41,7 +42,7 @@ function covers(guard: Match, match: Match): boolean {
 
 type Covers = (guard: string, match: string) => boolean;
 
-/** @param match absent: everything, which `*` stands for. */
+/** @param match absent: everything, like `*`. */
 function coversField(
   guard: readonly string[] | undefined,
   match: readonly string[] | undefined = ["*"],

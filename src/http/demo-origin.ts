@@ -1,10 +1,10 @@
-/** What answers when no origin is configured, so that the limits can be tried: says what it was asked, echoes bodies. */
+/** The origin while none is configured, to try limits with: it tells which request came, and sends a body back. */
 
 export function demoOrigin(request: Request): Response {
   const { pathname, search } = new URL(request.url);
   if (request.body !== null) {
     const type = request.headers.get("Content-Type") ?? "application/octet-stream";
-    // Through a stream of its own: `wrangler dev` reads what is left of a request's body once there is an answer.
+    // A stream of its own, because `wrangler dev` reads the rest of a request's body as soon as there is an answer.
     return new Response(request.body.pipeThrough(new TransformStream()), { headers: { "Content-Type": type } });
   }
   return Response.json({ origin: "headgate demo", method: request.method, path: `${pathname}${search}` });

@@ -1,10 +1,10 @@
-/** Where a decision becomes HTTP, and the only place: the gateway, the wrapper and the middleware all come through here. */
+/** The only place where a decision becomes HTTP: the gateway, `withRateLimit` and the Hono middleware all use it. */
 
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
 import { addRateLimitFields } from "./headers.ts";
-import { holding } from "./keep-slots.ts";
+import { keepSlots } from "./keep-slots.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
 import type { ProblemOptions } from "./problem.ts";
@@ -21,20 +21,20 @@ export interface EnforceOptions extends ProblemOptions {
 export type Enforce = (
   request: Request,
   next: (request: Request) => Response | Promise<Response>,
-  /** Where work may go on after the answer: releasing slots, asking ahead. */
+  /** Where work goes on after the answer: releasing slots, taking leases ahead of demand. */
   background?: Background,
   own?: OwnRules,
 ) => Promise<Response>;
 
-/** What the program around the limiter knows better than the policies, asked for if any policy matches. */
+/** Rules of the program around the limiter, in place of the policies' rules. Called only if a policy matches. */
 export interface OwnRules {
-  /** Who is counted, under every policy; undefined or empty: whom the policy says. */
+  /** Who is counted, under every policy. Undefined or empty: the policy's `key` decides. */
   readonly key?: () => string | undefined | Promise<string | undefined>;
-  /** Units under every policy, an integer 0 … 10^9; undefined: what the policy says. */
+  /** Units under every policy, an integer 0 … 10^9. Undefined: the policy's `cost` decides. */
   readonly cost?: () => number | undefined | Promise<number | undefined>;
-  /** Told before the request goes on or is refused. */
+  /** Called before the request goes on or is refused. */
   readonly onDecision?: (decision: Decision) => void;
-  /** Answer in place of the standard refusal, whose wait and rate limit fields are added to it. */
+  /** Answers in place of the standard refusal. The wait and the rate limit fields of the standard refusal are added. */
   readonly refused?: (standard: Response, decision: Decision) => Response | Promise<Response>;
 }
 
@@ -56,8 +56,8 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
     const decidedAtMs = Date.now();
     own.onDecision?.(decision);
     const admit = async () => {
-      if (decision.delayMs && !request.signal.aborted) await turn(decision.delayMs, request.signal);
-      return request.signal.aborted ? nobodyIsLeft() : await next(request);
+      if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
+      return request.signal.aborted ? clientIsGone() : await next(request);
     };
     const { allowed, hold } = decision;
     if (!allowed) {
@@ -67,13 +67,13 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
         : standard;
       return withFields(answer, request, decision, decidedAtMs, rateLimitHeaders);
     }
-    const response = await (hold ? holding(hold, request, background, admit) : admit());
+    const response = await (hold ? keepSlots(hold, request, background, admit) : admit());
     return withFields(changeable(response), request, decision, decidedAtMs, rateLimitHeaders);
   };
 }
 
-/** Holds a request of a leaky bucket until its time, or until its client goes away. */
-async function turn(delayMs: number, signal: AbortSignal): Promise<void> {
+/** Waits until the time of a leaky bucket's request, or until the client goes away. */
+async function delay(delayMs: number, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, delayMs);
     signal.addEventListener("abort", () => {
@@ -83,17 +83,17 @@ async function turn(delayMs: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** To a client that has gone away. No error: a flood of them would fill the log. */
-function nobodyIsLeft(): Response {
+/** The answer to a client that has gone away. Not an error: many errors would fill the log. */
+function clientIsGone(): Response {
   return new Response(null, { status: 499 });
 }
 
-/** A response that is not ours is immutable, or may be given twice; a copy shares the body and the WebSocket. */
+/** A response of another program may be immutable, or be returned twice. A copy shares the body and the WebSocket. */
 function changeable(response: Response): Response {
   return new Response(response.body, response);
 }
 
-/** Adds our fields after those that are there. A fallback knows no true numbers, so it shows none. */
+/** Adds our fields after the answer's own. A fallback decision knows no true numbers and gets no fields. */
 function withFields(
   answer: Response,
   request: Request,
@@ -103,10 +103,10 @@ function withFields(
 ): Response {
   const limits = decision.source === "fallback" ? [] : decision.limits;
   const nowMs = Date.now();
-  // A clock may step back meanwhile.
+  // The clock may have stepped back.
   const elapsedMs = Math.max(0, nowMs - decidedAtMs);
   const fields = addRateLimitFields(answer.headers, mode, limits, nowMs, elapsedMs);
-  // Lets a page of another origin read them; the origin's own layer for that cannot know of ours.
+  // Pages of another origin may read our fields: the CORS headers of the origin server do not name them.
   if (fields.length > 0 && request.headers.has("Origin")) {
     answer.headers.append("Access-Control-Expose-Headers", fields.join(", "));
   }

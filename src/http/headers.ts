@@ -1,8 +1,8 @@
 /**
- * The rate limit fields, one function per draft: they still move, and nothing else should have to.
+ * The rate limit fields, one function per draft: when a draft changes, one function changes.
  *
- * `RateLimit-Policy` and `RateLimit` are those of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4;
- * the `X-RateLimit-` fields have no specification but many readers.
+ * `RateLimit-Policy` and `RateLimit` follow draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. The
+ * `X-RateLimit-` fields have no specification, and many clients read them.
  */
 
 import { type Item, serializeItem, serializeList } from "structured-headers";
@@ -15,11 +15,11 @@ import { quotaOf } from "./quota.ts";
 const LEGACY_REMAINING = "X-RateLimit-Remaining";
 
 /**
- * Adds the fields for `limits` after those that are there: lists are appended to, so that another limiter's members stay.
- * The X- fields hold one limit only; the one with fewer units left stays.
+ * Adds the fields for `limits`. Lists get more members: those of another limiter stay. The `X-RateLimit-` fields show
+ * one limit only: the limit with the fewest units left.
  *
  * @param nowMs ms since the epoch. @param elapsedMs since the decision, 0 or more: a slow handler shortens the waits.
- * @returns the names of the fields that the answer now has from us.
+ * @returns the names of the fields for `limits`.
  */
 export function addRateLimitFields(
   headers: Headers,
@@ -42,14 +42,14 @@ function isTighterAlready(headers: Headers, ours: readonly [string, string][]): 
   return theirs !== null && /^\d{1,15}$/.test(theirs) && Number(theirs) < Number(remaining);
 }
 
-/** What `RateLimit-Policy` says of a limit: the same in every answer. */
+/** Members of `RateLimit-Policy` by limit: a limit's member is the same in every answer. */
 const policyItems = new WeakMap<Limit, string>();
 
 function policyItem(limit: Limit): string {
   const known = policyItems.get(limit);
   if (known !== undefined) return known;
   const { quota, windowMs } = quotaOf(limit);
-  // The draft knows whole seconds only: a window that is none goes unsaid rather than wrong.
+  // The draft has whole seconds only. Any other window is left out: a rounded window would be wrong.
   const w = windowMs !== undefined && windowMs % 1000 === 0 ? windowMs / 1000 : undefined;
   const qu = limit.kind === Kind.concurrency ? "concurrent-requests" : undefined;
   const text = serializeItem(item(limit.id, { q: quota, w, qu }));
@@ -59,7 +59,7 @@ function policyItem(limit: Limit): string {
 
 function draft11Fields(limits: readonly LimitDecision[], elapsedMs: number): [string, string][] {
   const states = limits.map(({ limit: { id }, remaining, growsAfterMs }) => {
-    // At least 1: no rest without a wait, or a client would take what is left for all there is.
+    // At least 1 s: without a wait a client would believe that the remaining units are the whole quota.
     const t = growsAfterMs === undefined ? undefined : Math.max(1, toSeconds(growsAfterMs - elapsedMs));
     return item(id, { r: remaining, t });
   });
@@ -69,10 +69,10 @@ function draft11Fields(limits: readonly LimitDecision[], elapsedMs: number): [st
   ];
 }
 
-/** One limit only fits: the one with the fewest units left, and of several the one that stays so longest. */
+/** The fields of one limit: the one with the fewest units left, and of several the one with the longest wait. */
 function legacyFields(limits: readonly LimitDecision[], nowMs: number, elapsedMs: number): [string, string][] {
   const tightest = limits.reduce((a, b) => (isTighter(b, a) ? b : a));
-  // Rounded once: two roundings would make it up to 2 s late.
+  // Rounded once: two roundings could make it 2 s late.
   const resetAtMs = nowMs + stillMs(tightest.growsAfterMs ?? 0, elapsedMs);
   return [
     ["X-RateLimit-Limit", String(quotaOf(tightest.limit).quota)],
@@ -86,12 +86,12 @@ function isTighter(a: LimitDecision, b: LimitDecision): boolean {
   return (a.growsAfterMs ?? 0) > (b.growsAfterMs ?? 0);
 }
 
-/** What is left of a wait that began with the decision. */
+/** The rest of a wait that began with the decision. */
 function stillMs(durationMs: number, elapsedMs: number): number {
   return Math.max(0, durationMs - elapsedMs);
 }
 
-/** Whole seconds, rounded up: waits are never promised short. */
+/** Whole seconds, rounded up: no promised wait is too short. */
 export function toSeconds(durationMs: number): number {
   return Math.ceil(durationMs / 1000);
 }

@@ -1,21 +1,21 @@
-/** Keeps a request's slots for as long as it is in flight: until its answer's body has ended, failed or been cancelled. */
+/** Keeps the slots of a request in flight: until the body of the answer has ended, failed or been cancelled. */
 
 import type { Hold } from "../core/decision.ts";
 import type { Background } from "../limiter.ts";
 
 /**
- * Each renewal is a subrequest, of which one request has 10,000 on Cloudflare's paid plan and 50 on the free one (2026-11). With the
- * default timeout of 60 s, renewed every 30 s, this is 8 h 20 min.
+ * Each renewal is a subrequest. Cloudflare allows 10,000 subrequests a request on the paid plan, 50 on the free plan
+ * (2026-11). The default timeout of 60 s means a renewal every 30 s: 1,000 renewals last 8 h 20 min.
  */
 const MAX_RENEWALS = 1_000;
 
 /**
- * Runs `answer` and releases the slots when its body is done. A WebSocket keeps them for its handshake only. The release is in
- * the background's hands before `answer` begins, so that a client that goes away does not take it with it.
+ * Runs `answer` and releases the slots when the body is done. A WebSocket keeps the slots for its handshake only. The
+ * background waits for the release before `answer` begins: slots are released also when the client goes away.
  *
- * When a slot cannot be renewed any more the body ends with an error: a request that nobody counts must not go on.
+ * When the slots cannot be renewed any more, the body ends with an error: a request without a slot must not go on.
  */
-export async function holding(
+export async function keepSlots(
   hold: Hold,
   request: Request,
   background: Background | undefined,
@@ -40,7 +40,7 @@ export async function holding(
     tooLong.abort(new Error("in flight for longer than its slots can be renewed"));
     end();
   };
-  // Not before the renewals are through: one that came after the release would take the slot again.
+  // The release waits for the renewals: a renewal after the release would take the slot again.
   const released = ended.then(() => renewed.finally(() => hold.release()));
   background?.waitUntil(released);
   request.signal.addEventListener("abort", end);
@@ -60,7 +60,7 @@ export async function holding(
   }
 }
 
-/** workerd's own pipes: bytes pass without JavaScript, and the announced length with them. Elsewhere they do not exist. */
+/** Pipes of workerd: bytes pass without JavaScript, and `Content-Length` stays. Other runtimes do not have them. */
 const { FixedLengthStream: Fixed, IdentityTransformStream: Identity = TransformStream } = globalThis as {
   FixedLengthStream?: new (length: number) => TransformStream;
   IdentityTransformStream?: new () => TransformStream;
@@ -68,7 +68,7 @@ const { FixedLengthStream: Fixed, IdentityTransformStream: Identity = TransformS
 
 function passThrough(headers: Headers): TransformStream {
   const length = headers.get("Content-Length");
-  // The length of a compressed body is not that of its bytes here, where the runtime unpacks it.
+  // The runtime decompresses a compressed body: it has more bytes here than Content-Length says.
   const known = length !== null && /^\d+$/.test(length) && !headers.has("Content-Encoding");
   return known && Fixed ? new Fixed(Number(length)) : new Identity();
 }

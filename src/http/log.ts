@@ -1,17 +1,17 @@
 /** One JSON line for each decision that an operator wants to see. */
 
 import type { LimitDecision } from "../core/decision.ts";
+import { ANONYMOUS } from "../keys/sources.ts";
 import type { OnDecision } from "../limiter.ts";
-import { ANONYMOUS } from "./key.ts";
 
-/** A flood must not become a flood of log lines. */
+/** A flood of requests must not become a flood of log lines. */
 const LINES_PER_SECOND = 10;
 
 /**
- * Logs refusals, shadow refusals, decisions without the store and requests that nothing identifies, at most 10 lines a second and isolate; the next line says how many were left out.
- * Keys appear as the hash that Redis sees.
+ * Logs refusals, shadow refusals, decisions without the store, and requests without a key and an address. At most 10
+ * lines a second and isolate; the next line says how many were left out. Keys appear as the hash that Redis sees.
  *
- * @param write where lines go; default the console, which `wrangler tail` and Workers Logs read.
+ * @param write where lines go. Default: the console, which `wrangler tail` and Workers Logs show.
  */
 export function logDecisions(write: (line: string) => void = console.log): OnDecision {
   let second = 0;
@@ -48,7 +48,7 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
   };
 }
 
-/** The most telling one; the line's other members say the rest. */
+/** The most important event; the line's other members tell about the others. */
 function eventOf(allowed: boolean, shadowRefused: boolean, failed: boolean): string {
   if (!allowed) return "refused";
   if (shadowRefused) return "shadow-refused";

@@ -1,9 +1,9 @@
 /**
- * Requests that come back to the gateway instead of reaching an origin: `ORIGIN_URL` names the gateway itself, or `"route"` is used
- * where there is no route (`wrangler dev`).
+ * Finds requests that come back to the gateway instead of reaching an origin: `ORIGIN_URL` names the gateway itself, or
+ * `"route"` is used where there is no route (`wrangler dev`).
  *
- * What is forwarded carries a mark of this isolate, after those of gateways before it. `CDN-Loop` (RFC 8586) is not used: Cloudflare
- * counts its own passes there, and one gateway in front of another is no loop.
+ * Every forwarded request carries a mark of this isolate, after the marks of gateways before it. `CDN-Loop` (RFC 8586)
+ * does not help: Cloudflare counts its own passes in that field, and one gateway in front of another is not a loop.
  */
 
 import { ProblemType, problemResponse } from "./problem.ts";
@@ -13,13 +13,13 @@ const FIELD = "Headgate-Via";
 export interface LoopGuard {
   /** Marks a request that goes to the origin. */
   mark(outgoing: Headers): void;
-  /** The answer to a request that this isolate has sent itself; undefined: it is none. */
+  /** The answer to a request that this isolate itself has sent. Undefined: the isolate did not send the request. */
   refuse(request: Request): Response | undefined;
 }
 
-/** The mark is random: a client cannot know it, and if an origin tells it, it can refuse no more than its own requests. */
+/** The mark is random: clients cannot guess it. A client that learns it from an origin can only block itself. */
 export function createLoopGuard(): LoopGuard {
-  // Made by the first request: at module scope there is no randomness.
+  // Made by the first request: Workers forbid randomness at module scope.
   let own: string | undefined;
 
   return {

@@ -1,4 +1,4 @@
-/** Which policies apply to a request, and at what cost (design, section 6). */
+/** Which policies apply to a request, and at what cost. docs/matching.md has the rules. */
 
 import { BoundedMap } from "../bounded-map.ts";
 import type { Match, Policy } from "../core/policy.ts";
@@ -8,17 +8,17 @@ import { normalizeHost, normalizePath } from "../pattern/text.ts";
 
 export { normalizePath };
 
-/** What matching looks at, computed once for a request. */
+/** The parts of a request that matching looks at, computed once. */
 interface RequestLine {
-  /** The method, and those that method-override headers ask for. Upper case, each once. */
+  /** The method, and the methods that method-override headers name. Upper case, each once. */
   readonly methods: readonly string[];
-  /** Lower case, in the form of `normalizePath`, and with a slash at its end: `/v1` matches `/v1/*`, `/login/` matches `/login`. */
+  /** Lower case, in the form of `normalizePath`; also with a slash at the end, which lets `/v1` match `/v1/*`. */
   readonly path: Subject;
   /** Lower case, without port and trailing dot. */
   readonly host: Subject;
-  /** It is a CORS preflight. */
+  /** The request is a CORS preflight. */
   readonly preflight: boolean;
-  /** For all patterns together. */
+  /** Shared by all patterns. */
   readonly work: Work;
 }
 
@@ -41,21 +41,22 @@ interface Rule extends Condition {
 
 export type Matcher = (request: Request) => readonly Matched[];
 
-/** Headers by which frameworks let a POST stand for another method: the request then counts as both. */
+/** Headers by which frameworks let a POST stand for another method. Such a request matches as both methods. */
 const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];
 const METHOD = /^[A-Z][A-Z-]{0,31}$/;
 
 /**
- * Steps for all patterns of a request, 10 to 25 ns each: twice as many as a path of 16 KiB, the longest that reaches a
- * Worker, has characters. Beyond them a pattern counts as matched if its fixed text at both ends is there.
+ * Steps for all patterns of a request, 10 to 25 ns each: two for each character of a 16 KiB path, the longest path that
+ * reaches a Worker. After the last step a pattern counts as matched if the path begins and ends with the pattern's
+ * fixed text.
  */
 const MAX_STEPS = 32_768;
 
-/** A miss costs a test of every pattern: paths that come again should not pay it again. */
+/** Request lines that are remembered: any other line is tested against every pattern. */
 const REMEMBERED_LINES = 1_000;
 const LONGEST_REMEMBERED = 512;
 
-/** Patterns are compiled here, once; what they say of a request line is remembered. */
+/** Compiles the patterns once. The policies that match a request line are remembered. */
 export function compileMatcher(policies: readonly Policy[]): Matcher {
   const compiled = policies.map((policy) => {
     const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
@@ -83,7 +84,7 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
   };
 }
 
-/** All that matters here of a request, as it says it: to read that takes longer than to match it. No part holds a line break. */
+/** The parts of a request that decide what matches, unparsed: parsing is slow. No part contains a line break. */
 function rememberedAs(request: Request, namesMethods: boolean): string {
   const { method, url } = request;
   const query = url.indexOf("?");
@@ -94,26 +95,27 @@ function rememberedAs(request: Request, namesMethods: boolean): string {
 }
 
 /**
- * The dearest of what each method would cost: which one the origin goes by is not known here, and the client chose both. The dearest,
- * too, of the rules that perhaps match before one that does.
+ * The highest cost over all methods of the request: the client chose them all, and only the origin knows which one it
+ * uses. For one method: the highest cost of the first rule that surely matches and of the rules before it that perhaps
+ * match.
  */
 function costOf(line: RequestLine, rules: readonly Rule[]): number {
   const verdicts: Verdict[] = [];
   const costs = line.methods.map((method) => {
-    let dearest = 0;
+    let highest = 0;
     for (const [i, { takes, where, cost }] of rules.entries()) {
       if (!takes(method)) continue;
       const verdict = verdicts[i] ?? where(line);
       verdicts[i] = verdict;
-      if (verdict !== "no") dearest = Math.max(dearest, cost);
-      if (verdict === "yes") return dearest;
+      if (verdict !== "no") highest = Math.max(highest, cost);
+      if (verdict === "yes") return highest;
     }
-    return Math.max(dearest, 1);
+    return Math.max(highest, 1);
   });
   return Math.max(...costs);
 }
 
-/** Else overrides matter to preflights only. */
+/** Method overrides matter if a policy names methods, and for OPTIONS: they decide what a preflight is. */
 function readsOverrides(method: string, namesMethods: boolean): boolean {
   return namesMethods || method === "OPTIONS";
 }
@@ -122,7 +124,7 @@ function readsOverrides(method: string, namesMethods: boolean): boolean {
 function requestLine(request: Request, namesMethods: boolean): RequestLine {
   const url = new URL(request.url);
   const readable = readsOverrides(request.method, namesMethods) ? METHOD_OVERRIDES : [];
-  // A header sent twice arrives joined by commas. Of the values frameworks take the first or the last.
+  // A header that was sent twice arrives joined by commas. Some frameworks take the first value, some the last.
   const overrides = readable.flatMap((name) => {
     const values = request.headers.get(name)?.toUpperCase();
     return values ? [values.split(",", 1)[0]!.trim(), values.slice(values.lastIndexOf(",") + 1).trim()] : [];
@@ -133,13 +135,13 @@ function requestLine(request: Request, namesMethods: boolean): RequestLine {
     methods,
     path: { text: path, longer: path === "/" ? path : `${path}/` },
     host: { text: host, longer: host },
-    // No browser puts an override into its preflight; an origin that goes by it would run the request uncounted.
+    // Browsers put no override into a preflight. With an override, an origin could run the request, uncounted.
     preflight: methods.length === 1 && isPreflight(request),
     work: { left: MAX_STEPS },
   };
 }
 
-/** A CORS preflight is the browser's question, not the client's request. */
+/** The browser sends a CORS preflight before the client's own request. */
 function isPreflight({ method, headers }: Request): boolean {
   return method === "OPTIONS" && headers.has("Origin") && headers.has("Access-Control-Request-Method");
 }

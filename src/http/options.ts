@@ -1,4 +1,4 @@
-/** What the wrapper and the middleware have in common: their options, and one enforce for a limiter or for each `env`. */
+/** Shared by `withRateLimit` and the Hono middleware: options, and one `Enforce` for a limiter or for each `env`. */
 
 import { checkOptions } from "../check-options.ts";
 import { checkRegion, checkRegions, type RegionNames } from "../config/regions.ts";
@@ -8,35 +8,35 @@ import { checkCost, type Limiter } from "../limiter.ts";
 import { createEnforce, type Enforce, type OwnRules } from "./enforce.ts";
 import { regionOf } from "./region.ts";
 
-/** A limiter, or what makes one of a Worker's bindings: called once for each `env`, which is once in an isolate. */
+/** A limiter, or a function that makes one from a Worker's bindings. Called once for each `env`: once in an isolate. */
 export type LimiterSource<Env> = Limiter | ((env: Env) => Limiter);
 
-/** @typeParam C what the functions get: a `Request`, or Hono's context. */
+/** @typeParam C the functions' argument: a `Request`, or Hono's context. */
 export interface RateLimitOptions<C> {
-  /** Which fields answers get: `"both"` (default), `"draft-11"` (`RateLimit…`), `"legacy"` (`X-RateLimit-…`) or `"none"`. */
+  /** Fields of answers: `"both"` (default), `"draft-11"` (`RateLimit…`), `"legacy"` (`X-RateLimit-…`) or `"none"`. */
   readonly rateLimitHeaders?: RateLimitHeaders;
   /**
    * Where limits with `scope: "region"` count: a name, names by Cloudflare's codes
-   * (`{ colo: { FRA: "frankfurt" }, country: {…}, continent: {…} }`, in that order; else the continent's code, else
-   * `"local"`), or a function. Default: the limiter's region.
+   * (`{ colo: { FRA: "frankfurt" }, country: {…}, continent: {…} }`, in that order; without a name the continent's
+   * code, without a code `"local"`), or a function. Default: the limiter's region.
    */
   readonly region?: string | Partial<RegionNames> | ((request: Request) => string);
-  /** Who is counted, under every policy that matches. `undefined` or empty: whom the policy's `key` says. */
+  /** Who is counted, under every policy that matches. `undefined` or empty: the policy's `key` decides. */
   readonly key?: (c: C) => string | undefined | Promise<string | undefined>;
   /**
-   * Units of a request under every policy that matches, an integer 0 … 10^9; 0 looks without charging. Default: the policy's
-   * `cost`. A function may read the body: the handler can read it again.
+   * Units of a request under every policy that matches, an integer 0 … 10^9; 0 looks without charging. Default: the
+   * policy's `cost`. A function may read the body: the handler can read it again.
    *
-   * What it reads is kept in memory for the handler, so bound it: look at `Content-Length` first, or let a body limit go ahead.
-   * Anything but such an integer is a `TypeError` to whoever sent the request on: nothing is charged.
+   * The body that the function reads is kept in memory for the handler. Limit its size: look at `Content-Length` first,
+   * or put a body limit in front. Any other result is a `TypeError` for the caller, and nothing is charged.
    */
   readonly cost?: number | ((c: C) => number | undefined | Promise<number | undefined>);
-  /** `true`: the request goes on unlimited, without fields. */
+  /** `true`: the request is not limited, and its answer gets no fields. */
   readonly skip?: (c: C) => boolean | Promise<boolean>;
   /**
-   * Answers a refused request in place of `standard`, the problem document with its `Retry-After` (429, or 503 if the store is
-   * away and a policy says `deny`). What it returns gets the rate limit fields, the `Retry-After` of `standard` unless it has one of
-   * its own, and `Cache-Control: no-store` in place of what lets an answer be stored.
+   * Answers a refused request in place of `standard`: the problem document with its `Retry-After` (429, or 503 if the
+   * store does not answer and a policy says `deny`). The returned answer gets the rate limit fields, the `Retry-After`
+   * of `standard` unless it has its own, and `Cache-Control: no-store` in place of fields that let an answer be stored.
    */
   readonly response?: (decision: Decision, c: C, standard: Response) => Response | Promise<Response>;
 }
@@ -56,9 +56,9 @@ const REGION_TYPES: Readonly<Record<keyof RegionNames, string>> = {
 };
 
 /**
- * @param where what the messages of errors begin with.
- * @throws {TypeError} for anything but a limiter, an unknown option, one of a wrong type, or a fixed cost that is no integer of
- * 0 … 10^9.
+ * @param where the beginning of error messages.
+ * @throws {TypeError} if there is no limiter, for an unknown option, for an option of a wrong type, and for a fixed
+ * cost that is not an integer 0 … 10^9.
  */
 export function enforceFor<Env, C>(
   where: string,
@@ -75,7 +75,7 @@ export function enforceFor<Env, C>(
   const regionFor = regionBy(region);
   const make = (one: Limiter) => {
     if (typeof one?.takeMatched === "function") {
-      // In an app the app says which pages of other origins may read an answer.
+      // An app decides itself which pages of other origins may read its answers.
       return createEnforce({ limiter: one, rateLimitHeaders, regionOf: regionFor(one), anyOrigin: false });
     }
     throw new TypeError(`${where}: expected a limiter, as createLimiter makes it, or a function of env that makes one`);
@@ -85,7 +85,7 @@ export function enforceFor<Env, C>(
     return () => enforce;
   }
   const made = new WeakMap<object, Enforce>();
-  // Only a test calls a Worker without bindings.
+  // Tests call a Worker without bindings.
   const none = {};
   return (env) => {
     const key = typeof env === "object" && env !== null ? env : none;
@@ -95,7 +95,7 @@ export function enforceFor<Env, C>(
   };
 }
 
-/** The options' functions, for one request. */
+/** The options' functions with the argument of one request. */
 export function ownRules<C>({ key, cost, response }: RateLimitOptions<C>, c: C): OwnRules {
   return {
     ...(key && { key: () => key(c) }),
@@ -104,7 +104,7 @@ export function ownRules<C>({ key, cost, response }: RateLimitOptions<C>, c: C):
   };
 }
 
-/** @throws {TypeError} for an invalid name or table of names. The limiter checks what a function returns. */
+/** @throws {TypeError} for an invalid name or table of names. The limiter checks the names that a function returns. */
 function regionBy(region: RateLimitOptions<never>["region"]): (limiter: Limiter) => (request: Request) => string {
   if (typeof region === "function") return () => region;
   if (region === undefined) return (limiter) => () => limiter.region;

@@ -1,4 +1,4 @@
-/** Where allowed requests go. Bodies stream both ways: nothing here reads them. */
+/** Where allowed requests go. Bodies stream in both directions: no code here reads them. */
 
 import type { Origin } from "../config/settings.ts";
 import { demoOrigin } from "./demo-origin.ts";
@@ -8,19 +8,20 @@ import { ProblemType, problemResponse } from "./problem.ts";
 export type Forward = (request: Request) => Promise<Response>;
 
 /**
- * Fields that belong to one connection (RFC 9110, section 7.6.1), which ends here. The others (`Connection`, `Keep-Alive`, `TE`,
- * `Trailer`) workerd does not send on; each call here costs about 2 µs.
+ * Fields that belong to the connection between client and gateway (RFC 9110, section 7.6.1). workerd itself removes
+ * `Connection`, `Keep-Alive`, `TE` and `Trailer`. Each removal here takes about 2 µs.
  */
 const HOP_BY_HOP = ["Proxy-Authorization", "Proxy-Connection"];
 
-/** What Cloudflare says of the client: naming it in `Connection` must not hide it from an origin that goes by it. */
+/** Fields in which Cloudflare names the client. Naming them in `Connection` must not hide them from the origin. */
 const SAYS_WHO = /^(cf-|x-forwarded-|forwarded$|true-client-ip$|x-real-ip$)/i;
 
 /**
- * @param timeoutMs until the origin's header section has arrived; only for requests without a body, since an upload
- * takes as long as it takes. 0: none.
- * @param loops marks what is sent.
- * @returns what forwards a request and answers with the origin's response; 502 if there is none, 504 if it came too late.
+ * @param timeoutMs until the origin's header section has arrived. Only for requests without a body: an upload may take
+ * any time. 0: no timeout.
+ * @param loops marks every request that is sent.
+ * @returns a function that forwards a request and answers with the origin's response: 502 without one, 504 if it came
+ * too late.
  */
 export function createForward(origin: Origin, timeoutMs: number, loops: LoopGuard): Forward {
   const forward = forwardTo(origin, loops);
@@ -30,7 +31,7 @@ export function createForward(origin: Origin, timeoutMs: number, loops: LoopGuar
     try {
       return await forward(request, late ? AbortSignal.any([request.signal, late.signal]) : request.signal);
     } catch (error) {
-      // The error names hosts and addresses: it goes to the log, not to the client. One who has gone away is no error.
+      // The error names hosts and addresses: only the log gets it. A client that went away is not an error.
       const timeout = late?.signal.aborted ?? false;
       if (!request.signal.aborted) {
         console.error(JSON.stringify({ event: "origin-error", timeout, error: String(error) }));
@@ -48,7 +49,7 @@ function originProblem(request: Request, status: number, title: string, detail: 
   return problemResponse(request, { type: ProblemType.blank, title, status, detail });
 }
 
-/** Redirects are the client's to follow; a compressed body stays as it is, also where it is piped on its way (hold.ts). */
+/** The client follows redirects itself. A compressed body stays compressed, also when keep-slots.ts pipes it. */
 const AS_IT_IS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
 function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal: AbortSignal) => Promise<Response> {
@@ -74,7 +75,7 @@ function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal:
   }
 }
 
-/** The base's path goes in front, its host in place of ours; path and query stay as the client sent them. */
+/** The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them. */
 export function targetUrl(base: URL, requestUrl: string): string {
   const { pathname, search } = new URL(requestUrl);
   return `${base.origin}${base.pathname.replace(/\/$/, "")}${pathname}${search}`;
@@ -84,7 +85,7 @@ function dropHopByHop(headers: Headers): void {
   for (const name of HOP_BY_HOP) headers.delete(name);
   const named = headers.get("Connection")?.split(",") ?? [];
   for (const name of named.map((text) => text.trim())) {
-    // It asks for a WebSocket.
+    // The request asks for a WebSocket.
     if (/^upgrade$/i.test(name)) continue;
     if (/^[\w!#$%&'*+.^`|~-]+$/.test(name) && !SAYS_WHO.test(name)) headers.delete(name);
   }

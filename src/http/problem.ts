@@ -11,29 +11,29 @@ export interface Problem {
   readonly [member: string]: unknown;
 }
 
-/** Kinds of problem; the first two are registered with IANA by draft-ietf-httpapi-ratelimit-headers. */
+/** Types of problem. draft-ietf-httpapi-ratelimit-headers registers the first two with IANA. */
 export const ProblemType = {
   quotaExceeded: "https://iana.org/assignments/http-problem-types#quota-exceeded",
   temporaryReducedCapacity: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
   misconfigured: "urn:headgate:problem:misconfigured",
-  /** Says no more than the status does (RFC 9457, section 4.2.1). */
+  /** Means the same as the status (RFC 9457, section 4.2.1). */
   blank: "about:blank",
 } as const;
 
-/** How clients are told that the same request can never succeed; the openai and anthropic clients heed it. */
+/** Tells clients that the same request can never succeed. The openai and anthropic clients obey it. */
 export const SHOULD_RETRY = "X-Should-Retry";
 
 export interface ProblemOptions {
-  /** Where clients find more: named in `Link`, and a link on the page. */
+  /** Where clients find more: in `Link`, and as a link on the page. */
   readonly helpPath?: string | undefined;
-  /** Pages of any origin may read the answer: no layer has seen it that could have decided. Default true. */
+  /** Pages of any origin may read the answer. Default true, because no origin server could decide on it. */
   readonly anyOrigin?: boolean | undefined;
 }
 
 /**
- * The problem as `application/problem+json`, or as a small page for a browser that asked for one.
+ * The problem as `application/problem+json`, or as a small page for a browser.
  *
- * @param request what is answered: HEAD gets no body. @param headers added to ours.
+ * @param request the request to answer: HEAD gets no body. @param headers are added to ours.
  */
 export function problemResponse(
   request: Request,
@@ -61,10 +61,10 @@ export function problemResponse(
   });
 }
 
-/** Characters; a browser's has about 150. To take 64 KiB apart takes several ms. */
+/** Characters; a browser's `Accept` has about 150. Parsing 64 KiB takes several ms. */
 const LONGEST_ACCEPT = 1_024;
 
-/** Only a client that names HTML, and no JSON that it likes as much, is a browser: curl's and fetch's `*` are not. */
+/** A client gets HTML if it names HTML and prefers it to JSON: browsers do; curl and fetch send `*`. */
 export function prefersHtml({ headers }: Request): boolean {
   const accept = headers.get("Accept") ?? "";
   if (accept.length > LONGEST_ACCEPT || !/html/i.test(accept)) return false;

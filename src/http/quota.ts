@@ -1,13 +1,13 @@
-/** A limit in the terms of clients: so many units per so long. */
+/** A limit as clients see it: a number of units per time. */
 
 import { formatDuration } from "../config/duration.ts";
 import { Kind } from "../core/algorithm.ts";
 import type { Limit } from "../core/policy.ts";
 
 export interface Quota {
-  /** The most that is ever admitted at once, in units. */
+  /** The largest number of units that is ever admitted at once. */
   readonly quota: number;
-  /** In how many milliseconds all of it comes back; absent: that depends on others (concurrency). May be a fraction. */
+  /** Milliseconds until a used-up quota is full; may be a fraction. Absent for concurrency: other requests decide. */
   readonly windowMs?: number;
 }
 
@@ -35,7 +35,7 @@ export function describeQuota(limit: Limit): string {
   return `${limit.limit} per ${formatDuration(quotaOf(limit).windowMs!)}`;
 }
 
-/** The same, and where it counts. @param region the one that answers; called if it matters. */
+/** The quota, and where it counts. @param region the region that answers; called only for a limit per region. */
 export function describeLimit(limit: Limit, region: () => string): string {
   return `${describeQuota(limit)} in ${limit.scope === "region" ? `region ${region()}` : "all regions"}`;
 }

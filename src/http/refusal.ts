@@ -1,4 +1,4 @@
-/** What a refused client is told, by us or by the program around the limiter. */
+/** The answer to a refused request, ours or that of the program around the limiter. */
 
 import type { Decision, LimitDecision } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
@@ -6,16 +6,16 @@ import { toSeconds } from "./headers.ts";
 import { type ProblemOptions, ProblemType, problemResponse, SHOULD_RETRY } from "./problem.ts";
 import { describeLimit, describeQuota } from "./quota.ts";
 
-/** What a refusal says of trying again. */
+/** Fields that tell when to try again. */
 const WAIT_FIELDS = ["Retry-After", SHOULD_RETRY];
 
-/** By what a refusal could be stored, or be taken for what is stored: a copy for others, or a 304. */
+/** Fields by which a cache could store a refusal for others, or answer it with 304. */
 const STORING = /^(?:etag|last-modified|expires|age|surrogate-control)$|-cache-control$/;
 
-/** How long a client should wait when the store is away: the breaker probes about every second. */
+/** How long a client should wait while the store does not answer: the breaker probes about every second. */
 const UNAVAILABLE_RETRY_SECONDS = 1;
 
-/** @param region the one that answers; called if it matters. */
+/** @param region the region that answers; called only for a limit per region. */
 export function refusal(request: Request, decision: Decision, region: () => string, shown: ProblemOptions): Response {
   if (decision.unavailable) {
     return problemResponse(
@@ -54,7 +54,7 @@ function describeRefusal(
   seconds: number | undefined,
   region: () => string,
 ): string {
-  // What is counted in this isolate's memory does not hold in all regions, nor in all of one.
+  // A memory store counts in one isolate: "in all regions" or "in region eu" would be wrong.
   const describe = (limit: Limit) => (source === "memory" ? describeQuota(limit) : describeLimit(limit, region));
   const limits = violated.map(({ limit }) => `${limit.id} (${describe(limit)})`);
   const when =
@@ -64,7 +64,7 @@ function describeRefusal(
   return `Over the limit ${limits.join(" and ")}. ${when}`;
 }
 
-/** A refusal that the program around the limiter has written: it says when to try again, and nobody may store it. */
+/** Completes a refusal by the program around the limiter: it gets the wait, and no cache may store it. */
 export function asRefusal(answer: Response, standard: Response, request: Request): Response {
   const { headers } = answer;
   for (const name of [...headers.keys()]) if (STORING.test(name)) headers.delete(name);

@@ -1,15 +1,15 @@
-/** Where this request is answered, by name: what limits with `scope = "region"` count in. */
+/** The name of the region that answers a request. Limits with `scope = "region"` count by it. */
 
 import { isRegionName, type RegionNames } from "../config/regions.ts";
 
 const UNKNOWN = "local";
 
-/** `REGION` if given, else by Cloudflare's codes of the data centre, the country and the continent; else `local`. */
+/** The first that is known: `REGION`, a name for data centre, country or continent, the continent's code, `local`. */
 export function regionOf(request: Request, region: string | undefined, names: RegionNames): string {
   if (region !== undefined) return region;
   const { colo, country, continent } = (request.cf ?? {}) as Readonly<Record<keyof RegionNames, unknown>>;
   const named = nameOf(colo, names.colo) ?? nameOf(country, names.country) ?? nameOf(continent, names.continent);
-  // A Worker that calls this one says of `cf` what it likes.
+  // A Worker that calls this one can put anything into `cf`.
   return named ?? (isRegionName(continent) ? continent : UNKNOWN);
 }
 

@@ -1,8 +1,8 @@
-/** Puts a limiter in front of any fetch handler, or of a whole Worker. */
+/** Puts a limiter in front of a fetch handler or of a whole Worker. */
 
 import { enforceFor, type LimiterSource, ownRules, type RateLimitOptions } from "./options.ts";
 
-/** Options of `withRateLimit`. Its functions get the request; `cost` a copy whose body it may read. */
+/** Options of `withRateLimit`. The functions get the request; `cost` gets a copy whose body it may read. */
 export type WithRateLimitOptions = RateLimitOptions<Request>;
 
 /** A Worker whose fetch handler is limited; `fetch` may also be used alone. */
@@ -11,22 +11,25 @@ export type LimitedHandler<Env, QueueMessage> = ExportedHandler<Env, QueueMessag
 };
 
 /**
- * Wraps a fetch handler function, or the fetch handler of a whole Worker, whose other handlers (`scheduled`, `queue`, `email`,
- * `tail`, …) stay as they are. `this`, `env` and `ctx` are those of the handler.
+ * Wraps a fetch handler function, or the fetch handler of a whole Worker, whose other handlers (`scheduled`, `queue`,
+ * `email`, `tail`, …) stay as they are. `this`, `env` and `ctx` are those of the handler.
  *
- * Requests that no policy matches go straight through. The others are charged first; a refused one is answered 429 and never
- * reaches the handler. An answer keeps its own headers and gets the rate limit fields. What the handler throws is thrown on.
+ * Requests that no policy matches go straight to the handler. Other requests are charged first; a refused request is
+ * answered 429 and never reaches the handler. An answer keeps its own headers and gets the rate limit fields. Errors of
+ * the handler are thrown on.
  *
- * No page of another origin can read a refusal, since the handler, which may know better, was not asked. To let one:
- * `response: (_decision, _request, standard) => { standard.headers.set("Access-Control-Allow-Origin", origin); return standard; }`.
+ * Pages of other origins cannot read a refusal: the handler, which may allow it, did not run. To allow an origin:
+ * `response: (_decision, _request, standard) => { standard.headers.set("Access-Control-Allow-Origin", origin); return
+ * standard; }`.
  *
- * `ctx` is needed for releasing slots (`concurrency`) and for leases after the answer.
+ * `ctx` is needed to release slots (`concurrency`) and to take leases after the answer.
  *
- * @param handler `(request, env, ctx) => Response`, or an object or an instance with such a `fetch`, a Hono app for example.
- * @param limiter a limiter, or a function of `env` that makes one: it is called once in an isolate. What it throws, a
- * `ConfigurationError` for example, is thrown to every request.
+ * @param handler `(request, env, ctx) => Response`, or an object or an instance with such a `fetch`, a Hono app for
+ * example.
+ * @param limiter a limiter, or a function of `env` that makes one, called once in an isolate. An error of that
+ * function, for example a `ConfigurationError`, is thrown to every request.
  * @returns the default export of a Worker.
- * @throws {TypeError} if there is no fetch handler, for an unknown option, or one of a wrong type.
+ * @throws {TypeError} if there is no fetch handler, for an unknown option, and for an option of a wrong type.
  */
 export function withRateLimit<Env = unknown, QueueMessage = unknown>(
   handler: ExportedHandlerFetchHandler<Env> | ExportedHandler<Env, QueueMessage>,
@@ -53,7 +56,7 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
 
 type CostOf = Extract<WithRateLimitOptions["cost"], (request: Request) => unknown>;
 
-/** The body of a copy is read beside the handler's own. One that is not read is let go, or it would be kept for nothing. */
+/** Gives `costOf` a copy of the request. The body of a copy that was not read is cancelled, to free its memory. */
 async function costOfCopy(request: Request, costOf: CostOf): Promise<number | undefined> {
   if (request.body === null) return await costOf(request);
   const copy = request.clone();
@@ -64,7 +67,7 @@ async function costOfCopy(request: Request, costOf: CostOf): Promise<number | un
   }
 }
 
-/** Everything that an object or an instance of a class has, with its own `this`. */
+/** All members of an object or of a class instance; functions keep their `this`. */
 function boundMembers(handler: object): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (let at = handler; at && at !== Object.prototype; at = Object.getPrototypeOf(at)) {

@@ -2,8 +2,8 @@
 
 import { describeValue } from "../config/mistake.ts";
 import type { Policy } from "../core/policy.ts";
+import { ANONYMOUS, countedValue, formOf, GLOBAL } from "../keys/sources.ts";
 import type { ClientKey } from "../partition/hash.ts";
-import { ANONYMOUS, countedValue, GLOBAL } from "../partition/kinds.ts";
 
 /** Who is counted, named by the caller. */
 export interface KeyByHand {
@@ -49,25 +49,15 @@ export function keyByHand(policy: Policy, { kind, key }: KeyByHand): ClientKey {
     throw new TypeError(`take: kind ${kind} needs ${parts.length} texts as its key, one a part; found ${given.length}`);
   }
   const values = parts.map((part, i) => {
-    const value = typeof given[i] === "string" ? countedValue(part, asRequested(part, given[i])) : undefined;
+    const value = typeof given[i] === "string" ? countedValue(part, given[i]) : undefined;
     // The value is not repeated: it may be a token.
-    if (!value) throw new TypeError(`take: expected the key of kind ${part} to be ${expectedOf(part)}`);
+    if (!value)
+      throw new TypeError(
+        `take: expected the key of kind ${part} to be ${formOf(part).expected ?? "a text that is not empty"}`,
+      );
     return value;
   });
   return { kind, values };
-}
-
-/** A host in the spelling that a request's URL gives it: `new URL` did that already to those of requests. Empty: it is no host. */
-function asRequested(part: string, text: string): string {
-  if (part !== "host") return text;
-  const url = `http://${text}`;
-  return !/[\s/?#@\\]/.test(text) && URL.canParse(url) ? new URL(url).hostname : "";
-}
-
-function expectedOf(part: string): string {
-  if (part === "ip") return "an IPv4 or IPv6 address";
-  if (part === "host") return "a host name";
-  return part === GLOBAL.kind ? `"${GLOBAL.kind}"` : "a text that is not empty";
 }
 
 function typeOf(value: unknown): string {

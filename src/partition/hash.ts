@@ -1,8 +1,8 @@
-/** Who is counted, as Redis sees it: a keyed hash, so that no address, token or user id ever reaches Redis. */
+/** The partition of a client key: a keyed hash. No address, token or user id ever reaches Redis. */
 
 import { BoundedMap } from "../bounded-map.ts";
 
-/** What a request or a caller presents: a kind (`ip`, `header:x-user`, …) and one value for each of its parts. */
+/** Who is counted: a kind (`ip`, `header:x-user+ip`, …) and one value for each of its parts. */
 export interface ClientKey {
   readonly kind: string;
   readonly values: readonly string[];
@@ -10,7 +10,9 @@ export interface ClientKey {
 
 export type PartitionHasher = (key: ClientKey) => Promise<string>;
 
-/** 170 bytes each for addresses, 650 for the longest keys: 1.6 to 6.2 MiB in either generation (Node 24, 2026-11). */
+/**
+ * 170 bytes each for addresses, 650 for the longest keys: 1.6 to 6.2 MiB in each of two generations (Node 24, 2026-11).
+ */
 const REMEMBERED_PARTITIONS = 10_000;
 const LONGEST_REMEMBERED = 512;
 const PARTITION_BYTES = 16;
@@ -18,15 +20,14 @@ const HMAC = { name: "HMAC", hash: "SHA-256" };
 const encoder = new TextEncoder();
 
 /**
- * HMAC-SHA-256 under `secret`, cut to 128 bits, as 22 characters of base64url, over the kind and the length-prefixed
- * values: no two kinds, and no two lists of values, give the same text.
+ * HMAC-SHA-256 under `secret`, cut to 128 bits, as 22 characters of base64url. The hashed text is the kind and the
+ * values, each after its length: no two kinds, and no two lists of values, give the same text.
  *
- * Without a secret of the operator's own one is derived from `fallbackSecret` (the store's token), so that the token
- * itself is never a hash key.
+ * Without `secret` a secret is derived from `fallbackSecret` (the store's token): the token itself is never a hash key.
  */
 export function partitionHasher(secret: string | undefined, fallbackSecret: string): PartitionHasher {
   const remembered = new BoundedMap<string, string>({ maxSize: REMEMBERED_PARTITIONS });
-  // Plain data, not a promise: a promise of one request must not be awaited by another.
+  // Plain data, not a promise: one request must not await a promise of another.
   let key: CryptoKey | undefined;
 
   async function importKey(): Promise<CryptoKey> {
@@ -42,13 +43,16 @@ export function partitionHasher(secret: string | undefined, fallbackSecret: stri
     key ??= await importKey();
     const digest = await crypto.subtle.sign(HMAC, key, encode(text));
     const partition = base64Url(new Uint8Array(digest, 0, PARTITION_BYTES));
-    // A very long value is hashed again rather than kept.
+    // A very long value is not kept: it is hashed again.
     if (text.length <= LONGEST_REMEMBERED) remembered.set(text, partition);
     return partition;
   };
 }
 
-/** UTF-8 would make one of all lone surrogates; JSON escapes them, and its quote begins no other text. */
+/**
+ * UTF-8 maps all lone surrogates to one character. JSON escapes them; its first character, a quote, begins no other
+ * text.
+ */
 function encode(text: string): BufferSource {
   return encoder.encode(text.isWellFormed() ? text : JSON.stringify(text));
 }

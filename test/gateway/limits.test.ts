@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { limitsFiles } from "../../scripts/docs/docs-limits.ts";
 import { parseSettings } from "../../src/config/settings.ts";
-import type { LimitsDocument } from "../../src/http/limits/describe.ts";
+import type { LimitsDocument } from "../../src/http/limits/document.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startTwoRegions } from "../support/gateway/limits-page.ts";

@@ -1,7 +1,8 @@
-// When slots are renewed and released. The clock is the test's; over real sockets: test/gateway/concurrency-release.test.ts.
+// When slots are renewed and released. The clock is the test's; over real sockets:
+// test/gateway/concurrency-release.test.ts.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { holding } from "../../src/http/keep-slots.ts";
+import { keepSlots } from "../../src/http/keep-slots.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -30,7 +31,7 @@ describe("slots", () => {
   it("are released when the body has ended, not when the answer begins, with the release in the background's hands before", async () => {
     const { done, hold, background, works } = recording();
     const body = new TransformStream<Uint8Array, Uint8Array>();
-    const answer = await holding(hold, request(), background, async () => {
+    const answer = await keepSlots(hold, request(), background, async () => {
       expect(works).toHaveLength(1);
       return new Response(body.readable, { status: 201, headers: { "X-Origin": "yes" } });
     });
@@ -56,7 +57,7 @@ describe("slots", () => {
     ],
   ])("are released when %s, and renewed no more", async (_, next) => {
     const { done, hold, background, works } = recording();
-    await holding(hold, request(), background, next).then(
+    await keepSlots(hold, request(), background, next).then(
       (answer) => answer.text().catch(() => {}),
       () => {},
     );
@@ -68,7 +69,7 @@ describe("slots", () => {
   it("are released when the reader cancels the body, of which the origin hears", async () => {
     const { done, hold, background, works } = recording();
     const cancelled = vi.fn();
-    const answer = await holding(
+    const answer = await keepSlots(
       hold,
       request(),
       background,
@@ -83,7 +84,7 @@ describe("slots", () => {
   it("are released when the client goes away, before the origin has answered", async () => {
     const { done, hold, background, works } = recording();
     const client = new AbortController();
-    void holding(hold, request(client.signal), background, () => new Promise(() => {}));
+    void keepSlots(hold, request(client.signal), background, () => new Promise(() => {}));
     client.abort();
     await works[0];
     expect(done).toEqual(["release"]);
@@ -92,14 +93,14 @@ describe("slots", () => {
   it("are renewed as often as they should be while the origin thinks and while the body flows", async () => {
     const { done, hold, background, works } = recording();
     const [thought, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const holds = holding(hold, request(), background, async () => {
+    const answering = keepSlots(hold, request(), background, async () => {
       await thought.promise;
       return new Response(new ReadableStream({ pull: (controller) => ended.promise.then(() => controller.close()) }));
     });
     await vi.advanceTimersByTimeAsync(1_499);
     expect(done).toEqual(["renew", "renew"]);
     thought.resolve();
-    const answer = await holds;
+    const answer = await answering;
     await vi.advanceTimersByTimeAsync(1_001);
     expect(done).toHaveLength(5);
     ended.resolve();
@@ -113,7 +114,7 @@ describe("slots", () => {
     const slow = Promise.withResolvers<boolean>();
     const { done, hold, background, works } = recording({ renew: () => slow.promise });
     const client = new AbortController();
-    void holding(hold, request(client.signal), background, () => new Promise(() => {}));
+    void keepSlots(hold, request(client.signal), background, () => new Promise(() => {}));
     await vi.advanceTimersByTimeAsync(500);
     client.abort();
     await vi.advanceTimersByTimeAsync(5_000);
@@ -126,7 +127,7 @@ describe("slots", () => {
   it("are renewed 1,000 times at most: then the body ends with an error, and they are released", async () => {
     const { done, hold, background, works } = recording();
     const cancelled = vi.fn();
-    const answer = await holding(
+    const answer = await keepSlots(
       hold,
       request(),
       background,
@@ -147,17 +148,17 @@ describe("slots", () => {
     let renewals = 0;
     const { done, hold, background, works } = recording({ renew: async () => ++renewals < 3 });
     const thought = Promise.withResolvers<Response>();
-    const holds = holding(hold, request(), background, () => thought.promise);
+    const answering = keepSlots(hold, request(), background, () => thought.promise);
     await vi.advanceTimersByTimeAsync(5_000);
     await works[0];
     expect(done).toEqual(["renew", "renew", "renew", "release"]);
     thought.resolve(new Response("late"));
-    await expect((await holds).text()).rejects.toThrow("longer than its slots can be renewed");
+    await expect((await answering).text()).rejects.toThrow("longer than its slots can be renewed");
   });
 
   it("are held without a background too", async () => {
     const { done, hold } = recording();
-    const answer = await holding(hold, request(), undefined, async () => new Response("hello"));
+    const answer = await keepSlots(hold, request(), undefined, async () => new Response("hello"));
     expect(await answer.text()).toBe("hello");
     await vi.waitFor(() => expect(done).toEqual(["release"]));
   });

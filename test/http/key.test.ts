@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ANONYMOUS, clientAddress, clientKey } from "../../src/http/key.ts";
+import { clientKey } from "../../src/http/key.ts";
+import { ANONYMOUS } from "../../src/keys/sources.ts";
 
 const ADDRESS = "192.0.2.1";
 
@@ -10,7 +11,7 @@ function keyOf(kinds: string[], headers: Record<string, string> = {}, url = "htt
   return clientKey(kinds, request, () => "eu");
 }
 
-const addressOf = (headers: Record<string, string>) => clientAddress(new Headers(headers));
+const addressOf = (headers: Record<string, string>) => keyOf(["ip"], headers).values[0];
 
 describe("the address", () => {
   it.each([

@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { limitsMarkdown } from "../../scripts/docs/limits-markdown.ts";
 import { loadLimitsPage } from "../../scripts/docs/limits-page.ts";
 import { type Bindings, parseSettings } from "../../src/config/settings.ts";
-import { describeLimits } from "../../src/http/limits/describe.ts";
-import { sampleRequest, samples } from "../../src/http/limits/prose.ts";
+import { describeLimits } from "../../src/http/limits/document.ts";
+import { sampleRequest, samples } from "../../src/http/limits/wording.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 
 const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));
@@ -62,12 +62,12 @@ describe("the document", () => {
 
   it("tells match, key, costs, promise, consistency and failure of a policy", () => {
     const [api, , upload, exports, site] = documentOf({ POLICIES: fivePolicies() }).regions[0]!.policies;
-    expect(api).toMatchObject({ requests: "/v1/*", countedPer: "bearer token, else address", defaultCost: 1 });
+    expect(api).toMatchObject({ requests: "/v1/*", countedPer: "bearer token, otherwise address", defaultCost: 1 });
     expect(api!.cost).toEqual([{ method: ["GET"], path: ["/v1/search"], cost: 5, requests: "GET /v1/search" }]);
     expect(api!.limits[0]).toMatchObject({ quota: 10, windowMs: 10_000, scope: "region", burst: 10 });
     expect(upload).toMatchObject({
       requests: "PUT, POST /files/:id on files.example.com, 127.0.0.1",
-      countedPer: "header x-user and address, else address",
+      countedPer: "header x-user and address, otherwise address",
     });
     expect(exports!.storeFailure.mode).toBe("allow");
     expect(site).toMatchObject({ requests: "every request", consistency: { mode: "leased" } });
@@ -76,10 +76,10 @@ describe("the document", () => {
     );
     expect(promises).toEqual([
       "at most 10 at once, refilled by 1 per 1s, continuously",
-      "never more than 600 in any 50s, at worst 1199 in one 1m, when a burst ends a bucket",
+      "never more than 600 in any 50s, at worst 1199 in one 1m, when a burst comes at the end of a bucket",
       "never more than 5 in any 1m; a unit returns up to 10s late",
       "never more than 20 in any 1h, and every unit returns exactly on time",
-      "at most 3 at once, refilled by 10 per 1m, continuously; may be held for up to 2s first",
+      "at most 3 at once, refilled by 10 per 1m, continuously; may be delayed by up to 2s first",
       "at most 2 in flight; a lost one is freed after 1m",
       "never more than 10000 in one 1d window of the clock, up to 20000 across a boundary",
     ]);
@@ -132,10 +132,10 @@ describe("page and Markdown alike", () => {
   it("speak of costs below only where there are any, and of neither where no policy is published", async () => {
     for (const said of await saidOf({ POLICIES: [login] })) {
       expect(said).toContain("A request costs 1 unit.");
-      expect(said).not.toContain("but for those");
+      expect(said).not.toContain("except for those");
     }
     const dear = { ...login, cost: [{ path: "/login", cost: 3 }] };
-    for (const said of await saidOf({ POLICIES: [dear] })) expect(said).toContain("but for those");
+    for (const said of await saidOf({ POLICIES: [dear] })) expect(said).toContain("except for those");
     for (const said of await saidOf({ POLICIES: SECRET_POLICIES })) {
       expect(said).not.toMatch(/Costs|How counts are kept/);
     }
@@ -203,15 +203,20 @@ describe("the page", () => {
     expect(new TextEncoder().encode(page).length - code).toBeLessThan(30 * 1024);
   });
 
-  it.each(DRESSES)("is the same by Hono's own JSX runtime as by the Worker's: %s", async (_, bindings, region) => {
-    const own = await loadLimitsPage({ "hono/jsx/jsx-runtime": "./src/http/limits/jsx-runtime.ts" });
-    const honos = await loadLimitsPage();
-    const document = documentOf(bindings, region);
-    for (const copy of [undefined, { csp: "default-src 'none'" }]) {
-      expect(own.renderPage(document, "https://a.example", copy)).toBe(
-        honos.renderPage(document, "https://a.example", copy),
-      );
-    }
+  it.each(HOSTILE_POLICIES)("escapes $match.path in text and in attributes", async (hostile) => {
+    const { renderPage } = await loadLimitsPage();
+    const pageOf = (policy: object) => renderPage(documentOf({ POLICIES: [policy] }, "eu"), "https://a.example");
+    /** Every tag of the page, without the values of its attributes. */
+    const tagsOf = (page: string) => page.match(/<[^<>]*>/g)?.map((tag) => tag.replace(/"[^"]*"/g, '""'));
+    const { path, host } = hostile.match;
+    const harmless = { ...hostile, match: { path: "/x", host }, key: ["query:x", "header:x"], cost: [{ cost: 2 }] };
+
+    const page = pageOf(hostile);
+    expect(tagsOf(page)).toEqual(tagsOf(pageOf(harmless)));
+    const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+    const escaped = (text: string) => text.replace(/[&<>"']/g, (one) => entities[one]!);
+    expect(page).toContain(`<code>${escaped(path)} on ${host}</code> <small>per query ${escaped('<b id="injected">')}`);
+    expect(page).toContain(`name="path" value="${escaped(path.replace(/[*({\\].*/, ""))}"`);
   });
 
   it("has samples that can be copied, whatever the path is", () => {

@@ -71,7 +71,6 @@ function deployedConfig(): string {
   const file = join(directory, "wrangler.toml");
   const toml = readFileSync(join(root, "wrangler.toml"), "utf8")
     .replace('"src/worker.ts"', JSON.stringify(join(root, "src/worker.ts")))
-    .replace('"./src/http/limits/jsx-runtime.ts"', JSON.stringify(join(root, "src/http/limits/jsx-runtime.ts")))
     .replace("[vars]", '[vars]\nUPSTASH_REDIS_REST_URL = "https://deployed.upstash.io"');
   writeFileSync(file, toml);
   return file;

@@ -1,4 +1,5 @@
-// Whatever is asked, under whatever configuration: an HTTP answer whose structured fields parse strictly, and no exception.
+// Whatever is asked, under whatever configuration: an HTTP answer whose structured fields parse strictly, and no
+// exception.
 
 import { createExecutionContext } from "cloudflare:test";
 import fc from "fast-check";

@@ -1,7 +1,7 @@
 // The end of a body whose slots cannot be renewed any more, through workerd's own pipes.
 
 import { expect, it } from "vitest";
-import { holding } from "../../src/http/keep-slots.ts";
+import { keepSlots } from "../../src/http/keep-slots.ts";
 
 it.each([
   ["whose length is announced", { "Content-Length": "1000000" }],
@@ -25,7 +25,7 @@ it.each([
   const readable = new ReadableStream<Uint8Array>({ pull: pulled });
   const works: Promise<unknown>[] = [];
   const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
-  const answer = await holding(
+  const answer = await keepSlots(
     hold,
     new Request("https://gate.example/"),
     background,

@@ -104,7 +104,9 @@ function retryAfterOf({ allowed, retryAfterMs }: Step): number | undefined {
   return allowed || retryAfterMs === null ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
 }
 
-/** Costs come from the path. Configuration refuses one above the limit, so the rules are added to the checked policy. */
+/**
+ * Costs come from the path. Configuration refuses one above the limit, so the rules are added to the checked policy.
+ */
 function storyPolicy(name: string, { limit, steps }: Story) {
   const parsed = parsePolicies([{ name, key: "global", limits: [limit] }], "policies");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));

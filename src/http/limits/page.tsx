@@ -1,14 +1,14 @@
-/** The limits as a page that a developer of a client likes to read. Complete without JavaScript but for what is left now. */
+/** The limits as a page for developers of clients. Only "What you have left" needs JavaScript. */
 
-import { raw } from "hono/utils/html";
-import type { LimitsDocument, PolicyDocument } from "./describe.ts";
-import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "./prose.ts";
-import { SCRIPT } from "./script.ts";
-import { STYLE } from "./style.ts";
+import { raw } from "hono/html";
+import type { LimitsDocument, PolicyDocument } from "./document.ts";
+import { SCRIPT } from "./page-script.ts";
+import { STYLE } from "./page-style.ts";
+import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "./wording.ts";
 
 /**
  * @param origin where clients send their requests, for example `https://api.example.com`.
- * @param copy a copy published elsewhere: it has nobody to ask what is left, and brings its own security policy.
+ * @param copy a copy that is published elsewhere: it cannot ask what is left, and contains its own security policy.
  */
 export function renderPage(document: LimitsDocument, origin: string, copy?: { csp: string }): string {
   const { central, region, regions, headers } = document;
@@ -40,7 +40,7 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
         <main>
           {!copy && <Left {...sample} />}
           <h2>Limits</h2>
-          {policies.length > 0 ? <LimitsTable document={document} /> : <p>None is published.</p>}
+          {policies.length > 0 ? <LimitsTable document={document} /> : <p>No limits are published.</p>}
           {policies.length > 0 && <Costs policies={policies} />}
           {fields.length > 0 && (
             <>
@@ -144,7 +144,7 @@ function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
   return (
     <>
       <h2>Costs</h2>
-      <p>A request costs 1 unit{rules.length > 0 && ", but for those below; the first that matches counts"}.</p>
+      <p>A request costs 1 unit{rules.length > 0 && ", except for those below; the first that matches counts"}.</p>
       {rules.length > 0 && (
         <table>
           <caption>Requests with a cost of their own</caption>
@@ -204,7 +204,7 @@ function Code({ name, children }: { name: string; children: string }) {
   );
 }
 
-/** What the page may do: its own style and script, known by their hashes, and ask this host. */
+/** Allows the page its own style and script, by their hashes, and requests to its own host. */
 export async function contentSecurityPolicy(copy = false): Promise<string> {
   const [style, script] = await Promise.all([STYLE, SCRIPT].map(sourceHash));
   const live = copy ? "" : `;script-src ${script};connect-src 'self';frame-ancestors 'none'`;

@@ -1,23 +1,23 @@
-/** What the page and its Markdown say alike, whatever the configuration is. */
+/** Texts that the page and the Markdown share. */
 
-import type { LimitsDocument } from "./describe.ts";
+import type { LimitsDocument } from "./document.ts";
 
 /** A part of a field, the field that it belongs to, and what it means. */
 export const FIELDS: readonly (readonly [part: string, field: string, meaning: string])[] = [
-  ["q, w", "RateLimit-Policy", "The quota in units, and the seconds in which all of it comes back."],
+  ["q, w", "RateLimit-Policy", "The quota in units, and the seconds in which a used-up quota is full again."],
   [
     "r, t",
     "RateLimit",
-    "The units left, and the seconds until there are more; no t when there is nothing to wait for.",
+    "The units left, and the seconds until there are more. There is no t when the quota is full or depends on other requests.",
   ],
   [
     "X-RateLimit-…",
     "X-RateLimit-Limit",
-    "The same of the limit with the fewest units left. Reset: when more come, in epoch seconds.",
+    "The same for the limit with the fewest units left. Reset: when there are more, in epoch seconds.",
   ],
 ];
 
-/** Cloudflare's codes, which name the regions where no other names are configured; `NA` alone looks like an empty cell. */
+/** Cloudflare's codes are the names of regions unless others are configured. `NA` alone looks like an empty cell. */
 const CONTINENTS: Readonly<Record<string, string>> = {
   AF: "Africa",
   AN: "Antarctica",
@@ -33,18 +33,18 @@ export function describeRegion(name: string): string {
   return Object.hasOwn(CONTINENTS, name) ? `${name} (${CONTINENTS[name]})` : name;
 }
 
-/** Whether any limit counts in each region by itself; if none does, regions are of no interest to a client. */
+/** Whether any limit counts per region. Without such a limit clients need not know of regions. */
 export function isRegional({ regions }: LimitsDocument): boolean {
   return regions[0]!.policies.some(({ limits }) => limits.some(({ scope }) => scope === "region"));
 }
 
-/** Behind a limit that counts for all regions together, in a table that has a column for each. */
+/** Follows a limit that counts for all regions together, in a table with a column for each region. */
 export function together(columns: readonly string[]): string {
   return columns.length > 1 ? "together" : "in all regions";
 }
 
 /**
- * A request under the first policy, as far as one can tell from its patterns: up to what stands for anything.
+ * A request that the first policy probably matches: its pattern, cut at the first wildcard.
  *
  * @param origin where clients send their requests, for example `https://api.example.com`.
  */
@@ -61,13 +61,13 @@ export function sampleRequest({ regions }: LimitsDocument, origin: string) {
   };
 }
 
-/** How to send requests that wait when they are told to. */
+/** Programs that send a request and wait as long as `Retry-After` says. */
 export function samples(request: {
   readonly method: string;
   readonly url: string;
 }): readonly (readonly [language: string, text: string])[] {
   const { method } = request;
-  // In this form it has no quote, backslash or space, so that nobody copies a command that does something else.
+  // In this form the URL has no quote, backslash or space: a copied command does exactly what it shows.
   const href = new URL(request.url).href.replaceAll("'", "%27");
   const curl = { GET: "-i", HEAD: "-I" }[method] ?? `-i -X ${method}`;
   const [init, call] =

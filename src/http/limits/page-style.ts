@@ -1,4 +1,4 @@
-/** The page's look: system fonts, light and dark by the reader's choice, tables that become cards on a phone. */
+/** The page's style: system fonts, light and dark by the reader's choice, tables that become cards on a phone. */
 
 export const STYLE = `:root{color-scheme:light dark;--t:light-dark(#1c2024,#e6e8eb);--m:light-dark(#5b636c,#a2abb5);--l:light-dark(#dfe3e7,#333a42);--s:light-dark(#f5f6f8,#1d2126);--a:light-dark(#0b5cad,#7db8f5)}
 *{box-sizing:border-box}

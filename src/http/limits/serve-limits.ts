@@ -1,8 +1,8 @@
-/** `/.headgate/limits`: the document as a page for people and as JSON for programs. Nothing here asks the store. */
+/** `/.headgate/limits`: the document as a page for people and as JSON for programs. It never asks the store. */
 
 import type { Settings } from "../../config/settings.ts";
 import { prefersHtml } from "../problem.ts";
-import { describeLimits } from "./describe.ts";
+import { describeLimits } from "./document.ts";
 import { contentSecurityPolicy, renderPage } from "./page.tsx";
 
 export function serveLimits(
@@ -17,7 +17,7 @@ export function serveLimits(
     const headers = {
       "Content-Type": html ? "text/html; charset=utf-8" : "application/json",
       ...(html && { "Content-Security-Policy": await contentSecurityPolicy() }),
-      // Another place may be another region: only the client itself may keep it.
+      // Another client may be in another region: shared caches must not keep the answer.
       "Cache-Control": "private, max-age=60",
       ETag: etag,
       Vary: "Accept",
@@ -29,7 +29,7 @@ export function serveLimits(
   };
 }
 
-/** Weak comparison (RFC 9110, section 13.1.2): whoever compresses an answer makes its tag weak. */
+/** Weak comparison (RFC 9110, section 13.1.2): compression on the way makes a tag weak. */
 function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   const tags = ifNoneMatch?.split(",").map((tag) => tag.trim().replace(/^W\//, "")) ?? [];
   return tags.includes(etag) || tags.includes("*");

@@ -1,4 +1,4 @@
-/** What runs in the page: the live part, and buttons that copy. All text is set as text, so that nothing becomes markup. */
+/** The page's script: what is left, and buttons that copy. Text is set as text content, never as markup. */
 
 export const SCRIPT = `for(const p of document.querySelectorAll("pre"))if(navigator.clipboard){const b=document.createElement("button"),t=p.textContent;b.textContent="Copy";b.ariaLabel="Copy "+p.previousSibling.textContent;b.onclick=()=>navigator.clipboard.writeText(t).then(()=>b.textContent="Copied");p.before(b)}
 const f=document.forms[0],l=document.getElementById("left"),e=document.getElementById("error"),set=(n,t)=>n.textContent==t||(n.textContent=t);let t,n=0;

@@ -1,4 +1,4 @@
-/** The configuration as the clients that it binds should know it: one document, from which page, JSON and Markdown are made. */
+/** The document of limits for clients. The page, the JSON and the Markdown are made from it. */
 
 import { formatDuration } from "../../config/duration.ts";
 import { writeLimit } from "../../config/limits.ts";
@@ -7,24 +7,25 @@ import { Kind } from "../../core/algorithm.ts";
 import { decideLimit, type LimitDecision } from "../../core/decision.ts";
 import type { Limit, Match, Policy } from "../../core/policy.ts";
 import { ENFORCED, Flag, take } from "../../core/take.ts";
+import { KEY_DESCRIPTIONS, type KeySource, sourceOf } from "../../keys/sources.ts";
 import { addRateLimitFields } from "../headers.ts";
 import { describeQuota, quotaOf } from "../quota.ts";
 
-/** docs/limits.schema.json is this as a JSON Schema. */
+/** docs/limits.schema.json is the JSON Schema of this type. */
 export type LimitsDocument = ReturnType<typeof describeLimits>;
 export type PolicyDocument = LimitsDocument["regions"][number]["policies"][number];
 
 type Described = Pick<Settings, "policies" | "redis" | "region" | "regions" | "rateLimitHeaders">;
 
-/** Whether clients are told of a policy: not if the operator said so, nor while it is only tried out. */
+/** Whether clients see a policy: not with `documented = false`, and not in shadow. */
 export function isDocumented({ documented, mode }: Policy): boolean {
   return documented && mode === "enforce";
 }
 
-/** @param region the one that answers; absent in a copy that is published elsewhere. */
+/** @param region the region that answers; absent in a copy that is published elsewhere. */
 export function describeLimits(settings: Described, region?: string) {
   const { policies, rateLimitHeaders } = settings;
-  // A copy is made where the secrets of the deployed gateway are not, its Redis among them.
+  // A copy is made without the gateway's secrets: whether there is a Redis is not known, and one is assumed.
   const central = settings.redis !== undefined || region === undefined;
   const documented = policies.filter(isDocumented);
   const described = documented.map((policy) => describePolicy(policy, central));
@@ -32,7 +33,7 @@ export function describeLimits(settings: Described, region?: string) {
   return {
     ...(region !== undefined && { region }),
     central,
-    // All regions run one configuration; what differs is where a limit with scope "region" counts.
+    // All regions run one configuration. A limit with scope "region" counts in each of them.
     regions: (names.length > 0 ? names : ["every region"]).map((name) => ({ name, policies: described })),
     headers: exampleFields(documented[0], rateLimitHeaders),
   };
@@ -68,16 +69,16 @@ function describePolicy(policy: Policy, central: boolean) {
 
 const CONSISTENCY = {
   strict: "Every admitted request was counted centrally first",
-  leased: "Units are taken ahead of demand, never more than the limit; more may seem left than is",
+  leased: "Units are taken ahead of demand, never more than the limit; fewer units may be left than is shown",
 };
 
 const UNSHARED =
-  "No central store: each running copy of the server counts by itself, from zero, so that more may be admitted in all";
+  "No central store: each running copy of the server counts by itself, from zero, and all copies together may admit more";
 
 const STORE_FAILURE = {
-  local: "each location goes on limiting with counts of its own",
-  allow: "requests are not limited until it is back",
-  deny: "requests are answered 503 with Retry-After",
+  local: "each location continues to limit, with its own counts",
+  allow: "requests are not limited until it answers again",
+  deny: "requests are refused with 503 and Retry-After",
 };
 
 /** For people: `POST /login on example.com`. */
@@ -86,23 +87,16 @@ export function describeMatch({ method, path, host }: Match): string {
   return parts.filter((part) => part).join(" ") || "every request";
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  ip: "address",
-  bearer: "bearer token",
-  asn: "network",
-  global: "all clients together",
-};
-
-/** For people: `bearer token, else address`. What is not presented ends at the address (http/key.ts). */
+/** For people: `bearer token, otherwise address`. Every list of keys ends with the address (http/key.ts). */
 function describeKey(key: readonly string[]): string {
-  const always = ["ip", "host", "region", "global"];
-  const kinds = always.includes(key.at(-1)!) ? key : [...key, "ip"];
-  const describeKind = (kind: string) =>
-    kind
-      .split("+")
-      .map((part) => KINDS[part] ?? part.replace(":", " "))
-      .join(" and ");
-  return kinds.map(describeKind).join(", else ");
+  const last = key.at(-1)!;
+  const kinds = KEY_DESCRIPTIONS[last as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
+  const describePart = (part: string) => {
+    const source = sourceOf(part);
+    return `${KEY_DESCRIPTIONS[source].words} ${part.slice(source.length + 1)}`.trimEnd();
+  };
+  const describeKind = (kind: string) => kind.split("+").map(describePart).join(" and ");
+  return kinds.map(describeKind).join(", otherwise ");
 }
 
 /** What an algorithm promises, with the numbers of this limit. */
@@ -113,7 +107,7 @@ function promiseOf(limit: Limit): string {
     case Kind.weighted: {
       const surely = formatDuration(limit.bucketMs * (limit.buckets - 1));
       const span = limit.buckets > 1 ? `never more than ${most} in any ${surely}` : "older requests fade out evenly";
-      return `${span}, at worst ${2 * most - 1} in one ${window}, when a burst ends a bucket`;
+      return `${span}, at worst ${2 * most - 1} in one ${window}, when a burst comes at the end of a bucket`;
     }
     case Kind.whole:
       return `never more than ${most} in any ${window}; a unit returns up to ${formatDuration(limit.bucketMs)} late`;
@@ -122,8 +116,8 @@ function promiseOf(limit: Limit): string {
     case Kind.log:
       return `never more than ${most} in any ${window}, and every unit returns exactly on time`;
     case Kind.bucket: {
-      const held = limit.maxDelayMs > 0 ? `; may be held for up to ${formatDuration(limit.maxDelayMs)} first` : "";
-      return `at most ${limit.burst} at once, refilled by ${most} per ${window}, continuously${held}`;
+      const delay = limit.maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(limit.maxDelayMs)} first` : "";
+      return `at most ${limit.burst} at once, refilled by ${most} per ${window}, continuously${delay}`;
     }
     case Kind.concurrency:
       return `at most ${most} in flight; a lost one is freed after ${formatDuration(limit.timeoutMs)}`;
@@ -133,7 +127,7 @@ function promiseOf(limit: Limit): string {
 /** A fixed instant, so that the document and its ETag do not change with time. */
 const EXAMPLE_AT_MS = 1_800_000_000_000;
 
-/** The fields of an answer to the first request of a client, by the code that decides and writes them for every answer. */
+/** The fields in the answer to a client's first request, made by the code that makes them for every answer. */
 function exampleFields(policy: Policy | undefined, mode: RateLimitHeaders): Record<string, string> {
   const headers = new Headers();
   const names = addRateLimitFields(headers, mode, policy ? firstDecisions(policy) : [], EXAMPLE_AT_MS);

@@ -1,4 +1,4 @@
-/** `/.headgate/limits/me`: what the caller has left. It looks and never charges, and is limited itself: each look costs Redis a call. */
+/** `/.headgate/limits/me`: what the caller has left. It never charges. It is limited: each look is a Redis call. */
 
 import type { RateLimitHeaders } from "../../config/settings.ts";
 import type { Limiter } from "../../limiter.ts";
@@ -7,24 +7,24 @@ import { clientKey } from "../key.ts";
 import { compileMatcher } from "../match.ts";
 import { ProblemType, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
-import { isDocumented } from "./describe.ts";
+import { isDocumented } from "./document.ts";
 
-/** What limits the looks: one address, and all together, who may have many. Counted in the isolate's memory: refusing is free. */
+/** Limits of the looks: per address, and for all addresses together. Counted in memory: a refusal costs no call. */
 export const LOOK_POLICIES = [
   { name: "limits-me", limits: [{ limit: 30, window: "1m" }] },
   { name: "limits-me-all", key: "global", limits: [{ limit: 20, window: "1s" }] },
 ];
 
-export interface MeOptions {
+export interface RemainingOptions {
   readonly limiter: Limiter;
-  /** Of `LOOK_POLICIES`, over a memory store. */
+  /** A limiter of `LOOK_POLICIES` with a memory store. */
   readonly looks: Limiter;
   readonly regionOf: (request: Request) => string;
   readonly rateLimitHeaders: RateLimitHeaders;
   readonly helpPath: string;
 }
 
-export function createMe({ limiter, looks, ...answering }: MeOptions) {
+export function serveRemaining({ limiter, looks, ...answering }: RemainingOptions) {
   const match = compileMatcher(limiter.policies.filter(isDocumented));
   const enforce = createEnforce({ limiter: looks, ...answering });
 
@@ -39,7 +39,7 @@ export function createMe({ limiter, looks, ...answering }: MeOptions) {
     const takes = matched.map(({ policy }) => ({ policy, cost: 0, key: clientKey(policy.key, asked, () => region) }));
     const decision = await limiter.peekMatched(takes, () => region);
     if (decision.source === "fallback") {
-      const detail = "What is left cannot be looked up at the moment.";
+      const detail = "The units left cannot be looked up at the moment.";
       const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
       return problemResponse(request, { ...problem, detail }, { "Retry-After": "1" });
     }
@@ -64,7 +64,7 @@ export function createMe({ limiter, looks, ...answering }: MeOptions) {
   return (request: Request): Promise<Response> => enforce(request, look);
 }
 
-/** The request that is asked about, as the caller itself would send it: with its address, its headers, its place. */
+/** The request that the caller asks about, with the caller's own address, headers and location. */
 function askedFor(request: Request): Request | undefined {
   const { origin, searchParams } = new URL(request.url);
   const [method, path] = [searchParams.get("method") ?? "GET", searchParams.get("path") ?? "/"];
