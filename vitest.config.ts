@@ -24,7 +24,7 @@ export default defineConfig({
           // Properties take their time on a busy machine.
           testTimeout: 60_000,
           include: [
-            "test/{core,config,http,pattern,limiter,region,client,simulate,architecture,docs,bench}/**/*.test.ts",
+            "test/{core,config,http,pattern,limiter,isolate,partition,client,simulate,architecture,docs,bench}/**/*.test.ts",
           ],
         },
       },
