@@ -1,198 +1,94 @@
-// What the README's tables and blocks say is what the code does.
+// The first page: its length, its commands, its picture, and its figures, which are those of the pages that measured them.
 
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
-import { parse as parseToml } from "smol-toml";
-import * as v from "valibot";
-import { afterEach, expect, it, vi } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { LIMIT_SCHEMAS, limitSchema, policySchema } from "../../src/config/policy-schema.ts";
-import { parseSettings } from "../../src/config/settings.ts";
-import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { expect, it } from "vitest";
+import { blocksOf, commandsOf, read, sectionOf, tableIn } from "./markdown.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 const README = read("README.md");
-const ABSENT = "–";
+const MEASURED = "docs/benchmarks.md";
 
-afterEach(() => vi.restoreAllMocks());
-
-/** The rows of the table whose first heading is `heading`, as first cell → the cell under `column`, without backticks. */
-function table(heading: string, column: string): Map<string, string> {
-  const lines = README.split("\n");
-  const start = lines.findIndex((line) => line.startsWith(`| ${heading} |`));
-  const length = lines.slice(start).findIndex((line) => !line.startsWith("|"));
-  const [headings = [], , ...rows] = lines.slice(start, start + length).map(cells);
-  return new Map(rows.map((row) => [unquote(row[0]!), unquote(row[headings.indexOf(column)]!)]));
+/** One cell of a table under a heading of docs/benchmarks.md. */
+function measured(section: string, row: string, column: string, heading = ""): string {
+  const text = sectionOf(MEASURED, section);
+  const found = tableIn(text, heading).find((cells) => cells[heading] === row);
+  if (found?.[column] === undefined) throw new Error(`expected "${row}" and "${column}" under "${section}"`);
+  return found[column];
 }
 
-function cells(line: string): string[] {
-  return line
-    .split("|")
-    .map((cell) => cell.trim())
-    .slice(1, -1);
-}
-
-function unquote(cell: string): string {
-  return cell.replace(/^`(.*)`$/, "$1");
-}
-
-/** These fields, and the default of each that a minimal value gets. */
-function defaultsOf(fields: readonly string[], minimal: object, parsed: object): Map<string, string> {
-  const defaultOf = (field: string) => (parsed as Record<string, unknown>)[field];
-  return new Map(
-    fields.map((field) => [field, field in minimal ? ABSENT : (JSON.stringify(defaultOf(field)) ?? ABSENT)]),
-  );
-}
-
-const ALGORITHMS = Object.keys(LIMIT_SCHEMAS) as (keyof typeof LIMIT_SCHEMAS)[];
-
-/** The algorithms that a cell names: `all`, `all but` some, or a list. */
-function algorithmsOf(cell: string): string[] {
-  const named = [...`\`${cell}\``.matchAll(/`+([a-z-]+)`+/g)].map(([, name]) => name!);
-  return cell.startsWith("all") ? ALGORITHMS.filter((name) => !named.includes(name)) : named;
-}
-
-const minimalLimit = { limit: 1, window: "1s" };
-const minimalPolicy = { name: "a", limits: [minimalLimit] };
-const byName = (map: Map<string, string>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
-
-it("the policy table has every field and its default", () => {
-  const parsed = v.parse(policySchema, minimalPolicy);
-  const defaults = defaultsOf(Object.keys(policySchema.entries), minimalPolicy, parsed);
-  expect(byName(table("Field", "Default"))).toEqual(byName(defaults));
+it("has at most 160 lines", () => {
+  expect(README.trimEnd().split("\n").length).toBeLessThanOrEqual(160);
 });
 
-it.each(ALGORITHMS)("the table of a limit has every field of %s and its default", (algorithm) => {
-  // The algorithm itself may be left out for one of them only.
-  const minimal = { ...minimalLimit, ...(algorithm !== "sliding-window" && { algorithm }) };
-  const { window: _, ...withoutWindow } = minimal;
-  const input = algorithm === "concurrency" ? withoutWindow : minimal;
-  const defaults = defaultsOf(Object.keys(LIMIT_SCHEMAS[algorithm].entries), input, v.parse(limitSchema, input));
-  const applies = table("Field of a limit", "Algorithm");
-  const documented = [...table("Field of a limit", "Default")].filter(([field]) =>
-    algorithmsOf(applies.get(field)!).includes(algorithm),
-  );
-  const expected = [...defaults].map(([field, value]) => [field, field === "algorithm" ? '"sliding-window"' : value]);
-  expect(byName(new Map(documented))).toEqual(byName(new Map(expected as [string, string][])));
+it("begins with one sentence and the picture", () => {
+  expect(README).toMatch(/^# headgate\n\n[A-Z][^.\n]+\.\n\n!\[[^\]]{20,}\]\(docs\/overview\.svg\)\n/);
 });
 
-it("every algorithm has its promise in the README, its section on its page, and examples that are accepted", () => {
-  const page = read("docs/algorithms.md");
-  const promised = [...table("Algorithm", "Promise").keys()].map((cell) => cell.split("`")[0]!);
-  expect([...new Set(promised)].sort()).toEqual([...ALGORITHMS].sort());
-  const sections = [...page.matchAll(/^## ([a-z]+-?[a-z]+)$/gm)].map(([, name]) => name!);
-  expect(sections.sort()).toEqual([...ALGORITHMS].sort());
-
-  const examples = [...page.matchAll(/```toml\n(.*?)```/gs)].map(([, text]) => parseToml(text!));
-  expect(examples.length).toBeGreaterThanOrEqual(ALGORITHMS.length);
-  for (const { limits } of examples)
-    expect(parsePolicies([{ name: "a", limits }], "POLICIES").mistakes).toBeUndefined();
+it("has the picture in words too, with the answer that the block below shows", () => {
+  const picture = read("docs/overview.svg");
+  expect(picture).toMatch(/<title id="t">.{20,}<\/title>\n<desc id="d">.{200,}<\/desc>/);
+  expect(picture).toContain("@media (prefers-color-scheme:dark)");
+  const [, path, status, wait] = />GET (\/\w+)<[\s\S]*>(\d{3})<[\s\S]*>(Retry-After: \d+)</.exec(picture)!;
+  const [answer] = blocksOf("README.md", "text");
+  expect(answer!.text).toContain(`HTTP/1.1 ${status} Too Many Requests\n${wait}\n`);
+  expect(README).toContain(`curl -si localhost:8787${path} `);
 });
 
-it("the bindings table has every binding that the code reads, and its default", () => {
-  const source = ["settings", "redis", "regions"].map((name) => read(`src/config/${name}.ts`)).join("");
-  const names = [...source.matchAll(/"([A-Z][A-Z_]+)"/g)].map(([, name]) => name!);
-  const bindings = table("Binding", "Default");
-  expect([...bindings.keys()].sort()).toEqual([...new Set(names.filter((name) => !name.startsWith("ERR_")))].sort());
+it("names the two commands of a clone, which continuous integration runs", () => {
+  expect(commandsOf(blocksOf("README.md", "sh")[0]!)[0]).toBe("npm ci && npm start");
+  expect(README).toContain("The tests are `npm ci && npm test`. Stop the gateway before");
+  expect(read(".ci/run")).toContain("npm ci\nnpm test\n");
+});
 
-  const redis = { UPSTASH_REDIS_REST_URL: "https://redis.example.com", UPSTASH_REDIS_REST_TOKEN: "token" };
-  const parsed = parseSettings({ ...redis, POLICIES: [minimalPolicy] });
-  if (parsed.mistakes) throw new Error("expected no mistakes");
-  const { redis: store, originTimeoutMs, rateLimitHeaders } = parsed.value;
-  const defaults = {
-    REDIS_TIMEOUT_MS: String(store?.timeoutMs),
-    ORIGIN_TIMEOUT_MS: String(originTimeoutMs),
-    RATE_LIMIT_HEADERS: JSON.stringify(rateLimitHeaders),
+it("tells the figures that were measured, and no other", () => {
+  const [benefits = ""] = /^- \*\*[\s\S]*?(?=^## )/m.exec(README) ?? [];
+  const clocks = /clocks are ([\d.]+) s fast and ([\d.]+) s slow/.exec(sectionOf(MEASURED, "Truth"))!;
+  const worst = (row: string) => measured("Admitted in the worst true window / limit", row, "skewed");
+  const cpu = (limits: string) => measured(`${limits}, admitted`, "headgate sliding-window", CPU);
+  const CPU = "CPU / @upstash/ratelimit slidingWindow";
+  const HALF = "Half of the limit, 80 ms to Redis";
+  const p50 = (row: string) => measured(HALF, row, "added p50, ms");
+  const shared = tableIn(sectionOf(MEASURED, HALF), "").filter((cells) => !/^headgate|\*$/.test(cells[""]!));
+  const hammered = (row: string) => measured("A client that hammers", row, "Redis calls");
+  const faults = tableIn(sectionOf("docs/failure-modes.md", "Measured"), "fault");
+
+  const figures = {
+    "One count": [Number(clocks[1]) + Number(clocks[2]), worst("headgate sliding-log"), worst("rate limit binding")],
+    "the default's worst": ["2", "1", 2 * 60 - 1, 60],
+    "Retry-After": ["refused again", "needless"].map((column) => waits(column)),
+    "one call": ["8", cpu("8 limits"), "1", cpu("1 limit")],
+    "few calls": [hammered("headgate, strict"), hammered("@upstash/ratelimit slidingWindow, no cache"), "80"],
+    "little waiting": [p50("headgate, leased"), Math.min(...shared.map((row) => Number(row["added p50, ms"])))],
+    "a plan": [faults.length, "350", "500"],
   };
-  const documented = [...bindings].filter(([, documentedDefault]) => documentedDefault !== ABSENT);
-  expect(Object.fromEntries(documented)).toEqual(defaults);
+  const told = [...benefits.replaceAll(/\]\([^)]*\)/g, "").matchAll(/\d[\d.,]*\d|\d/g)];
+  const plain = told.map(([figure]) => figure.replaceAll(",", ""));
+  expect(plain).toEqual(Object.values(figures).flat().map(String));
+  expect(faults.map((row) => row["within 350 ms"])).toEqual(faults.map(() => "100.0 %"));
+  expect(faults.filter((row) => /\b500\b/.test(row.answers!))).toEqual([]);
+  expect(measured("A client that hammers", "@upstash/ratelimit slidingWindow, no cache", "per 1000 requests")).toBe(
+    "1000",
+  );
 });
 
-it("every npm script that the documentation names exists", () => {
-  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-  const pages = [
-    ...["README.md", "lua/README.md", "examples/README.md", "docs/architecture.md", "docs/algorithms.md"],
-    ...["docs/failure-modes.md", "docs/consistency.md", "docs/client.md", "docs/threat-model.md", "docs/api.md"],
-    "docs/decisions/0002-generated-script.md",
-  ];
-  const named = pages.flatMap((page) => [...read(page).matchAll(/npm (?:run ([\w:-]+)|(start|test)\b)/g)]);
-  const missing = named.map(([, run, builtIn]) => (run ?? builtIn)!).filter((name) => !(name in scripts));
-  expect(named.length).toBeGreaterThan(10);
-  expect(missing).toEqual([]);
-});
+/** The largest part of the waits of all algorithms of headgate, in percent. */
+function waits(column: string): string {
+  const rows = tableIn(sectionOf(MEASURED, "The promised wait"), "").filter((cells) =>
+    cells[""]!.startsWith("headgate"),
+  );
+  expect(rows.length).toBeGreaterThan(3);
+  return String(Math.max(...rows.map((row) => Number.parseFloat(row[column]!))));
+}
 
-const blocksOf = (page: string) => [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
-
-it("every TypeScript block is the whole source of an example, which test/examples checks and runs", () => {
-  const blocks = blocksOf(README);
-  const names = ["fetch-handler", "hono-middleware", "service-binding"];
-  expect(blocks).toEqual(names.map((name) => read(`examples/${name}/src/index.ts`)));
-  // The first one is all that a newcomer types.
-  expect(blocks[0]!.split("\n").length).toBeLessThanOrEqual(16);
-});
-
-it.each(blocksOf(README))("this runs as it stands, and refuses the third of three:\n%s", async (contents) => {
-  vi.spyOn(console, "warn").mockImplementation(() => {});
-  const { outputFiles } = await build({
-    stdin: { contents, loader: "ts", resolveDir: ROOT },
-    alias: { "headgate/hono": join(ROOT, "src/hono.ts"), headgate: join(ROOT, "src/index.ts") },
-    bundle: true,
-    format: "esm",
-    write: false,
-  });
-  const module = await import(`data:text/javascript,${encodeURIComponent(outputFiles[0]!.text)}`);
-  const { default: worker } = module as { default: { fetch(...args: unknown[]): Promise<Response> } };
-  const HEADGATE = createLimiter({
-    policies: [{ name: "api", limits: [{ limit: 2, window: "1m" }] }],
-    store: memoryStore(),
-  });
-  const ctx = { waitUntil() {}, passThroughOnException() {} };
-  const [env, statuses]: [object, number[]] = [{ HEADGATE }, []];
-  const [, method = "GET", path = "/"] = /app\.(post)\("(.+?)"/.exec(contents) ?? [];
-  for (let i = 0; i < 3; i++) {
-    const request = new Request(`https://gate.example${path}`, { method: method.toUpperCase() });
-    statuses.push((await worker.fetch(request, env, ctx)).status);
-  }
-  expect(statuses).toEqual([200, 200, 429]);
-});
-
-it("every other page with TypeScript has a test of it, or is made from the types", () => {
-  const pages = ["README.md", "examples/README.md", "lua/README.md"];
-  for (const name of readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })) {
-    if (name.endsWith(".md")) pages.push(`docs/${name}`);
-  }
-  const withCode = pages.filter((page) => /```(?:ts|tsx|typescript|js|javascript)\n/.test(read(page)));
-  // docs/client.md: test/client/docs.test.ts. docs/api.md: scripts/docs/build-api.ts.
-  expect(withCode.sort()).toEqual(["README.md", "docs/api.md", "docs/client.md"]);
-});
-
-it("every policy in a TOML block is accepted", () => {
-  const blocks = [...README.matchAll(/```toml\n(.*?)```/gs)].map(([, text]) => parseToml(text!.replace(/^ {3}/gm, "")));
-  const withPolicies = blocks
-    .map(({ vars }) => vars as Record<string, unknown> | undefined)
-    .filter((vars) => vars?.POLICIES);
-  expect(withPolicies.length).toBeGreaterThan(0);
-  for (const vars of withPolicies) expect(parseSettings(vars!).mistakes).toBeUndefined();
-});
-
-it("files that the documentation links to exist", () => {
-  for (const page of [
-    "README.md",
-    "lua/README.md",
-    "examples/README.md",
-    "docs/architecture.md",
-    "docs/algorithms.md",
-    "docs/failure-modes.md",
-    "docs/consistency.md",
-    "docs/client.md",
-    "docs/threat-model.md",
-  ]) {
-    const folder = page.includes("/") ? page.slice(0, page.lastIndexOf("/") + 1) : "";
-    const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+\.(?:md|ts))\)/g)].map(([, target]) => target!);
-    for (const target of links) expect(read(`${folder}${target}`)).not.toBe("");
-  }
+it("says of each algorithm what its own page says that one true window can hold", () => {
+  const COLUMN = "Most in one true window";
+  const page = tableIn(read("docs/algorithms.md"), "`algorithm`");
+  const mostOf = (name: string) => page.find(({ algorithm }) => algorithm === name)![COLUMN]!;
+  const chosen = tableIn(README, "You want").map((row) => ({
+    name: /^`?([a-z-]+)/.exec(row.Take!)![1]!,
+    most: row[COLUMN]!.replaceAll("`", "").split(":")[0]!,
+  }));
+  expect(chosen).toHaveLength(4);
+  expect(chosen).toEqual(
+    chosen.map(({ name }) => ({ name, most: name === "concurrency" ? "no window" : mostOf(name) })),
+  );
+  expect(mostOf('sliding-window`, `oldest = "whole"')).toBe(mostOf("sliding-log"));
 });

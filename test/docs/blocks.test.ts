@@ -1,0 +1,154 @@
+// Every block of the guides is run by a test, or is the output of a block that is: a new one fails here until it has its test.
+
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { parse as parseToml } from "smol-toml";
+import { afterEach, expect, it, vi } from "vitest";
+import { parseSettings } from "../../src/config/settings.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts";
+
+const blocks = GUIDES.flatMap((page) => blocksOf(page).map((block, index) => ({ page, index, ...block })));
+const PACKAGE = JSON.parse(read("package.json")) as { version: string; scripts: Record<string, string> };
+const BINDINGS = tableIn(read("docs/configuration.md"), "Binding").map(({ Binding }) => Binding!);
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+/** Who runs a command: a file that holds the second text, or nobody, for a reason. */
+const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
+  [/^npm ci && npm test$/, ".ci/run", "npm ci\nnpm test"],
+  [/^npm ci && npm start$/, "test/scripts/start.test.ts", '"npm", "start"'],
+  [/ localhost:8787\b|'http:\/\/localhost:8787\b/, "test/examples/shell.test.ts", "GUIDES"],
+  [/^curl https:\/\/<your host>\/\.headgate\/health$/, "test/examples/shell.test.ts", "<your host>"],
+  [
+    /^npm run docs:limits( -- --origin \S+ --out \S+)?$/,
+    "test/scripts/deployed-redis.test.ts",
+    '"docs-limits.ts", "--out"',
+  ],
+  [
+    /^npm run redis-http -- --port 8079 --token local --redis redis:\S+$/,
+    "test/scripts/bridge.test.ts",
+    "createBridge",
+  ],
+  [/^npm run deploy$/, "test/gateway/deploy.test.ts", "dry-run"],
+  [
+    /^npm init -y && npm install <path to>\/headgate-[\d.]+\.tgz( hono)? wrangler$/,
+    "scripts/check/test-examples.ts",
+    '"install"',
+  ],
+  [
+    /^npx wrangler dev index\.ts --compatibility-date [\d-]+( --port 8788)?$/,
+    "scripts/check/test-examples.ts",
+    '"dev"',
+  ],
+  [/^UPSTASH_REDIS_REST_(URL|TOKEN)="\S+"$/, ".dev.vars.example", "# UPSTASH_REDIS_REST_URL="],
+  // Nobody: Cloudflare would have to be asked, and a registry of images.
+  [/^npx wrangler secret put [A-Z_]+$/, "docs/deploy.md", "wrangler login"],
+  [/^docker run .*hiett\/serverless-redis-http:latest$/, "docs/limits.md", "SRH"],
+];
+
+it.each(blocks.filter(({ language }) => language === "sh"))(
+  "the commands of block $index of $page are run",
+  (block) => {
+    for (const command of commandsOf(block)) {
+      const [, file = "", holds = ""] = COMMANDS.find(([pattern]) => pattern.test(command)) ?? [];
+      expect(existsSync(join(ROOT, file)) && file, `${command} has a test`).toBeTruthy();
+      expect(read(file), command).toContain(holds);
+      for (const [, name] of command.matchAll(/npm run ([\w:-]+)/g)) expect(PACKAGE.scripts).toHaveProperty([name!]);
+      for (const [, name] of command.matchAll(/secret put (\w+)/g)) expect(BINDINGS).toContain(name);
+      for (const [, version] of command.matchAll(/headgate-([\d.]+)\.tgz/g)) expect(version).toBe(PACKAGE.version);
+      for (const [, name] of command.matchAll(/-e (\w+)=/g))
+        expect(tableIn(read("docs/redis.md"), "Variable").map(({ Variable }) => Variable)).toContain(name);
+      if (file === ".dev.vars.example") expect(read(file)).toContain(`# ${command}\n`);
+    }
+  },
+);
+
+it.each(blocks.filter(({ language }) => !["sh", "ts", "toml"].includes(language)))(
+  "block $index of $page is the output of the block before it, or has a test of its own",
+  ({ page, index, language, text }) => {
+    expect(["text", "json"]).toContain(language);
+    if (text.startsWith("ACL SETUSER ")) return expect(read("test/redis/acl.test.ts")).toContain(`"${page}"`);
+    const [before] = blocksOf(page).slice(index - 1);
+    const commands = before!.language === "sh" ? commandsOf(before!) : [];
+    expect(commands.at(-1)).toMatch(/^curl .*(?:localhost:8787|<your host>)/);
+  },
+);
+
+it.each(blocks.filter(({ language }) => language === "toml"))("block $index of $page is accepted", ({ text }) => {
+  const { vars, routes, ...rest } = parseToml(text.replace("<name>", "name")) as Record<
+    string,
+    Record<string, unknown>
+  >;
+  expect(rest).toEqual({});
+  if (routes) expect(routes).toEqual([{ pattern: expect.any(String), zone_name: expect.any(String) }]);
+  if (!vars) return expect(text).toMatch(/^routes = |^#:schema \.\/docs\/wrangler\.schema\.json\n$/);
+  const policies = vars.POLICIES ?? [{ name: "default", limits: [{ limit: 60, window: "1m" }] }];
+  const token = vars.UPSTASH_REDIS_REST_URL && { UPSTASH_REDIS_REST_TOKEN: "token" };
+  expect(parseSettings({ ...vars, ...token, POLICIES: policies }).mistakes).toBeUndefined();
+});
+
+/** How many requests at once each TypeScript block admits. */
+const ADMITTED: Record<string, readonly number[]> = { "README.md": [5, 2], "docs/library.md": [2, 2, 2, 2] };
+
+it("every TypeScript block is run", () => {
+  const pages = blocks.filter(({ language }) => language === "ts").map(({ page }) => page);
+  const counted = Object.entries(ADMITTED).flatMap(([page, counts]) => counts.map(() => page));
+  expect(pages).toEqual(counted);
+});
+
+const code = Object.entries(ADMITTED).flatMap(([page, counts]) =>
+  blocksOf(page, "ts").map(({ text }, i) => ({ page, text, admitted: counts[i]! })),
+);
+
+it.each(code)("a block of $page runs as it stands, and admits $admitted:\n$text", async ({ text, admitted }) => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const forwarded = vi.fn(async (_request: Request) => new Response());
+  vi.stubGlobal("fetch", forwarded);
+  const { outputFiles } = await build({
+    stdin: { contents: text, loader: "ts", resolveDir: ROOT },
+    alias: { "headgate/hono": join(ROOT, "src/hono.ts"), headgate: join(ROOT, "src/index.ts") },
+    bundle: true,
+    format: "esm",
+    write: false,
+  });
+  const module = await import(`data:text/javascript,${encodeURIComponent(outputFiles[0]!.text)}`);
+  const { default: worker } = module as { default: { fetch(...args: unknown[]): Promise<Response> } };
+  const HEADGATE = createLimiter({
+    policies: [{ name: "api", limits: [{ limit: 2, window: "1m" }] }],
+    store: memoryStore(),
+  });
+  const env = { HEADGATE };
+  const ctx = { waitUntil() {}, passThroughOnException() {} };
+  const [, path = "/v1/responses"] = /app\.post\("(.+?)"/.exec(text) ?? [];
+  const body = JSON.stringify({ input: "x".repeat(2_000), max_output_tokens: 4_000 });
+  const statuses: number[] = [];
+  for (let i = 0; i <= admitted; i++) {
+    const headers = { "Content-Length": String(body.length) };
+    const request = new Request(`https://gate.example${path}`, { method: "POST", body, headers });
+    statuses.push((await worker.fetch(request, env, ctx)).status);
+  }
+  expect(statuses).toEqual([...Array<number>(admitted).fill(200), 429]);
+  for (const [request] of forwarded.mock.calls) expect(request.url).toBe(`https://api.openai.com${path}`);
+  expect(forwarded).toHaveBeenCalledTimes(text.includes("openai") ? admitted : 0);
+});
+
+it("the blocks of docs/library.md that are examples are their whole source", () => {
+  const [handler, , , service] = blocksOf("docs/library.md", "ts");
+  expect(handler!.text).toBe(read("examples/fetch-handler/src/index.ts"));
+  expect(service!.text).toBe(read("examples/service-binding/src/index.ts"));
+});
+
+it("every other page with TypeScript has a test of it, or is made from the types", () => {
+  const isPage = (name: string) => name.endsWith(".md") && !name.startsWith("migrate/");
+  const docs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" }).filter(isPage);
+  const pages = ["examples/README.md", "lua/README.md", ...docs.map((name) => `docs/${name}`)];
+  const withCode = pages.filter((page) => blocksOf(page, "ts", "tsx", "typescript", "js", "javascript").length > 0);
+  // docs/client.md: test/client/docs.test.ts. docs/api.md: scripts/docs/build-api.ts. docs/migrate: test/migrate.
+  expect(withCode.sort()).toEqual(["docs/api.md", "docs/client.md", "docs/library.md"]);
+});

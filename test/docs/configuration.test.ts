@@ -1,0 +1,89 @@
+// What the tables of docs/configuration.md say is what the code does.
+
+import { parse as parseToml } from "smol-toml";
+import * as v from "valibot";
+import { expect, it } from "vitest";
+import { parsePolicies } from "../../src/config/policies.ts";
+import { LIMIT_SCHEMAS, limitSchema, policySchema } from "../../src/config/policy-schema.ts";
+import { parseSettings } from "../../src/config/settings.ts";
+import { blocksOf, read, tableIn } from "./markdown.ts";
+
+const PAGE = read("docs/configuration.md");
+const ABSENT = "–";
+
+/** First cell → the cell under `column`, of the table whose first heading is `heading`. */
+function table(heading: string, column: string): Map<string, string> {
+  return new Map(tableIn(PAGE, heading).map((row) => [row[heading]!, row[column]!]));
+}
+
+/** These fields, and the default of each that a minimal value gets. */
+function defaultsOf(fields: readonly string[], minimal: object, parsed: object): Map<string, string> {
+  const defaultOf = (field: string) => (parsed as Record<string, unknown>)[field];
+  return new Map(
+    fields.map((field) => [field, field in minimal ? ABSENT : (JSON.stringify(defaultOf(field)) ?? ABSENT)]),
+  );
+}
+
+const ALGORITHMS = Object.keys(LIMIT_SCHEMAS) as (keyof typeof LIMIT_SCHEMAS)[];
+
+/** The algorithms that a cell names: `all`, `all but` some, or a list. */
+function algorithmsOf(cell: string): string[] {
+  const named = [...`\`${cell}\``.matchAll(/`+([a-z-]+)`+/g)].map(([, name]) => name!);
+  return cell.startsWith("all") ? ALGORITHMS.filter((name) => !named.includes(name)) : named;
+}
+
+const minimalLimit = { limit: 1, window: "1s" };
+const minimalPolicy = { name: "a", limits: [minimalLimit] };
+const byName = (map: Map<string, string>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+
+it("the policy table has every field and its default", () => {
+  const parsed = v.parse(policySchema, minimalPolicy);
+  const defaults = defaultsOf(Object.keys(policySchema.entries), minimalPolicy, parsed);
+  expect(byName(table("Field", "Default"))).toEqual(byName(defaults));
+});
+
+it.each(ALGORITHMS)("the table of a limit has every field of %s and its default", (algorithm) => {
+  // The algorithm itself may be left out for one of them only.
+  const minimal = { ...minimalLimit, ...(algorithm !== "sliding-window" && { algorithm }) };
+  const { window: _, ...withoutWindow } = minimal;
+  const input = algorithm === "concurrency" ? withoutWindow : minimal;
+  const defaults = defaultsOf(Object.keys(LIMIT_SCHEMAS[algorithm].entries), input, v.parse(limitSchema, input));
+  const applies = table("Field of a limit", "Algorithm");
+  const documented = [...table("Field of a limit", "Default")].filter(([field]) =>
+    algorithmsOf(applies.get(field)!).includes(algorithm),
+  );
+  const expected = [...defaults].map(([field, value]) => [field, field === "algorithm" ? '"sliding-window"' : value]);
+  expect(byName(new Map(documented))).toEqual(byName(new Map(expected as [string, string][])));
+});
+
+it("every algorithm has its promise, its section on its page, and examples that are accepted", () => {
+  const page = read("docs/algorithms.md");
+  const promised = [...table("Algorithm", "Promise").keys()].map((cell) => cell.split("`")[0]!);
+  expect([...new Set(promised)].sort()).toEqual([...ALGORITHMS].sort());
+  const sections = [...page.matchAll(/^## ([a-z]+-?[a-z]+)$/gm)].map(([, name]) => name!);
+  expect(sections.sort()).toEqual([...ALGORITHMS].sort());
+
+  const examples = blocksOf("docs/algorithms.md", "toml").map(({ text }) => parseToml(text));
+  expect(examples.length).toBeGreaterThanOrEqual(ALGORITHMS.length);
+  for (const { limits } of examples)
+    expect(parsePolicies([{ name: "a", limits }], "POLICIES").mistakes).toBeUndefined();
+});
+
+it("the bindings table has every binding that the code reads, and its default", () => {
+  const source = ["settings", "redis", "regions"].map((name) => read(`src/config/${name}.ts`)).join("");
+  const names = [...source.matchAll(/"([A-Z][A-Z_]+)"/g)].map(([, name]) => name!);
+  const bindings = table("Binding", "Default");
+  expect([...bindings.keys()].sort()).toEqual([...new Set(names.filter((name) => !name.startsWith("ERR_")))].sort());
+
+  const redis = { UPSTASH_REDIS_REST_URL: "https://redis.example.com", UPSTASH_REDIS_REST_TOKEN: "token" };
+  const parsed = parseSettings({ ...redis, POLICIES: [minimalPolicy] });
+  if (parsed.mistakes) throw new Error("expected no mistakes");
+  const { redis: store, originTimeoutMs, rateLimitHeaders } = parsed.value;
+  const defaults = {
+    REDIS_TIMEOUT_MS: String(store?.timeoutMs),
+    ORIGIN_TIMEOUT_MS: String(originTimeoutMs),
+    RATE_LIMIT_HEADERS: JSON.stringify(rateLimitHeaders),
+  };
+  const documented = [...bindings].filter(([, documentedDefault]) => documentedDefault !== ABSENT);
+  expect(Object.fromEntries(documented)).toEqual(defaults);
+});

@@ -1,0 +1,85 @@
+// Every link of every Markdown file leads somewhere, and what the documents name is there.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, it } from "vitest";
+import { GUIDES, ROOT, read } from "./markdown.ts";
+
+const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], { cwd: ROOT, encoding: "utf8" });
+const PAGES = listed.split("\n").filter((path) => path !== "" && existsSync(join(ROOT, path)));
+
+/** A page without its blocks and code spans: what is a link there is an example. */
+const prose = (page: string) =>
+  read(page)
+    .replaceAll(/^( *)```[\s\S]*?^\1```$/gm, "")
+    .replaceAll(/`[^`\n]*`/g, "``");
+
+/** The anchors that GitHub gives to the headings of a page. */
+function anchorsOf(page: string): Set<string> {
+  const seen = new Map<string, number>();
+  const headings = read(page)
+    .replaceAll(/^( *)```[\s\S]*?^\1```$/gm, "")
+    .matchAll(/^#+ (.+)$/gm);
+  const anchors = [...headings].map(([, heading]) => {
+    const text = heading!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
+    const slug = text.replaceAll(/[^\p{L}\p{N}\s_-]/gu, "").replaceAll(" ", "-");
+    const count = seen.get(slug) ?? 0;
+    seen.set(slug, count + 1);
+    return count === 0 ? slug : `${slug}-${count}`;
+  });
+  return new Set(anchors);
+}
+
+it.each(PAGES)("every relative link of %s leads to a file, and to a heading in it", (page) => {
+  const links = [...prose(page).matchAll(/\]\((?!https?:)([^)\s#]*)(?:#([^)\s]*))?\)/g)];
+  for (const [link, target = "", anchor] of links) {
+    const path = target === "" ? page : join(dirname(page), target);
+    expect(existsSync(join(ROOT, path)), `${link} in ${page}`).toBe(true);
+    if (anchor !== undefined) expect(anchorsOf(path), `${link} in ${page}`).toContain(anchor);
+  }
+});
+
+it("the shipped files of configuration, and the source, name no page and no heading that does not exist", () => {
+  const files = execFileSync("git", ["ls-files", "src", "scripts", "examples", "wrangler.toml", ".dev.vars.example"], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  const named = files
+    .split("\n")
+    .filter((path) => /\.(?:tsx?|toml|example)$/.test(path) && existsSync(join(ROOT, path)))
+    .flatMap((path) => [...read(path).matchAll(/\b(docs\/[\w/-]+\.md|[A-Z]+\.md)\b(?:#([\w-]+))?/g)]);
+  expect(named.length).toBeGreaterThan(3);
+  for (const [name, page = "", anchor] of named) {
+    expect(existsSync(join(ROOT, page)), name).toBe(true);
+    if (anchor !== undefined) expect(anchorsOf(page), name).toContain(anchor);
+  }
+});
+
+it("every npm script that a page names exists", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  const named = PAGES.flatMap((page) => [...read(page).matchAll(/npm (?:run (?:-s )?([a-z][\w:-]*)|(start|test)\b)/g)]);
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.map(([, run, builtIn]) => (run ?? builtIn)!).filter((name) => !(name in scripts))).toEqual([]);
+});
+
+it("CONTRIBUTING.md has every npm script that is a command", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  const commands = Object.keys(scripts).filter((name) => !/^pre/.test(name));
+  const rows = [...read("CONTRIBUTING.md").matchAll(/^\| `npm (?:run )?([\w:-]+)` \|/gm)].map(([, name]) => name);
+  expect(rows.sort()).toEqual(commands.sort());
+});
+
+it("every source file that the guides name exists", () => {
+  const named = GUIDES.flatMap((page) => [...read(page).matchAll(/`((?:src|lua|test|scripts)\/[\w./-]*)`/g)]);
+  expect(named.length).toBeGreaterThan(20);
+  for (const [, path] of named) expect(existsSync(join(ROOT, path!)), path).toBe(true);
+  for (const [, path] of named) expect(statSync(join(ROOT, path!)).isDirectory(), path).toBe(path!.endsWith("/"));
+});
+
+it.each(GUIDES)("no line of prose in %s is longer than 120 columns", (page) => {
+  const lines = read(page)
+    .replaceAll(/^( *)```[\s\S]*?^\1```$/gm, "")
+    .split("\n");
+  expect(lines.filter((line) => line.length > 120 && !/^[|!]/.test(line))).toEqual([]);
+});

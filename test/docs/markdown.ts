@@ -1,0 +1,58 @@
+// Markdown, as the tests of documents read it.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+
+/** The pages whose every block is run, or is the output of one that was. */
+export const GUIDES = [
+  ...["README.md", "CONTRIBUTING.md", "docs/configuration.md", "docs/deploy.md"],
+  ...["docs/library.md", "docs/limits-page.md", "docs/limits.md", "docs/redis.md"],
+];
+
+export interface Block {
+  readonly language: string;
+  readonly text: string;
+}
+
+/** The fenced blocks of a page, in order, without the indentation of a list. */
+export function blocksOf(page: string, ...languages: string[]): Block[] {
+  const blocks = [...read(page).matchAll(/^( *)```(.*)\n([\s\S]*?)^\1```$/gm)].map(
+    ([, indent = "", language, text]) => ({
+      language: language!,
+      text: text!.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+    }),
+  );
+  return languages.length === 0 ? blocks : blocks.filter(({ language }) => languages.includes(language));
+}
+
+/** The commands of a shell block: continued lines are joined, comments dropped. */
+export function commandsOf({ text }: Block): string[] {
+  const lines = text.replaceAll(/\\\n\s*/g, "").split("\n");
+  return lines.map((line) => line.replace(/(?:^|\s+)# .*/, "")).filter((line) => line !== "");
+}
+
+/** The rows of the first table in `text` whose first heading is `heading`, each as heading → cell, without backticks and bold. */
+export function tableIn(text: string, heading: string): Record<string, string>[] {
+  const lines = text.split("\n");
+  const start = lines.findIndex((line) => line.startsWith(`| ${heading} |`));
+  const length = [...lines.slice(start), ""].findIndex((line) => !line.startsWith("|"));
+  const [headings = [], , ...rows] = lines.slice(start, start + length).map(cellsOf);
+  return rows.map((row) => Object.fromEntries(row.map((cell, i) => [headings[i]!, cell])));
+}
+
+function cellsOf(line: string): string[] {
+  const cells = line.split("|").slice(1, -1);
+  return cells.map((cell) => cell.trim().replace(/^(`|\*\*)(.*)\1$/, "$2"));
+}
+
+/** The text below a heading, up to the next heading. */
+export function sectionOf(page: string, heading: string): string {
+  const text = read(page);
+  const start = text.search(new RegExp(`^#+ ${heading.replaceAll(/[.*+?^$()|[\]{}]/g, "\\$&")}$`, "m"));
+  if (start < 0) throw new Error(`expected the heading "${heading}" in ${page}`);
+  return text.slice(start).split(/\n(?=#+ )/)[0]!;
+}

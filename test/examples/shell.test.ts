@@ -1,0 +1,59 @@
+// The commands of the guides that ask a gateway, run by a shell as a reader would, and what the guides say that they print.
+
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { parse } from "smol-toml";
+import { expect, it } from "vitest";
+import { blocksOf, commandsOf, GUIDES } from "../docs/markdown.ts";
+import { type Gateway, startGateway } from "../support/gateway/gateway.ts";
+
+const SHIPPED = parse(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8")) as {
+  readonly vars: { readonly POLICIES: object[] };
+};
+
+/** In another place and with an origin, as docs/deploy.md leaves it. */
+const DEPLOYED = { REGION: "eu", ORIGIN_URL: "https://origin.example.com" };
+const TO_GATEWAY = /(?:http:\/\/)?localhost:8787|https:\/\/<your host>/g;
+
+const asking = GUIDES.map((page) => {
+  const blocks = blocksOf(page);
+  const steps = blocks.map((block, index) => ({
+    commands: block.language === "sh" ? commandsOf(block).filter((command) => command.match(TO_GATEWAY)) : [],
+    output: ["text", "json"].includes(blocks[index + 1]?.language ?? "") ? blocks[index + 1]!.text : "",
+  }));
+  return { page, steps: steps.filter(({ commands }) => commands.length > 0) };
+}).filter(({ steps }) => steps.length > 0);
+
+it("asks in three guides", () => {
+  expect(asking.map(({ page }) => page)).toEqual(["README.md", "docs/deploy.md", "docs/limits-page.md"]);
+});
+
+it.each(asking)("$page prints what it says", async ({ page, steps }) => {
+  // A shell that is still at work when the next minute begins finds units that have come back: it begins again.
+  for (let minute = -1; minute !== minuteNow(); ) {
+    minute = minuteNow();
+    const vars = { KEY_SECRET: randomUUID(), ...(page === "docs/deploy.md" && DEPLOYED) };
+    const gateway = await startGateway({ policies: SHIPPED.vars.POLICIES, vars, cf: { continent: "NA" } });
+    const printed: string[] = [];
+    for (const { commands } of steps) printed.push(await run(commands, gateway));
+    if (minute === minuteNow()) expect(printed.map(timeless)).toEqual(steps.map(({ output }) => timeless(output)));
+  }
+});
+
+const minuteNow = () => Math.floor(Date.now() / 60_000);
+
+async function run(commands: readonly string[], { url }: Gateway): Promise<string> {
+  const script = commands.join("\n").replaceAll(TO_GATEWAY, url.origin);
+  const { stdout } = await promisify(execFile)("bash", ["-c", script], { encoding: "utf8" });
+  return stdout.replaceAll("\r\n", "\n");
+}
+
+/** Without what differs from one instant to the next. */
+function timeless(text: string): string {
+  return text
+    .replaceAll(/(Retry-After: |;t=|X-RateLimit-Reset: |AfterMs":|latencyMs":|Content-Length: |again in )\d+/g, "$1…")
+    .replace(/seconds?\./, "seconds.")
+    .trimEnd();
+}
