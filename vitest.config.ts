@@ -31,7 +31,7 @@ export default defineConfig({
       {
         // What needs the real Redis server, from Node.
         extends: true,
-        test: { name: "redis", include: ["test/{lua,redis,store,scripts}/**/*.test.ts"], testTimeout: 60_000 },
+        test: { name: "redis", include: ["test/{lua,redis,store,scripts,migrate}/**/*.test.ts"], testTimeout: 60_000 },
       },
       {
         // The bundled Worker from outside: several regions, real sockets, the same Redis.

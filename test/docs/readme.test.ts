@@ -166,8 +166,10 @@ it("every other page with TypeScript has a test of it, or is made from the types
     if (name.endsWith(".md")) pages.push(`docs/${name}`);
   }
   const withCode = pages.filter((page) => /```(?:ts|tsx|typescript|js|javascript)\n/.test(read(page)));
-  // docs/client.md: test/client/docs.test.ts. docs/api.md: scripts/docs/build-api.ts.
-  expect(withCode.sort()).toEqual(["README.md", "docs/api.md", "docs/client.md"]);
+  // docs/client.md: test/client/docs.test.ts. docs/api.md: scripts/docs/build-api.ts. docs/migrate: test/migrate.
+  const guides = ["express-rate-limit", "hono-rate-limiter", "rate-limiter-flexible", "upstash-ratelimit"];
+  const known = ["README.md", "docs/api.md", "docs/client.md", ...guides.map((name) => `docs/migrate/${name}.md`)];
+  expect(withCode.sort()).toEqual(known);
 });
 
 it("every policy in a TOML block is accepted", () => {
