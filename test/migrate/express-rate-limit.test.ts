@@ -1,0 +1,63 @@
+// docs/migrate/express-rate-limit.md: its programs, and its table against the types of the package.
+
+import { parse as parseToml } from "smol-toml";
+import { expect, it } from "vitest";
+import { createGateway } from "../../src/gateway.ts";
+import { newAddress, storedCount } from "./clients.ts";
+import {
+  blocksOf,
+  FIVE_OF_SEVEN,
+  membersOf,
+  namesInTables,
+  readText,
+  redisBindings,
+  type Send,
+  sendSeven,
+  sendTo,
+  startServer,
+  statusesOf,
+  waitsOf,
+  withinOneHour,
+} from "./guide.ts";
+
+const GUIDE = "express-rate-limit";
+const blocks = blocksOf(GUIDE);
+const TYPES = readText("node_modules/express-rate-limit/dist/index.d.ts");
+
+it("runs every program of the guide", () => {
+  const [gateway, byHand] = ["After, the gateway in front", "After, by hand"];
+  expect([...blocks.keys()]).toEqual(["Before ts", `${gateway} ts`, `${gateway} toml`, `${byHand} ts`]);
+});
+
+it.each(["Before ts", "After, by hand ts"])(
+  "%s: the sixth and the seventh request are refused, and told when to come back",
+  async (name) => {
+    await withinOneHour();
+    const address = newAddress();
+    const answers = await sendSeven(sendTo(await startServer(blocks.get(name)!)), { "X-Forwarded-For": address });
+    expect(statusesOf(answers)).toEqual(FIVE_OF_SEVEN);
+    for (const seconds of waitsOf(answers)) expect(seconds).toBeGreaterThan(0);
+    // Before, the counts are the program's own; after, refused requests are not among them.
+    if (name !== "Before ts") expect(await storedCount({ kind: "ip", key: address })).toBe(5);
+  },
+);
+
+it("the gateway in front refuses the same two, and the app does not see them", async () => {
+  await withinOneHour();
+  const name = "After, the gateway in front";
+  const { vars } = parseToml(blocks.get(`${name} toml`)!) as { vars: Record<string, unknown> };
+  const bindings = { ...vars, ...(await redisBindings()), ORIGIN_URL: await startServer(blocks.get(`${name} ts`)!) };
+  const gateway = createGateway(bindings);
+  const address = newAddress();
+  const send: Send = async (headers) =>
+    await gateway.fetch(new Request("https://app.example/", { headers: headers! }), bindings);
+  const answers = await sendSeven(send, { "CF-Connecting-IP": address });
+  expect(statusesOf(answers)).toEqual(FIVE_OF_SEVEN);
+  for (const seconds of waitsOf(answers)) expect(seconds).toBeGreaterThan(0);
+  expect(answers.map(({ headers }) => headers.get("X-Powered-By"))).toEqual([...Array(5).fill("Express"), null, null]);
+  expect(await storedCount({ kind: "ip", key: address })).toBe(5);
+});
+
+it("has every option", () => {
+  expect(new Set(namesInTables(GUIDE, "Options"))).toEqual(new Set(membersOf(TYPES, "export type Options = {", "\t")));
+});

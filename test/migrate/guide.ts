@@ -1,0 +1,161 @@
+// The programs of docs/migrate, read out of the Markdown and run as they stand.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { inject, onTestFinished, vi } from "vitest";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Sends one request with these headers. */
+export type Send = (headers?: Record<string, string>) => Promise<Response>;
+
+/** The text of a file of the repository. */
+export const readText = (path: string) => readFileSync(join(ROOT, path), "utf8");
+
+/** Code by the heading above it, for example `After ts`. */
+export function blocksOf(guide: string): Map<string, string> {
+  const blocks = new Map<string, string>();
+  for (const section of readText(`docs/migrate/${guide}.md`).split(/^## /m).slice(1)) {
+    const heading = section.slice(0, section.indexOf("\n"));
+    for (const [, language, code] of section.matchAll(/^```(\w+)\n(.*?)^```$/gms)) {
+      const name = `${heading} ${language}`;
+      if (blocks.has(name)) throw new Error(`${guide}: two blocks of ${name}`);
+      blocks.set(name, code!);
+    }
+  }
+  return blocks;
+}
+
+/** Names in backticks in the first cells of the tables under these headings. */
+export function namesInTables(guide: string, ...headings: string[]): string[] {
+  const sections = readText(`docs/migrate/${guide}.md`).split(/^## /m);
+  const chosen = sections.filter((section) => headings.includes(section.slice(0, section.indexOf("\n"))));
+  const cells = chosen.flatMap((section) => [...section.matchAll(/^\| (.*?) \|/gm)].map(([, cell]) => cell!));
+  return cells.flatMap((cell) => [...cell.matchAll(/`(\w+)/g)].map(([, name]) => name!));
+}
+
+/** Members of the type that begins with `start` in a declaration file: `name:` or `name(` with this indentation. */
+export function membersOf(declarations: string, start: string, indent: string): string[] {
+  const at = declarations.indexOf(start);
+  if (at < 0) throw new Error(`expected ${start} in the declarations`);
+  const body = declarations.slice(at, declarations.indexOf("\n}", at));
+  return [...body.matchAll(new RegExp(`^${indent}(?:readonly )?(\\w+)\\??[:(]`, "gm"))].map(([, name]) => name!);
+}
+
+/** The program as one file of JavaScript, in a folder that goes with the test. */
+async function bundled(contents: string): Promise<string> {
+  const directory = mkdtempSync(join(tmpdir(), "headgate-migrate-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const { outputFiles } = await build({
+    stdin: { contents, loader: "ts", resolveDir: ROOT },
+    alias: { "headgate/hono": join(ROOT, "src/hono.ts"), headgate: join(ROOT, "src/index.ts") },
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+    write: false,
+  });
+  const file = join(directory, "program.mjs");
+  writeFileSync(file, outputFiles[0]!.text);
+  return file;
+}
+
+/** The bindings that name the Redis of the tests, with time enough for a busy machine. */
+export async function redisBindings() {
+  const url = await withoutKeyLocking();
+  return { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: inject("restToken"), REDIS_TIMEOUT_MS: "10000" };
+}
+
+/** The bridge, with the first line of the scripts of `@upstash/ratelimit` taken off: Redis 7.0 refuses its flag. */
+async function withoutKeyLocking(): Promise<string> {
+  const proxy = await startOrigin(async (request, response) => {
+    const body = await new Response(request as unknown as BodyInit).text();
+    const { authorization = "", "upstash-encoding": encoding = "" } = request.headers;
+    const answer = await fetch(`${inject("restUrl")}${request.url}`, {
+      method: "POST",
+      headers: { Authorization: authorization, "Upstash-Encoding": String(encoding) },
+      body: body.replace("#!lua flags=allow-key-locking\\n", ""),
+    });
+    response.writeHead(answer.status, { "Content-Type": "application/json" }).end(await answer.text());
+  });
+  return proxy.url;
+}
+
+/** A program whose default export is a Worker or a Hono app. */
+export async function startWorker(code: string): Promise<Send> {
+  const env = await redisBindings();
+  const program = (await import(pathToFileURL(await bundled(code)).href)) as {
+    default: { fetch(...args: unknown[]): Promise<Response> };
+  };
+  const ctx = { waitUntil() {}, passThroughOnException() {} };
+  return async (headers = {}) =>
+    await program.default.fetch(new Request("https://app.example/", { headers }), env, ctx);
+}
+
+/** A program that listens on `PORT` and says so. @returns its address. */
+export async function startServer(code: string): Promise<string> {
+  const [file, port, redis] = await Promise.all([bundled(code), freePort(), redisBindings()]);
+  const env = { PORT: String(port), REDIS_URL: inject("redisUrl"), NODE_ENV: "production", ...redis };
+  const child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "inherit"] });
+  onTestFinished(() => ended(child));
+  const listening = once(child.stdout!, "data");
+  const [said] = (await Promise.race([listening, once(child, "exit")])) as [unknown];
+  if (String(said).trim() !== "listening") throw new Error(`expected the program to listen, found: ${String(said)}`);
+  return `http://127.0.0.1:${port}`;
+}
+
+export function sendTo(url: string): Send {
+  return (headers = {}) => fetch(url, { headers });
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  const exit = once(child, "exit");
+  child.kill();
+  await exit;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Every program allows 5 in an hour: waits until an hour that is about to end has ended. */
+export async function withinOneHour(): Promise<void> {
+  await vi.waitUntil(() => HOUR_MS - (Date.now() % HOUR_MS) > 20_000, { timeout: 30_000, interval: 100 });
+}
+
+/** Seven requests of one client, one after the other. */
+export async function sendSeven(send: Send, headers: Record<string, string>): Promise<Response[]> {
+  const answers: Response[] = [];
+  for (let i = 0; i < 7; i++) {
+    const answer = await send(headers);
+    await answer.arrayBuffer();
+    answers.push(answer);
+  }
+  return answers;
+}
+
+export const FIVE_OF_SEVEN = [200, 200, 200, 200, 200, 429, 429];
+
+export const statusesOf = (answers: readonly Response[]) => answers.map(({ status }) => status);
+
+/** `Retry-After` of every refusal, in seconds. */
+export function waitsOf(answers: readonly Response[]): number[] {
+  return answers
+    .filter(({ status }) => status === 429)
+    .map(({ headers }) => Number(headers.get("Retry-After") ?? Number.NaN));
+}
