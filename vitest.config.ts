@@ -7,7 +7,11 @@ import { wranglerEnv } from "./scripts/dev/wrangler-env.ts";
 Object.assign(process.env, wranglerEnv());
 
 /** Folders of test/ by what their tests need, see the projects below. */
-const [REDIS, GATEWAY, WORKER] = [["lua", "redis", "store", "scripts", "migrate"], ["gateway", "clients", "examples"], ["worker"]];
+const [REDIS, GATEWAY, WORKER] = [
+  ["lua", "redis", "store", "scripts", "migrate"],
+  ["gateway", "clients", "examples"],
+  ["worker"],
+];
 const ALONE = ["test/gateway/leased.test.ts", "test/gateway/starved.test.ts"];
 
 const testsIn = (folder: string) => `test/${folder}/**/*.test.ts`;
