@@ -1,7 +1,8 @@
 /**
  * The gateway as a Hono app: reserved paths, then policies, then the origin. One gateway for each set of bindings.
  *
- * `hono/tiny`: its router is enough for three routes, and 1.5 KiB (gzip) smaller than the default one.
+ * `hono/tiny`: its router is enough for three routes, and 1.5 KiB (gzip) smaller than the default one. It ignores a
+ * slash at the end of a path.
  */
 
 import type { Context } from "hono";
@@ -123,7 +124,7 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
       type: ProblemType.misconfigured,
       title: "Misconfigured",
       status: 500,
-      detail: "This gateway's configuration has mistakes; it serves nothing until they are mended.",
+      detail: "This gateway's configuration has mistakes; it serves nothing until they are corrected.",
       mistakes: shown,
     }),
   );
@@ -135,7 +136,7 @@ function serveRest(app: Hono, serve: (request: Request, background: Background) 
   app.all("*", (c) => {
     const request = c.req.raw;
     if (!isReserved(request.url)) return serve(request, backgroundOf(c));
-    const detail = "Paths under /.headgate/ belong to the gateway; there is nothing at this one.";
+    const detail = "Paths under /.headgate/ belong to the gateway, and this path does not exist.";
     return problemResponse(request, { type: ProblemType.blank, title: "Not Found", status: 404, detail });
   });
 }

@@ -27,8 +27,8 @@ export function parsePattern(pattern: string, kind: PatternKind): readonly Node[
   if (!possible(nodes, kind)) {
     throw new PatternMistake(
       isPath
-        ? 'a path that requests can have, with all its parts: it begins with "/" and has no "//" and no "." or ".." between slashes'
-        : "a host name that requests can have, with all its parts: no dot at its ends",
+        ? 'a path that requests can match in every part: it begins with "/" and has no "//" and no "." or ".." between slashes'
+        : "a host name that requests can match in every part: no dot at its ends",
     );
   }
   return nodes;

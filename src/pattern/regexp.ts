@@ -109,7 +109,7 @@ function fail(): never {
 
 function unsupported(): PatternMistake {
   return new PatternMistake(
-    'groups of characters, classes, alternatives and repetitions only, as in "/:id(\\\\d+)" or "/(a|b)": others cannot be matched in linear time, or never match',
+    'groups of characters, classes, alternatives and repetitions only, as in "/:id(\\\\d+)" or "/(a|b)": other groups cannot be matched in linear time, or never match',
   );
 }
 

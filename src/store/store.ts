@@ -18,7 +18,7 @@ export interface Store {
   /** Time budget of one call in milliseconds; absent: calls need no budget. */
   readonly timeoutMs?: number;
 
-  /** `open`: the store is not called at the moment; absent: it always is. */
+  /** `open`: the store is only probed at the moment, about once a second; absent: it is always called. */
   breaker?(): "closed" | "open";
 
   /**
