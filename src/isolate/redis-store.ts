@@ -1,13 +1,19 @@
 /** The store for production: one Redis for all regions, with everything that an isolate adds to it. */
 
 import { checkOptions } from "../check-options.ts";
-import { DEFAULT_TIMEOUT_MS, type RedisPlaceOptions, redisPlace } from "../store/redis.ts";
+import { DEFAULT_TIMEOUT_MS, redisPlace } from "../store/redis.ts";
 import type { Store } from "../store/store.ts";
 import { type BreakerOptions, reportBreaker, withBreaker } from "./breaker.ts";
 import { remoteStore } from "./isolate.ts";
 
 /** Options of `redisStore`. */
-export interface RedisStoreOptions extends RedisPlaceOptions {
+export interface RedisStoreOptions {
+  /** Base URL of the REST service: Upstash's, or a serverless-redis-http in front of any Redis. */
+  readonly url: string;
+  /** The bearer token of the REST service. */
+  readonly token: string;
+  /** Time budget of one call in milliseconds, connection included. Default 250. */
+  readonly timeoutMs?: number;
   /** Called when this isolate stops asking Redis, and when it asks again. Default: a line on the console. */
   readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
 }
@@ -20,8 +26,9 @@ const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
 };
 
 /**
- * The store for production: one Redis for all regions, over HTTP. Limits are exact over all of them: every decision is one
- * call of one atomic script, which reads the clock of Redis. A refusal that the last reply makes certain needs no call, for 5 s.
+ * The store for production: one Redis for all regions, over HTTP. Every decision is one call of one atomic script, which reads the
+ * clock of Redis: the count is exact over all regions. What one true window can hold depends on the algorithm (docs/algorithms.md).
+ * For 5 s after a reply, a refusal that the reply makes certain needs no call.
  *
  * No I/O until the first take: may be called at module scope.
  *

@@ -17,13 +17,10 @@ import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
 import { type Store, StoreError } from "./store.ts";
 
-/** Which Redis, and how long it may take. */
+/** Which Redis, and how long a call may take: see `RedisStoreOptions`. */
 export interface RedisPlaceOptions {
-  /** Base URL of the REST service: Upstash's, or a serverless-redis-http in front of any Redis. */
   readonly url: string;
-  /** Its bearer token. */
   readonly token: string;
-  /** Time budget of one call in milliseconds, connection included. Default 250. */
   readonly timeoutMs?: number;
 }
 

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest"
 import { freePort } from "../../scripts/machine/redis-server.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
+import { withBreaker } from "../../src/isolate/breaker.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -150,7 +151,7 @@ describe("a request that has made as many subrequests as Cloudflare lets it", ()
   });
 
   it("keeps no other request from asking: the store is well", async () => {
-    const store = storeAt("https://redis.example");
+    const store = withBreaker(storeAt("https://redis.example"), { timeoutMs: 30_000 });
     for (let i = 0; i < 20; i++) await failureOf(store.take(request));
     expect(store.breaker!()).toBe("closed");
   });

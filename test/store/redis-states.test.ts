@@ -94,20 +94,19 @@ describe.each(Object.keys(STATES))("%s", (code) => {
       await bridge.close();
       await server.stop();
     });
-    // One for each: five failures would open its breaker.
-    const store = () => redisPlace({ url: bridge.url, token: "private", timeoutMs: 30_000 });
+    const store = redisPlace({ url: bridge.url, token: "private", timeoutMs: 30_000 });
     const request = (name: string): TakeRequest => {
       return { keys: [keyRequest(name, ALL[name]!, { cost: 1 })], flag: Flag.take, slot: 1 };
     };
 
     await begin(redis);
     for (const name of Object.keys(ALL)) {
-      const error = await failureOf(store().take(request(name)));
+      const error = await failureOf(store.take(request(name)));
       expect([name, error]).toMatchObject([name, { code: "REDIS", redisCode: code, notRun: true, isReply: false }]);
     }
     if (!end) return;
     await end(redis);
     expect(await redis.dbsize()).toBe(0);
-    for (const name of Object.keys(ALL)) expect((await store().take(request(name))).allowed).toBe(true);
+    for (const name of Object.keys(ALL)) expect((await store.take(request(name))).allowed).toBe(true);
   });
 });
