@@ -58,7 +58,7 @@ describe.each<[string, (options: Anything) => unknown]>([
 
 describe("what is no limiter", () => {
   it.each([undefined, null, {}, { policies, store: memoryStore() }, memoryStore()])("%o is refused", (found) => {
-    expect(() => rateLimit(found as Anything)).toThrow(/^rateLimit: expected a limiter, as createLimiter makes it/);
+    expect(() => rateLimit(found as Anything)).toThrow(/^rateLimit: expected a limiter made by createLimiter/);
     expect(() => withRateLimit(handler, found as Anything)).toThrow(/^withRateLimit: expected a limiter/);
   });
 
