@@ -9,7 +9,7 @@ export function parseDurationMs(value: string | number): number | undefined {
   return digits === undefined ? undefined : Number(digits) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** The shortest exact way to write it, for example `1h` for 3600000. */
+/** The shortest exact way to write a duration, for example `1h` for 3600000. */
 export function formatDuration(durationMs: number): string {
   for (const unit of ["d", "h", "m", "s"] as const) {
     if (durationMs > 0 && durationMs % UNIT_MS[unit] === 0) return `${durationMs / UNIT_MS[unit]}${unit}`;

@@ -113,7 +113,7 @@ function limitsTwice(limits: readonly { limit: ParsedLimit; path: string }[]): M
       return [];
     }
     const expected =
-      "a window (timeout), buckets, oldest or scope that no other limit of this algorithm in the policy has: they would share one count";
+      "another window (or timeout), buckets, oldest or scope: with the same ones both limits would share one count";
     return [{ code: "ERR_POLICY_LIMIT_TWICE", path, expected, found: `the same as ${first}` }];
   });
 }

@@ -23,7 +23,7 @@ export interface PolicyInput {
   readonly consistency?: "strict" | "leased" | undefined;
   /** `"enforce"` (default). `"shadow"`: evaluated and charged, but it never refuses, and headers do not show it. */
   readonly mode?: "enforce" | "shadow" | undefined;
-  /** Without an answer of the store: this isolate's own counts (`"local"`, default), no limit (`"allow"`) or 503 (`"deny"`). */
+  /** While the store fails: this isolate's own counts (`"local"`, default), no limit (`"allow"`) or 503 (`"deny"`). */
   readonly onStoreFailure?: "local" | "allow" | "deny" | undefined;
   /** Whether the limits page shows the policy. Default true. */
   readonly documented?: boolean | "true" | "false" | undefined;

@@ -78,7 +78,7 @@ export function enforceFor<Env, C>(
       // An app decides itself which pages of other origins may read its answers.
       return createEnforce({ limiter: one, rateLimitHeaders, regionOf: regionFor(one), anyOrigin: false });
     }
-    throw new TypeError(`${where}: expected a limiter, as createLimiter makes it, or a function of env that makes one`);
+    throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
   };
   if (typeof limiter !== "function") {
     const enforce = make(limiter);

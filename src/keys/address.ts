@@ -10,7 +10,7 @@ const remembered = new BoundedMap<string, string>({ maxSize: 10_000 });
 /** An address in its groups: four decimal numbers, or eight hexadecimal ones. */
 type Address = readonly string[];
 
-/** IPv4 as it is (IPv4-mapped IPv6 too), IPv6 as its /64: every subscriber has at least a /64. Undefined: no address. */
+/** IPv4 as it is, also IPv4-mapped IPv6. IPv6 as its /64: a subscriber has at least that. Undefined: not an address. */
 export function countedAddress(text: string): string | undefined {
   const known = remembered.get(text);
   if (known !== undefined) return known;

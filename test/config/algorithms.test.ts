@@ -1,4 +1,4 @@
-// Limits of each algorithm: what they are read as, and what bounds them.
+// The limits of each algorithm: how they are read, and which numbers are allowed.
 
 import { describe, expect, it } from "vitest";
 import { describeMistake } from "../../src/config/mistake.ts";

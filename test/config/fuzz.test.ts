@@ -1,4 +1,4 @@
-// Whatever stands in the configuration, the answer is settings or a list of mistakes: never an exception.
+// Any configuration gives settings or a list of mistakes, never an exception.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -24,7 +24,7 @@ it("any bindings are settings that work, or mistakes with a place and a known co
     }),
     { numRuns: 1_500 },
   );
-  // Else the property would be about one of the two only.
+  // The property has met both outcomes.
   expect(Math.min(outcomes.right, outcomes.wrong)).toBeGreaterThan(50);
 });
 

@@ -1,4 +1,4 @@
-// A policy that only limits who wants to be limited is allowed, and said to be one.
+// A client can avoid a policy on keys that it chooses itself: such a policy is allowed, with a warning.
 
 import { expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
@@ -7,7 +7,7 @@ import { policyWarnings } from "../../src/config/warnings.ts";
 
 const limits = [{ limit: 1, window: "1m" }];
 
-/** The names of the policies that are warned of. */
+/** The names of the policies that have a warning. */
 function warnedOf(...policies: Omit<PolicyInput, "limits">[]): (string | undefined)[] {
   const parsed = parsePolicies(
     policies.map((policy) => ({ ...policy, limits })),

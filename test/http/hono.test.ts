@@ -1,4 +1,4 @@
-// The middleware on real Hono apps: whose headers an answer has, and what the options change.
+// The middleware on real Hono apps: which headers an answer has, and what the options change.
 
 import { type Context, Hono } from "hono";
 import { compress } from "hono/compress";
@@ -102,7 +102,7 @@ describe("of several on one request", () => {
   ])("%i outside and %i inside: the tighter one refuses the third of three at once", async (outer, inner, tighter) => {
     const app = stacked(outer, inner);
     const answers = await Promise.all([1, 2, 3].map(() => app.request("/")));
-    // Which of them is the third is nobody's promise.
+    // The order of the three requests is not fixed.
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429]);
     const refused = answers.find(({ status }) => status === 429)!;
     expect(await refused.json()).toMatchObject({ "violated-policies": [tighter] });
@@ -129,7 +129,7 @@ describe("a refusal", () => {
   const STRANGER = "https://stranger.example";
   const CORS = { origin: PAGE, credentials: true };
 
-  /** The headers that say which page may read the second answer of the app, which is a refusal. */
+  /** The CORS headers of the app's second answer, which is a refusal. */
   async function refusalTo(app: Hono, origin: string) {
     const ask = () => app.request("/", { headers: { Origin: origin } });
     await ask();
@@ -210,7 +210,7 @@ describe("a refusal", () => {
     "Server-Timing": "db;dur=1",
   };
 
-  /** An app whose outer middleware has set much before the limiter refuses. */
+  /** An app whose outer middleware sets many headers before the limiter refuses. */
   function busyApp(options: Parameters<typeof rateLimit>[1]) {
     const app = new Hono();
     app.use(async (c, next) => {

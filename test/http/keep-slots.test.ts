@@ -1,5 +1,5 @@
-// When slots are renewed and released. The clock is the test's; over real sockets:
-// test/gateway/concurrency-release.test.ts.
+// When slots are renewed and released, with the test's own clock. test/gateway/concurrency-release.test.ts does the
+// same over real sockets.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keepSlots } from "../../src/http/keep-slots.ts";
@@ -7,7 +7,7 @@ import { keepSlots } from "../../src/http/keep-slots.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A hold that records what is done with it, and a background that records what it was given. */
+/** A hold that records its calls, and a background that records the work it gets. */
 function recording({ renew = async () => true }: { renew?: () => Promise<boolean> } = {}) {
   const done: string[] = [];
   const works: Promise<unknown>[] = [];

@@ -36,7 +36,7 @@ describe("the document", () => {
     const document = JSON.parse(JSON.stringify(documentOf(bindings, region)));
     isValid(document);
     expect(isValid.errors ?? []).toEqual([]);
-    // The schema is no sieve: a member that it does not know is found, at the top and inside.
+    // The schema refuses unknown members, at the top and inside.
     expect(isValid({ ...document, more: 1 })).toBe(false);
     const [first, ...rest] = document.regions;
     const policies = [...first.policies, { ...first.policies[0], name: "No name" }];
@@ -86,7 +86,7 @@ describe("the document", () => {
   });
 });
 
-/** What page and Markdown say, as text: both say the same, in the same words. */
+/** The text of the page and of the Markdown: both say the same in the same words. */
 async function saidOf(bindings: Bindings, region?: string, origin = "https://api.example.com"): Promise<string[]> {
   const document = documentOf(bindings, region);
   const { renderPage } = await loadLimitsPage();
@@ -183,7 +183,7 @@ describe("the Markdown", () => {
     const markdown = limitsMarkdown(documentOf({ POLICIES: HOSTILE_POLICIES }, "eu"), "https://api.example.com/");
     const rows = markdown.split("\n").filter((line) => line.startsWith("| **hostile"));
     expect(rows).toHaveLength(HOSTILE_POLICIES.length);
-    // Cells end at bars that nothing escapes.
+    // A cell ends at a bar that is not escaped.
     for (const row of rows) expect(row.split(/(?<!\\)\|/)).toHaveLength(7);
     const outsideOfCode = markdown.replace(/(`+)[^\n]*?[^`]\1(?!`)/g, "");
     expect(outsideOfCode).not.toMatch(/(?<!\\)</);

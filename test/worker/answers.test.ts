@@ -1,4 +1,4 @@
-// What a client gets: the fields of an answer, and the body of a refusal.
+// What a client gets: the fields of an answer and the body of a refusal.
 
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -28,7 +28,7 @@ describe("an admitted request", () => {
       [`${first}-1`, { q: 20, w: 3600 }],
       [`${first}-2`, { q: 5, w: 1800 }],
       [`${first}-3`, { q: 100, w: 86_400 }],
-      // No whole second fits this window.
+      // This window is not a whole number of seconds.
       [second, { q: 9 }],
     ]);
     expect(Object.entries(states!).map(([name, { r }]) => [name, r])).toEqual([
@@ -105,7 +105,7 @@ describe("a refused request", () => {
       "violated-policies": [`${name}-1`],
     });
     expect(fields.states).toMatchObject({ [`${name}-1`]: { r: 0 }, [`${name}-2`]: { r: 1 } });
-    // One unit: when it comes back, `r` grows and the request is admitted.
+    // One unit: when the unit comes back, `r` grows and the request is admitted.
     expect(fields.retryAfter).toBe(fields.states![`${name}-1`]!.t);
     expect(fields.retryAfter).toBeGreaterThan(0);
     expect(requests).toHaveLength(1);
@@ -133,7 +133,7 @@ describe("a refused request", () => {
     expect(refused.headers.get("Access-Control-Expose-Headers")).toContain("Retry-After");
     expect(refused.headers.get("Access-Control-Allow-Origin")).toBe("https://page.example");
     expect(refused.headers.get("Vary")).toContain("Origin");
-    // Whether an answer of the origin may be read is the origin's to say.
+    // The origin decides which pages may read its answers.
     expect(admitted.headers.get("Access-Control-Allow-Origin")).toBeNull();
   });
 });
@@ -164,7 +164,7 @@ describe("costs", () => {
     const refused = await ask("/search", { method: "PUT" });
     expect(refused.status).toBe(429);
     expect(fieldsOf(refused).states![name]!.r).toBe(49);
-    // Free also where nothing else would be admitted.
+    // The refused request cost nothing: a cheaper request still fits.
     expect((await ask("/search")).status).toBe(200);
     expect(await remaining("/free", "GET")).toBe(19);
   });
@@ -190,7 +190,7 @@ describe("a limit per region", () => {
     expect(((await refused.json()) as { detail: string }).detail).toContain("1 per 1h in region frankfurt");
     expect((await byCode("/", { cf: { colo: "EWR", country: "US", continent: "NA" } })).status).toBe(200);
     expect((await byCode("/", { cf: { colo: "NRT", country: "JP", continent: "AS" } })).status).toBe(200);
-    // Another region still, but the global limit is reached.
+    // Another region has units left, but the global limit is reached.
     expect((await byCode("/", { cf: { continent: "SA" } })).status).toBe(429);
   });
 });

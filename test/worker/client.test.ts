@@ -1,10 +1,10 @@
-// fetchWithBackoff inside workerd, where time stands still between I/O and a Request's body is a stream.
+// fetchWithBackoff inside workerd: the clock stands still between I/O, and a Request's body is a stream.
 
 import { expect, it } from "vitest";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
 import { gatewayWith, uniqueName } from "./support.ts";
 
-// Workers refuse timers and random numbers here: a client is made without either.
+// Workers forbid timers and random numbers at module scope: making a client needs neither.
 const atModuleScope = createBackoff();
 
 it("waits for the gateway's Retry-After, and is admitted then", async () => {
@@ -16,7 +16,7 @@ it("waits for the gateway's Retry-After, and is admitted then", async () => {
     return response;
   };
   const post = { method: "POST", body: "text" };
-  // A small draw only makes the test short.
+  // A small random number keeps the test short.
   const options = { fetch, random: () => 0.1 };
   const asked = [fetchWithBackoff, fetchWithBackoff, atModuleScope].map((client) =>
     client("https://gate.example/", post, options),

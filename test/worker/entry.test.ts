@@ -10,7 +10,7 @@ import { redisBindings, uniqueName } from "./support.ts";
 const ask = (address: string, init: RequestInit = {}) =>
   exports.default.fetch("https://gate.example/", { ...init, headers: { "CF-Connecting-IP": address } });
 
-/** A client that no run of this test was before: the counts are in a Redis that may be shared. */
+/** A new client for every run: the Redis with the counts may be shared. */
 function newAddress(): string {
   return [198, 18, ...crypto.getRandomValues(new Uint8Array(2))].join(".");
 }
@@ -25,7 +25,7 @@ describe("the Worker", () => {
     expect(await answer.json()).toEqual({ origin: "headgate demo", method: "GET", path: "/" });
     expect(fields.policies).toEqual({ default: { q: 60, w: 60 } });
     expect(fields.states).toEqual({ default: { r: 59, t: expect.any(Number) } });
-    // The unit comes back as the bucket it is in decays: while the next bucket runs.
+    // The unit comes back while the next bucket runs: its own bucket then counts less and less.
     const t = fields.states!.default!.t as number;
     expect(t).toBeGreaterThanOrEqual(60);
     expect(t).toBeLessThanOrEqual(120);
@@ -85,7 +85,7 @@ describe("the Worker", () => {
   });
 });
 
-/** A minute that ends while the requests run gives units back: then once more, with a minute ahead. */
+/** If a minute ends while the requests run, units come back: the test then runs once more in the new minute. */
 async function insideOneMinute<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     const minute = Math.floor(Date.now() / 60_000);

@@ -1,4 +1,4 @@
-// What tests inside workerd find around them.
+// Bindings and values that tests inside workerd get.
 
 declare global {
   namespace Cloudflare {
@@ -9,7 +9,7 @@ declare global {
 }
 
 declare module "vitest" {
-  // As in test/support/global-setup.ts, which runs in Node and is not part of this program.
+  // The same as in test/support/global-setup.ts, which runs in Node and cannot be imported here.
   export interface ProvidedContext {
     redisUrl: string;
     restUrl: string;

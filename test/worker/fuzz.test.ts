@@ -1,5 +1,4 @@
-// Whatever is asked, under whatever configuration: an HTTP answer whose structured fields parse strictly, and no
-// exception.
+// Any request under any configuration gets an HTTP answer whose structured fields parse strictly. Nothing throws.
 
 import { createExecutionContext } from "cloudflare:test";
 import fc from "fast-check";
@@ -15,7 +14,7 @@ const line = fc.record({
   headers: hostileHeaders,
 });
 
-/** Everything that a client chooses becomes a key here. */
+/** Every part of a request that a client chooses is a key here. */
 const POLICIES = [
   { name: "all", key: ["bearer", "cookie:sid", "header:x-user+ip", "query:u"], limits: [{ limit: 40, window: "1h" }] },
   { name: "address", key: ["ip"], limits: [{ limit: 400, window: "1h" }] },
@@ -75,7 +74,7 @@ it("of any method, path and headers", async () => {
   await fc.assert(property, { numRuns: 1_500 });
   expect([...statuses]).toEqual(expect.arrayContaining([200, 429]));
   expect(Math.max(...statuses)).toBeLessThan(500);
-  // Refusals and the anonymous are logged; nothing is an error.
+  // The log has refusals and anonymous requests, and no error.
   expect(logged.map(({ mock }) => mock.calls.length > 0)).toEqual([true, true, false]);
 });
 

@@ -1,4 +1,4 @@
-// The end of a body whose slots cannot be renewed any more, through workerd's own pipes.
+// A body ends when its slots cannot be renewed any more, also through workerd's own pipes.
 
 import { expect, it } from "vitest";
 import { keepSlots } from "../../src/http/keep-slots.ts";

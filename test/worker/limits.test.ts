@@ -104,7 +104,7 @@ it("is linked to on the page that a refused browser gets, where a person can see
   expect(refused.status).toBe(429);
   expect(refused.headers.get("Link")).toBe('</.headgate/limits>; rel="help"');
   expect(await refused.text()).toContain('<a href="/.headgate/limits">');
-  // A page that is no refusal has no limit to explain.
+  // Only a refusal links to the limits page.
   expect(await (await ask("/.headgate/nothing", HTML)).text()).not.toContain("<a ");
 });
 
@@ -150,7 +150,7 @@ describe(ME, () => {
     expect(await remaining(ann)).toBe(3);
     expect(await remaining({ address: "192.0.2.7" })).toBe(4);
     expect(await remaining({ address: "192.0.2.8" })).toBe(5);
-    // Nothing in the question can name somebody else.
+    // No part of the question can name another client.
     const forged = `${ME}?path=/&ip=192.0.2.7&CF-Connecting-IP=192.0.2.7`;
     const headers = { "X-Forwarded-For": "192.0.2.7" };
     expect((await left(await ask(forged, { address: "192.0.2.8", headers }))).limits[0]!.remaining).toBe(5);
@@ -209,7 +209,7 @@ describe(ME, () => {
       return counts;
     };
     // One address: 30 a minute, of which no more than 20 at once.
-    // At the beginning of a minute, so that none begins among these.
+    // All at the beginning of a minute: no new minute begins between these requests.
     vi.setSystemTime(60_000 * Math.ceil(Date.now() / 60_000) + 3_600_000);
     await statuses(20, () => "192.0.2.1");
     vi.setSystemTime(Date.now() + 5_000);

@@ -1,3 +1,3 @@
-// workerd has a URLPattern and a URL of its own: the same cases, here.
+// workerd has its own URLPattern and URL: the same cases run here.
 
 import "../http/match.test.ts";

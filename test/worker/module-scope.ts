@@ -1,5 +1,5 @@
-// A Worker of its own, bundled by test/gateway/deploy.test.ts: constructs everything at module scope, where a Worker
-// may do no I/O, start no timer and draw no random number; then takes three times from a limit of two.
+// A Worker that test/gateway/deploy.test.ts bundles. It constructs everything at module scope, where a Worker may do no
+// I/O, start no timer and draw no random number. Then it takes three times from a limit of two.
 
 import { redisStore } from "../../src/isolate/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";

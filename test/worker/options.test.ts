@@ -1,4 +1,4 @@
-// Options that are misspelt or of a wrong type: found when something is made, not by the first request.
+// Options with a wrong name or type: found at construction, not by the first request.
 
 import { describe, expect, it } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
@@ -8,7 +8,7 @@ const policies = [{ name: "one", key: "global", limits: [{ limit: 5, window: "1h
 const limiter = createLimiter({ policies, store: memoryStore() });
 const handler = () => new Response("ok");
 
-/** Options as JavaScript may give them, whatever the types say. */
+/** Options as JavaScript may pass them, without types. */
 type Anything = never;
 
 const wrong: [object, RegExp][] = [
@@ -58,7 +58,7 @@ describe.each<[string, (options: Anything) => unknown]>([
 
 describe("what is no limiter", () => {
   it.each([undefined, null, {}, { policies, store: memoryStore() }, memoryStore()])("%o is refused", (found) => {
-    expect(() => rateLimit(found as Anything)).toThrow(/^rateLimit: expected a limiter, as createLimiter makes it/);
+    expect(() => rateLimit(found as Anything)).toThrow(/^rateLimit: expected a limiter made by createLimiter/);
     expect(() => withRateLimit(handler, found as Anything)).toThrow(/^withRateLimit: expected a limiter/);
   });
 

@@ -1,3 +1,3 @@
-// workerd has a URLPattern of its own: the same property, here.
+// workerd has its own URLPattern: the same property runs here.
 
 import "../pattern/urlpattern.test.ts";

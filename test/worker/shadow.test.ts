@@ -50,7 +50,7 @@ it("an enforced refusal charges no policy in shadow", async () => {
       { name: shadow, mode: "shadow", limits: limits(9) },
     ],
   });
-  // The same key, enforced: shows what is left.
+  // The same key under an enforced policy shows the units left.
   const shown = gatewayWith({ POLICIES: [{ name: shadow, limits: limits(9) }] });
 
   await inShadow("/");

@@ -1,4 +1,4 @@
-// Redis refuses connections: each policy has declared what that means. Nothing invents numbers.
+// Redis refuses connections: each policy says what happens then. No answer shows invented numbers.
 
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";

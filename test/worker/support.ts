@@ -1,11 +1,11 @@
-// Gateways called directly: the quickest way to try many configurations inside workerd.
+// Calls gateways directly: the fastest way to try many configurations inside workerd.
 
 import { createExecutionContext } from "cloudflare:test";
 import { inject } from "vitest";
 import type { Bindings } from "../../src/config/settings.ts";
 import { createGateway } from "../../src/gateway.ts";
 
-/** Asks as one client, whose address is the same in every request unless `address` says otherwise. */
+/** Asks as one client, with the same address in every request unless `address` is given. */
 export type Ask = (path: string, init?: RequestInit & { address?: string; cf?: object }) => Promise<Response>;
 
 /** A gateway on the real Redis, with bindings that may replace it. */
@@ -23,7 +23,7 @@ export function redisBindings() {
   return {
     UPSTASH_REDIS_REST_URL: inject("restUrl"),
     UPSTASH_REDIS_REST_TOKEN: inject("restToken"),
-    // A busy machine must not turn into fallback decisions.
+    // On a busy machine a short timeout would lead to fallback decisions.
     REDIS_TIMEOUT_MS: 10_000,
   };
 }
@@ -34,12 +34,12 @@ export const DEAD_REDIS = { UPSTASH_REDIS_REST_URL: "http://127.0.0.1:1", UPSTAS
 /** No Redis: the memory store. */
 export const NO_REDIS = { UPSTASH_REDIS_REST_URL: "", UPSTASH_REDIS_REST_TOKEN: "" };
 
-/** A policy name that no other test has: Redis is shared, and so would be the counts. */
+/** A policy name that no other test uses: tests share one Redis, and must not share counts. */
 export function uniqueName(name: string): string {
   return `${name}-${crypto.randomUUID().slice(-12)}`;
 }
 
-/** An origin that answers "origin" and remembers what it was asked. */
+/** An origin that answers "origin" and remembers the requests. */
 export function recordingOrigin() {
   const requests: Request[] = [];
   const service = {

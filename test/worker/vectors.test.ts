@@ -1,5 +1,5 @@
-// The stories of test/vectors through HTTP: each step is a request, and what the story says is read off the answer.
-// Time comes from the story: a store that passes it on stands in front of the real one.
+// The stories of test/vectors over HTTP: each step is a request, and its answer is compared with the story.
+// Time comes from the story: a store in front of the real store passes the story's time on.
 
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
@@ -32,7 +32,7 @@ interface Step {
 interface Story {
   readonly number: number;
   readonly algorithm: string;
-  /** As in the configuration. */
+  /** As the configuration writes it. */
   readonly limit: PolicyInput["limits"][number];
   /** The largest cost. */
   readonly most: number;
@@ -43,15 +43,17 @@ type Numbers = Record<string, string | number> & { readonly limit: number; reado
 
 const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = redisBindings();
 
-/** Time that passes while stories of leaky buckets are told is real: only those that hold requests for a moment. */
+/** Delays of leaky buckets pass in real time: only stories with short delays run here. */
 const LONGEST_STORY_MS = 12;
 
-/** What configuration allows. */
+/** The longest delay that a configuration allows. */
 const LONGEST_DELAY_MS = 60_000;
 
 function isBriefAndAllowed({ steps, limit }: Story): boolean {
-  const heldMs = steps.reduce((sum, { delayMs = 0 }) => sum + delayMs, 0);
-  return heldMs > 0 && heldMs <= LONGEST_STORY_MS && Number("maxDelay" in limit && limit.maxDelay) <= LONGEST_DELAY_MS;
+  const delayedMs = steps.reduce((sum, { delayMs = 0 }) => sum + delayMs, 0);
+  return (
+    delayedMs > 0 && delayedMs <= LONGEST_STORY_MS && Number("maxDelay" in limit && limit.maxDelay) <= LONGEST_DELAY_MS
+  );
 }
 const everyTwentieth = ({ number }: Story) => number % 20 === 1;
 
@@ -75,7 +77,7 @@ describe.each<[algorithm: string, stories: readonly Story[]]>([
 async function play(story: Story, store: Store): Promise<void> {
   const name = uniqueName("story");
   let nowMs = 0;
-  // A memory store is asked at every step: what a region remembers goes by its own clock, which knows no story.
+  // A memory store is asked at every step. Counts that an isolate remembers follow the real clock, not the story's.
   const atStoryTime: Store = { ...store, kind: "memory", take: (request) => store.take(request, nowMs) };
   const limiter = limiterOf([storyPolicy(name, story)], { store: atStoryTime });
   const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "local" });
@@ -93,7 +95,7 @@ async function play(story: Story, store: Store): Promise<void> {
     });
     expect(legacy, title).toMatchObject({ limit: story.most, remaining: step.remaining });
     expect(t === undefined, title).toBe(step.remaining === story.most);
-    // What is left grows before the refused cost fits, and before everything is as new.
+    // `remaining` grows before the refused cost fits, and before the limit is as new.
     expect(Number(t ?? 0), title).toBeLessThanOrEqual(retryAfter ?? Number.POSITIVE_INFINITY);
     expect(Number(t ?? 0), title).toBeLessThanOrEqual(Math.ceil(step.resetAfterMs / 1000));
     if (step.retryAfterMs === null) expect(await answer.json(), title).toMatchObject({ retry: "never" });
@@ -104,9 +106,7 @@ function retryAfterOf({ allowed, retryAfterMs }: Step): number | undefined {
   return allowed || retryAfterMs === null ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
 }
 
-/**
- * Costs come from the path. Configuration refuses one above the limit, so the rules are added to the checked policy.
- */
+/** Costs come from the path. A configuration refuses a cost above the limit: the rules are added after the check. */
 function storyPolicy(name: string, { limit, steps }: Story) {
   const parsed = parsePolicies([{ name, key: "global", limits: [limit] }], "policies");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));

@@ -1,4 +1,4 @@
-// One promise, three ways in: the gateway, withRateLimit and headgate/hono answer alike, whatever stands behind them.
+// Three ways in: the gateway, withRateLimit and headgate/hono give the same answers, with any handler behind them.
 
 import { createExecutionContext } from "cloudflare:test";
 import { Hono } from "hono";
@@ -56,7 +56,7 @@ const one = (limit: number, more: Partial<PolicyInput> = {}) =>
 const slot = one(1, { limits: [{ algorithm: "concurrency", limit: 1 }] });
 
 describe.each(WAYS)("%s", (_way, make) => {
-  /** Asks, and lists the requests that got to the handler. */
+  /** Asks, and lists the requests that reached the handler. */
   function start(
     policies: readonly PolicyInput[],
     { handler = () => new Response("ok"), isRedisAway }: Partial<Setup> = {},
@@ -96,7 +96,7 @@ describe.each(WAYS)("%s", (_way, make) => {
 
   it("says at which second there is more, in seconds from now and as an instant, neither before it nor late", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
-    // 0.7 s before the hour ends: two roundings would say 2 s.
+    // 0.7 s before the hour ends: two roundings would make 2 s of it.
     vi.setSystemTime(3_600_000 * Math.ceil(Date.now() / 3_600_000) + 3_599_300);
     const { ask } = start([one(1, { limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }] })]);
     await ask();
@@ -232,7 +232,7 @@ describe.each(WAYS)("%s", (_way, make) => {
   });
 });
 
-// A configuration with such a cost is refused: only a program can ask for more than a limit ever holds.
+// A configuration refuses such a cost: only a program can ask for more than the limit ever admits.
 describe.each<[string, () => Fetch]>([
   [
     "withRateLimit",

@@ -1,4 +1,4 @@
-// What the wrapper leaves as it was, and what it adds.
+// What withRateLimit leaves unchanged, and what it adds.
 
 import { createExecutionContext } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
