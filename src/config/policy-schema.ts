@@ -1,6 +1,7 @@
 /** The shape of a policy as it is written in configuration, field by field. What fields mean together: policies.ts. */
 
 import * as v from "valibot";
+import { MAX_UNITS } from "../core/layout.ts";
 import type { AlgorithmName } from "../core/policy.ts";
 import { type PatternKind, PatternMistake } from "../pattern/node.ts";
 import { parsePattern } from "../pattern/parse.ts";
@@ -11,7 +12,6 @@ import type { PolicyInput } from "./policy-input.ts";
 export type { PolicyInput };
 
 export const MAX_LIMITS = 8;
-export const MAX_UNITS = 1_000_000_000;
 export const MAX_WINDOW_MS = 31 * 86_400_000;
 export const MAX_BUCKETS = 60;
 /** A log has an entry for each request: about 12 bytes of Redis each. */
