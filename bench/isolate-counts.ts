@@ -60,7 +60,7 @@ function heapBytes(): number {
 
 function fill(counts: Counts, from: number, to: number, { limits, takes }: Case): void {
   for (let i = from; i < to; i++) {
-    const key = `hg:1:{passing:${String(i).padStart(22, "0")}}`;
+    const key = `hg:2:{passing:${String(i).padStart(22, "0")}}`;
     const request = (slot: number) => ({ keys: [{ key, group: ENFORCED, cost: 1, limits }], flag: Flag.take, slot });
     const asks = takes > 2 ? 1 : takes;
     for (let n = 0; n < asks; n++) counts.take(request(n + 1), NOW_MS + n * WINDOW_MS);

@@ -40,7 +40,7 @@ export async function keysThrough(mode: "strict" | "leased", keys: number, each:
   const admitted = new Array<number>(ACTIVE).fill(0);
   for (let i = 0; i < keys; i++) {
     await time.runUntil(START_MS + (1000 * i) / KEYS_PER_SECOND);
-    const key = `hg:1:{passing:${String(i).padStart(22, "0")}}`;
+    const key = `hg:2:{passing:${String(i).padStart(22, "0")}}`;
     // The second request of a client under a high limit is the first that takes units ahead of demand.
     if (mode === "strict") await ask(key, 1);
     else for (let again = 0; again < 2; again++) await ask(key, 1_000_000);

@@ -3,19 +3,19 @@
 -- Mirror: src/core/token-bucket.ts, as token_bucket.lua
 
 -- Two windows are six arguments too.
-local bucket_id = #args == 6 and head % 64 == 4 and args[4] + 0
-if bucket_id and bucket_id % 512 == 4 then
+local bucket_id = #args == 6 and args[2] % HEAD_COST == HEAD_FLAGS + FLAG_TAKE and args[4] + 0
+if bucket_id and bucket_id % ID_A == KIND_BUCKET then
   -- The reply, and the value to write and its expiry unless it refuses. Nil, or an error where something is no number: not for here.
   local function check_bucket(args, now_ms, value, id)
     local limit, burst = args[3] + 0, args[5] + 0
-    local window_ms, cost = (id - 4) / 512, (args[2] - 4) / 64
+    local window_ms, cost = (id - KIND_BUCKET) / ID_A, (args[2] - (HEAD_FLAGS + FLAG_TAKE)) / HEAD_COST
     -- A shadow policy's cost is beyond all costs.
-    if cost < 1 or cost > 1000000000 then return nil end
+    if cost < 1 or cost > MAX_UNITS then return nil end
     local debt = 0
     if value then
       local found, at_ms, stored, more = cmsgpack.unpack(value)
       if found ~= id or at_ms > now_ms or at_ms < 0 or at_ms % 1 ~= 0 or more ~= nil then return nil end
-      if stored > 9007199254740991 or stored % 1 ~= 0 then return nil end
+      if stored > MAX_EXACT or stored % 1 ~= 0 then return nil end
       -- A debt of less than nothing is none, as without a record.
       debt = math.max(0, stored - (now_ms - at_ms) * limit)
     end

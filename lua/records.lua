@@ -8,12 +8,8 @@
 --
 -- No lists within a list, since they take twice as long to unpack.
 
-local MAX_EXACT = 9007199254740991 -- 2^53 - 1
-local MAX_COUNT = 2147483648 -- 2^31: keeps sums of 61 forced counts far below 2^53
-
--- id: (a * 64 + buckets) * 8 + kind
 local function length_of(id)
-  return 3 + math.floor(id % 512 / 8)
+  return RECORD_INTEGERS + math.floor(id % ID_A / ID_KINDS)
 end
 
 local function is_whole(value)

@@ -6,8 +6,6 @@
 -- Record: { id, newest, count, count, … }: newest is floor(ms / bucket_ms) of the newest bucket written, then buckets + 1
 -- counts in units, newest first.
 
-local WEIGHTED, WHOLE = 1, 2
-
 local function sliding_window()
   local NEWEST, FIRST_COUNT = 2, 3
   local window = {}
@@ -34,7 +32,7 @@ local function sliding_window()
     local room = limit.limit - cost
     for age = 0, buckets - 1 do room = room - record[FIRST_COUNT + age] end
     local oldest = record[FIRST_COUNT + buckets]
-    if limit.kind == WHOLE then return oldest <= room end
+    if limit.kind == KIND_WHOLE then return oldest <= room end
     local elapsed_ms = math.max(0, now_ms - record[NEWEST] * bucket_ms)
     return oldest * (bucket_ms - elapsed_ms) <= room * bucket_ms
   end

@@ -5,23 +5,24 @@
 --               each of its limits that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
 --
 -- ARGV[1]       now_ms     the instant of the decision, ms since the epoch; 0: this server's clock. Not 0: tests and simulation
---   then for each key of records:
---               head       ((group * 2^30 + cost) * 16 + limits) * 4 + flag
+--   then for each key of records (names in capitals are the numbers of src/core/layout.ts):
+--               head       ((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag
 --                 group    0 enforced; g > 0 the g-th shadow policy: charged only if it admits too, and never blocks. Below 2^17
---                 cost     0 … 1e9 units; 0 looks without charging
+--                 cost     0 … MAX_UNITS units; 0 looks without charging
 --                 limits   1 … 8, how many follow
---                 flag     0 check, then charge · 1 charge even what is refused · 2 give back · 3 look: check only. Of all the same
+--                 flag     0 check, then charge · 1 charge even what is refused · 2 give back · 3 look: check only. Flags of one
+--                          call may differ: src/core/take.ts has the law
+--               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough for slots
 --     then for each limit:
---               limit      1 … 1e9 units
---               id         what its record is found by: (a * 64 + buckets) * 8 + kind
+--               limit      1 … MAX_UNITS units
+--               id         what its record is found by: (a * ID_BUCKETS + buckets) * ID_KINDS + kind
 --                 kind     1 weighted, 2 whole (sliding_window.lua) · 3 fixed_window.lua · 4 token_bucket.lua ·
 --                          5 sliding_log.lua · 6 concurrency.lua
---                 a        what the kind's file says, below 2^44
---                 buckets  of a sliding window, 1 … 60; else 0
+--                 a        what the kind's file says, below 2^32
+--                 buckets  of a sliding window, 1 … 60; 0 for other kinds
 --               b, c       only after kind 4: what its file says
---   then, absent if both are 0:
---               at_ms      flag 2: an instant of the bucket to give back to, ms since the epoch; else 0
---               slot       the number of this request, below 2^53: what concurrency limits know it by; 0 without such limits
+--   then, absent without concurrency limits:
+--               slot       the number of this request, below 2^53: what concurrency limits know it by
 --
 -- Reply         now_ms, then for each limit in the order of ARGV:
 --               its id, negative if it refused, and its counts after the decision, as its file's `view` says: so many integers
@@ -31,8 +32,6 @@
 -- own keys.
 
 local call, args = redis.call, ARGV
-local head = args[2] + 0
-local flag = head % 4
 
 local now_ms, min_expiry_ms
 if args[1] == '0' then
@@ -41,7 +40,7 @@ if args[1] == '0' then
   now_ms, min_expiry_ms = time[1] * 1000 + ms - ms % 1, 1
 else
   -- An injected clock and the server's expiry run apart: keys of a simulation outlive any pause between its steps.
-  now_ms, min_expiry_ms = tonumber(args[1]), 86400000
+  now_ms, min_expiry_ms = tonumber(args[1]), INJECTED_CLOCK_EXPIRY_MS
 end
 
 local n, value, values, lists = #KEYS, nil, args, 0
@@ -80,9 +79,6 @@ end
 --@include sliding_log
 --@include concurrency
 
-local CHARGE_ANYWAY, GIVE_BACK, LOOK = 1, 2, 3
-local ENFORCED = 0
-
 -- By kind. A decision builds only those that its limits need.
 local BUILDERS = { sliding_window, sliding_window, fixed_window, token_bucket, sliding_log, concurrency }
 local algorithms = {}
@@ -103,27 +99,30 @@ local key = 0
 while key < n do
   key = key + 1
   local entry = { key = KEYS[key], exists = values[key], checks = {} }
-  local units = math.floor(next_number() / 4)
-  local limits = units % 16
-  units = math.floor(units / 16)
-  entry.group, entry.cost = math.floor(units / 1073741824), units % 1073741824
+  local head = next_number()
+  entry.flag = head % HEAD_FLAGS
+  head = math.floor(head / HEAD_FLAGS)
+  local limits = head % HEAD_LIMITS
+  head = math.floor(head / HEAD_LIMITS)
+  entry.group, entry.cost = math.floor(head / HEAD_COSTS), head % HEAD_COSTS
+  if entry.flag == FLAG_GIVE_BACK then entry.at_ms = next_number() end
   local stored = decode_records(values[key])
   for l = 1, limits do
     local limit = { limit = next_number(), id = next_number() }
-    limit.kind, limit.buckets, limit.a = limit.id % 8, math.floor(limit.id / 8) % 64, math.floor(limit.id / 512)
-    if limit.kind == BUCKET then limit.b, limit.c = next_number(), next_number() end
+    limit.kind, limit.buckets, limit.a = limit.id % ID_KINDS, math.floor(limit.id / ID_KINDS) % ID_BUCKETS, math.floor(limit.id / ID_A)
     local algorithm = algorithm_of(limit.kind)
-    if limit.kind >= LOG then key = key + 1 end
+    if algorithm.has_burst then limit.b, limit.c = next_number(), next_number() end
+    if algorithm.has_own_key then key = key + 1 end
     local record, is_new = find_record(stored, limit.id)
     local state = algorithm.read(record, limit, now_ms, KEYS[key], is_new)
-    local refused = flag ~= GIVE_BACK and not algorithm.admits(state, limit, entry.cost, now_ms)
+    local refused = entry.flag ~= FLAG_GIVE_BACK and not algorithm.admits(state, limit, entry.cost, now_ms)
     if refused then refused_by_group[entry.group] = true end
     has_expired = has_expired or state.expired
     entry.checks[l] = { algorithm = algorithm, limit = limit, record = record, state = state, refused = refused }
   end
   entries[#entries + 1] = entry
 end
-local at_ms, slot = next_number(), next_number()
+local slot = next_number()
 
 -- When Redis is full it refuses a script's first write if the command can grow, and looks at no later one. So what is charged is
 -- written first, and a charge begins with what grows: it is refused before anything is written. What is not charged only drops what
@@ -132,16 +131,16 @@ local CHARGES, DROPS = 1, 2
 for turn = CHARGES, has_expired and DROPS or CHARGES do
   for k = 1, #entries do
     local entry = entries[k]
-    local checks, cost = entry.checks, entry.cost
+    local checks, cost, flag = entry.checks, entry.cost, entry.flag
     local admitted = not refused_by_group[ENFORCED] and not refused_by_group[entry.group]
-    local charged = turn == CHARGES and cost > 0 and flag ~= LOOK and (admitted or flag == CHARGE_ANYWAY)
-    local changed = charged and (flag ~= GIVE_BACK or entry.exists)
+    local charged = turn == CHARGES and cost > 0 and flag ~= FLAG_LOOK and (admitted or flag ~= FLAG_TAKE)
+    local changed = charged and (flag ~= FLAG_GIVE_BACK or entry.exists)
     for l = 1, #checks do
       local check = checks[l]
-      if charged and flag == GIVE_BACK then
-        check.algorithm.give_back(check.state, check.limit, cost, at_ms, now_ms, slot)
+      if charged and flag == FLAG_GIVE_BACK then
+        check.algorithm.give_back(check.state, check.limit, cost, entry.at_ms, now_ms, slot)
       elseif charged then
-        check.algorithm.charge(check.state, check.limit, cost, now_ms, slot, min_expiry_ms, flag == CHARGE_ANYWAY)
+        check.algorithm.charge(check.state, check.limit, cost, now_ms, slot, min_expiry_ms, flag == FLAG_CHARGE_ANYWAY)
       elseif turn == DROPS and check.state.expired then
         check.algorithm.drop(check.state)
         changed = true
@@ -151,7 +150,7 @@ for turn = CHARGES, has_expired and DROPS or CHARGES do
       local records, expiry_ms = {}, min_expiry_ms
       for l = 1, #checks do
         local check = checks[l]
-        if check.limit.kind ~= CONCURRENCY then records[#records + 1] = check.record end
+        if not check.algorithm.has_no_record then records[#records + 1] = check.record end
         expiry_ms = math.max(expiry_ms, check.algorithm.reset_after_ms(check.state, check.limit, now_ms))
       end
       if #records > 0 then redis.call('SET', entry.key, encode_records(records), 'PX', expiry_ms) end

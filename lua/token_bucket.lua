@@ -6,11 +6,9 @@
 -- Record: { id, at_ms, debt }: debt is what is missing from a full bucket at at_ms, in 1/window_ms token, so that
 -- any integer rate is exact: one millisecond pays back `limit` of it.
 
-local BUCKET = 4
-
 local function token_bucket()
   local AT_MS, DEBT = 2, 3
-  local bucket = {}
+  local bucket = { has_burst = true }
 
   -- A clock that stepped back leaves the record where it is: nothing is paid back until it has caught up.
   function bucket.read(record, limit, now_ms)

@@ -17,11 +17,11 @@ local function check_windows(value, args, from, to, cost, now_ms)
   local at, refused = 2, false
   for a = from, to, 2 do
     local id = args[a + 1] + 0
-    local low = id % 512
-    local kind = low % 8
-    if kind > 3 then return nil end
-    local bucket_ms, newest_at, first_at = (id - low) / 512, at + 1, at + 2
-    local oldest_at = first_at + (low - kind) / 8
+    local low = id % ID_A
+    local kind = low % ID_KINDS
+    if kind > KIND_FIXED_WINDOW then return nil end
+    local bucket_ms, newest_at, first_at = (id - low) / ID_A, at + 1, at + 2
+    local oldest_at = first_at + (low - kind) / ID_KINDS
     if not value then
       records[at] = id
       for i = newest_at, oldest_at do records[i] = 0 end
@@ -35,7 +35,7 @@ local function check_windows(value, args, from, to, cost, now_ms)
       -- Before any of them leaves: a record that is damaged anywhere starts anew.
       for i = newest_at, oldest_at do
         local number = records[i]
-        if number < 0 or number > 9007199254740991 or number % 1 ~= 0 then return nil end
+        if number < 0 or number > MAX_EXACT or number % 1 ~= 0 then return nil end
       end
       local passed = bucket - records[newest_at]
       if passed < 0 then return nil end
@@ -49,10 +49,10 @@ local function check_windows(value, args, from, to, cost, now_ms)
       if count < 0 or count % 1 ~= 0 then return nil end
       room = room - count
     end
-    -- No count may be above 2^31: with a limit of at most 1e9, none is if all of them leave this much.
-    if room < -1073741824 then return nil end
+    -- No count may be above MAX_COUNT: with a limit of at most MAX_UNITS, none is if all of them leave this much.
+    if room < MAX_UNITS - MAX_COUNT then return nil end
     local oldest, covered_ms = records[oldest_at], bucket_ms
-    if kind == 1 then covered_ms = bucket_ms - elapsed_ms end
+    if kind == KIND_WEIGHTED then covered_ms = bucket_ms - elapsed_ms end
     if oldest * covered_ms > (room + oldest) * bucket_ms then
       records[at] = -id
       refused = true
@@ -70,15 +70,19 @@ end
 
 -- The list of a key takes the place of its value, or, of several, one behind the values, for whoever goes on: a table of their
 -- own would cost more. A look takes back what it charged, as a refusal does.
-local checked, takes_back, from = 0, flag == 3, 2
-if flag == 0 or flag == 3 then
+local head = args[2] + 0
+local flag = head % HEAD_FLAGS
+local checked, takes_back, from = 0, flag == FLAG_LOOK, 2
+if flag == FLAG_TAKE or flag == FLAG_LOOK then
   for k = 1, n do
     if k > 1 then head = args[from] + 0 end
-    local low = head % 64
-    local cost, to = (head - low) / 64, from + (low - flag) / 2
+    local low = head % HEAD_COST
+    if low % HEAD_FLAGS ~= flag then break end
+    -- Two arguments for each limit.
+    local cost, to = (head - low) / HEAD_COST, from + (low - flag) / (HEAD_FLAGS / 2)
     local sound, records, refused = pcall(check_windows, values[k], args, from + 1, to, cost, now_ms)
     -- The cost of a shadow policy, whose group is above it, is beyond all costs.
-    if not (sound and records) or cost > 1000000000 then break end
+    if not (sound and records) or cost > MAX_UNITS then break end
     if refused then takes_back = true end
     values[lists + k] = records
     checked = k
@@ -96,11 +100,11 @@ if checked == n then
       if cost < 0 or min_expiry_ms > 1 then
         local expires_at_ms, at = 0, 2
         while records[at] do
-          local low = records[at] % 512
-          local buckets = (low - low % 8) / 8
-          local ends_at_ms = (records[at + 1] + buckets + 1) * (records[at] - low) / 512
+          local low = records[at] % ID_A
+          local buckets = (low - low % ID_KINDS) / ID_KINDS
+          local ends_at_ms = (records[at + 1] + buckets + 1) * (records[at] - low) / ID_A
           if ends_at_ms > expires_at_ms then expires_at_ms = ends_at_ms end
-          at = at + 3 + buckets
+          at = at + RECORD_INTEGERS + buckets
         end
         call('SET', KEYS[k], value, 'PX', math.max(expires_at_ms - now_ms, min_expiry_ms))
       else
@@ -109,9 +113,9 @@ if checked == n then
     elseif cost ~= 0 then
       local at = 2
       while records[at] do
-        local low = math.abs(records[at]) % 512
+        local low = math.abs(records[at]) % ID_A
         records[at + 2] = records[at + 2] - math.abs(cost)
-        at = at + 3 + (low - low % 8) / 8
+        at = at + RECORD_INTEGERS + (low - low % ID_KINDS) / ID_KINDS
       end
     end
   end

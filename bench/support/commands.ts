@@ -95,7 +95,7 @@ export async function startCostRedis(): Promise<CostRedis> {
 
 /** As the gateway's: 37 bytes. */
 export function keyOf(client: number | string, policy = "default"): string {
-  return `hg:1:{${policy}:${String(client).padStart(22, "0")}}`;
+  return `hg:2:{${policy}:${String(client).padStart(22, "0")}}`;
 }
 
 interface TakeOptions {

@@ -8,6 +8,7 @@
 
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
+import * as layout from "../../src/core/layout.ts";
 
 const LUA = new URL("../../lua/", import.meta.url);
 const OUTPUT = new URL("../../src/redis/script.generated.ts", import.meta.url);
@@ -15,18 +16,40 @@ const OUTPUT = new URL("../../src/redis/script.generated.ts", import.meta.url);
 /** First line of the variant for Upstash, where a script without it locks the whole database. */
 const KEY_LOCKING = "#!lua flags=allow-key-locking\n";
 
-/** The script as it is sent: includes resolved, comment lines and indentation dropped. */
+/** The numbers of src/core/layout.ts by the names that the Lua has for them: `MAX_UNITS`, `KIND_FIXED_WINDOW`, `FLAG_LOOK`. */
+const NUMBERS: ReadonlyMap<string, number> = new Map(
+  Object.entries(layout).flatMap(([name, value]): [string, number][] => {
+    if (typeof value === "number") return [[name, value]];
+    if (typeof value === "string") return [];
+    return Object.entries(value).map(([member, number]) => [upperSnake(`${name}.${member}`), number]);
+  }),
+);
+
+function upperSnake(name: string): string {
+  return name.replace(/\.|(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
+
+/** The script as it is sent: files joined, numbers of the layout in the place of their names, no comment lines, no indentation. */
 export function joinLua(name: string, source = readFileSync(new URL(`${name}.lua`, LUA), "utf8")): string {
-  return source
-    .split("\n")
-    .flatMap((line) => {
-      const include = /^--@include (\w+)$/.exec(line)?.[1];
-      if (include) return joinLua(include).trimEnd();
-      const code = line.trim();
-      return code === "" || code.startsWith("--") ? [] : code;
-    })
-    .join("\n")
-    .concat("\n");
+  const code = `${linesOf(source).join("\n")}\n`;
+  const declared = [...code.matchAll(/\blocal (\w+(?:, \w+)*)/g)].flatMap(([, names]) => names!.split(", "));
+  const known = new Set([...declared, "KEYS", "ARGV"]);
+  // Texts and comments are left as they are.
+  return code.replace(/'[^']*'|--.*|\b[A-Z][A-Z0-9_]+\b/g, (word) => {
+    const number = NUMBERS.get(word);
+    if (number !== undefined) return String(number);
+    if (/^[A-Z]/.test(word) && !known.has(word)) throw new Error(`lua/: ${word} is not in src/core/layout.ts`);
+    return word;
+  });
+}
+
+function linesOf(source: string): string[] {
+  return source.split("\n").flatMap((line) => {
+    const include = /^--@include (\w+)$/.exec(line)?.[1];
+    if (include) return linesOf(readFileSync(new URL(`${include}.lua`, LUA), "utf8"));
+    const code = line.trim();
+    return code === "" || code.startsWith("--") ? [] : [code];
+  });
 }
 
 function generate(): string {

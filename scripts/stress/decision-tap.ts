@@ -37,7 +37,7 @@ export async function startDecisionTap(restUrl: string): Promise<DecisionTap> {
     outgoing.end(body);
     const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
     const reply = await text(answer);
-    // The braces of the first key hold the policy: hg:1:{<policy>:<partition>}.
+    // The braces of the first key hold the policy: hg:2:{<policy>:<partition>}.
     const policy = /\{([a-z0-9-]+):/.exec(body)?.[1];
     const { result } = JSON.parse(reply) as { result?: unknown };
     if (policy !== undefined && Array.isArray(result)) {

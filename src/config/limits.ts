@@ -2,7 +2,8 @@
 
 import type * as v from "valibot";
 import { Kind } from "../core/algorithm.ts";
-import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import type { LimitSpec } from "../core/algorithms.ts";
+import { MAX_EXACT } from "../core/layout.ts";
 import type { Limit } from "../core/policy.ts";
 import { formatDuration } from "./duration.ts";
 import type { LimitInput } from "./policy-input.ts";
@@ -10,9 +11,6 @@ import type { limitSchema } from "./policy-schema.ts";
 
 /** A limit with its defaults filled in and its durations in milliseconds. */
 export type ParsedLimit = v.InferOutput<typeof limitSchema>;
-
-/** Integers below 2^53 are exact: every product in a decision must be one. */
-const EXACT = 2 ** 53;
 
 export function specOf(limit: ParsedLimit): LimitSpec {
   switch (limit.algorithm) {
@@ -65,25 +63,19 @@ export function largestCost(limit: LimitSpec): number {
   return limit.kind === Kind.bucket ? limit.burst : limit.limit;
 }
 
-/** Two limits of a policy with the same identity would share one record. */
-export function recordIdentity(limit: LimitSpec): string {
-  const [, kind, spanMs, buckets] = algorithmOf(limit).encode(limit);
-  return `${kind} ${spanMs} ${limit.kind === Kind.bucket ? "" : buckets}`;
-}
-
 /** The numbers that would fit, if the limit's numbers are too large for exact decisions. Undefined: they fit. */
 export function tooLarge(limit: LimitSpec): string | undefined {
   switch (limit.kind) {
     case Kind.weighted:
     case Kind.whole: {
-      if (limit.limit * limit.bucketMs < EXACT) return undefined;
-      const largest = Math.floor((EXACT - 1) / limit.bucketMs);
+      if (limit.limit * limit.bucketMs <= MAX_EXACT) return undefined;
+      const largest = Math.floor(MAX_EXACT / limit.bucketMs);
       return `a limit of at most ${largest} with buckets of ${limit.bucketMs} ms, or shorter buckets (limit * window / buckets < 2^53)`;
     }
     case Kind.bucket: {
       const delayed = limit.maxDelayMs * limit.limit;
-      if (limit.burst * limit.windowMs + delayed < EXACT) return undefined;
-      const largest = Math.floor((EXACT - 1 - delayed) / limit.windowMs);
+      if (limit.burst * limit.windowMs + delayed <= MAX_EXACT) return undefined;
+      const largest = Math.floor((MAX_EXACT - delayed) / limit.windowMs);
       return `a burst of at most ${largest} with a window of ${limit.windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
     }
     default:

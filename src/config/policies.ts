@@ -2,7 +2,8 @@
 
 import * as v from "valibot";
 import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
-import { largestCost, type ParsedLimit, recordIdentity, specOf, tooLarge, writeLimit } from "./limits.ts";
+import { recordIdOf } from "../core/records.ts";
+import { largestCost, type ParsedLimit, specOf, tooLarge, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
 import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
@@ -106,7 +107,7 @@ function rangeMistakes(limit: ParsedLimit, path: string): Mistake[] {
 function limitsTwice(limits: readonly { limit: ParsedLimit; path: string }[]): Mistake[] {
   const seen = new Map<string, string>();
   return limits.flatMap(({ limit, path }): Mistake[] => {
-    const identity = `${limit.scope} ${recordIdentity(specOf(limit))}`;
+    const identity = `${limit.scope} ${recordIdOf(specOf(limit))}`;
     const first = seen.get(identity);
     if (first === undefined) {
       seen.set(identity, path);

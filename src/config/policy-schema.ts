@@ -1,6 +1,7 @@
 /** The fields of a policy in the configuration, each by itself. policies.ts checks the fields together. */
 
 import * as v from "valibot";
+import { MAX_UNITS } from "../core/layout.ts";
 import type { AlgorithmName } from "../core/policy.ts";
 import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { type PatternKind, PatternMistake } from "../pattern/node.ts";
@@ -12,7 +13,6 @@ import type { PolicyInput } from "./policy-input.ts";
 export type { PolicyInput };
 
 export const MAX_LIMITS = 8;
-export const MAX_UNITS = 1_000_000_000;
 export const MAX_WINDOW_MS = 31 * 86_400_000;
 export const MAX_BUCKETS = 60;
 /** A log has an entry of about 12 bytes in Redis for each request. */

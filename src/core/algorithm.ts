@@ -1,11 +1,6 @@
 /** What every algorithm does, in the terms of a take. The implementations are the files beside this one, one each. */
 
-/** The numbers by which the script and the storage know an algorithm. */
-export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6 } as const;
-export type Kind = (typeof Kind)[keyof typeof Kind];
-
-/** 2^31: keeps sums of 61 forced counts far below 2^53. */
-export const MAX_COUNT = 2_147_483_648;
+export { Kind } from "./layout.ts";
 
 /** Of a decision, what an algorithm may need beside the cost. */
 export interface Instant {
@@ -46,8 +41,6 @@ export interface Told {
  * replies of it. @typeParam O the value of its own key.
  */
 export interface Algorithm<L, R, S, V, O = never> {
-  /** Whether a stored record is this limit's. */
-  isRecordOf(record: { readonly kind: Kind }, limit: L): boolean;
   /** From what is stored to the state at `nowMs`. */
   read(record: R | undefined, own: O | undefined, limit: L, nowMs: number): S;
   admits(state: S, limit: L, cost: number, nowMs: number): boolean;
@@ -63,8 +56,11 @@ export interface Algorithm<L, R, S, V, O = never> {
   /** Reading alone has changed what is stored: it is written whatever is decided. */
   dropped?(state: S): boolean;
 
-  /** limit, kind, a, b and c of the script's arguments. */
-  encode(limit: L): readonly [limit: number, kind: Kind, a: number, b: number, c: number];
+  /**
+   * What the script is told of a limit beside its number and kind: what is in its id, and the arguments behind the id. The first two
+   * are known of a record too: they tell whose it is.
+   */
+  encode(limit: L): readonly [a: number, buckets: number, ...more: number[]];
   /**
    * What a client is told: computed here only, not in the script. `cost` is the one asked, `refused` what became of it.
    *
@@ -80,14 +76,14 @@ export function told({
   growsAfterMs,
   resetAfterMs,
   delayMs,
-}: {
-  readonly [K in keyof Told]-?: Told[K] | undefined;
+}: Pick<Told, "remaining" | "resetAfterMs"> & {
+  readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs"]?: number | undefined;
 }): Told {
   return {
-    remaining: remaining ?? 0,
-    resetAfterMs: resetAfterMs ?? 0,
+    remaining,
+    resetAfterMs,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(growsAfterMs !== undefined && { growsAfterMs }),
-    ...(delayMs !== undefined && delayMs > 0 && { delayMs }),
+    ...((delayMs ?? 0) > 0 && { delayMs: delayMs! }),
   };
 }

@@ -1,8 +1,9 @@
 /** All algorithms, by kind. */
 
-import { type Algorithm, Kind } from "./algorithm.ts";
+import type { Algorithm } from "./algorithm.ts";
 import { type ConcurrencyLimit, type ConcurrencyView, concurrency, type Slots } from "./concurrency.ts";
 import { type FixedWindowLimit, type FixedWindowRecord, fixedWindow } from "./fixed-window.ts";
+import { Kind } from "./layout.ts";
 import { type Log, type LogLimit, type LogRecord, type LogView, slidingLog } from "./sliding-log.ts";
 import { slidingWindow, type WindowLimit, type WindowRecord } from "./sliding-window.ts";
 import { type BucketLimit, type BucketRecord, tokenBucket } from "./token-bucket.ts";

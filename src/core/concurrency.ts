@@ -3,8 +3,9 @@
  * Mirror: lua/concurrency.lua.
  */
 
-import { type Algorithm, type Kind, told } from "./algorithm.ts";
+import { type Algorithm, told } from "./algorithm.ts";
 import type { FarAlgorithm } from "./far-algorithm.ts";
+import type { Kind } from "./layout.ts";
 
 export interface ConcurrencyLimit {
   readonly kind: typeof Kind.concurrency;
@@ -26,7 +27,6 @@ const RETRY_AFTER_MS = 1_000;
 
 /** Taking is a charge, renewing a charge anyway, releasing a give back, each of one slot whatever the cost. */
 export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyView, Slots> = {
-  isRecordOf: () => false,
   read: (_record, own = new Map(), _limit, nowMs) => new Map([...own].filter(([, lostAtMs]) => lostAtMs > nowMs)),
   admits: (slots, { limit }, cost) => slots.size + Math.min(cost, 1) <= limit,
   charge: (slots, { timeoutMs }, _cost, { nowMs, slot }) => new Map(slots).set(slot, nowMs + timeoutMs),
@@ -36,14 +36,12 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
   resetAfterMs: () => 0,
   view: (slots, { kind }) => ({ kind, inFlight: slots.size }),
 
-  encode: ({ limit, kind, timeoutMs }) => [limit, kind, timeoutMs, 0, 0],
+  encode: ({ timeoutMs }) => [timeoutMs, 0],
   tell({ inFlight }, { limit }, _cost, refused) {
     return told({
       remaining: Math.max(0, limit - inFlight),
       retryAfterMs: refused ? RETRY_AFTER_MS : 0,
-      growsAfterMs: undefined,
       resetAfterMs: 0,
-      delayMs: 0,
     });
   },
 };

@@ -1,10 +1,10 @@
 /** All algorithms by kind, as far as only a store far away needs them: apart from the others, so that a limiter need not carry them. */
 
-import { Kind } from "./algorithm.ts";
 import type { LimitSpec, LimitView } from "./algorithms.ts";
 import { concurrencyFar } from "./concurrency.ts";
 import type { FarAlgorithm } from "./far-algorithm.ts";
 import { fixedWindowFar } from "./fixed-window.ts";
+import { Kind } from "./layout.ts";
 import { slidingLogFar } from "./sliding-log.ts";
 import { slidingWindowFar } from "./sliding-window.ts";
 import { tokenBucketFar } from "./token-bucket.ts";

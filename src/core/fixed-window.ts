@@ -1,7 +1,8 @@
 /** The fixed window counter: aligned windows, each with a count of its own. Mirror: lua/fixed_window.lua. */
 
-import { type Algorithm, Kind, MAX_COUNT, told } from "./algorithm.ts";
+import { type Algorithm, told } from "./algorithm.ts";
 import type { FarAlgorithm } from "./far-algorithm.ts";
+import { type Kind, MAX_COUNT } from "./layout.ts";
 
 export interface FixedWindowLimit {
   readonly kind: typeof Kind.fixedWindow;
@@ -20,8 +21,6 @@ export interface FixedWindowRecord {
 }
 
 export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWindowRecord, FixedWindowRecord> = {
-  isRecordOf: (record, { windowMs }) =>
-    record.kind === Kind.fixedWindow && (record as FixedWindowRecord).windowMs === windowMs,
   /** A clock that stepped back leaves the newer window where it is. */
   read(record, _own, { kind, windowMs }, nowMs) {
     const current = Math.floor(nowMs / windowMs);
@@ -37,7 +36,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   resetAfterMs: ({ newest, windowMs, count }, _limit, nowMs) => (count === 0 ? 0 : (newest + 1) * windowMs - nowMs),
   view: (record) => record,
 
-  encode: ({ limit, kind, windowMs }) => [limit, kind, windowMs, 0, 0],
+  encode: ({ windowMs }) => [windowMs, 0],
   tell({ newest, count }, { limit, windowMs }, cost, refused, nowMs) {
     const endsAfterMs = (newest + 1) * windowMs - nowMs;
     return told({
@@ -45,7 +44,6 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
       retryAfterMs: !refused ? 0 : cost > limit ? undefined : endsAfterMs,
       growsAfterMs: count > 0 ? endsAfterMs : undefined,
       resetAfterMs: count > 0 ? endsAfterMs : 0,
-      delayMs: 0,
     });
   },
 };

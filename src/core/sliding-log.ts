@@ -3,8 +3,9 @@
  * Mirror: lua/sliding_log.lua.
  */
 
-import { type Algorithm, Kind, MAX_COUNT, told } from "./algorithm.ts";
+import { type Algorithm, told } from "./algorithm.ts";
 import type { FarAlgorithm } from "./far-algorithm.ts";
+import { type Kind, MAX_COUNT } from "./layout.ts";
 
 export interface LogLimit {
   readonly kind: typeof Kind.log;
@@ -52,7 +53,6 @@ export interface LogView {
 }
 
 export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> = {
-  isRecordOf: (record, { windowMs }) => record.kind === Kind.log && (record as LogRecord).windowMs === windowMs,
   read(record, own = [], { kind, windowMs }, nowMs) {
     if (!record) return { record: { kind, windowMs, used: 0, newestAtMs: 0 }, entries: [], dropped: false };
     return dropExpired(record, own, nowMs);
@@ -101,14 +101,13 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     };
   },
 
-  encode: ({ limit, kind, windowMs }) => [limit, kind, windowMs, 0, 0],
+  encode: ({ windowMs }) => [windowMs, 0],
   tell({ used, retryAtMs, growsAtMs, resetAtMs }, { limit }, cost, refused, nowMs) {
     return told({
       remaining: Math.max(0, limit - used),
       retryAfterMs: !refused ? 0 : cost > limit ? undefined : retryAtMs - nowMs,
       growsAfterMs: growsAtMs > 0 ? growsAtMs - nowMs : undefined,
       resetAfterMs: resetAtMs > 0 ? resetAtMs - nowMs : 0,
-      delayMs: 0,
     });
   },
 };

@@ -6,8 +6,9 @@
  * waits) is computed here only, from the record that the script returns.
  */
 
-import { type Algorithm, Kind, MAX_COUNT, told } from "./algorithm.ts";
+import { type Algorithm, told } from "./algorithm.ts";
 import type { FarAlgorithm } from "./far-algorithm.ts";
+import { Kind, MAX_COUNT } from "./layout.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
 export type WindowKind = typeof Kind.weighted | typeof Kind.whole;
@@ -134,10 +135,6 @@ function decayNeededMs(kind: WindowKind, oldest: number, room: number, bucketMs:
 }
 
 export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, WindowRecord> = {
-  isRecordOf: (record, { kind, bucketMs, buckets }) => {
-    const { kind: ofKind, bucketMs: ofMs, buckets: of } = record as WindowRecord;
-    return ofKind === kind && ofMs === bucketMs && of === buckets;
-  },
   read: (record, _own, limit, nowMs) => rollWindow(record ?? newWindow(limit, nowMs), nowMs),
   admits: (record, { limit }, cost, nowMs) => windowAdmits(record, limit, cost, nowMs),
   charge: (record, _limit, cost) => chargeWindow(record, cost),
@@ -146,7 +143,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   resetAfterMs: (record, _limit, nowMs) => windowResetAfterMs(record, nowMs),
   view: (record) => record,
 
-  encode: ({ limit, kind, bucketMs, buckets }) => [limit, kind, bucketMs, buckets, 0],
+  encode: ({ bucketMs, buckets }) => [bucketMs, buckets],
   tell(record, { limit }, cost, refused, nowMs) {
     const remaining = windowRemaining(record, limit, nowMs);
     return told({
@@ -154,7 +151,6 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
       retryAfterMs: refused ? windowRetryAfterMs(record, limit, cost, nowMs) : 0,
       growsAfterMs: windowRetryAfterMs(record, limit, remaining + 1, nowMs),
       resetAfterMs: windowResetAfterMs(record, nowMs),
-      delayMs: 0,
     });
   },
 };

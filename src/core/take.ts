@@ -1,18 +1,22 @@
 /**
  * One decision: checks every limit of every policy, then charges all of them or none. Pure: what is stored and the instant
  * go in, the reply and what to write come out. Mirror: lua/take.lua, step by step.
+ *
+ * The law. Every key has a flag, and flags may differ within one call.
+ * - `take`, `chargeAnyway` and `look` check every limit of their key at the key's cost. `giveBack` checks nothing and refuses nothing.
+ * - A limit that refuses, whatever the flag of its key, refuses for its group. The call is allowed if no enforced limit refused.
+ * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced group are charged
+ *   or none is, and the keys of a policy in shadow only with them.
+ * - `chargeAnyway` charges its key whatever is decided. `giveBack` gives back to its key whatever is decided. `look` changes nothing.
+ * - A cost of 0 changes nothing, under any flag.
  */
 
 import type { OwnValue } from "./algorithm.ts";
 import { algorithmOf, hasOwnKey, type LimitOwn, type LimitSpec, type LimitView } from "./algorithms.ts";
+import { ENFORCED, Flag } from "./layout.ts";
 import { findRecord, type Records } from "./records.ts";
 
-/** What the decision does with the counts; the numbers are those of the script. */
-export const Flag = { take: 0, chargeAnyway: 1, giveBack: 2, look: 3 } as const;
-export type Flag = (typeof Flag)[keyof typeof Flag];
-
-/** The group of everything that is enforced; every shadow policy has a group of its own above it. */
-export const ENFORCED = 0;
+export { ENFORCED, Flag } from "./layout.ts";
 
 /** The limits of one policy, partition and scope: one key of the store, and one more for each limit that has its own. */
 export interface KeyRequest {
@@ -23,13 +27,18 @@ export interface KeyRequest {
   readonly cost: number;
   /** 1 … 8, no two that would share a record. */
   readonly limits: readonly LimitSpec[];
+  /** Absent: the request's. */
+  readonly flag?: Flag;
+  /** With `Flag.giveBack`, an instant of the bucket to give back to, ms since the epoch. Absent: the request's. */
+  readonly atMs?: number;
 }
 
 export interface TakeRequest {
   /** At least one; no key twice. */
   readonly keys: readonly KeyRequest[];
+  /** The flag of every key that has none of its own. */
   readonly flag: Flag;
-  /** `Flag.giveBack`: an instant of the bucket to give back to, ms since the epoch. Else absent. */
+  /** The instant of every key that has none of its own. Absent: 0, which is enough for slots. */
   readonly atMs?: number;
   /** The number of this request, an integer below 2^53: what concurrency limits know it by. Absent without such limits. */
   readonly slot?: number;
@@ -74,8 +83,7 @@ export interface Stored {
 
 /** The own key of a limit that has one: beside the key of its records, in the same slot of a cluster. */
 export function ownKeyOf(key: string, limit: LimitSpec): string {
-  const [, kind, span] = algorithmOf(limit).encode(limit);
-  return `${key}#${kind}:${span}`;
+  return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
 }
 
 /** KEYS of the script: for each policy, partition and scope the key of the records, and behind it the own ones of its limits. */
@@ -85,13 +93,12 @@ export function keysOfRequest({ keys }: TakeRequest): string[] {
 
 export function take(
   stored: Stored,
-  { keys, flag, atMs = 0, slot = 0 }: TakeRequest,
+  { keys, slot = 0, ...request }: TakeRequest,
   nowMs: number,
 ): { readonly reply: TakeReply; readonly records: readonly WrittenRecords[]; readonly own: readonly WrittenOwn[] } {
   const refusedGroups = new Set<number>();
-  const instant = { nowMs, atMs, slot };
 
-  const checked = keys.map(({ key, group, cost, limits }) => {
+  const checked = keys.map(({ key, group, cost, limits, flag = request.flag, atMs = request.atMs ?? 0 }) => {
     const found = stored.records(key);
     const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
@@ -101,15 +108,15 @@ export function take(
       if (refused) refusedGroups.add(group);
       return { algorithm, limit, state, refused };
     });
-    return { exists: found !== undefined, checks };
+    return { exists: found !== undefined, flag, instant: { nowMs, atMs, slot }, checks };
   });
 
   const written: WrittenRecords[] = [];
   const own: WrittenOwn[] = [];
   const replies = keys.map(({ key, group, cost }, k) => {
-    const { exists, checks } = checked[k]!;
+    const { exists, flag, instant, checks } = checked[k]!;
     const admitted = !refusedGroups.has(ENFORCED) && !refusedGroups.has(group);
-    const charged = cost > 0 && flag !== Flag.look && (admitted || flag === Flag.chargeAnyway);
+    const charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
     const after = checks.map(({ algorithm, limit, state, ...check }) => {
       const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
       return { ...check, algorithm, limit, state: charged ? change(state, limit, cost, instant) : state };

@@ -4,8 +4,9 @@
  * Mirror: lua/token_bucket.lua.
  */
 
-import { type Algorithm, Kind, told } from "./algorithm.ts";
+import { type Algorithm, told } from "./algorithm.ts";
 import { type FarAlgorithm, leasedMs } from "./far-algorithm.ts";
+import { type Kind, MAX_EXACT } from "./layout.ts";
 
 export interface BucketLimit {
   readonly kind: typeof Kind.bucket;
@@ -31,7 +32,6 @@ export interface BucketRecord {
 }
 
 export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, BucketRecord> = {
-  isRecordOf: (record, { windowMs }) => record.kind === Kind.bucket && (record as BucketRecord).windowMs === windowMs,
   /** A clock that stepped back leaves the record where it is: nothing is paid back until it has caught up. */
   read(record, _own, { kind, windowMs, limit }, nowMs) {
     if (!record) return { kind, windowMs, atMs: nowMs, debt: 0 };
@@ -44,14 +44,14 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
    */
   admits: ({ debt }, limit, cost) => cost <= limit.burst && debt + cost * limit.windowMs <= capacity(limit),
   charge(record, { windowMs }, cost) {
-    return { ...record, debt: Math.min(Number.MAX_SAFE_INTEGER, record.debt + cost * windowMs) };
+    return { ...record, debt: Math.min(MAX_EXACT, record.debt + cost * windowMs) };
   },
   giveBack: (record, { windowMs }, cost) => ({ ...record, debt: Math.max(0, record.debt - cost * windowMs) }),
   record: (record) => record,
   resetAfterMs: payBackAfterMs,
   view: (record) => record,
 
-  encode: ({ limit, kind, windowMs, burst, maxDelayMs }) => [limit, kind, windowMs, burst, maxDelayMs],
+  encode: ({ windowMs, burst, maxDelayMs }) => [windowMs, 0, burst, maxDelayMs],
   tell(record, limit, cost, refused, nowMs, charged = true) {
     const { windowMs, burst } = limit;
     const free = Math.floor((capacity(limit) - record.debt) / windowMs);

@@ -2,6 +2,7 @@
 
 import { MAX_LIMITS } from "../config/policy-schema.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
+import { KEY_PREFIX } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { Background } from "../isolate/reply-source.ts";
@@ -28,12 +29,12 @@ export interface PolicyKey {
   readonly request: KeyRequest;
 }
 
-/** Storage schema 1: one key per policy, partition and scope. The braces are the cluster hash tag. */
+/** One key per policy, partition and scope. The braces are the cluster hash tag. */
 export function keysOf(takes: readonly AppliedPolicy[], region: () => string): PolicyKey[] {
   let shadowPolicies = 0;
   return takes.flatMap(({ policy, partition, cost }, take) => {
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
-    const base = `hg:1:{${policy.name}:${partition}}`;
+    const base = `${KEY_PREFIX}{${policy.name}:${partition}}`;
     return (["global", "region"] as const).flatMap((scope): PolicyKey[] => {
       const limits = policy.limits.filter((limit) => limit.scope === scope);
       if (limits.length === 0) return [];

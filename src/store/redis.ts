@@ -1,17 +1,10 @@
 /** One Redis as a store: runs lua/take.lua over HTTP. */
 
-import { Kind } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { farAlgorithmOf } from "../core/far-algorithms.ts";
+import { ENFORCED, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
-import {
-  ENFORCED,
-  type KeyRequest,
-  keysOfRequest,
-  type LimitReply,
-  type TakeReply,
-  type TakeRequest,
-} from "../core/take.ts";
+import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { RedisError, withRedis } from "../redis/client.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
@@ -74,18 +67,19 @@ export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Redis
 }
 
 /** ARGV of lua/take.lua. */
-export function encodeRequest({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
+export function encodeRequest({ keys, slot = 0, ...request }: TakeRequest, nowMs: number): number[] {
+  // Every argument costs Redis time: an instant and a slot are sent only where they say something.
   const args: number[] = [nowMs];
-  for (const { group, cost, limits } of keys) {
-    args.push(((group * 2 ** 30 + cost) * 16 + limits.length) * 4 + flag);
+  for (const { group, cost, limits, flag = request.flag, atMs = request.atMs ?? 0 } of keys) {
+    args.push(((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
+    if (flag === Flag.giveBack) args.push(atMs);
     for (const limit of limits) {
-      const [units, kind, , b, c] = algorithmOf(limit).encode(limit);
-      args.push(units, recordIdOf(limit));
-      if (kind === Kind.bucket) args.push(b, c);
+      const [, , ...more] = algorithmOf(limit).encode(limit);
+      args.push(limit.limit, recordIdOf(limit), ...more);
     }
   }
-  // Every argument costs Redis time: these only where they say something.
-  return atMs || slot ? [...args, atMs, slot] : args;
+  if (slot) args.push(slot);
+  return args;
 }
 
 /** The flat reply of lua/take.lua, or a `StoreError` if it is anything else. */

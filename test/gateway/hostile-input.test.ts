@@ -72,7 +72,7 @@ it("no key moves its hash tag, ends it or joins another's, whatever clients are 
     "}:eu",
     "#5:3600000",
     "*",
-    "hg:1:",
+    "hg:2:",
     '"',
     "\\",
     "a b",
@@ -92,7 +92,7 @@ it("no key moves its hash tag, ends it or joins another's, whatever clients are 
   const keys = await sharedRedis().keys(`*${name}*`);
   // Three keys for each client, and none of two clients'.
   expect(keys).toHaveLength(3 * (users.length + queries.length));
-  for (const found of keys) expect(found).toMatch(/^hg:1:\{tag-[0-9a-f]{12}:[\w-]{22}\}(:eu|#5:3600000)?$/);
+  for (const found of keys) expect(found).toMatch(/^hg:2:\{tag-[0-9a-f]{12}:[\w-]{22}\}(:eu|#5:3600000)?$/);
 });
 
 it("costs at the ends of their range are charged exactly", async () => {

@@ -84,7 +84,7 @@ it.each([
   expect((await gateway.fetch("/first")).status).toBe(200);
   await slots.free();
 
-  const [key] = await redis.keys(`hg:1:{${name}:*}`);
+  const [key] = await redis.keys(`hg:2:{${name}:*}`);
   const bucket = () => redis.getBuffer(key!);
   const before = await bucket();
   const client = connect(Number(gateway.url.port), gateway.url.hostname);

@@ -16,7 +16,7 @@ const PATIENCE = { timeout: 30_000, interval: 50 };
 
 /** Units charged under a policy's first limit, in Redis itself. */
 async function charged(redis: Redis, policy: string): Promise<number> {
-  const [key] = await redis.keys(`hg:1:{${policy}:*`);
+  const [key] = await redis.keys(`hg:2:{${policy}:*`);
   const stored = key && (await redis.getBuffer(key));
   if (!stored) return 0;
   const [record] = recordsIn([...decodeMulti(stored)]);

@@ -99,7 +99,7 @@ it("leaves keys that begin with the storage version, expire, and show nothing of
   expect(keys).toHaveLength(16);
   if (isPrivate) expect(await redis.dbsize()).toBe(keys.length);
   for (const key of keys) {
-    expect(key).toMatch(/^hg:1:\{keys-[0-9a-f]{12}-\d:[\w-]{22}\}(:eu)?$/);
+    expect(key).toMatch(/^hg:2:\{keys-[0-9a-f]{12}-\d:[\w-]{22}\}(:eu)?$/);
     expect(await redis.pttl(key)).toBeGreaterThan(0);
     const value = (await redis.getBuffer(key))!.toString("latin1");
     for (const secret of secrets) expect(key + value).not.toContain(secret);

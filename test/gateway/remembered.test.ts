@@ -57,7 +57,7 @@ it("forgets after 5 s without a reply that a limit was used up: a reset shows", 
   await gateway.fetch("/");
   expect((await gateway.fetch("/")).status).toBe(429);
 
-  await redis.del(...(await redis.keys(`hg:1:{${name}:*`)));
+  await redis.del(...(await redis.keys(`hg:2:{${name}:*`)));
   const admitted = await expect.poll(async () => (await gateway.fetch("/")).status, { timeout: 8_000, interval: 250 });
   await admitted.toBe(200);
 });

@@ -19,7 +19,7 @@ const MIB = 1024 * 1024;
 const NOW_MS = 1_700_000_000_000;
 const window: LimitSpec = { kind: Kind.weighted, limit: 1, bucketMs: 60_000, buckets: 1 };
 /** Like a key of the store, and like no other. */
-const keyOf = (i: number) => `hg:1:{flood:${String(i).padStart(22, "x")}}`;
+const keyOf = (i: number) => `hg:2:{flood:${String(i).padStart(22, "x")}}`;
 
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");

@@ -119,7 +119,7 @@ describe("regions", () => {
     expect(limits.map(({ remaining }) => remaining)).toEqual([25, 10, 5]);
     const keys = store.takes.map(({ keys }) => keys.map(({ key }) => key));
     const base = keys[0]![0]!;
-    expect(base).toMatch(/^hg:1:\{mixed:[\w-]{22}\}$/);
+    expect(base).toMatch(/^hg:2:\{mixed:[\w-]{22}\}$/);
     expect(keys).toEqual([
       [base, `${base}:eu`],
       [base, `${base}:us`],

@@ -31,7 +31,7 @@ type Row = readonly [text: string, reply: string];
 const withCommand = (rows: readonly Row[]): Row[] =>
   rows.flatMap(([text, reply]) => [
     [text, reply],
-    [`${text}, command was: ["evalsha","${SHA1}",1,"hg:1:{READONLY:OOM}","user_script"]`, reply],
+    [`${text}, command was: ["evalsha","${SHA1}",1,"hg:2:{READONLY:OOM}","user_script"]`, reply],
   ]);
 
 describe("the store is not well, and nothing has run: the breaker opens, and what was admitted is charged later", () => {

@@ -3,9 +3,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
-import { Flag, type KeyRequest, keysOfRequest } from "../../src/core/take.ts";
+import { Flag, type KeyRequest, keysOfRequest, type LimitReply } from "../../src/core/take.ts";
 import type { Store } from "../../src/store/store.ts";
 import { answerOf, expectedOf, requestOf, storiesOf, vectorFiles } from "../support/cases/vectors.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -157,6 +157,83 @@ export function describeStore({ open, clock, isAlone }: StoreUnderTest): void {
       [true, 3, 5],
       [true, 0, 5],
     ]);
+  });
+
+  describe("the flags of one call", () => {
+    const [above, hour]: readonly WindowLimit[] = [tenMinutes(5), { ...tenMinutes(50), buckets: 60 }];
+    const log: LimitSpec = { kind: Kind.log, limit: 9, windowMs: 600_000 };
+    const slots: LimitSpec = { kind: Kind.concurrency, limit: 2, timeoutMs: 600_000 };
+    const SLOT = 7;
+
+    /** Three keys with 4, 6 and 6 units, of which the last hold a slot too: charged at NOW_MS, and the log again 60 s later. */
+    async function charged() {
+      const keys = [
+        keyRequest(newKey(), [above!], { cost: 4 }),
+        keyRequest(newKey(), [hour!], { cost: 6 }),
+        keyRequest(newKey(), [log, slots], { cost: 6 }),
+      ];
+      used.push(...keysOfRequest({ keys, flag: Flag.take }));
+      expect((await store.take({ keys, flag: Flag.take, slot: SLOT }, NOW_MS)).allowed).toBe(true);
+      return keys;
+    }
+    const countsOf = async (keys: readonly KeyRequest[]) => {
+      const looks = keys.map((key) => ({ ...key, cost: 0 }));
+      const reply = await store.take({ keys: looks, flag: Flag.look, slot: SLOT }, NOW_MS + 60_000);
+      const [first, second, [third, fourth]] = reply.keys as [LimitReply[], LimitReply[], LimitReply[]];
+      const told = (one: LimitReply, limit: LimitSpec) =>
+        algorithmOf(limit).tell(one.view, limit, 0, false, reply.nowMs);
+      return [
+        told(first[0]!, above!).remaining,
+        told(second[0]!, hour!).remaining,
+        told(third!, log).remaining,
+        told(fourth!, slots).remaining,
+      ];
+    };
+
+    it("settle a request: charge above one limit, give back under others, and release its slot", async () => {
+      const [first, second, third] = await charged();
+      const settled: KeyRequest[] = [
+        { ...first!, cost: 3 },
+        { ...second!, cost: 2, flag: Flag.giveBack, atMs: NOW_MS },
+        { ...third!, cost: 5, flag: Flag.giveBack, atMs: NOW_MS },
+      ];
+      const reply = await store.take({ keys: settled, flag: Flag.chargeAnyway, slot: SLOT }, NOW_MS + 60_000);
+      expect(reply.keys.map((limits) => limits.map(({ refused }) => refused))).toEqual([
+        [true],
+        [false],
+        [false, false],
+      ]);
+      expect(reply.allowed).toBe(false);
+      expect(await countsOf([first!, second!, third!])).toEqual([0, 50 - 4, 9 - 1, 2]);
+    });
+
+    it("give back to the instant of each key", async () => {
+      const [first, second, third] = await charged();
+      const keys: KeyRequest[] = [
+        // Nothing was charged then.
+        { ...first!, cost: 4, atMs: NOW_MS - 60_000 },
+        { ...second!, cost: 6 },
+        { ...third!, cost: 6, atMs: NOW_MS + 1 },
+      ];
+      await store.take({ keys, flag: Flag.giveBack, atMs: NOW_MS, slot: SLOT }, NOW_MS + 60_000);
+      expect(await countsOf([first!, second!, third!])).toEqual([1, 50, 3, 2]);
+    });
+
+    it("charge together what only takes, and whatever is decided what does not", async () => {
+      const [first, second, third] = await charged();
+      const ask = async (look: number) => {
+        const keys: KeyRequest[] = [
+          { ...first!, cost: look, flag: Flag.look },
+          { ...second!, cost: 1 },
+          { ...third!, cost: 1, flag: Flag.giveBack, atMs: NOW_MS },
+        ];
+        return (await store.take({ keys, flag: Flag.take, slot: SLOT }, NOW_MS + 60_000)).allowed;
+      };
+      expect(await ask(2)).toBe(false);
+      expect(await countsOf([first!, second!, third!])).toEqual([1, 50 - 6, 9 - 5, 2]);
+      expect(await ask(1)).toBe(true);
+      expect(await countsOf([first!, second!, third!])).toEqual([1, 50 - 7, 9 - 4, 2]);
+    });
   });
 
   it("lets a policy in shadow refuse without blocking, and be refused without a charge", async () => {

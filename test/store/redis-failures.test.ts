@@ -12,7 +12,7 @@ import { keyRequest } from "../support/gateway/counter.ts";
 import { everythingOf, leaksIn } from "../support/gateway/leaks.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
-const KEY = "hg:1:{api:client-hash}";
+const KEY = "hg:2:{api:client-hash}";
 const TOKEN = "token-of-the-store";
 const COMMAND = ["evalsha", "cmsgpack", "redis.call", "4711"];
 

@@ -1,9 +1,9 @@
 /** A take from the isolate's own counters that counts what the store may have charged meanwhile, and does not keep it. */
 
-import { MAX_UNITS } from "../../config/policy-schema.ts";
 import { Kind } from "../../core/algorithm.ts";
 import type { LimitOwn } from "../../core/algorithms.ts";
 import type { Slots } from "../../core/concurrency.ts";
+import { MAX_UNITS } from "../../core/layout.ts";
 import type { Records } from "../../core/records.ts";
 import { ENFORCED, Flag, ownKeyOf, type Stored, type TakeReply, type TakeRequest, take } from "../../core/take.ts";
 import type { Counts } from "../../store/memory.ts";

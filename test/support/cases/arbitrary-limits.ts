@@ -72,7 +72,7 @@ function longestDelayMs({ limit, windowMs, burst }: BucketLimit): number {
 
 /** What the limit divides time into: the length of a bucket, of the window, or the timeout. */
 export function spanOf(limit: LimitSpec): number {
-  return algorithmOf(limit).encode(limit)[2];
+  return algorithmOf(limit).encode(limit)[0];
 }
 
 /** A cost above it can never pass. */
@@ -93,6 +93,6 @@ export function withNumber(one: LimitSpec, number: number): LimitSpec {
 
 /** Two limits of which this is the same share a record, or an own key. */
 export function identityOf(limit: LimitSpec): string {
-  const [, kind, span, buckets] = algorithmOf(limit).encode(limit);
-  return kind === Kind.bucket ? `${kind} ${span}` : `${kind} ${span} ${buckets}`;
+  const [span, buckets] = algorithmOf(limit).encode(limit);
+  return `${limit.kind} ${span} ${buckets}`;
 }

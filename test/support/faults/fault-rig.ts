@@ -48,7 +48,7 @@ export async function startFaultRig(): Promise<FaultRig> {
   /** At once: a gateway that writes between two of these commands would be another fault. */
   async function spoil(): Promise<void> {
     const spoiling = redis.multi();
-    for (const [i, key] of (await redis.keys("hg:1:*")).slice(0, RUBBISH_KEYS).entries()) {
+    for (const [i, key] of (await redis.keys("hg:2:*")).slice(0, RUBBISH_KEYS).entries()) {
       spoiling.del(key);
       if (i % 2 === 0) spoiling.lpush(key, "rubbish");
       else spoiling.set(key, "\xc1rubbish");

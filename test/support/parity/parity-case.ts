@@ -34,10 +34,17 @@ export interface StepPlan {
   readonly flag: Flag;
   /** Sent if a limit of the step is about concurrency, as src does. */
   readonly slot: number;
-  /** `Flag.giveBack`: how long ago, in 1/1000 of the span, may be in the future; or the n-th entry of the limit's log. */
-  readonly back: { readonly to: "ago" | "entry"; readonly n: number };
+  readonly back: BackTo;
+  /** Flags and instants of single keys, where they are not those of the step. Absent: of none. */
+  readonly mixed?: readonly ({ readonly flag: Flag; readonly back: BackTo } | undefined)[] | undefined;
   /** What something else wrote before the step. */
   readonly damage?: Damage | undefined;
+}
+
+/** `Flag.giveBack`: how long ago, in 1/1000 of the span, may be in the future; or the n-th entry of the limit's log. */
+export interface BackTo {
+  readonly to: "ago" | "entry";
+  readonly n: number;
 }
 
 const NUMBER_CHANGES: Readonly<Record<string, (limit: number) => number>> = {
@@ -88,6 +95,19 @@ const instead = fc.record({
 
 const TAKES = new Array<Flag>(10).fill(Flag.take);
 
+const back: fc.Arbitrary<BackTo> = fc.oneof(
+  fc.record({ to: fc.constant("ago" as const), n: fc.integer({ min: -1_000, max: 8_000 }) }),
+  fc.record({ to: fc.constant("entry" as const), n: fc.nat({ max: 20 }) }),
+);
+
+const mixed = fc.array(
+  fc.option(fc.record({ flag: fc.constantFrom(...Object.values(Flag)), back }), { nil: undefined }),
+  {
+    minLength: 4,
+    maxLength: 4,
+  },
+);
+
 const plainStep: fc.Arbitrary<StepPlan> = fc.record({
   about: fc.nat({ max: 31 }),
   advance,
@@ -95,20 +115,31 @@ const plainStep: fc.Arbitrary<StepPlan> = fc.record({
   instead: fc.option(instead, { freq: 3, nil: undefined }),
   flag: fc.constantFrom(...TAKES, Flag.chargeAnyway, Flag.chargeAnyway, Flag.giveBack, Flag.giveBack, Flag.look),
   slot: fc.constantFrom(1, 2, 3, 4, 5, 6, 2 ** 53 - 1),
-  back: fc.oneof(
-    fc.record({ to: fc.constant("ago" as const), n: fc.integer({ min: -1_000, max: 8_000 }) }),
-    fc.record({ to: fc.constant("entry" as const), n: fc.nat({ max: 20 }) }),
-  ),
+  back,
+  mixed: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: mixed }),
 });
 
 const step: fc.Arbitrary<StepPlan> = fc.oneof(
   { weight: 20, arbitrary: plainStep },
-  { weight: 2, arbitrary: fc.tuple(plainStep, damage).map(([step, damage]) => ({ ...step, damage })) },
+  { weight: 1, arbitrary: fc.tuple(plainStep, damage).map(([step, damage]) => ({ ...step, damage })) },
+  // Found before time replaces what was damaged.
+  {
+    weight: 2,
+    arbitrary: fc.tuple(plainStep, damage).map(([step, damage]) => ({
+      ...{ ...step, damage, advance: { until: "now" as const, n: 0 } },
+    })),
+  },
   // Three of these in one bucket reach the cap of a count.
   {
     weight: 1,
     arbitrary: plainStep.map((step) => ({
-      ...{ ...step, instead: undefined, flag: Flag.chargeAnyway, advance: { until: "now" as const, n: 1 } },
+      ...{
+        ...step,
+        instead: undefined,
+        mixed: undefined,
+        flag: Flag.chargeAnyway,
+        advance: { until: "now" as const, n: 1 },
+      },
       costs: step.costs.map(() => 1_000_000_000),
     })),
   },

@@ -15,7 +15,7 @@ import {
 } from "../../../src/core/take.ts";
 import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
 import { argsOf, flatten } from "../redis/script-call.ts";
-import type { ParityCase, StepPlan } from "./parity-case.ts";
+import type { BackTo, ParityCase, StepPlan } from "./parity-case.ts";
 import { type Command, type Content, ParityStore } from "./parity-store.ts";
 import { toldBy } from "./told.ts";
 
@@ -43,7 +43,8 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
   return steps.map((step, s): PlannedStep => {
     const requests = keys.map(({ group, configurations }, k): KeyRequest => {
       const limits = configurations[Math.floor((s * configurations.length) / steps.length)]!;
-      return { key: String(k), group, cost: step.costs[k]!, limits };
+      const own = step.mixed?.[k];
+      return { key: String(k), group, cost: step.costs[k]!, limits, ...(own && { flag: own.flag }) };
     });
     const targets = requests.flatMap((request, k) => request.limits.map((limit) => ({ ...request, k, limit })));
     const { k: about, key, limit } = targets[step.about % targets.length]!;
@@ -58,7 +59,13 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     }
     const damage = step.damage ? store.damage(step.damage, key, limit) : [];
 
-    const atMs = step.flag === Flag.giveBack ? backTo(step, store, key, limit, nowMs) : 0;
+    for (const [k, own] of step.mixed?.entries() ?? []) {
+      const one = requests[k];
+      if (!one || own?.flag !== Flag.giveBack) continue;
+      const [first] = one.limits;
+      requests[k] = { ...one, atMs: backTo(own.back, store, one.key, k === about ? limit : first!, nowMs) };
+    }
+    const atMs = backTo(step.back, store, key, limit, nowMs);
     const slot = targets.some(({ limit }) => limit.kind === Kind.concurrency) ? step.slot : 0;
     const request: TakeRequest = { keys: requests, flag: step.flag, atMs, slot };
     const { reply, records, own } = take(store, request, nowMs);
@@ -84,9 +91,9 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
 }
 
 /** The own keys whose limits were charged, not merely read or given back to. */
-function chargedKeys({ keys, flag }: TakeRequest, { allowed, keys: replies }: TakeReply): string[] {
+function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: replies }: TakeReply): string[] {
   const refused = new Set(keys.filter((_, k) => replies[k]!.some(({ refused }) => refused)).map(({ group }) => group));
-  return keys.flatMap(({ key, group, cost, limits }) => {
+  return keys.flatMap(({ key, group, cost, limits, flag = common }) => {
     const admitted = allowed && (group === ENFORCED || !refused.has(group));
     const charged = cost > 0 && (flag === Flag.chargeAnyway || (flag === Flag.take && admitted));
     return charged ? limits.filter(hasOwnKey).map((limit) => ownKeyOf(key, limit)) : [];
@@ -125,7 +132,7 @@ function waitFor(store: ParityStore, key: string, limit: LimitSpec, nowMs: numbe
   return lostAtMs.length > 0 ? Math.min(...lostAtMs) - nowMs : 0;
 }
 
-function backTo({ back: { to, n } }: StepPlan, store: ParityStore, key: string, limit: LimitSpec, nowMs: number) {
+function backTo({ to, n }: BackTo, store: ParityStore, key: string, limit: LimitSpec, nowMs: number) {
   const log = limit.kind === Kind.log ? ((store.own(ownKeyOf(key, limit)) ?? []) as Log) : [];
   if (to === "entry" && log.length > 0) return log[n % log.length]!.atMs;
   return Math.max(0, nowMs - part(n, limit));

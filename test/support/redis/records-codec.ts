@@ -12,8 +12,8 @@ export function encodeRecords(records: Records): Buffer {
 
 /** What a record is found by. */
 export function idOf(one: LimitSpec | LimitRecord): number {
-  if ("bucketMs" in one) return one.bucketMs * 512 + one.buckets * 8 + one.kind;
-  return ("windowMs" in one ? one.windowMs : one.timeoutMs) * 512 + one.kind;
+  if ("bucketMs" in one) return one.bucketMs * 2048 + one.buckets * 32 + one.kind;
+  return ("windowMs" in one ? one.windowMs : one.timeoutMs) * 2048 + one.kind;
 }
 
 /** A record as the integers that are stored. */
@@ -38,7 +38,7 @@ export function recordsIn(row: readonly unknown[]): Records {
   while (at < row.length && row[at] !== null) {
     const id = row[at];
     if (!isCount(id)) return [];
-    const length = 3 + (Math.floor(id / 8) % 64);
+    const length = 3 + (Math.floor(id / 32) % 64);
     const list = row.slice(at, at + length);
     const record = list.every(isCount) ? recordOf(list) : undefined;
     if (record && !records.some((other) => idOf(other) === id)) records.push(record);
@@ -55,9 +55,9 @@ function isCount(value: unknown): value is number {
 /** Undefined if it is none that any limit looks for. */
 function recordOf([id = 0, first = 0, ...rest]: readonly number[]): LimitRecord | undefined {
   const [second = 0] = rest;
-  const kind = id % 8;
-  const buckets = Math.floor(id / 8) % 64;
-  const span = Math.floor(id / 512);
+  const kind = id % 32;
+  const buckets = Math.floor(id / 32) % 64;
+  const span = Math.floor(id / 2048);
   // A window whose number no clock reaches is none: lua/sliding_window.lua, lua/fixed_window.lua.
   const isReached = first <= Number.MAX_SAFE_INTEGER / span;
   switch (kind) {

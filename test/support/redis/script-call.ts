@@ -2,16 +2,16 @@
 
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { LimitSpec, LimitView } from "../../../src/core/algorithms.ts";
-import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
 import { idOf } from "./records-codec.ts";
 
 /** ARGV. */
-export function argsOf({ keys, flag, atMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
-  const perKey = keys.map(({ group, cost, limits }) => {
+export function argsOf({ keys, flag: common, atMs: commonAtMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
+  const perKey = keys.map(({ group, cost, limits, flag = common, atMs = commonAtMs }) => {
     const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | (BigInt(group) << 36n);
-    return [Number(head), ...limits.flatMap(numbersOf)];
+    return [Number(head), ...(flag === Flag.giveBack ? [atMs] : []), ...limits.flatMap(numbersOf)];
   });
-  return [nowMs, ...perKey.flat(), ...(atMs > 0 || slot > 0 ? [atMs, slot] : [])];
+  return [nowMs, ...perKey.flat(), ...(slot > 0 ? [slot] : [])];
 }
 
 function numbersOf(limit: LimitSpec): number[] {

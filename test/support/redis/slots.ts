@@ -22,7 +22,7 @@ const PATIENCE = { timeout: 30_000, interval: 10 };
 /** For the test that runs. @param name as `uniqueName` made it. @param redis default the one that all tests share. */
 export function watchSlots(name: string, redis = sharedRedis()): Slots {
   const scores = async () => {
-    const keys = await redis.keys(`hg:1:{${name}*#6:*`);
+    const keys = await redis.keys(`hg:2:{${name}*#6:*`);
     const members = await Promise.all(keys.map((key) => redis.zrange(key, 0, "-1", "WITHSCORES")));
     return members.flatMap((list) => list.filter((_, i) => i % 2 === 1).map(Number));
   };

@@ -7,6 +7,8 @@ export const concurrency: MutatedFile = {
   file: "concurrency",
   cases: ["concurrency", "mixes"],
   edits: [
+    ["has_own_key = true", "has_own_key = false"],
+    ["has_no_record = true", "has_no_record = false"],
     ["'(%.0f', now_ms)", "'%.0f', now_ms)"],
     ["type(in_flight) == 'number'", "type(in_flight) ~= 'number'"],
     ["in_flight = 0, is_rubbish", "in_flight = 1, is_rubbish"],

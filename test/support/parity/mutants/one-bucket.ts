@@ -8,7 +8,7 @@ export const oneBucket: MutatedFile = {
   cases: ["one bucket"],
   edits: [
     ["cost < 1 or", "cost < 0 or"],
-    ["cost > 1000000000", "cost > 1000000000000000"],
+    ["cost > MAX_UNITS", "cost > MAX_EXACT"],
     ["local debt = 0", "local debt = 1"],
     ["if value then", "if not value then"],
     ["found ~= id", "found == id"],

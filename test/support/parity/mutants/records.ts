@@ -6,7 +6,7 @@ export const records: MutatedFile = {
   file: "records",
   cases: ["sliding-window", "mixes"],
   edits: [
-    ["3 + math.floor", "4 + math.floor"],
+    ["RECORD_INTEGERS + math.floor", "4 + math.floor"],
     ["value >= 0", "value > 0"],
     ["value <= MAX_EXACT and", "value < MAX_EXACT and"],
     ["value <= MAX_EXACT and value % 1", "value <= MAX_EXACT or value % 1"],
@@ -20,6 +20,5 @@ export const records: MutatedFile = {
     ["record, true", "record, false"],
     ["for i = 2, length_of", "for i = 3, length_of"],
     ["record[i] = 0", "record[i] = 1"],
-    ["MAX_COUNT = 2147483648", "MAX_COUNT = 2147483647"],
   ],
 };

@@ -7,6 +7,7 @@ export const tokenBucket: MutatedFile = {
   file: "token_bucket",
   cases: ["token-bucket", "leaky-bucket"],
   edits: [
+    ["has_burst = true", "has_burst = false"],
     ["now_ms - record[AT_MS]", "now_ms + record[AT_MS]"],
     ["elapsed_ms > 0", "elapsed_ms > 1"],
     ["elapsed_ms > 0", "elapsed_ms ~= 0"],

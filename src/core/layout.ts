@@ -1,0 +1,51 @@
+/**
+ * The numbers of what is stored and of the script's arguments, in one place. TypeScript imports them. The Lua names them in capitals
+ * (`ID_KINDS`, `KIND_BUCKET`, `FLAG_LOOK`), and scripts/build/build-lua.ts puts the numbers there.
+ */
+
+/** Before every key: the program and the storage version. What it means to raise the version: docs/storage-schema.md. */
+export const KEY_PREFIX = "hg:2:";
+
+/** The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record of counts. */
+export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6 } as const;
+export type Kind = (typeof Kind)[keyof typeof Kind];
+
+// An id, by which a limit finds its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind. `a` is a length of time in milliseconds, at most
+// 31 days: the id is an integer below 2^43.
+
+/** One more than the largest kind. */
+export const ID_KINDS = 32;
+/** One more than the largest number of buckets of a sliding window. */
+export const ID_BUCKETS = 64;
+/** What `a` is multiplied by. */
+export const ID_A = ID_BUCKETS * ID_KINDS;
+
+/** A record has so many integers (the id is the first), and one more for each of the buckets that its id names. */
+export const RECORD_INTEGERS = 3;
+
+/** What the decision does with the counts of a key: src/core/take.ts has the law. */
+export const Flag = { take: 0, chargeAnyway: 1, giveBack: 2, look: 3 } as const;
+export type Flag = (typeof Flag)[keyof typeof Flag];
+
+/** The group of everything that is enforced; every shadow policy has a group of its own above it. */
+export const ENFORCED = 0;
+
+// The head of a key's arguments: ((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag.
+
+/** One more than the largest flag. */
+export const HEAD_FLAGS = 4;
+/** One more than the largest number of limits of a key. */
+export const HEAD_LIMITS = 16;
+/** What the cost is multiplied by. */
+export const HEAD_COST = HEAD_LIMITS * HEAD_FLAGS;
+/** 2^30: above every cost. */
+export const HEAD_COSTS = 1_073_741_824;
+
+/** The largest limit and the largest cost, in units. */
+export const MAX_UNITS = 1_000_000_000;
+/** 2^31, the largest count: sums of 61 forced counts stay far below 2^53. */
+export const MAX_COUNT = 2_147_483_648;
+/** 2^53 - 1, the largest integer that is exact in both languages. */
+export const MAX_EXACT = Number.MAX_SAFE_INTEGER;
+/** A day: keys that are written under an injected clock live at least this long. */
+export const INJECTED_CLOCK_EXPIRY_MS = 86_400_000;
