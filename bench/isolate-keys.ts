@@ -1,11 +1,11 @@
-/** Very many clients through what an isolate knows (src/region), with a store that is there at once and a virtual clock. */
+/** Very many clients through what an isolate knows (src/isolate), with a store that is there at once and a virtual clock. */
 
 import { virtualTime } from "../scripts/simulate/virtual-time.ts";
 import { Kind } from "../src/core/algorithm.ts";
 import type { LimitSpec } from "../src/core/algorithms.ts";
 import type { Records } from "../src/core/records.ts";
 import { ENFORCED, Flag, type KeyRequest, take } from "../src/core/take.ts";
-import { localFirst } from "../src/isolate/local-first.ts";
+import { createIsolate } from "../src/isolate/isolate.ts";
 import type { Store } from "../src/store/store.ts";
 
 const HOUR_MS = 3_600_000;
@@ -28,7 +28,7 @@ const window = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, buck
  */
 export async function keysThrough(mode: "strict" | "leased", keys: number, each: () => void): Promise<number[]> {
   const time = virtualTime(START_MS);
-  const answers = localFirst(storeOfActive(time.nowMs), time);
+  const answers = createIsolate(storeOfActive(time.nowMs), time).replies;
   const background = { waitUntil() {} };
   const ask = async (key: string, limit: number): Promise<boolean> => {
     const one: KeyRequest = { key, group: ENFORCED, cost: 1, limits: [window(limit)] };

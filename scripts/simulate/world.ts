@@ -1,7 +1,7 @@
 /** Isolates all over the world and the one store that they share: the code of src/, on a virtual clock and network. */
 
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
-import { localFirst } from "../../src/isolate/local-first.ts";
+import { createIsolate } from "../../src/isolate/isolate.ts";
 import { direct, type SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -83,7 +83,7 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
         ping: () => memory.ping(),
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
-      const [near, far] = [localFirst(store, timing), direct(store)];
+      const [near, far] = [createIsolate(store, timing).replies, direct(store)];
       const background = { waitUntil() {} };
       const isolate: Isolate = {
         offsetMs,

@@ -1,25 +1,36 @@
-/** What one isolate adds to a store that it shares with others. Apart from the limiter, because a memory store needs none of it. */
+/**
+ * What one isolate adds to a store that it shares with others, and how its parts are put together. A limiter over a store in memory
+ * needs none of it and does not carry it.
+ */
 
+import { Flag } from "../core/take.ts";
 import type { Store } from "../store/store.ts";
-import { createFallback, type Fallback } from "./fallback/fallback.ts";
-import { localFirst } from "./local-first.ts";
+import { createFallback } from "./fallback/fallback.ts";
+import { trackUnanswered } from "./fallback/unanswered.ts";
+import { createKnownRefusals } from "./known-refusals.ts";
+import { createLeasedTakes } from "./leases/take-leased.ts";
+import { countPendingUnits } from "./pending-units.ts";
 import { createDebts } from "./repay/debts.ts";
 import { createMissed, type Missed } from "./repay/missed.ts";
 import { createUnreleasedSlots, type UnreleasedSlots } from "./repay/unreleased-slots.ts";
-import type { ReplySource } from "./reply-source.ts";
-import type { Timing } from "./timing.ts";
+import { keepAlive, type ReplySource } from "./reply-source.ts";
+import { createStoreCalls } from "./store-calls.ts";
+import { createStoreClock } from "./store-clock.ts";
+import { createStrictTakes } from "./take-strict.ts";
+import { LOCAL_TIMING, type Timing } from "./timing.ts";
+import { createToldCounts } from "./told-counts.ts";
 
-/** A store far away: it is asked as seldom as possible, and it can fail. */
+/** A store far away: it is called as seldom as possible, and it can fail. */
 export interface RemoteStore extends Store {
   /** Makes what one limiter of this isolate keeps beside the store. */
   isolate(): Isolate;
 }
 
 export interface Isolate {
-  /** Replies in place of the store, which it asks only when it has to. */
+  /** Replies in place of the store, which is called only if nothing in the isolate can answer. */
   readonly replies: ReplySource;
   /** Replies while the store has no answer. */
-  readonly fallback: Fallback;
+  readonly fallback: ReplySource;
   /** What the store is to hear when it answers again. */
   readonly missed: Missed;
   /** Slots that the store has yet to free. */
@@ -28,18 +39,48 @@ export interface Isolate {
 
 /** @param timing the clock and timers of the isolate; tests and the simulator replace them. */
 export function remoteStore(store: Store, timing?: Timing): RemoteStore {
-  return {
-    ...store,
-    isolate() {
-      const [debts, unreleased] = [createDebts(), createUnreleasedSlots()];
-      const fallback = createFallback(store, debts);
-      const replies = localFirst(fallback.watched, timing);
-      return { replies, fallback, missed: createMissed(fallback.watched, debts, unreleased), unreleased };
-    },
-  };
+  return { ...store, isolate: () => createIsolate(store, timing) };
 }
 
 /** What a limiter keeps beside this store. Undefined for a store in memory. */
 export function isolateOf(store: Store): Isolate | undefined {
   return "isolate" in store ? (store as RemoteStore).isolate() : undefined;
+}
+
+/** One clock and one memory of replies. All calls to the store pass `calls`. */
+export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING): Isolate {
+  const clock = createStoreClock();
+  const [inFlight, waiting] = [countPendingUnits(), countPendingUnits()];
+  const told = createToldCounts(waiting);
+  const unanswered = trackUnanswered(store.timeoutMs);
+  const onClockStep = () => leased.clear();
+  const calls = createStoreCalls({ store, timing, clock, told, inFlight, unanswered, onClockStep });
+
+  const refusals = createKnownRefusals({ told, clock, inFlight });
+  const strict = createStrictTakes({ calls, refusals, waiting, timing });
+  const leased = createLeasedTakes({ calls, refusals, clock, timing });
+
+  const [debts, unreleased] = [createDebts(), createUnreleasedSlots()];
+  const fallback = createFallback({ told, clock, unanswered, debts, timing });
+
+  const replies: ReplySource = {
+    async take(request, background, mayLease = true) {
+      if (request.flag === Flag.take) {
+        return await (background && mayLease ? leased : strict).take(request, background!);
+      }
+      return { reply: await keepAlive(calls.take(request, { background }), background), source: store.kind };
+    },
+
+    async reset(keys) {
+      told.forgetRefusals(keys);
+      leased.forget(keys);
+      await calls.reset(keys);
+      // A reply that was on its way meanwhile must not bring the old counts back.
+      told.forget(keys);
+      leased.forget(keys);
+      await fallback.reset(keys);
+      debts.forget(keys);
+    },
+  };
+  return { replies, fallback, missed: createMissed(calls, debts, unreleased), unreleased };
 }

@@ -1,10 +1,10 @@
-/** Whom a limiter asks: the store, or what this isolate already knows of it (localFirst.ts). */
+/** Where a limiter gets its replies: from the store, or from what this isolate knows of the store (isolate.ts). */
 
 import type { Source } from "../core/decision.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import type { Store } from "../store/store.ts";
 
-/** A reply, and who gave it. */
+/** A reply, and where it comes from. */
 export interface SourcedReply {
   readonly reply: TakeReply;
   readonly source: Source;
@@ -18,7 +18,7 @@ export interface Background {
 
 export interface ReplySource {
   /**
-   * @param background where asking the store goes on if the request ends before its answer; without it nothing is leased.
+   * @param background keeps a call to the store alive if the request ends before the reply. Absent: nothing is leased.
    * @param mayLease every policy of the request agrees to leases. Default true.
    *
    * @throws {StoreError}
@@ -28,16 +28,16 @@ export interface ReplySource {
   reset(keys: readonly string[]): Promise<void>;
 }
 
-/** Asks the store every time. */
+/** Calls the store every time. */
 export function direct(store: Store, source: Source = store.kind): ReplySource {
   return {
-    take: async (request, background) => ({ reply: await kept(store.take(request), background), source }),
+    take: async (request, background) => ({ reply: await keepAlive(store.take(request), background), source }),
     reset: (keys) => store.reset(keys),
   };
 }
 
-/** Work that goes on if the request that began it ends: a client that goes away leaves no charge undone and no slot taken. */
-export function kept<T>(work: Promise<T>, background: Background | undefined): Promise<T> {
+/** Lets work go on if the request that began it ends: a client that goes away leaves no charge undone and no slot taken. */
+export function keepAlive<T>(work: Promise<T>, background: Background | undefined): Promise<T> {
   background?.waitUntil(work.catch(() => {}));
   return work;
 }

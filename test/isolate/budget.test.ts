@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED, Flag, type TakeReply } from "../../src/core/take.ts";
-import { localFirst } from "../../src/isolate/local-first.ts";
+import { createIsolate } from "../../src/isolate/isolate.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 
@@ -33,7 +33,7 @@ async function blackHole(mode: "strict" | "leased") {
       return reply;
     },
   };
-  const answers = localFirst(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep });
+  const answers = createIsolate(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep }).replies;
   const limits = [{ kind: Kind.weighted, limit: 600, bucketMs: 60_000, buckets: 1 } as const];
   await central.take({ keys: [{ key: "k", group: ENFORCED, cost: 600, limits }], flag: Flag.take }, START_MS - 1);
   const tookMs: number[] = [];

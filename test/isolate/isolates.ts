@@ -1,11 +1,12 @@
-/** Isolates that share one store, on a virtual clock and network: the real code of src/region and src/core. */
+/** Isolates that share one store, on a virtual clock and network: the code of src/isolate and src/core. */
 
 import type { LimitOwn } from "../../src/core/algorithms.ts";
 import type { Records } from "../../src/core/records.ts";
 import { Flag, type KeyRequest, type TakeReply, take } from "../../src/core/take.ts";
-import { createKnownCounts, type KnownCounts } from "../../src/isolate/known-counts.ts";
+import { createKnownRefusals, type KnownRefusals } from "../../src/isolate/known-refusals.ts";
 import { countPendingUnits } from "../../src/isolate/pending-units.ts";
 import { createStoreClock, type StoreClock } from "../../src/isolate/store-clock.ts";
+import { createToldCounts, type ToldCounts } from "../../src/isolate/told-counts.ts";
 
 /** The store: what Redis would hold, decided by core. */
 export function virtualStore(values = new Map<string, Records | LimitOwn>()) {
@@ -32,13 +33,15 @@ export function virtualStore(values = new Map<string, Records | LimitOwn>()) {
 /** One isolate: how far its clock is ahead of the store's, and what it remembers. */
 export interface Isolate {
   readonly clock: StoreClock;
-  readonly counts: KnownCounts;
+  readonly told: ToldCounts;
+  readonly refusals: KnownRefusals;
   offsetMs: number;
 }
 
 export function isolate(offsetMs: number): Isolate {
   const clock = createStoreClock();
-  return { clock, counts: createKnownCounts(clock, countPendingUnits(), countPendingUnits()), offsetMs };
+  const told = createToldCounts(countPendingUnits());
+  return { clock, told, refusals: createKnownRefusals({ told, clock, inFlight: countPendingUnits() }), offsetMs };
 }
 
 /** What became of a request at `nowMs` of the store's clock. */
@@ -50,17 +53,17 @@ export interface Outcome {
 /** @param delayMs to the store and back, each way. */
 export function request(
   store: ReturnType<typeof virtualStore>,
-  { clock, counts, offsetMs }: Isolate,
+  { clock, told, refusals, offsetMs }: Isolate,
   keys: readonly KeyRequest[],
   nowMs: number,
   delayMs: readonly [there: number, back: number],
 ): Outcome {
   const sentAtMs = nowMs + offsetMs;
-  const refusal = counts.refusal({ keys, flag: Flag.take }, sentAtMs);
+  const refusal = refusals.refusal({ keys, flag: Flag.take }, sentAtMs);
   if (refusal) return { reply: refusal, local: true };
   const reply = store.take(keys, Flag.take, nowMs + delayMs[0]);
   const receivedAtMs = sentAtMs + delayMs[0] + delayMs[1];
-  if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) counts.clear();
-  counts.learn({ keys, flag: Flag.take }, reply, sentAtMs, receivedAtMs);
+  if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) told.clearRefusals();
+  told.hear({ keys, flag: Flag.take }, reply, sentAtMs, receivedAtMs);
   return { reply, local: false };
 }

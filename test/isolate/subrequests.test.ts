@@ -6,7 +6,7 @@ import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
-import { localFirst } from "../../src/isolate/local-first.ts";
+import { createIsolate } from "../../src/isolate/isolate.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
 const START_MS = 1_800_000_000_000;
@@ -39,7 +39,7 @@ it.each<[string, LimitSpec]>([
       return reply;
     },
   };
-  const answers = localFirst(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep });
+  const answers = createIsolate(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep }).replies;
   const background = { waitUntil() {} };
   const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
   const requests: { calls: number }[] = [];

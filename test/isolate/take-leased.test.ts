@@ -5,7 +5,7 @@ import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
-import { localFirst } from "../../src/isolate/local-first.ts";
+import { createIsolate } from "../../src/isolate/isolate.ts";
 import type { ReplySource, SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -44,7 +44,7 @@ beforeEach(() => {
       return reply;
     },
   };
-  answers = localFirst(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep });
+  answers = createIsolate(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep }).replies;
 });
 
 const background = { waitUntil() {} };

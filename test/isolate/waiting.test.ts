@@ -6,7 +6,7 @@ import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
-import { localFirst } from "../../src/isolate/local-first.ts";
+import { createIsolate } from "../../src/isolate/isolate.ts";
 import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
@@ -51,7 +51,7 @@ async function hammer(costOf: (n: number) => number) {
       return reply;
     },
   };
-  const answers = localFirst(store, { nowMs: () => Math.floor(time.nowMs()) + 12_345, sleep: time.sleep });
+  const answers = createIsolate(store, { nowMs: () => Math.floor(time.nowMs()) + 12_345, sleep: time.sleep }).replies;
   await central.take({ keys: keysOf(LIMIT.limit), flag: Flag.take }, START_MS - 1);
 
   const asked: Asked[] = [];

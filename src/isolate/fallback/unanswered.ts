@@ -7,14 +7,28 @@ import { BoundedMap } from "../../bounded-map.ts";
 import type { KeyRequest } from "../../core/take.ts";
 
 const MAX_KEYS = 10_000;
-/** Without an end for so long, the request that sent it was ended by the runtime. */
+/**
+ * An answer comes within two budgets of a call. After this long beyond them, in milliseconds, none will come: the runtime has ended
+ * the request that waited for it.
+ */
 const FORGOTTEN_MS = 10_000;
 
+/** The request that a call is made for. */
+export interface Caller {
+  /** As the request itself names the key: the very object. */
+  readonly key: KeyRequest;
+  /** Units of the call that the request needs itself. A lease asks for more, to have them in stock. */
+  readonly needed: number;
+}
+
 interface Sent {
-  readonly request: KeyRequest;
+  readonly units: number;
+  /** The key of the caller, and what it needs of the units. */
+  readonly caller: KeyRequest;
+  readonly needed: number;
   /** By the local clock, ms since the epoch. */
   readonly atMs: number;
-  /** The isolate's own counters have it already. */
+  /** The isolate's own counters have charged what the caller needs. */
   isCounted: boolean;
 }
 
@@ -26,9 +40,12 @@ export interface Unanswered {
 }
 
 export interface UnansweredRequests {
-  /** @param atMs by the local clock, ms since the epoch. @returns ends it: the answer is there, or none will come. */
-  begin(keys: readonly KeyRequest[], atMs: number): () => void;
-  /** What is unanswered under the keys of a request, without the request itself and without what is counted already. */
+  /**
+   * @param atMs by the local clock, ms since the epoch. @param callers one for each key. Default: the keys, with all their units.
+   * @returns ends it: the answer is there, or none will come.
+   */
+  begin(keys: readonly KeyRequest[], atMs: number, callers?: readonly Caller[]): () => void;
+  /** What is unanswered under the keys of a request, without what the request needs itself and without what is counted already. */
   beside(keys: readonly KeyRequest[], atMs: number): readonly Unanswered[];
   /** The isolate's own counters have charged this request. */
   counted(request: KeyRequest): void;
@@ -36,23 +53,32 @@ export interface UnansweredRequests {
   uncounted(key: string): void;
 }
 
-export function trackUnanswered(): UnansweredRequests {
+/** @param budgetMs of one call to the store, in milliseconds. */
+export function trackUnanswered(budgetMs = 0): UnansweredRequests {
   const sent = new BoundedMap<string, Set<Sent>>({ maxSize: MAX_KEYS });
+  const forgottenMs = 2 * budgetMs + FORGOTTEN_MS;
 
   return {
-    begin(keys, atMs) {
-      const begun = keys.map((request) => {
-        const one: Sent = { request, atMs, isCounted: false };
-        const same = sent.get(request.key) ?? new Set();
-        // The oldest first: what nobody ends must not pile up under a busy key.
+    begin(keys, atMs, callers) {
+      const begun = keys.map((key, k) => {
+        const { cost } = key;
+        const one: Sent = {
+          units: cost,
+          caller: callers?.[k]?.key ?? key,
+          needed: callers?.[k]?.needed ?? cost,
+          atMs,
+          isCounted: false,
+        };
+        const same = sent.get(key.key) ?? new Set();
+        // The oldest first: requests that were never ended must not pile up under a busy key.
         for (const old of same) {
-          if (Math.abs(atMs - old.atMs) < FORGOTTEN_MS) break;
+          if (Math.abs(atMs - old.atMs) < forgottenMs) break;
           same.delete(old);
         }
-        sent.set(request.key, same.add(one));
+        sent.set(key.key, same.add(one));
         return () => {
           same.delete(one);
-          if (same.size === 0 && sent.get(request.key) === same) sent.delete(request.key);
+          if (same.size === 0 && sent.get(key.key) === same) sent.delete(key.key);
         };
       });
       return () => {
@@ -65,18 +91,21 @@ export function trackUnanswered(): UnansweredRequests {
         const same = sent.get(request.key);
         let [units, requests] = [0, 0];
         for (const one of same ?? []) {
-          if (Math.abs(atMs - one.atMs) >= FORGOTTEN_MS) same!.delete(one);
-          else if (!one.isCounted && one.request !== request) {
-            units += one.request.cost;
-            requests++;
+          if (Math.abs(atMs - one.atMs) >= forgottenMs) {
+            same!.delete(one);
+            continue;
           }
+          const others = one.units - (one.isCounted || one.caller === request ? one.needed : 0);
+          if (others <= 0) continue;
+          units += others;
+          requests++;
         }
         return units > 0 ? [{ request, units, requests }] : [];
       });
     },
 
     counted(request) {
-      for (const one of sent.get(request.key) ?? []) if (one.request === request) one.isCounted = true;
+      for (const one of sent.get(request.key) ?? []) if (one.caller === request) one.isCounted = true;
     },
 
     uncounted(key) {

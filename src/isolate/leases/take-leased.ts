@@ -3,9 +3,10 @@
 import { algorithmOf } from "../../core/algorithms.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../../core/take.ts";
-import { type Store, StoreError } from "../../store/store.ts";
-import type { KnownCounts } from "../known-counts.ts";
-import { type Background, kept, type SourcedReply } from "../reply-source.ts";
+import { StoreError } from "../../store/store.ts";
+import type { KnownRefusals } from "../known-refusals.ts";
+import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
+import type { StoreCalls } from "../store-calls.ts";
 import type { StoreClock } from "../store-clock.ts";
 import { type DecisionBudget, decisionBudget, type Timing } from "../timing.ts";
 import type { Lease, LeaseAsk } from "./lease.ts";
@@ -26,10 +27,8 @@ const MAX_GIVE_BACKS = 10;
 const MAX_ASKS = 3;
 
 interface Parts {
-  /** Takes from the store, and learns from its reply. @throws {StoreError} */
-  readonly ask: (request: TakeRequest, background: Background, budgetMs?: number) => Promise<TakeReply>;
-  readonly store: Store;
-  readonly counts: KnownCounts;
+  readonly calls: StoreCalls;
+  readonly refusals: KnownRefusals;
   readonly clock: StoreClock;
   readonly timing: Timing;
 }
@@ -49,14 +48,14 @@ interface RequestBackground {
   giveBacksLeft: number;
 }
 
-export interface Leasing {
+export interface LeasedTakes {
   /** Every key of the request can be leased and costs at least 1. @throws {StoreError} */
   take(request: TakeRequest, background: Background): Promise<SourcedReply>;
   forget(keys: readonly string[]): void;
   clear(): void;
 }
 
-export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
+export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): LeasedTakes {
   const leases = createLeases(clock);
 
   /** From units that are held under every key of the request. */
@@ -93,8 +92,8 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
       return cost > 0 ? [{ ...key, cost }] : [];
     });
     const request = { keys: rest, flag: Flag.take };
-    const remembered = counts.refusal(request, nowMs);
-    const refused = remembered ?? counts.refusedSince(request, wants[0]!.cameAtMs, nowMs);
+    const remembered = refusals.refusal(request, nowMs);
+    const refused = remembered ?? refusals.refusedSince(request, wants[0]!.cameAtMs, nowMs);
     if (!refused) return undefined;
     // Waits are those of the whole cost: what is held here goes back before they are over.
     const keys = wants.map((want) => {
@@ -102,7 +101,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
       return replyToKey(want, refused.nowMs, known < 0, refused.keys[known]);
     });
     if (!isRefusal(keys)) return undefined;
-    return { reply: { ...refused, keys }, source: remembered ? "cache" : store.kind };
+    return { reply: { ...refused, keys }, source: remembered ? "cache" : calls.kind };
   }
 
   /** Refused although the counts may admit: a moment ago this isolate asked and got less than it needs. */
@@ -140,7 +139,10 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     // Units that were held for the request have ended before the reply: they must not be spent together with it.
     let late = false;
     try {
-      const answer = await ask({ flag: Flag.take, keys: sent.map(({ key }) => key) }, background.own, budgetMs);
+      const answer = await calls.take(
+        { flag: Flag.take, keys: sent.map(({ key }) => key) },
+        { background: background.own, ...(budgetMs !== undefined && { budgetMs }) },
+      );
       reply = answer;
       const { allowed, nowMs, keys } = answer;
       late = allowed && asks.some((one) => hasEnded(one, keys[sent.indexOf(one)], nowMs));
@@ -211,7 +213,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
   async function giveBack(lease: Lease, units: number, chargedAtMs: number): Promise<void> {
     const keys = [{ key: lease.key, group: ENFORCED, cost: units, limits: lease.limits }];
     try {
-      const reply = await store.take({ keys, flag: Flag.giveBack, atMs: chargedAtMs });
+      const reply = await calls.take({ keys, flag: Flag.giveBack, atMs: chargedAtMs });
       if (leases.wasReset(lease, 0, reply.keys[0]!, reply.nowMs)) leases.end(lease);
     } catch (error) {
       ignoreStoreError(error);
@@ -241,13 +243,13 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
     startMs: number,
   ): Promise<SourcedReply> {
     const request = { keys: wants.map(({ key }) => key), flag: Flag.take };
-    const budget = decisionBudget(store.timeoutMs, Math.max(...wants.map(({ lease }) => lease.askMs)), startMs);
+    const budget = decisionBudget(calls.timeoutMs, Math.max(...wants.map(({ lease }) => lease.askMs)), startMs);
     for (let asks = 0; asks < MAX_ASKS; ) {
       const nowMs = timing.nowMs();
       const asking = wants.filter(({ lease }) => leases.isAsking(lease, nowMs));
       const mayWaitMs = budget.waitMs(nowMs);
       if (asking.length > 0 && mayWaitMs <= 0) break;
-      const waitMs = Math.min(asking.length > 0 ? POLL_MS : counts.askAfterMs(request, nowMs), mayWaitMs);
+      const waitMs = Math.min(asking.length > 0 ? POLL_MS : refusals.callAfterMs(request, nowMs), mayWaitMs);
       if (waitMs > 0) {
         for (const { key, lease } of asking) lease.waiting += key.cost;
         await timing.sleep(waitMs);
@@ -255,12 +257,15 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
       } else {
         asks++;
         const reply = await askFor(wants, background, asks < MAX_ASKS, budget);
-        if (reply) return { reply, source: store.kind };
+        if (reply) return { reply, source: calls.kind };
       }
       const answer = answerNow(wants, background, timing.nowMs());
       if (answer) return answer;
     }
-    return { reply: await ask(request, background.own, budget.leftMs(timing.nowMs())), source: store.kind };
+    return {
+      reply: await calls.take(request, { background: background.own, budgetMs: budget.leftMs(timing.nowMs()) }),
+      source: calls.kind,
+    };
   }
 
   return {
@@ -270,7 +275,7 @@ export function leasing({ ask, store, counts, clock, timing }: Parts): Leasing {
       const wants = keys.map((key): Want => ({ key, lease: leases.of(key), cameAtMs: nowMs }));
       for (const { key, lease } of wants) leases.want(lease, key.cost, nowMs);
       // Who waits has said so, and must live to take it back.
-      return answerNow(wants, background, nowMs) ?? (await kept(waitFor(wants, background, nowMs), own));
+      return answerNow(wants, background, nowMs) ?? (await keepAlive(waitFor(wants, background, nowMs), own));
     },
     forget: leases.forget,
     clear: leases.clear,

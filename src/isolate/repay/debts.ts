@@ -16,7 +16,7 @@ import {
 } from "../../core/sliding-window.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
 import { failureOf } from "../../store/failure.ts";
-import type { Store } from "../../store/store.ts";
+import type { Takes } from "../store-calls.ts";
 
 /** The key charged longest ago is dropped first. */
 const MAX_KEYS = 1_000;
@@ -41,7 +41,7 @@ export interface Debts {
   /** These keys owe nothing: they were reset. */
   forget(keys: readonly string[]): void;
   /** Charges some of it: a call or none. Never rejects because of the store. */
-  repay(store: Store, nowMs: number): Promise<void>;
+  repay(store: Takes, nowMs: number): Promise<void>;
 }
 
 export function createDebts(): Debts {

@@ -3,9 +3,9 @@
 import type { Decision, Hold } from "../../core/decision.ts";
 import { Flag, type KeyRequest, type TakeReply } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
-import type { Store } from "../../store/store.ts";
 import type { Background } from "../reply-source.ts";
 import { holdSlots, type SlotOptions } from "../slots.ts";
+import type { Takes } from "../store-calls.ts";
 import type { Debts } from "./debts.ts";
 import type { UnreleasedSlots } from "./unreleased-slots.ts";
 
@@ -27,7 +27,7 @@ export interface Missed {
   tell(background: Background | undefined): void;
 }
 
-export function createMissed(store: Store, debts: Debts, unreleased: UnreleasedSlots): Missed {
+export function createMissed(calls: Takes, debts: Debts, unreleased: UnreleasedSlots): Missed {
   return {
     note(decision, keys, { notRun, timeout }, options) {
       const { slot, background } = options;
@@ -42,7 +42,7 @@ export function createMissed(store: Store, debts: Debts, unreleased: UnreleasedS
         if (!reply) return;
         if (!reply.allowed) owe();
         // Charged, and refused without the store: the client must not pay.
-        else if (!decision.allowed) await giveBack(store, timeout?.asked ?? keys, reply, slot);
+        else if (!decision.allowed) await giveBack(calls, timeout?.asked ?? keys, reply, slot);
       });
       const atStore = slot ? holdSlots(keys, options) : undefined;
       const release = async () => {
@@ -60,8 +60,8 @@ export function createMissed(store: Store, debts: Debts, unreleased: UnreleasedS
 
     tell(background) {
       const told = [
-        ...(debts.size > 0 ? [debts.repay(store, Date.now())] : []),
-        ...(unreleased.size > 0 ? [unreleased.release(store, Date.now())] : []),
+        ...(debts.size > 0 ? [debts.repay(calls, Date.now())] : []),
+        ...(unreleased.size > 0 ? [unreleased.release(calls, Date.now())] : []),
       ];
       if (told.length > 0) background?.waitUntil(Promise.all(told));
     },
@@ -69,13 +69,13 @@ export function createMissed(store: Store, debts: Debts, unreleased: UnreleasedS
 }
 
 /** Gives back what a late reply says was charged. If that fails, the units lapse with their window. */
-async function giveBack(store: Store, asked: readonly KeyRequest[], reply: TakeReply, slot: number): Promise<void> {
+async function giveBack(calls: Takes, asked: readonly KeyRequest[], reply: TakeReply, slot: number): Promise<void> {
   const refused = new Set(
     asked.flatMap(({ group }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [group] : [])),
   );
   const charged = asked.filter(({ group, cost }) => cost > 0 && !refused.has(group));
   if (charged.length === 0) return;
-  await store.take({ keys: charged, flag: Flag.giveBack, atMs: reply.nowMs, slot }).catch(failureOf);
+  await calls.take({ keys: charged, flag: Flag.giveBack, atMs: reply.nowMs, slot }).catch(failureOf);
 }
 
 /** One request that may hold slots in two places: in the isolate's own counters, which admitted it, and at the store. */

@@ -2,7 +2,7 @@
 
 import { Flag, type KeyRequest } from "../../core/take.ts";
 import { failureOf } from "../../store/failure.ts";
-import type { Store } from "../../store/store.ts";
+import type { Takes } from "../store-calls.ts";
 
 /** The oldest goes first; it then frees itself after its timeout. */
 const MAX_SLOTS = 1_000;
@@ -22,7 +22,7 @@ export interface UnreleasedSlots {
   readonly size: number;
   add(slot: Slot): void;
   /** Gives some of them back. Giving back a slot that was never taken does nothing. Never rejects because of the store. */
-  release(store: Store, nowMs: number): Promise<void>;
+  release(store: Takes, nowMs: number): Promise<void>;
 }
 
 export function createUnreleasedSlots(): UnreleasedSlots {

@@ -1,0 +1,155 @@
+/**
+ * Refusals that this isolate is sure of without a call to the store. Counts only grow between two replies of the store: what the
+ * counts of the last reply refuse, the store would refuse too.
+ */
+
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { farAlgorithmOf } from "../core/far-algorithms.ts";
+import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import type { PendingUnits } from "./pending-units.ts";
+import type { StoreClock } from "./store-clock.ts";
+import type { Told, ToldCounts } from "./told-counts.ts";
+
+/** Counts older than this are asked for again: resets, refunds and raised limits must show. */
+const TRUSTED_MS = 5_000;
+/** The longest time that a request waits for its units to come back. A longer wait is no better than a call. */
+const MAX_WAIT_MS = 50;
+/** How often a request looks whether the answer to another request has come. */
+const POLL_MS = 4;
+
+export interface KnownRefusals {
+  /**
+   * The refusal that the counts told are sure of; undefined if the store has to be called.
+   *
+   * @param localAtMs now by the local clock, ms since the epoch.
+   */
+  refusal(request: TakeRequest, localAtMs: number): TakeReply | undefined;
+  /**
+   * The refusal that another request was told, if that request was sent after this one came, and if it refuses this one too. A call
+   * of this request would have been told the same, though a unit may have come back by now.
+   *
+   * @param sinceMs when this request came, by the local clock, as `localAtMs`.
+   */
+  refusedSince(request: TakeRequest, sinceMs: number, localAtMs: number): TakeReply | undefined;
+  /**
+   * How long a request that is not refused for sure should wait before it calls the store, in ms; 0: not at all. It waits until the
+   * store can admit it: without that, every request at a used-up limit would be a call.
+   */
+  callAfterMs(request: TakeRequest, localAtMs: number): number;
+}
+
+export interface KnownRefusalParts {
+  readonly told: ToldCounts;
+  readonly clock: StoreClock;
+  /** What this isolate is asking the store for. */
+  readonly inFlight: PendingUnits;
+}
+
+export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts): KnownRefusals {
+  /** What was told of one key, as it is at an instant of the store; undefined if that is not known. */
+  function recall({ key, cost, limits }: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {
+    const known = told.refusing(key);
+    if (!known || localAtMs - known.receivedAtMs >= TRUSTED_MS) return undefined;
+    const recalled = limits.map((limit, l) =>
+      farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, cost),
+    );
+    return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
+  }
+
+  /**
+   * Whether the wait that a refusal by this key tells is certain. Others may have taken what was left, and then the wait is longer.
+   * The wait is certain if nothing was left, if the store was asked at this very instant, or if others make no difference to it.
+   *
+   * @param replies what is recalled of the key at this instant.
+   */
+  function hasCertainWait({ key, cost, limits }: KeyRequest, replies: readonly LimitReply[], nowMs: number): boolean {
+    // Nothing is left if one unit is refused: no request changes this key before that ends.
+    if (cost <= 1) return true;
+    const known = told.refusing(key)!;
+    if (known.storeAtMs === nowMs) return true;
+    const isUsedUp = limits.some((limit, l) => {
+      return farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, 1)?.refused;
+    });
+    if (isUsedUp || limits.some((limit, l) => isNever(limit, replies[l]!, cost, nowMs))) return true;
+    // A limit that does not refuse now may refuse later, and for longer.
+    return limits.every((limit, l) => replies[l]!.refused && farAlgorithmOf(limit).hasFixedWait === true);
+  }
+
+  /** Until the counts told of this key admit so many units, in ms; 0: now, or nothing is known. */
+  function admittedAfterMs({ key, limits }: KeyRequest, units: number, nowMs: number): number {
+    const known = told.refusing(key);
+    if (!known) return 0;
+    const waits = limits.map((limit, l) => {
+      const recalled = farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
+      // What is left now is not known. If it was too little when it was told, others may be asking for it.
+      if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
+      if (!recalled.refused) return 0;
+      return algorithmOf(limit).tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
+    });
+    return Math.max(...waits);
+  }
+
+  /** Whether the replies refuse, and for a time that is certain. */
+  function refuses({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[], nowMs: number): boolean {
+    let isRefused = false;
+    for (const [k, key] of keys.entries()) {
+      if (key.group !== ENFORCED || !replies[k]!.some(({ refused }) => refused)) continue;
+      if (!hasCertainWait(key, replies[k]!, nowMs)) return false;
+      isRefused = true;
+    }
+    return isRefused;
+  }
+
+  return {
+    refusal(request, localAtMs) {
+      const storeTime = clock.at(localAtMs);
+      if (!storeTime) return undefined;
+      // The header fields and the waits need every limit, not only the one that refuses.
+      const at = (nowMs: number) => request.keys.map((key) => recall(key, localAtMs, nowMs));
+      const [earliest, latest] = [at(storeTime.earliestMs), at(storeTime.latestMs)];
+      if (!areKnown(earliest) || !areKnown(latest)) return undefined;
+      // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest: no wait is short.
+      return refuses(request, latest, storeTime.latestMs)
+        ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest }
+        : undefined;
+    },
+
+    refusedSince(request, sinceMs, localAtMs) {
+      const known = request.keys.map(({ key }) => told.refusing(key));
+      // Counts that were told before the newest ones can only have grown until then.
+      const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);
+      if (!newest || newest.sentAtMs <= sinceMs) return undefined;
+      const nowMs = newest.storeAtMs;
+      const keys = request.keys.map((key) => recall(key, localAtMs, nowMs));
+      return areKnown(keys) && refuses(request, keys, nowMs) ? { nowMs, allowed: false, keys } : undefined;
+    },
+
+    callAfterMs({ keys }, localAtMs) {
+      const storeTime = clock.at(localAtMs);
+      if (!storeTime) return 0;
+      const waits = keys.map((key) => {
+        if (key.group !== ENFORCED) return 0;
+        const others = inFlight.units(key.key, localAtMs);
+        // Other requests may be asking for all that is left: their answers will tell.
+        if (others > 0) return admittedAfterMs(key, others + key.cost, storeTime.latestMs) > 0 ? POLL_MS : 0;
+        const waitMs = admittedAfterMs(key, key.cost, storeTime.earliestMs);
+        return waitMs <= MAX_WAIT_MS ? waitMs : 0;
+      });
+      return Math.max(...waits);
+    },
+  };
+}
+
+/** Units that a limit left when the store told of it. */
+function lastRemaining({ replies, cost, storeAtMs }: Told, l: number, limit: LimitSpec): number {
+  return algorithmOf(limit).tell(replies[l]!.view, limit, cost, false, storeAtMs).remaining;
+}
+
+/** Whether the limit refuses the cost for ever. */
+function isNever(limit: LimitSpec, { view, refused }: LimitReply, cost: number, nowMs: number): boolean {
+  return refused && algorithmOf(limit).tell(view, limit, cost, true, nowMs).retryAfterMs === undefined;
+}
+
+function areKnown(keys: readonly (LimitReply[] | undefined)[]): keys is LimitReply[][] {
+  return keys.every((key) => key !== undefined);
+}

@@ -1,0 +1,123 @@
+/**
+ * What the store told this isolate last, by key. Every reply is remembered here once. Known refusals (known-refusals.ts) and the
+ * fallback (fallback/fallback.ts) read it.
+ */
+
+import { BoundedMap } from "../bounded-map.ts";
+import { Kind } from "../core/algorithm.ts";
+import { algorithmOf, countsBytes, type LimitSpec } from "../core/algorithms.ts";
+import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import type { PendingUnits } from "./pending-units.ts";
+
+/**
+ * A key of one window takes about 0.5 KiB: 10 MiB of the 128 MiB that an isolate has, in two generations (Node 24, 2026-11). A key of
+ * eight windows of 60 buckets takes 5.4 KiB and counts as several.
+ */
+const MAX_KEYS = 10_000;
+/** The least that a key counts for, in bytes. */
+const KEY_BYTES = 512;
+
+/** One reply about one key. */
+export interface Told {
+  /** By the local clock, ms since the epoch. */
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+  /** When the store decided, by its own clock, ms since the epoch. */
+  readonly storeAtMs: number;
+  /** The cost that was asked for. */
+  readonly cost: number;
+  /** The limits that were asked about: all limits of the key, or some of them. */
+  readonly limits: readonly LimitSpec[];
+  /** One for each limit. */
+  readonly replies: readonly LimitReply[];
+}
+
+export interface ToldCounts {
+  /**
+   * Remembers a reply. About a key of which a newer reply is remembered, it teaches nothing.
+   *
+   * @param sentAtMs when the request was sent, by the local clock, ms since the epoch. @param receivedAtMs when the reply came.
+   */
+  hear(request: TakeRequest, reply: TakeReply, sentAtMs: number, receivedAtMs: number): void;
+  /** What was told of a key with a take or a look, if that may refuse a request. */
+  refusing(key: string): Told | undefined;
+  /** What was told of a key last, for the isolate's own counters to begin with. Once: the next call returns nothing. */
+  begin(key: string): Told | undefined;
+  /** Forgets what may refuse. The fallback still begins with the counts of these keys. */
+  forgetRefusals(keys: readonly string[]): void;
+  /** Forgets everything about these keys. */
+  forget(keys: readonly string[]): void;
+  /** A clock has stepped: no instant can be compared with those that were told. The fallback still begins with the counts. */
+  clearRefusals(): void;
+}
+
+/** @param waiting what requests of this isolate wait for. */
+export function createToldCounts(waiting: PendingUnits): ToldCounts {
+  /** Of every key: the fallback begins with counts of keys far from their limits too. */
+  const newest = new BoundedMap<string, Told>(bounds());
+  /** Keys far from their limits are left out: they would push the others out. */
+  const refusing = new BoundedMap<string, Told>(bounds());
+
+  /** Whether the reply may refuse the same cost, or what waits for an answer at this moment. */
+  function mayRefuse({ keys }: TakeRequest, reply: TakeReply, receivedAtMs: number): boolean {
+    return keys.some(({ key, group, cost, limits }, k) => {
+      const wanted = Math.max(cost, waiting.units(key, receivedAtMs));
+      return (
+        group === ENFORCED &&
+        limits.some((limit, l) => {
+          const { refused, view } = reply.keys[k]![l]!;
+          return refused || algorithmOf(limit).tell(view, limit, cost, refused, reply.nowMs).remaining < wanted;
+        })
+      );
+    });
+  }
+
+  return {
+    hear(request, reply, sentAtMs, receivedAtMs) {
+      // What is charged or given back for other requests says nothing of what a request would be told.
+      const isDecision = request.flag === Flag.take || request.flag === Flag.look;
+      const isClose = isDecision && mayRefuse(request, reply, receivedAtMs);
+      const storeAtMs = reply.nowMs;
+      for (const [k, { key, cost, limits }] of request.keys.entries()) {
+        const known = newest.get(key);
+        // A request that was sent after a reply had come is decided after it, also if the store's clock has stepped back.
+        if (known && storeAtMs < known.storeAtMs && sentAtMs < known.receivedAtMs) continue;
+        const told = { sentAtMs, receivedAtMs, storeAtMs, cost, limits, replies: reply.keys[k]! };
+        // Renewing or releasing a slot tells nothing of the other limits.
+        if (limits.some(({ kind }) => kind !== Kind.concurrency)) newest.set(key, told);
+        if (isClose) refusing.set(key, told);
+        else if (isDecision) refusing.delete(key);
+      }
+    },
+
+    refusing: (key) => refusing.get(key),
+
+    begin(key) {
+      const told = newest.get(key);
+      if (!told || told.replies.length === 0) return undefined;
+      // The instants stay: a late reply must not bring older counts back.
+      newest.set(key, { ...told, limits: [], replies: [] });
+      return told;
+    },
+
+    forgetRefusals(keys) {
+      for (const key of keys) refusing.delete(key);
+    },
+
+    forget(keys) {
+      for (const key of keys) {
+        newest.delete(key);
+        refusing.delete(key);
+      }
+    },
+
+    clearRefusals: () => refusing.clear(),
+  };
+}
+
+function bounds() {
+  return {
+    maxSize: MAX_KEYS * 2 * KEY_BYTES,
+    weigh: ({ replies }: Told) => replies.reduce((bytes, { view }) => bytes + countsBytes(view), KEY_BYTES),
+  };
+}
