@@ -43,8 +43,13 @@ it("the script replies and stores what the page shows", async () => {
   expect(written.map(([, key]) => key)).toEqual(keys);
   // Not compared: the expiry, which is a day where the clock is an argument.
   for (const [, key, value] of written) expect(await redis.getBuffer(key!)).toEqual(unescaped(value!));
+  const [afterOne, afterFive] = blocksOf("docs/storage-schema.md").filter(({ text }) =>
+    /^(?:[\da-f]{4} ){3}/.test(text),
+  );
+  expect(await redis.getBuffer(keys[0]!)).toEqual(dumped(afterOne!.text));
 
   for (let i = 2; i <= 5; i++) await take(firstReply[0]!);
+  expect(await redis.getBuffer(keys[1]!)).toEqual(dumped(afterFive!.text));
   expect(await take(sixthReply[0]!)).toEqual(sixthReply);
 });
 
@@ -121,5 +126,15 @@ function unescaped(text: string): Buffer {
     bytes.map(([, hex, letter, plain]) =>
       hex ? Number.parseInt(hex, 16) : letter ? named[letter]! : plain!.charCodeAt(0),
     ),
+  );
+}
+
+/** Bytes as `xxd` writes them, without the offsets. */
+function dumped(text: string): Buffer {
+  return Buffer.from(
+    lines(text)
+      .map((line) => line.split("  ")[0]!.replaceAll(" ", ""))
+      .join(""),
+    "hex",
   );
 }
