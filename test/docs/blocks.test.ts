@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { parse as parseToml } from "smol-toml";
 import { afterEach, expect, it, vi } from "vitest";
+import { describeMistake } from "../../src/config/mistake.ts";
+import { parsePolicies } from "../../src/config/policies.ts";
 import { parseSettings } from "../../src/config/settings.ts";
+import { redisStore } from "../../src/isolate/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts";
@@ -19,7 +22,10 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Who runs a command: a file that holds the second text, or nobody, for a reason. */
+/**
+ * What runs each command: a file that holds the second text. `npm run test:examples` installs from the registry, and is no part
+ * of `npm test`.
+ */
 const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [/^npm ci && npm test$/, ".ci/run", "npm ci\nnpm test"],
   [/^npm ci && npm start$/, "test/scripts/start.test.ts", '"npm", "start"'],
@@ -42,18 +48,19 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
     '"install"',
   ],
   [
-    /^npx wrangler dev index\.ts --compatibility-date [\d-]+( --port 8788)?$/,
+    // An older wrangler, which npm may choose, knows no later date.
+    /^npx wrangler dev index\.ts --compatibility-date 2026-01-01( --port 8788)?$/,
     "scripts/check/test-examples.ts",
     '"dev"',
   ],
   [/^UPSTASH_REDIS_REST_(URL|TOKEN)="\S+"$/, ".dev.vars.example", "# UPSTASH_REDIS_REST_URL="],
-  // Nobody: Cloudflare would have to be asked, and a registry of images.
+  // These are not run: they ask Cloudflare and a registry of images. Their names are compared below.
   [/^npx wrangler secret put [A-Z_]+$/, "docs/deploy.md", "wrangler login"],
   [/^docker run .*hiett\/serverless-redis-http:latest$/, "docs/limits.md", "SRH"],
 ];
 
 it.each(blocks.filter(({ language }) => language === "sh"))(
-  "the commands of block $index of $page are run",
+  "each command of block $index of $page is known",
   (block) => {
     for (const command of commandsOf(block)) {
       const [, file = "", holds = ""] = COMMANDS.find(([pattern]) => pattern.test(command)) ?? [];
@@ -80,7 +87,11 @@ it.each(blocks.filter(({ language }) => !["sh", "ts", "toml"].includes(language)
   },
 );
 
-it.each(blocks.filter(({ language }) => language === "toml"))("block $index of $page is accepted", ({ text }) => {
+const toml = [...GUIDES, "docs/consistency.md"].flatMap((page) =>
+  blocksOf(page, "toml").map((block) => ({ page, ...block })),
+);
+
+it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
   const { vars, routes, ...rest } = parseToml(text.replace("<name>", "name")) as Record<
     string,
     Record<string, unknown>
@@ -89,7 +100,7 @@ it.each(blocks.filter(({ language }) => language === "toml"))("block $index of $
   if (routes) expect(routes).toEqual([{ pattern: expect.any(String), zone_name: expect.any(String) }]);
   if (!vars) return expect(text).toMatch(/^routes = |^#:schema \.\/docs\/wrangler\.schema\.json\n$/);
   const policies = vars.POLICIES ?? [{ name: "default", limits: [{ limit: 60, window: "1m" }] }];
-  const token = vars.UPSTASH_REDIS_REST_URL && { UPSTASH_REDIS_REST_TOKEN: "token" };
+  const token = vars.UPSTASH_REDIS_REST_URL ? { UPSTASH_REDIS_REST_TOKEN: "token" } : {};
   expect(parseSettings({ ...vars, ...token, POLICIES: policies }).mistakes).toBeUndefined();
 });
 
@@ -144,11 +155,53 @@ it("the blocks of docs/library.md that are examples are their whole source", () 
   expect(service!.text).toBe(read("examples/service-binding/src/index.ts"));
 });
 
-it("every other page with TypeScript has a test of it, or is made from the types", () => {
-  const isPage = (name: string) => name.endsWith(".md") && !name.startsWith("migrate/");
+/** What runs the blocks of the other pages. docs/migrate has its tests in test/migrate; docs/api.md is made from the types. */
+const OTHERS: Record<string, string> = {
+  "docs/algorithms.md": "test/docs/configuration.test.ts",
+  "docs/architecture.md": "test/examples/architecture.test.ts",
+  "docs/client.md": "test/client/docs.test.ts",
+  "docs/consistency.md": "test/docs/blocks.test.ts",
+  "docs/errors.md": "test/docs/blocks.test.ts",
+  "docs/failure-modes.md": "test/docs/blocks.test.ts",
+  "docs/storage-schema.md": "test/examples/architecture.test.ts",
+  "examples/README.md": "scripts/check/test-examples.ts",
+  "lua/README.md": "test/redis/script.test.ts",
+};
+
+it("every other page with a block has a test of it", () => {
+  const isPage = (name: string) => name.endsWith(".md") && !/^(?:migrate\/|api\.md$)/.test(name);
   const docs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" }).filter(isPage);
   const pages = ["examples/README.md", "lua/README.md", ...docs.map((name) => `docs/${name}`)];
-  const withCode = pages.filter((page) => blocksOf(page, "ts", "tsx", "typescript", "js", "javascript").length > 0);
-  // docs/client.md: test/client/docs.test.ts. docs/api.md: scripts/docs/build-api.ts. docs/migrate: test/migrate.
-  expect(withCode.sort()).toEqual(["docs/api.md", "docs/client.md", "docs/library.md"]);
+  const others = pages.filter((page) => !GUIDES.includes(page) && blocksOf(page).length > 0);
+  expect(others.sort()).toEqual(Object.keys(OTHERS));
+  for (const file of Object.values(OTHERS)) expect(existsSync(join(ROOT, file)), file).toBe(true);
+});
+
+it("docs/errors.md shows a mistake as it is described", () => {
+  const { mistakes = [] } = parsePolicies([{ name: "a", limits: [{ limit: 0, window: "1m" }] }], "POLICIES");
+  expect(blocksOf("docs/errors.md").map(({ text }) => text)).toEqual([`${mistakes.map(describeMistake).join("\n")}\n`]);
+});
+
+it("docs/failure-modes.md shows the line that an outage writes", async () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const error = "READONLY You can't write against a read only replica.";
+  vi.stubGlobal("fetch", async () => Response.json({ error }, { status: 400 }));
+  const store = redisStore({ url: "https://redis.example", token: "token" });
+  const limiter = createLimiter({ policies: [{ name: "site", limits: [{ limit: 9, window: "1m" }] }], store });
+  for (let i = 0; i < 5; i++) await limiter.take("site", { key: "ann" });
+  const written = warn.mock.calls.map(([line]) => JSON.parse(String(line)) as Record<string, unknown>);
+  const shown = blocksOf("docs/failure-modes.md").map(({ text }) => JSON.parse(text) as object);
+  const changes = written.filter(({ event }) => event === "breaker");
+  expect(changes.map((line) => ({ ...line, at: "2026-11-21T12:00:00.000Z" }))).toEqual(shown);
+});
+
+it("lua/README.md shows the error that the script's runner knows", () => {
+  const [block] = blocksOf("lua/README.md");
+  expect(read("test/redis/script.test.ts")).toContain(block!.text.trim());
+});
+
+it("examples/README.md starts an example that there is, from the package of this version", () => {
+  const commands = commandsOf(blocksOf("examples/README.md")[0]!);
+  expect(commands).toEqual(["npm pack", "cd examples/fetch-handler && npm install && npx wrangler dev"]);
+  expect(read("examples/fetch-handler/package.json")).toContain(`file:../../headgate-${PACKAGE.version}.tgz`);
 });

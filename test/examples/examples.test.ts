@@ -1,11 +1,13 @@
 // The package as it would be published: packed, unpacked elsewhere, and every example of it run in workerd on the real Redis.
 
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { blocksOf, GUIDES } from "../docs/markdown.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { EXAMPLES, type Example, type Packed, packAndInstall } from "../support/redis/packed.ts";
@@ -184,7 +186,12 @@ it("a thousand requests create one limiter", async () => {
   expect(last!.headers.get("RateLimit")).toMatch(/"all";r=90\d\d.*"all";r=90\d\d/);
 });
 
-it("all examples are well typed under strict, libraries included", () => {
+it("all examples and the blocks of the guides are well typed under strict, libraries included", () => {
+  for (const [i, { text }] of GUIDES.flatMap((page) => blocksOf(page, "ts")).entries()) {
+    const folder = join(packed.directory, `examples/block-${i}/src`);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "index.ts"), text);
+  }
   expect(packed.check()).toBe("");
   expect(EXAMPLES).toHaveLength(5);
 });

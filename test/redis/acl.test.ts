@@ -3,7 +3,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
-import { createLimiter, redisStore } from "../../src/index.ts";
+import { redisStore } from "../../src/isolate/redis-store.ts";
+import { createLimiter } from "../../src/limiter.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");

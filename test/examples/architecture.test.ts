@@ -1,0 +1,140 @@
+// docs/architecture.md, replayed: the same request through the gateway, the same arguments through the script, and what both say.
+
+import { execFileSync } from "node:child_process";
+import { expect, it } from "vitest";
+import { TAKE } from "../../src/redis/script.generated.ts";
+import { blocksOf, read, tableIn } from "../docs/markdown.ts";
+import { startGateway } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
+
+const PAGE = "docs/architecture.md";
+
+/** The one block that begins so. */
+function block(start: string): string {
+  const found = blocksOf(PAGE).filter(({ text }) => text.startsWith(start));
+  expect(
+    found.map(({ text }) => text.split("\n")[0]),
+    `blocks of ${PAGE} that begin so: ${start}`,
+  ).toHaveLength(1);
+  return found[0]!.text;
+}
+
+const lines = (text: string) => text.trimEnd().split("\n");
+const command = JSON.parse(lines(block("POST /")).slice(1).join("")) as [
+  "evalsha",
+  string,
+  number,
+  ...(string | number)[],
+];
+const keys = command.slice(3, 3 + command[2]) as string[];
+const [, ...args] = command.slice(3 + command[2]) as number[];
+const firstReply = tableIn(read(PAGE), "Integers").flatMap(({ Integers }) => Integers!.split(", ").map(Number));
+const sixthReply = JSON.parse(block("[")) as number[];
+const options = [...block("npm start").matchAll(/--var (?:'(\w+):([\s\S]*?)'|(\w+):(\S+))/g)];
+const vars = Object.fromEntries(options.map(([, quoted, text, name, word]) => [(quoted ?? name)!, (text ?? word)!]));
+
+it("the script replies and stores what the page shows", async () => {
+  const { redis } = await startPrivateRedis();
+  const take = (nowMs: number) => redis.eval(TAKE.text, keys.length, ...keys, nowMs, ...args);
+  expect(await take(firstReply[0]!)).toEqual(firstReply);
+
+  const written = [...block("1").matchAll(/"SET" "(\S+)" "(.*)" "PX" "(\d+)"/g)];
+  expect(written.map(([, key]) => key)).toEqual(keys);
+  // Not compared: the expiry, which is a day where the clock is an argument.
+  for (const [, key, value] of written) expect(await redis.getBuffer(key!)).toEqual(unescaped(value!));
+  const [afterOne, afterFive] = blocksOf("docs/storage-schema.md").filter(({ text }) =>
+    /^(?:[\da-f]{4} ){3}/.test(text),
+  );
+  expect(await redis.getBuffer(keys[0]!)).toEqual(dumped(afterOne!.text));
+
+  for (let i = 2; i <= 5; i++) await take(firstReply[0]!);
+  expect(await redis.getBuffer(keys[1]!)).toEqual(dumped(afterFive!.text));
+  expect(await take(sixthReply[0]!)).toEqual(sixthReply);
+});
+
+it("the gateway asks, answers and logs what the page shows", async () => {
+  const asked: unknown[] = [];
+  const rest = await startOrigin(async (request, response) => {
+    asked.push(JSON.parse(await textOf(request)));
+    const result = asked.length === 1 ? firstReply : sixthReply;
+    response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify({ result }));
+  });
+  const forwarded: string[] = [];
+  const origin = await startOrigin(async (request, response) => {
+    forwarded.push(`${request.method} ${request.url} ${await textOf(request)}`);
+    response.writeHead(200, { "Content-Length": "14" }).end("Welcome, ann.\n");
+  });
+  const { POLICIES, ORIGIN_URL, ...others } = vars;
+  const gateway = await startGateway({
+    policies: JSON.parse(POLICIES!),
+    vars: { ...others, ORIGIN_URL: `${origin.url}${new URL(ORIGIN_URL!).pathname}` },
+    redis: { url: rest.url, token: "token" },
+  });
+  const ask = () =>
+    gateway.fetch("/login", {
+      method: "POST",
+      body: "user=ann",
+      address: "203.0.113.7",
+      headers: { "Accept-Encoding": "identity" },
+    });
+
+  await expectAnswer(await ask(), lines(block("$ curl")).slice(1));
+  expect(asked).toEqual([command.map((part) => (part === "<sha1>" ? TAKE.sha1 : part))]);
+  expect(forwarded).toEqual(["POST /app/login user=ann"]);
+  expect(read(PAGE)).toContain("`POST /app/login`");
+
+  await expectAnswer(await ask(), lines(block("HTTP/1.1 429")));
+  const logged = JSON.parse(block('{"event":"refused"')) as object;
+  const refusals = gateway.logs.filter((line) => line.includes('"refused"')).map((line) => JSON.parse(line) as object);
+  expect(refusals).toEqual([{ ...logged, at: expect.stringMatching(/^\d{4}-.*Z$/) }]);
+  expect(Object.keys(refusals[0]!)).toEqual(Object.keys(logged));
+});
+
+it("the shell makes the client's key as the page shows", () => {
+  const [shell = "", printed] = block("$ printf")
+    .trimEnd()
+    .split(/\n(?=\S)/);
+  const output = execFileSync("bash", ["-c", shell.slice(2)], { encoding: "utf8" });
+  expect(output.trim()).toBe(printed);
+  expect(keys[0]).toContain(printed);
+});
+
+/** Everything that the page shows of an answer, except the instants of the Worker's clock. */
+async function expectAnswer(answer: Response, shown: readonly string[]): Promise<void> {
+  const [status = "", ...rest] = shown;
+  const end = rest.indexOf("");
+  const fields = rest.slice(0, end).map((line) => line.split(/: (.*)/).slice(0, 2) as [string, string]);
+  expect(`${answer.status} ${answer.statusText}`).toBe(status.replace("HTTP/1.1 ", ""));
+  for (const [name, value] of fields.filter(([field]) => !/^Date$|-Reset$/.test(field))) {
+    expect([name, answer.headers.get(name)]).toEqual([name, value]);
+  }
+  expect((await answer.text()).trimEnd()).toBe(rest.slice(end + 1).join("\n"));
+}
+
+async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+/** Bytes as MONITOR writes them. */
+function unescaped(text: string): Buffer {
+  const named: Record<string, number> = { n: 10, r: 13, t: 9, a: 7, b: 8, '"': 34, "\\": 92 };
+  const bytes = [...text.matchAll(/\\x([0-9a-f]{2})|\\(.)|(.)/g)];
+  return Buffer.from(
+    bytes.map(([, hex, letter, plain]) =>
+      hex ? Number.parseInt(hex, 16) : letter ? named[letter]! : plain!.charCodeAt(0),
+    ),
+  );
+}
+
+/** Bytes as `xxd` writes them, without the offsets. */
+function dumped(text: string): Buffer {
+  return Buffer.from(
+    lines(text)
+      .map((line) => line.split("  ")[0]!.replaceAll(" ", ""))
+      .join(""),
+    "hex",
+  );
+}
