@@ -72,7 +72,7 @@ it("the gateway asks, answers and logs what the page shows", async () => {
     redis: { url: rest.url, token: "token" },
   });
   const ask = () =>
-    gateway.fetch("/login", {
+    gateway.fetch("/order", {
       method: "POST",
       body: "user=ann",
       address: "203.0.113.7",
