@@ -81,8 +81,8 @@ it("the gateway asks, answers and logs what the page shows", async () => {
 
   await expectAnswer(await ask(), lines(block("$ curl")).slice(1));
   expect(asked).toEqual([command.map((part) => (part === "<sha1>" ? TAKE.sha1 : part))]);
-  expect(forwarded).toEqual(["POST /app/login user=ann"]);
-  expect(read(PAGE)).toContain("`POST /app/login`");
+  expect(forwarded).toEqual(["POST /app/order user=ann"]);
+  expect(read(PAGE)).toContain("`POST /app/order`");
 
   await expectAnswer(await ask(), lines(block("HTTP/1.1 429")));
   const logged = JSON.parse(block('{"event":"refused"')) as object;
