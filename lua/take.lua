@@ -43,21 +43,39 @@ else
   now_ms, min_expiry_ms = tonumber(args[1]), INJECTED_CLOCK_EXPIRY_MS
 end
 
-local n, value, values, lists = #KEYS, nil, args, 0
+local n, value, values = #KEYS, nil, args
 if n == 1 then
   value = redis.pcall('GET', KEYS[1])
 else
   values = call('MGET', unpack(KEYS))
-  lists = n
 end
 
---@include one_window
---@include one_bucket
+-- Short ways to the same decision. Each answers only what it knows to be right, and gives up before it has written anything: what is left
+-- is decided below from the same values. A function costs as much as it takes to make it, thus each is made where it may answer.
+
+local sound, reply, changed, expiry_ms
+if value and #args == 4 then
+  --@include one_window
+  sound, reply, changed, expiry_ms = pcall(one_window, args, now_ms, value, min_expiry_ms)
+elseif n == 1 and #args == 6 then
+  --@include one_bucket
+  sound, reply, changed, expiry_ms = pcall(one_bucket, args, now_ms, value)
+end
+if sound and reply then
+  if changed and expiry_ms then
+    call('SET', KEYS[1], changed, 'PX', math.max(expiry_ms, min_expiry_ms))
+  elseif changed then
+    call('SET', KEYS[1], changed, 'KEEPTTL')
+  end
+  return reply
+end
 
 -- A single value goes where now_ms was, since a table for it would cost more than reading it did.
 if n == 1 then args[1] = value end
 
 --@include windows_only
+reply = windows_only(args, values, n, now_ms, min_expiry_ms)
+if reply then return reply end
 
 local WRONG_TYPE = '^-?WRONGTYPE' -- Dragonfly leaves the - of an error in it
 
@@ -158,7 +176,7 @@ for turn = CHARGES, has_expired and DROPS or CHARGES do
   end
 end
 
-local reply = { now_ms }
+reply = { now_ms }
 for k = 1, #entries do
   local entry = entries[k]
   for l = 1, #entry.checks do

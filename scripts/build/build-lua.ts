@@ -45,7 +45,7 @@ export function joinLua(name: string, source = readFileSync(new URL(`${name}.lua
 
 function linesOf(source: string): string[] {
   return source.split("\n").flatMap((line) => {
-    const include = /^--@include (\w+)$/.exec(line)?.[1];
+    const include = /^\s*--@include (\w+)$/.exec(line)?.[1];
     if (include) return linesOf(readFileSync(new URL(`${include}.lua`, LUA), "utf8"));
     const code = line.trim();
     return code === "" || code.startsWith("--") ? [] : [code];

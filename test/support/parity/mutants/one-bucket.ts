@@ -8,6 +8,8 @@ export const oneBucket: MutatedFile = {
   cases: ["one bucket"],
   edits: [
     ["cost < 1 or", "cost < 0 or"],
+    ["% ID_A ~= KIND_BUCKET", "% ID_A == KIND_BUCKET"],
+    ["cost % 1 ~= 0", "cost % 1 == 0"],
     ["cost > MAX_UNITS", "cost > MAX_EXACT"],
     ["local debt = 0", "local debt = 1"],
     ["if value then", "if not value then"],
@@ -28,7 +30,6 @@ export const oneBucket: MutatedFile = {
     ["now_ms, charged }", "now_ms, debt }"],
     ["pack(id, now_ms, charged)", "pack(id, now_ms, cost)"],
     ["math.ceil", "math.floor"],
-    ["if sound and", "if sound or"],
-    ["math.max(expiry_ms", "math.min(expiry_ms"],
+    ["/ limit)\n", "/ burst)\n"],
   ],
 };

@@ -24,10 +24,9 @@ export const oneWindow: MutatedFile = {
     ["count = count + cost", "count = count - cost"],
     ["return { now_ms, id, newest", "return { elapsed_ms, id, newest"],
     ["pack(id, newest, count", "pack(id, newest, cost"],
-    ["if sound and reply", "if sound or reply"],
     ["min_expiry_ms > 1", "min_expiry_ms < 1"],
-    ["reply[3] + 2", "reply[3] + 3"],
-    ["reply[2] - (", "reply[2] + ("],
-    ["math.max", "math.min"],
+    ["newest + 2", "newest + 3"],
+    ["bucket_ms - now_ms or", "bucket_ms + now_ms or"],
+    ["(id - (ID", "(id + (ID"],
   ],
 };
