@@ -2,11 +2,11 @@
 -- Mirror: src/core/concurrency.ts
 --
 -- a: timeout_ms
--- No record. Own key, a sorted set: member slot (the request's number), score the instant at which the slot is lost.
+-- No record. Limit key, a sorted set: member slot (the request's number), score the instant at which the slot is lost.
 -- Taking is a charge, renewing a charge anyway (flag 1), releasing a give back (flag 2), each of one slot whatever the cost.
 
 local function concurrency()
-  local slots = { has_own_key = true, has_no_record = true }
+  local slots = { has_limit_key = true, has_no_record = true }
 
   -- Only looks: slots that were lost are removed by the next change.
   function slots.read(_, _, now_ms, key)

@@ -3,15 +3,15 @@
 --
 -- a: window_ms
 -- Record: { id, used, newest_at_ms }: used is the sum of the costs in the log, in units.
--- Own key, a list: msgpack at_ms, cost for each entry, oldest first. Without its record it counts for nothing.
+-- Limit key, a list: msgpack at_ms, cost for each entry, oldest first. Without its record it counts for nothing.
 
 local function sliding_log()
   local USED, NEWEST_AT_MS = 2, 3
   -- An expired entry is read about once: so many are read at first, and twice as many each time that none still counts.
   local FIRST_CHUNK = 16
-  local log = { has_own_key = true }
+  local log = { has_limit_key = true }
 
-  -- state.is_rubbish: what is under the own key counts for nothing, and the next change replaces it. So does a value of another
+  -- state.is_rubbish: what is under the limit key counts for nothing, and the next change replaces it. So does a value of another
   -- type.
   local function range(state, first, last)
     local entries = redis.pcall('LRANGE', state.key, first, last)

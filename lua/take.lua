@@ -1,8 +1,8 @@
 -- One decision: checks every limit of every policy, then charges all of them or none.
 -- Mirror: src/core/take.ts
 --
--- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua), and behind it the own key of
---               each of its limits that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
+-- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua), and behind it the limit
+--               key of each of its limits that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
 --
 -- ARGV[1]       now_ms     the instant of the decision, ms since the epoch; 0: this server's clock. Not 0: tests and simulation
 --   then for each key of records (names in capitals are the numbers of src/core/layout.ts):
@@ -29,7 +29,7 @@
 --               as the kind has
 --
 -- Commands: TIME, GET of one key or MGET of several, one SET for each key of records that changed, and those of the limits with
--- own keys.
+-- limit keys.
 
 local call, args = redis.call, ARGV
 
@@ -85,7 +85,7 @@ if type(values[1]) == 'table' then
   values[1] = false
 end
 
--- For own keys: raises the error that a command replied, by the same command, unless it says that the key is of another type.
+-- For limit keys: raises the error that a command replied, by the same command, unless it says that the key is of another type.
 local function raise_unless_wrong_type(reply, ...)
   if not string.find(reply.err, WRONG_TYPE) then redis.call(...) end
 end
@@ -130,7 +130,7 @@ while key < n do
     limit.kind, limit.buckets, limit.a = limit.id % ID_KINDS, math.floor(limit.id / ID_KINDS) % ID_BUCKETS, math.floor(limit.id / ID_A)
     local algorithm = algorithm_of(limit.kind)
     if algorithm.has_burst then limit.b, limit.c = next_number(), next_number() end
-    if algorithm.has_own_key then key = key + 1 end
+    if algorithm.has_limit_key then key = key + 1 end
     local record, is_new = find_record(stored, limit.id)
     local state = algorithm.read(record, limit, now_ms, KEYS[key], is_new)
     local refused = entry.flag ~= FLAG_GIVE_BACK and not algorithm.admits(state, limit, entry.cost, now_ms)

@@ -12,9 +12,9 @@ export interface Instant {
   readonly slot: number;
 }
 
-/** What is kept under a limit's own key, beside the records. */
-export interface OwnValue<O> {
-  readonly value: O;
+/** What is kept under a limit key, beside the records. */
+export interface KeptValue<K> {
+  readonly value: K;
   /** It means nothing any more after this many milliseconds. */
   readonly expiryMs: number;
 }
@@ -38,11 +38,11 @@ export interface Told {
  * place. What the script has too takes the same steps in the same order there.
  *
  * @typeParam L the limit. @typeParam R the record that is stored of it. @typeParam S the state. @typeParam V what the script
- * replies of it. @typeParam O the value of its own key.
+ * replies of it. @typeParam K the value of its limit key.
  */
-export interface Algorithm<L, R, S, V, O = never> {
+export interface Algorithm<L, R, S, V, K = never> {
   /** From what is stored to the state at `nowMs`. */
-  read(record: R | undefined, own: O | undefined, limit: L, nowMs: number): S;
+  read(record: R | undefined, value: K | undefined, limit: L, nowMs: number): S;
   admits(state: S, limit: L, cost: number, nowMs: number): boolean;
   charge(state: S, limit: L, cost: number, instant: Instant): S;
   giveBack(state: S, limit: L, cost: number, instant: Instant): S;
@@ -51,8 +51,8 @@ export interface Algorithm<L, R, S, V, O = never> {
   resetAfterMs(state: S, limit: L, nowMs: number): number;
   view(state: S, limit: L, cost: number, refused: boolean): V;
 
-  /** Limits of this algorithm have a key of their own: this is what is under it, undefined if nothing is. */
-  own?(state: S, limit: L, nowMs: number): OwnValue<O> | undefined;
+  /** Limits of this algorithm have a limit key. What is under the key; undefined: nothing is. */
+  keptValue?(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
   /** Reading alone has changed what is stored: it is written whatever is decided. */
   dropped?(state: S): boolean;
 

@@ -22,7 +22,7 @@ export interface FixedWindowRecord {
 
 export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWindowRecord, FixedWindowRecord> = {
   /** A clock that stepped back leaves the newer window where it is. */
-  read(record, _own, { kind, windowMs }, nowMs) {
+  read(record, _value, { kind, windowMs }, nowMs) {
     const current = Math.floor(nowMs / windowMs);
     return !record || record.newest < current ? { kind, windowMs, newest: current, count: 0 } : record;
   },

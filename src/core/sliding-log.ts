@@ -53,9 +53,9 @@ export interface LogView {
 }
 
 export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> = {
-  read(record, own = [], { kind, windowMs }, nowMs) {
+  read(record, entries = [], { kind, windowMs }, nowMs) {
     if (!record) return { record: { kind, windowMs, used: 0, newestAtMs: 0 }, entries: [], dropped: false };
-    return dropExpired(record, own, nowMs);
+    return dropExpired(record, entries, nowMs);
   },
   admits: ({ record }, { limit }, cost) => record.used + cost <= limit,
   /** After a clock that stepped back the entry gets the newest instant: the list stays in order. */
@@ -80,7 +80,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return { ...after, dropped: state.dropped || after.dropped };
   },
   record: ({ record }) => record,
-  own({ record, entries }, { windowMs }, nowMs) {
+  keptValue({ record, entries }, { windowMs }, nowMs) {
     if (entries.length === 0) return undefined;
     return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };
   },

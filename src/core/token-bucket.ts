@@ -33,7 +33,7 @@ export interface BucketRecord {
 
 export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, BucketRecord> = {
   /** A clock that stepped back leaves the record where it is: nothing is paid back until it has caught up. */
-  read(record, _own, { kind, windowMs, limit }, nowMs) {
+  read(record, _value, { kind, windowMs, limit }, nowMs) {
     if (!record) return { kind, windowMs, atMs: nowMs, debt: 0 };
     const elapsedMs = nowMs - record.atMs;
     return elapsedMs > 0 ? { ...record, atMs: nowMs, debt: Math.max(0, record.debt - elapsedMs * limit) } : record;

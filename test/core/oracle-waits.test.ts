@@ -101,9 +101,9 @@ describe.each(unitAlgorithms)("%s", (name) => {
   it("changes nothing when it refuses", () =>
     holds(({ limit, counter, nowMs }) => {
       const { remaining } = look(counter, limit, nowMs); // drops what has expired, which is no change
-      const before = structuredClone({ values: counter.values, own: counter.own });
+      const before = structuredClone({ values: counter.values, limitValues: counter.limitValues });
       expect(counter.takeOne(limit, remaining + 1, nowMs).allowed).toBe(false);
-      expect({ values: counter.values, own: counter.own }).toEqual(before);
+      expect({ values: counter.values, limitValues: counter.limitValues }).toEqual(before);
     }));
 
   it("is as new after resetAfterMs and not 1 ms earlier", () =>

@@ -5,7 +5,7 @@ import { Kind } from "../../core/algorithm.ts";
 import { countsBytes, type LimitRecord, type LimitSpec, type LimitView } from "../../core/algorithms.ts";
 import type { ConcurrencyView } from "../../core/concurrency.ts";
 import type { LogLimit, LogView } from "../../core/sliding-log.ts";
-import { ENFORCED, Flag, ownKeyOf, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import { ENFORCED, Flag, limitKeyOf, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { lateReplyOf } from "../../store/failure.ts";
 import { createCounts } from "../../store/memory.ts";
 import { type Store, StoreError } from "../../store/store.ts";
@@ -92,7 +92,7 @@ export function createFallback(store: Store, debts: Debts): Fallback {
       if (view.kind !== Kind.log) return view;
       const record = logRecordOf(view, limit as LogLimit);
       // When each unit came is not known: none leaves before the last.
-      counts.write(ownKeyOf(key, limit), [{ atMs: record.newestAtMs, cost: record.used }]);
+      counts.write(limitKeyOf(key, limit), [{ atMs: record.newestAtMs, cost: record.used }]);
       return record;
     });
     counts.write(key, records);

@@ -8,7 +8,7 @@ export const slidingLog: MutatedFile = {
   file: "sliding_log",
   cases: ["sliding-log", "long logs", "mixes"],
   edits: [
-    ["has_own_key = true", "has_own_key = false"],
+    ["has_limit_key = true", "has_limit_key = false"],
     ["state.is_rubbish = true", "state.is_rubbish = false"],
     ["readable and is_whole(at_ms", "readable or is_whole(at_ms"],
     ["is_whole(at_ms) and", "is_whole(at_ms) or"],

@@ -35,7 +35,7 @@ export const take: MutatedFile = {
     ["limit.id / ID_A", "limit.id / 2047"],
     ["if algorithm.has_burst", "if not algorithm.has_burst"],
     ["if not check.algorithm", "if check.algorithm"],
-    ["if algorithm.has_own_key", "if not algorithm.has_own_key"],
+    ["if algorithm.has_limit_key", "if not algorithm.has_limit_key"],
     ["then key = key + 1", "then key = key + 2"],
     ["flag ~= FLAG_GIVE_BACK and not", "flag == FLAG_GIVE_BACK and not"],
     ["flag ~= FLAG_GIVE_BACK and not", "flag ~= FLAG_CHARGE_ANYWAY and not"],
