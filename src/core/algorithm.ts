@@ -19,6 +19,14 @@ export interface KeptValue<K> {
   readonly expiryMs: number;
 }
 
+/** A limit in the terms of clients: so many units per so long. */
+export interface Quota {
+  /** The most that is ever admitted at once, in units. */
+  readonly quota: number;
+  /** In how many milliseconds all of it comes back, may be a fraction. Absent: costs do not count, and it depends on others. */
+  readonly windowMs?: number;
+}
+
 /** What a client is told of one limit. Durations in milliseconds from the decision on. */
 export interface Told {
   /** The largest cost that would be admitted now, after this decision. */
@@ -67,6 +75,9 @@ export interface Algorithm<L, R, S, V, K = never> {
    * @param charged the view has the cost in it if it was admitted; false after a look. Default true.
    */
   tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): Told;
+  quota(limit: L): Quota;
+  /** What would fit, if the numbers of the limit are too large for exact decisions. Absent: they never are. */
+  tooLarge?(limit: L): string | undefined;
 }
 
 /** `Told` without the members that are not known. */

@@ -37,6 +37,7 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
   view: (slots, { kind }) => ({ kind, inFlight: slots.size }),
 
   encode: ({ timeoutMs }) => [timeoutMs, 0],
+  quota: ({ limit }) => ({ quota: limit }),
   tell({ inFlight }, { limit }, _cost, refused) {
     return told({
       remaining: Math.max(0, limit - inFlight),

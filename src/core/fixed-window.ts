@@ -37,6 +37,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   view: (record) => record,
 
   encode: ({ windowMs }) => [windowMs, 0],
+  quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
   tell({ newest, count }, { limit, windowMs }, cost, refused, nowMs) {
     const endsAfterMs = (newest + 1) * windowMs - nowMs;
     return told({
@@ -56,6 +57,7 @@ export const fixedWindowFar: FarAlgorithm<FixedWindowLimit, FixedWindowRecord> =
     return { view, refused: !fixedWindow.admits(view, limit, cost, nowMs) };
   },
   hasFixedWait: true,
+  held: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   lease: {
     windowMs: ({ windowMs }) => windowMs,
     endsAtMs: ({ windowMs }, chargedAtMs) => (Math.floor(chargedAtMs / windowMs) + 1) * windowMs,

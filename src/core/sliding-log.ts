@@ -102,6 +102,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
   },
 
   encode: ({ windowMs }) => [windowMs, 0],
+  quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
   tell({ used, retryAtMs, growsAtMs, resetAtMs }, { limit }, cost, refused, nowMs) {
     return told({
       remaining: Math.max(0, limit - used),
@@ -114,6 +115,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
 
 export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
   viewLength: () => 4,
+  held: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   decode: ([used = 0, retryAtMs = 0, growsAtMs = 0, resetAtMs = 0], { kind }) => ({
     kind,
     used,

@@ -8,7 +8,7 @@
 
 import { type Algorithm, told } from "./algorithm.ts";
 import type { FarAlgorithm } from "./far-algorithm.ts";
-import { Kind, MAX_COUNT } from "./layout.ts";
+import { Kind, MAX_COUNT, MAX_EXACT } from "./layout.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
 export type WindowKind = typeof Kind.weighted | typeof Kind.whole;
@@ -144,6 +144,12 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   view: (record) => record,
 
   encode: ({ bucketMs, buckets }) => [bucketMs, buckets],
+  quota: ({ limit, bucketMs, buckets }) => ({ quota: limit, windowMs: bucketMs * buckets }),
+  tooLarge({ limit, bucketMs }) {
+    if (limit * bucketMs <= MAX_EXACT) return undefined;
+    const largest = Math.floor(MAX_EXACT / bucketMs);
+    return `a limit of at most ${largest} with buckets of ${bucketMs} ms, or shorter buckets (limit * window / buckets < 2^53)`;
+  },
   tell(record, { limit }, cost, refused, nowMs) {
     const remaining = windowRemaining(record, limit, nowMs);
     return told({
@@ -157,6 +163,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
 
 export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
   viewLength: ({ buckets }) => buckets + 2,
+  held: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
   decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
   recall(record, limit, nowMs, _askedCost, cost) {
     const view = rollWindow(record, nowMs);

@@ -52,6 +52,13 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
   view: (record) => record,
 
   encode: ({ windowMs, burst, maxDelayMs }) => [windowMs, 0, burst, maxDelayMs],
+  quota: ({ limit, windowMs, burst }) => ({ quota: burst, windowMs: (burst * windowMs) / limit }),
+  tooLarge(limit) {
+    if (capacity(limit) <= MAX_EXACT) return undefined;
+    const { windowMs, maxDelayMs } = limit;
+    const largest = Math.floor((MAX_EXACT - maxDelayMs * limit.limit) / windowMs);
+    return `a burst of at most ${largest} with a window of ${windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
+  },
   tell(record, limit, cost, refused, nowMs, charged = true) {
     const { windowMs, burst } = limit;
     const free = Math.floor((capacity(limit) - record.debt) / windowMs);
@@ -75,6 +82,11 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
 
 export const tokenBucketFar: FarAlgorithm<BucketLimit, BucketRecord> = {
   viewLength: () => 2,
+  // Those that wait for their turn are held too.
+  held: ({ limit, windowMs, burst, maxDelayMs }) => ({
+    units: burst + Math.floor((maxDelayMs * limit) / windowMs),
+    windowMs,
+  }),
   decode: ([atMs = 0, debt = 0], { kind, windowMs }) => ({ kind, windowMs, atMs, debt }),
   recall(record, limit, nowMs, _askedCost, cost) {
     const view = tokenBucket.read(record, undefined, limit, nowMs);

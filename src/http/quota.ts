@@ -1,28 +1,12 @@
 /** A limit in the terms of clients: so many units per so long. */
 
 import { formatDuration } from "../config/duration.ts";
-import { Kind } from "../core/algorithm.ts";
+import { Kind, type Quota } from "../core/algorithm.ts";
+import { algorithmOf } from "../core/algorithms.ts";
 import type { Limit } from "../core/policy.ts";
 
-export interface Quota {
-  /** The most that is ever admitted at once, in units. */
-  readonly quota: number;
-  /** In how many milliseconds all of it comes back; absent: that depends on others (concurrency). May be a fraction. */
-  readonly windowMs?: number;
-}
-
 export function quotaOf(limit: Limit): Quota {
-  switch (limit.kind) {
-    case Kind.weighted:
-    case Kind.whole:
-      return { quota: limit.limit, windowMs: limit.bucketMs * limit.buckets };
-    case Kind.bucket:
-      return { quota: limit.burst, windowMs: (limit.burst * limit.windowMs) / limit.limit };
-    case Kind.concurrency:
-      return { quota: limit.limit };
-    default:
-      return { quota: limit.limit, windowMs: limit.windowMs };
-  }
+  return algorithmOf(limit).quota(limit);
 }
 
 /** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`. */

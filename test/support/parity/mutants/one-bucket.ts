@@ -8,7 +8,6 @@ export const oneBucket: MutatedFile = {
   cases: ["one bucket"],
   edits: [
     ["cost < 1 or", "cost < 0 or"],
-    ["% ID_A ~= KIND_BUCKET", "% ID_A == KIND_BUCKET"],
     ["cost % 1 ~= 0", "cost % 1 == 0"],
     ["cost > MAX_UNITS", "cost > MAX_EXACT"],
     ["local debt = 0", "local debt = 1"],

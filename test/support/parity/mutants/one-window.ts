@@ -12,7 +12,7 @@ export const oneWindow: MutatedFile = {
     ["newest ~= (now", "newest == (now"],
     ["/ bucket_ms or more", "/ bucket_ms and more"],
     ["more ~= nil then", "more == nil then"],
-    ["% ID_A == ID", "% ID_A ~= ID"],
+    ["% ID_A ~= ID", "% ID_A == ID"],
     ["cost % 1 ~= 0", "cost % 1 == 0"],
     ["cost > MAX_UNITS", "cost > MAX_EXACT"],
     ["args[3] - cost", "args[3] + cost"],

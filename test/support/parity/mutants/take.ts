@@ -1,3 +1,4 @@
+// Not here, because it changes nothing that can be seen: which short way is tried, since what one leaves the next decides.
 // What reads the server's clock is tried by script.test.ts, since parity injects its instants. In which order what grows and what
 // shrinks is written is tried by full.test.ts, since a Redis with room takes any.
 
@@ -12,12 +13,7 @@ export const take: MutatedFile = {
     ["sliding_window, fixed_window, token", "sliding_window, sliding_window, token"],
     ["n == 1 then\n  value", "n ~= 1 then\n  value"],
     ["n == 1 then args", "n ~= 1 then args"],
-    ["value and #args", "value or #args"],
-    ["#args == 4", "#args >= 4"],
-    ["n == 1 and #args", "n ~= 1 and #args"],
-    ["#args == 6", "#args >= 6"],
     ["if sound and reply", "if sound or reply"],
-    ["changed and expiry_ms then", "changed or expiry_ms then"],
     ["'PX', math.max(expiry_ms", "'PX', math.min(expiry_ms"],
     ["values[1]) == 'table'", "values[1]) ~= 'table'"],
     ["local at = 1", "local at = 2"],
