@@ -1,22 +1,23 @@
--- One token or leaky bucket, new or as it was written. For any other decision the function replies nil before anything is written, and
--- take.lua goes on.
+-- One token or leaky bucket, new or as it was written. For any other decision the function replies nil before anything
+-- is written, and take.lua goes on.
 -- Mirror: src/core/token-bucket.ts, as token_bucket.lua
 
--- The reply and, unless the limit refuses, the value to write and its expiry in ms. Nil, or an error where something is no number: not
--- for here. Called by pcall, with arguments instead of upvalues.
+-- The reply and, unless the limit refuses, the value to write and its expiry in ms. Nil, or an error where something is
+-- no number: not for here. Called by pcall, with arguments instead of upvalues.
 local function one_bucket(args, now_ms, value)
   local id = args[4] + 0
   if id % ID_A ~= KIND_BUCKET then return nil end
   local limit, burst = args[3] + 0, args[5] + 0
   local window_ms, cost = (id - KIND_BUCKET) / ID_A, (args[2] - (HEAD_FLAGS + FLAG_TAKE)) / HEAD_COST
-  -- Another flag, or two windows in six arguments, leave a fraction. The cost of a shadow policy is beyond all costs.
+  -- Another flag, or two windows in six arguments, leave a fraction. Of a shadow policy the group is in the number too:
+  -- it is above every cost.
   if cost % 1 ~= 0 or cost < 1 or cost > MAX_UNITS then return nil end
   local debt = 0
   if value then
     local found, at_ms, stored, more = cmsgpack.unpack(value)
     if found ~= id or at_ms > now_ms or at_ms < 0 or at_ms % 1 ~= 0 or more ~= nil then return nil end
     if stored > MAX_EXACT or stored % 1 ~= 0 then return nil end
-    -- A debt of less than nothing is none, as without a record.
+    -- A bucket never holds more than its burst.
     debt = math.max(0, stored - (now_ms - at_ms) * limit)
   end
   local charged = debt + cost * window_ms

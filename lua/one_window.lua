@@ -1,11 +1,13 @@
--- The commonest decision of all: one weighted window of one bucket, charged before in the same bucket. For any other decision the
--- function replies nil before anything is written, and take.lua goes on.
+-- The commonest decision of all: one weighted window of one bucket, charged before in the same bucket. For any other
+-- decision the function replies nil before anything is written, and take.lua goes on.
 -- Mirror: src/core/sliding-window.ts, as sliding_window.lua and windows_only.lua
 --
--- What windows_only.lua does, with the record in locals: its loops and its list take up to a tenth more of the whole call.
+-- What windows_only.lua does, with the record in locals: its loops and its list take up to a tenth more of the whole
+-- call.
 
--- The reply and, unless the limit refuses, the value to write and its expiry in ms, if the charge moves the expiry. Nil, or an error where something is no number: not for here. Called by
--- pcall, with arguments instead of upvalues, which would be made anew for every decision.
+-- The reply and, unless the limit refuses, the value to write and its expiry in ms, if the charge moves the expiry.
+-- Nil, or an error where something is no number: not for here. Called by pcall, with arguments instead of upvalues,
+-- which would be made anew for every decision.
 local function one_window(args, now_ms, value, min_expiry_ms)
   local id = args[4] + 0
   -- The kind is weighted, and there is 1 bucket.
@@ -15,7 +17,7 @@ local function one_window(args, now_ms, value, min_expiry_ms)
   local elapsed_ms = now_ms % bucket_ms
   -- Compared, not computed with: text would become a number.
   if found ~= id or newest ~= (now_ms - elapsed_ms) / bucket_ms or more ~= nil then return nil end
-  -- Another flag leaves a fraction. The cost of a shadow policy is beyond all costs.
+  -- Another flag leaves a fraction. Of a shadow policy the group is in the number too: it is above every cost.
   if cost % 1 ~= 0 or cost < 1 or cost > MAX_UNITS then return nil end
   -- A count of 0 was given back: the charge moves the expiry.
   if count < 1 or count % 1 ~= 0 or before < 0 or before % 1 ~= 0 then return nil end

@@ -19,11 +19,14 @@ export interface KeptValue<K> {
   readonly expiryMs: number;
 }
 
-/** A limit in the terms of clients: so many units per so long. */
+/** A limit in the terms of clients: units, and the time in which they come back. */
 export interface Quota {
   /** The most that is ever admitted at once, in units. */
   readonly quota: number;
-  /** In how many milliseconds all of it comes back, may be a fraction. Absent: costs do not count, and it depends on others. */
+  /**
+   * In how many milliseconds all of it comes back, may be a fraction. Absent: costs do not count, and it depends on
+   * others.
+   */
   readonly windowMs?: number;
 }
 
@@ -42,11 +45,11 @@ export interface Told {
 }
 
 /**
- * One algorithm over its own state: what is stored of a limit, as it is at one instant. Pure: a state is never changed in
- * place. What the script has too takes the same steps in the same order there.
+ * One algorithm over its own state: the stored counts of a limit, brought to one instant. Pure: a state is never
+ * changed in place. The script takes the same steps in the same order.
  *
- * @typeParam L the limit. @typeParam R the record that is stored of it. @typeParam S the state. @typeParam V what the script
- * replies of it. @typeParam K the value of its limit key.
+ * @typeParam L the limit. @typeParam R the record that is stored of it. @typeParam S the state. @typeParam V what the
+ * script replies of it. @typeParam K the value of its limit key.
  */
 export interface Algorithm<L, R, S, V, K = never> {
   /** From what is stored to the state at `nowMs`. */
@@ -65,8 +68,8 @@ export interface Algorithm<L, R, S, V, K = never> {
   dropped?(state: S): boolean;
 
   /**
-   * What the script is told of a limit beside its number and kind: what is in its id, and the arguments behind the id. The first two
-   * are known of a record too: they tell whose it is.
+   * What the script is told of a limit beside its number and kind: what is in its id, and the arguments behind the id.
+   * The first two are known of a record too: they tell whose it is.
    */
   encode(limit: L): readonly [a: number, buckets: number, ...more: number[]];
   /**

@@ -17,7 +17,7 @@ export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogVie
 /** What is stored under a limit key. */
 export type LimitValue = Log | Slots;
 
-/** The state is the algorithm's own business: nobody else looks into it. */
+/** Only the algorithm itself looks into its state. */
 type State = { readonly _opaque: never };
 type AnyAlgorithm = Algorithm<LimitSpec, LimitRecord, State, LimitView, LimitValue>;
 
@@ -30,7 +30,9 @@ const ALGORITHMS = {
   [Kind.concurrency]: concurrency,
 };
 
-/** The algorithm of a limit. Limit, record, state and view that go in must be of this kind, as those that come out are. */
+/**
+ * The algorithm of a limit. Limit, record, state and view that go in must be of this kind, as those that come out are.
+ */
 export function algorithmOf({ kind }: { readonly kind: Kind }): AnyAlgorithm {
   return ALGORITHMS[kind] as unknown as AnyAlgorithm;
 }

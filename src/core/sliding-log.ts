@@ -1,5 +1,6 @@
 /**
- * The sliding log: one entry for each request, with its instant and its cost. An entry counts while `now - at < window`.
+ * The sliding log: one entry for each request, with its instant and its cost. An entry counts while `now - at <
+ * window`.
  * Mirror: lua/sliding_log.lua.
  */
 
@@ -124,8 +125,8 @@ export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
     resetAtMs,
   }),
   /**
-   * Without its entries a log is known until the first unit leaves that counts, and again when it is empty. When units leave is
-   * known for the cost asked, and for one more than what remains.
+   * Without its entries a log is known until the first unit leaves that counts, and again when it is empty. When units
+   * leave is known for the cost asked, and for one more than what remains.
    */
   recall(view, { limit }, nowMs, askedCost, cost) {
     if (view.used > 0 && nowMs >= view.resetAtMs) {
@@ -149,7 +150,9 @@ function dropExpired(record: LogRecord, all: Log, nowMs: number): LogState {
   return { record: { ...record, used }, entries, dropped: expired > 0 };
 }
 
-/** The instant at which so many units will have left, 0 for none. What is not found, in a damaged log, leaves when it is empty. */
+/**
+ * The instant at which `units` will have left, 0 for no units. Units that a damaged log lacks leave when it is empty.
+ */
 function leaveAtMs({ newestAtMs, windowMs }: LogRecord, oldest: Log, units: number): number {
   if (units <= 0) return 0;
   let left = 0;

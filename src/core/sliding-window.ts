@@ -55,8 +55,9 @@ export function rollWindow(record: WindowRecord, nowMs: number): WindowRecord {
 }
 
 /**
- * `S*B + O*(B-e) + c*B <= L*B` (design: the decision), in the form that stays exact when forced counts make `O*(B-e)`
- * pass 2^53: a rounded product is then still above the right side, which is below it.
+ * `S*B + O*(B-e) + c*B <= L*B` : S and O are the counts in the window and before it, e is the elapsed part of the
+ * newest bucket, c the cost and L the limit. Written in this form it stays exact: where a forced count makes `O*(B-e)`
+ * pass 2^53, the rounded product is still above the right side, which is below 2^53.
  */
 export function windowAdmits(record: WindowRecord, limit: number, cost: number, nowMs: number): boolean {
   const { kind, bucketMs, buckets, counts } = record;
@@ -171,7 +172,7 @@ export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
   },
   lease: {
     windowMs: ({ bucketMs, buckets }) => bucketMs * buckets,
-    // In the same bucket it makes no difference when they are charged: giving back and taking again leaves the same counts.
+    // Within a bucket the instant of a charge makes no difference: giving back and taking again leaves the same counts.
     endsAtMs: ({ bucketMs }, chargedAtMs) => (Math.floor(chargedAtMs / bucketMs) + 1) * bucketMs,
     without: (record, _limit, units, chargedAtMs) => giveBackWindow(record, units, chargedAtMs),
     inBucket: ({ counts }) => counts[0]!,

@@ -1,13 +1,16 @@
 /**
- * One decision: checks every limit of every policy, then charges all of them or none. Pure: what is stored and the instant
- * go in, the reply and what to write come out. Mirror: lua/take.lua, step by step.
+ * One decision: checks every limit of every policy, then charges all of them or none. Pure: what is stored and the
+ * instant go in, the reply and what to write come out. Mirror: lua/take.lua, step by step.
  *
  * The law. Every key has a flag, and flags may differ within one call.
- * - `take`, `chargeAnyway` and `look` check every limit of their key at the key's cost. `giveBack` checks nothing and refuses nothing.
- * - A limit that refuses, whatever the flag of its key, refuses for its group. The call is allowed if no enforced limit refused.
- * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced group are charged
- *   or none is, and the keys of a policy in shadow only with them.
- * - `chargeAnyway` charges its key whatever is decided. `giveBack` gives back to its key whatever is decided. `look` changes nothing.
+ * - `take`, `chargeAnyway` and `look` check every limit of their key at the key's cost. `giveBack` checks nothing and
+ *   refuses nothing.
+ * - A limit that refuses, whatever the flag of its key, refuses for its group. The call is allowed if no enforced limit
+ *   refused.
+ * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced
+ *   group are charged or none is, and the keys of a policy in shadow only with them.
+ * - `chargeAnyway` charges its key whatever is decided. `giveBack` gives back to its key whatever is decided. `look`
+ *   changes nothing.
  * - A cost of 0 changes nothing, under any flag.
  */
 
@@ -18,7 +21,10 @@ import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
 
-/** The limits of one policy, partition and scope: one key of the store, and one more for each limit that has a limit key. */
+/**
+ * The limits of one policy, partition and scope: one key of the store, and one more for each limit that has a limit
+ * key.
+ */
 export interface KeyRequest {
   readonly key: string;
   /** `ENFORCED`, or n > 0 for the n-th shadow policy: charged only if it admits too, and never blocks. */
@@ -40,7 +46,9 @@ export interface TakeRequest {
   readonly flag: Flag;
   /** The instant of every key that has none of its own. Absent: 0, which is enough for slots. */
   readonly atMs?: number;
-  /** The number of this request, an integer below 2^53: what concurrency limits know it by. Absent without such limits. */
+  /**
+   * The number of this request, an integer below 2^53: what concurrency limits know it by. Absent without such limits.
+   */
   readonly slot?: number;
 }
 
@@ -49,7 +57,9 @@ export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
-  /** Refused by the region for so many milliseconds, whatever the counts say: it asks the store no more often (leases). */
+  /**
+   * Refused by the region for so many milliseconds, whatever the counts say: it asks the store no more often (leases).
+   */
   readonly heldBackMs?: number;
 }
 
@@ -86,7 +96,10 @@ export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
 }
 
-/** KEYS of the script: for each policy, partition and scope the key of the records, and behind it the limit keys of its limits. */
+/**
+ * KEYS of the script: for each policy, partition and scope the key of the records, and behind it the limit keys of its
+ * limits.
+ */
 export function keysOfRequest({ keys }: TakeRequest): string[] {
   return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit))]);
 }

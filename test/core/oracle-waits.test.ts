@@ -1,4 +1,5 @@
-// What a client is told, tried out for every algorithm that counts units: it waits, asks again, and gets what it was told.
+// What a client is told, tried out for every algorithm that counts units: it waits, asks again, and gets what it was
+// told.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
-// Not here, because it changes nothing that can be seen: which short way is tried, since what one leaves the next decides.
-// What reads the server's clock is tried by script.test.ts, since parity injects its instants. In which order what grows and what
-// shrinks is written is tried by full.test.ts, since a Redis with room takes any.
+// Not here, because it changes nothing that can be seen: which short way is tried, since what one leaves the next
+// decides. What reads the server's clock is tried by script.test.ts, since parity injects its instants. In which order
+// what grows and what shrinks is written is tried by full.test.ts, since a Redis with room takes any.
 
 import type { MutatedFile } from "./mutate.ts";
 
