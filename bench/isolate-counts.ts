@@ -12,7 +12,7 @@
 
 import { Kind } from "../src/core/algorithm.ts";
 import type { LimitSpec } from "../src/core/algorithms.ts";
-import { ENFORCED, Flag, ownKeyOf } from "../src/core/take.ts";
+import { ENFORCED, Flag, limitKeyOf } from "../src/core/take.ts";
 import { type Counts, createCounts } from "../src/store/memory.ts";
 
 const MIB = 1024 * 1024;
@@ -69,11 +69,11 @@ function fill(counts: Counts, from: number, to: number, { limits, takes }: Case)
     const all = Array.from({ length: takes }, (_, n) => n);
     if (limits[0] === log) {
       counts.write(
-        ownKeyOf(key, log),
+        limitKeyOf(key, log),
         all.map((n) => ({ atMs: NOW_MS + n, cost: 1 })),
       );
     } else {
-      counts.write(ownKeyOf(key, slots), new Map(all.map((n) => [2 ** 52 + i * takes + n, NOW_MS + WINDOW_MS + n])));
+      counts.write(limitKeyOf(key, slots), new Map(all.map((n) => [2 ** 52 + i * takes + n, NOW_MS + WINDOW_MS + n])));
     }
   }
 }

@@ -54,7 +54,7 @@ export async function keysThrough(mode: "strict" | "leased", keys: number, each:
 /** Decides like any store, but keeps the counts of active clients only: what is measured is not the store. */
 function storeOfActive(nowMs: () => number): Store {
   const values = new Map<string, Records>();
-  const stored = { records: (key: string) => values.get(key), own: () => undefined };
+  const stored = { records: (key: string) => values.get(key), value: () => undefined };
   return {
     kind: "redis",
     keySecret: "",

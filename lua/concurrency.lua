@@ -2,13 +2,14 @@
 -- Mirror: src/core/concurrency.ts
 --
 -- a: timeout_ms
--- No record. Own key, a sorted set: member slot (the request's number), score the instant at which the slot is lost.
--- Taking is a charge, renewing a charge anyway (flag 1), releasing a give back (flag 2), each of one slot whatever the cost.
+-- No record. Limit key, a sorted set: member slot (the request's number), score the instant at which the slot is lost.
+-- Taking is a charge, renewing a charge anyway (flag 1), releasing a give back (flag 2), each of one slot whatever the
+-- cost.
 
 local function concurrency()
-  local slots = { has_own_key = true, has_no_record = true }
+  local slots = { has_limit_key = true, has_no_record = true }
 
-  -- Only looks: slots that were lost are removed by the next change.
+  -- Reading writes nothing: the next change removes lost slots.
   function slots.read(_, _, now_ms, key)
     local from = string.format('(%.0f', now_ms)
     local in_flight = redis.pcall('ZCOUNT', key, from, '+inf')
@@ -26,7 +27,7 @@ local function concurrency()
     redis.call('ZREMRANGEBYSCORE', state.key, '-inf', string.format('%.0f', now_ms))
   end
 
-  -- A renewal adds nothing: it removes first, so that a full Redis lets it pass.
+  -- A renewal adds nothing. It removes lost slots first: a full Redis then lets it pass.
   function slots.charge(state, limit, _, now_ms, slot, expiry_ms, is_renewal)
     local lost_at_ms, member = string.format('%.0f', now_ms + limit.a), string.format('%.0f', slot)
     if is_renewal then
@@ -41,7 +42,7 @@ local function concurrency()
       end
       state.is_rubbish = false
       remove_lost(state, now_ms)
-      -- One that is not new was in flight, or lost.
+      -- A slot that is not new was in flight, or lost.
       state.in_flight = added == 1 and state.in_flight + 1 or redis.call('ZCARD', state.key)
     end
     redis.call('PEXPIRE', state.key, math.max(expiry_ms, limit.a))

@@ -8,7 +8,7 @@ local function fixed_window()
   local NEWEST, COUNT = 2, 3
   local window = {}
 
-  -- A clock that stepped back leaves the newer window where it is. A window that no clock reaches is rubbish.
+  -- If the clock stepped back, the newer window stays. The number of a window that no clock reaches is damage.
   function window.read(record, limit, now_ms)
     local window_ms = limit.a
     local current = math.floor(now_ms / window_ms)

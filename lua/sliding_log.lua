@@ -3,16 +3,17 @@
 --
 -- a: window_ms
 -- Record: { id, used, newest_at_ms }: used is the sum of the costs in the log, in units.
--- Own key, a list: msgpack at_ms, cost for each entry, oldest first. Without its record it counts for nothing.
+-- Limit key, a list: msgpack at_ms, cost for each entry, oldest first. Without its record it counts for nothing.
 
 local function sliding_log()
   local USED, NEWEST_AT_MS = 2, 3
-  -- An expired entry is read about once: so many are read at first, and twice as many each time that none still counts.
+  -- How many entries are read at first. Each time that all of them have expired, twice as many are read: an expired
+  -- entry is read about once.
   local FIRST_CHUNK = 16
-  local log = { has_own_key = true }
+  local log = { has_limit_key = true }
 
-  -- state.is_rubbish: what is under the own key counts for nothing, and the next change replaces it. So does a value of another
-  -- type.
+  -- state.is_rubbish: the value under the limit key counts for nothing, and the next change replaces it. A value of
+  -- another type is rubbish too.
   local function range(state, first, last)
     local entries = redis.pcall('LRANGE', state.key, first, last)
     if not entries.err then return entries end
@@ -27,8 +28,8 @@ local function sliding_log()
     return 0, 0
   end
 
-  -- Counts what has expired, and leaves it in the list: drop() is a write, and what grows has to be written first.
-  -- state.expired: how many of the oldest entries these are; nil if there are none.
+  -- Counts the expired entries, and leaves them in the list: drop() is a write, and a write that grows has to come
+  -- first. state.expired: how many of the oldest entries these are; nil if there are none.
   local function find_expired(state, now_ms)
     local record, window_ms = state.record, state.window_ms
     local expired, chunk = 0, FIRST_CHUNK
@@ -120,8 +121,8 @@ local function sliding_log()
     return state.record[NEWEST_AT_MS] + state.window_ms - now_ms
   end
 
-  -- The instants at which so many units will have left: read from the oldest entry on, in one command. What is not found in
-  -- them, since the list was damaged, leaves when the log is empty.
+  -- The instants at which first_units and second_units will have left: read from the oldest entry on, in one command.
+  -- Units that a damaged list lacks leave when the log is empty.
   local function leave_at_ms(state, first_units, second_units)
     local window_ms = state.window_ms
     local needed = math.max(first_units, second_units)
@@ -145,8 +146,7 @@ local function sliding_log()
     return first_at_ms, second_at_ms
   end
 
-  -- used, and the instants at which the cost asked is admitted, at which more is left than now, and at which the log is
-  -- empty; 0 where that is now.
+  -- used, and three instants: the refused cost is admitted, more is left than now, the log is empty. 0 means now.
   function log.view(state, limit, cost, now_ms, reply, refused)
     local used = state.record[USED]
     local wait_for = refused and cost <= limit.limit and used + cost - limit.limit or 0

@@ -3,15 +3,15 @@
 -- Mirror: src/core/sliding-window.ts
 --
 -- a: bucket_ms · buckets · limit * bucket_ms < 2^53
--- Record: { id, newest, count, count, … }: newest is floor(ms / bucket_ms) of the newest bucket written, then buckets + 1
--- counts in units, newest first.
+-- Record: { id, newest, count, count, … }: newest is floor(ms / bucket_ms) of the newest bucket written, then buckets +
+-- 1 counts in units, newest first.
 
 local function sliding_window()
   local NEWEST, FIRST_COUNT = 2, 3
   local window = {}
 
-  -- Makes the bucket of now_ms the newest. A clock that stepped back leaves the newer bucket where it is: rolling back
-  -- would forget what was charged. A bucket that no clock reaches is rubbish.
+  -- Makes the bucket of now_ms the newest. If the clock stepped back, the newer bucket stays: rolling back would forget
+  -- charges. The number of a bucket that no clock reaches is damage.
   function window.read(record, limit, now_ms)
     local bucket_ms, buckets = limit.a, limit.buckets
     local bucket = math.floor(now_ms / bucket_ms)
@@ -25,8 +25,9 @@ local function sliding_window()
     return record
   end
 
-  -- S*B + O*(B-e) + c*B <= L*B, in the form that stays exact when forced counts make O*(B-e) pass 2^53: a rounded
-  -- product is then still above the right side, which is below it.
+  -- S*B + O*(B-e) + c*B <= L*B: S and O are the counts in the window and before it, e is the elapsed part of the newest
+  -- bucket, c the cost and L the limit. Written in this form it stays exact: where a forced count makes O*(B-e) pass
+  -- 2^53, the rounded product is still above the right side, which is below 2^53.
   function window.admits(record, limit, cost, now_ms)
     local bucket_ms, buckets = limit.a, limit.buckets
     local room = limit.limit - cost
@@ -41,7 +42,7 @@ local function sliding_window()
     record[FIRST_COUNT] = math.min(MAX_COUNT, record[FIRST_COUNT] + cost)
   end
 
-  -- Takes back what was charged in the bucket of at_ms, never below zero; a bucket that has left is left alone.
+  -- Takes back from the bucket of at_ms, never below zero. A bucket that has left the record is not changed.
   function window.give_back(record, limit, cost, at_ms)
     local age = record[NEWEST] - math.floor(at_ms / limit.a)
     if age < 0 or age > limit.buckets then return end

@@ -1,18 +1,23 @@
 -- One decision: checks every limit of every policy, then charges all of them or none.
 -- Mirror: src/core/take.ts
 --
--- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua), and behind it the own key of
---               each of its limits that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
+-- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua). Behind it the limit
+--               key of each of its limits that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
 --
--- ARGV[1]       now_ms     the instant of the decision, ms since the epoch; 0: this server's clock. Not 0: tests and simulation
---   then for each key of records (names in capitals are the numbers of src/core/layout.ts):
+-- Names in capitals are the numbers of src/core/layout.ts.
+--
+-- ARGV[1]       now_ms     the instant of the decision, ms since the epoch. 0: this server's clock. Other values: tests and
+--                          simulation
+--   then for each key of records:
 --               head       ((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag
---                 group    0 enforced; g > 0 the g-th shadow policy: charged only if it admits too, and never blocks. Below 2^17
+--                 group    0 enforced; g > 0 the g-th shadow policy: charged only if it admits too, and never blocks. Below
+--                          2^17
 --                 cost     0 … MAX_UNITS units; 0 looks without charging
 --                 limits   1 … 8, how many follow
---                 flag     0 check, then charge · 1 charge even what is refused · 2 give back · 3 look: check only. Flags of one
---                          call may differ: src/core/take.ts has the law
---               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough for slots
+--                 flag     0 check, then charge · 1 charge even a refused cost · 2 give back · 3 look: check only. The flags of
+--                          one call may differ: src/core/take.ts has the law
+--               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. For slots 0 is
+--                          enough
 --     then for each limit:
 --               limit      1 … MAX_UNITS units
 --               id         what its record is found by: (a * ID_BUCKETS + buckets) * ID_KINDS + kind
@@ -25,11 +30,11 @@
 --               slot       the number of this request, below 2^53: what concurrency limits know it by
 --
 -- Reply         now_ms, then for each limit in the order of ARGV:
---               its id, negative if it refused, and its counts after the decision, as its file's `view` says: so many integers
---               as the kind has
+--               its id, negative if it refused, and its counts after the decision: the integers that its file's `view`
+--               appends
 --
--- Commands: TIME, GET of one key or MGET of several, one SET for each key of records that changed, and those of the limits with
--- own keys.
+-- Commands: TIME, GET of one key or MGET of several, one SET for each key of records that changed, and those of the
+-- limits with limit keys.
 
 local call, args = redis.call, ARGV
 
@@ -43,31 +48,52 @@ else
   now_ms, min_expiry_ms = tonumber(args[1]), INJECTED_CLOCK_EXPIRY_MS
 end
 
-local n, value, values, lists = #KEYS, nil, args, 0
+local n, value, values = #KEYS, nil, args
 if n == 1 then
   value = redis.pcall('GET', KEYS[1])
 else
   values = call('MGET', unpack(KEYS))
-  lists = n
 end
 
---@include one_window
---@include one_bucket
+-- Short ways to the same decision. Each answers only what it knows to be right, and replies nil before it has written
+-- anything: the code below then decides from the same values. Making a function costs time in every run, and each is
+-- made only where it may answer.
+
+local sound, reply, changed, expiry_ms
+if value and #args == 4 then
+  --@include one_window
+  sound, reply, changed, expiry_ms = pcall(one_window, args, now_ms, value, min_expiry_ms)
+elseif n == 1 and #args == 6 then
+  --@include one_bucket
+  sound, reply, changed, expiry_ms = pcall(one_bucket, args, now_ms, value)
+end
+if sound and reply then
+  if changed and expiry_ms then
+    call('SET', KEYS[1], changed, 'PX', math.max(expiry_ms, min_expiry_ms))
+  elseif changed then
+    call('SET', KEYS[1], changed, 'KEEPTTL')
+  end
+  return reply
+end
 
 -- A single value goes where now_ms was, since a table for it would cost more than reading it did.
 if n == 1 then args[1] = value end
 
 --@include windows_only
+reply = windows_only(args, values, n, now_ms, min_expiry_ms)
+if reply then return reply end
 
 local WRONG_TYPE = '^-?WRONGTYPE' -- Dragonfly leaves the - of an error in it
 
--- MGET says nothing of a key of another type, GET an error. Of any other error the caller has to know: the key may hold counts.
+-- MGET replies nil for a key of another type, GET replies an error. Any other error is the reply: the key may hold
+-- counts.
 if type(values[1]) == 'table' then
   if not string.find(values[1].err, WRONG_TYPE) then return values[1] end
   values[1] = false
 end
 
--- For own keys: raises the error that a command replied, by the same command, unless it says that the key is of another type.
+-- For limit keys: raises the error that a command replied, by the same command, unless it says that the key is of
+-- another type.
 local function raise_unless_wrong_type(reply, ...)
   if not string.find(reply.err, WRONG_TYPE) then redis.call(...) end
 end
@@ -109,10 +135,11 @@ while key < n do
   local stored = decode_records(values[key])
   for l = 1, limits do
     local limit = { limit = next_number(), id = next_number() }
-    limit.kind, limit.buckets, limit.a = limit.id % ID_KINDS, math.floor(limit.id / ID_KINDS) % ID_BUCKETS, math.floor(limit.id / ID_A)
+    limit.kind, limit.a = limit.id % ID_KINDS, math.floor(limit.id / ID_A)
+    limit.buckets = math.floor(limit.id / ID_KINDS) % ID_BUCKETS
     local algorithm = algorithm_of(limit.kind)
     if algorithm.has_burst then limit.b, limit.c = next_number(), next_number() end
-    if algorithm.has_own_key then key = key + 1 end
+    if algorithm.has_limit_key then key = key + 1 end
     local record, is_new = find_record(stored, limit.id)
     local state = algorithm.read(record, limit, now_ms, KEYS[key], is_new)
     local refused = entry.flag ~= FLAG_GIVE_BACK and not algorithm.admits(state, limit, entry.cost, now_ms)
@@ -124,9 +151,9 @@ while key < n do
 end
 local slot = next_number()
 
--- When Redis is full it refuses a script's first write if the command can grow, and looks at no later one. So what is charged is
--- written first, and a charge begins with what grows: it is refused before anything is written. What is not charged only drops what
--- has expired, and begins with that: a full Redis lets it pass.
+-- A full Redis refuses the first write of a script if the command can grow, and checks no later write. Charged keys are
+-- written first, and a charge begins with the write that grows: Redis refuses it before anything is written. A key that
+-- is not charged only drops expired entries: a full Redis lets that pass.
 local CHARGES, DROPS = 1, 2
 for turn = CHARGES, has_expired and DROPS or CHARGES do
   for k = 1, #entries do
@@ -158,7 +185,7 @@ for turn = CHARGES, has_expired and DROPS or CHARGES do
   end
 end
 
-local reply = { now_ms }
+reply = { now_ms }
 for k = 1, #entries do
   local entry = entries[k]
   for l = 1, #entry.checks do

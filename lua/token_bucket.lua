@@ -1,16 +1,16 @@
--- Token bucket and leaky bucket: `burst` tokens, of which `limit` come back per window, continuously. The leaky bucket also
--- admits what would be admitted within max_delay_ms; whoever asked holds the request until then.
+-- Token bucket and leaky bucket: `burst` tokens, of which `limit` come back per window, continuously. The leaky bucket
+-- also admits a cost that would be admitted within max_delay_ms; the caller holds the request until then.
 -- Mirror: src/core/token-bucket.ts
 --
 -- a: window_ms · b: burst · c: max_delay_ms, 0 for a token bucket · burst * window_ms + max_delay_ms * limit < 2^53
--- Record: { id, at_ms, debt }: debt is what is missing from a full bucket at at_ms, in 1/window_ms token, so that
--- any integer rate is exact: one millisecond pays back `limit` of it.
+-- Record: { id, at_ms, debt }: debt is what a full bucket lacked at at_ms, in 1/window_ms token. One millisecond pays
+-- back `limit` of it, which makes every integer rate exact.
 
 local function token_bucket()
   local AT_MS, DEBT = 2, 3
   local bucket = { has_burst = true }
 
-  -- A clock that stepped back leaves the record where it is: nothing is paid back until it has caught up.
+  -- If the clock stepped back, the record stays: nothing is paid back until the clock has caught up.
   function bucket.read(record, limit, now_ms)
     local elapsed_ms = now_ms - record[AT_MS]
     if elapsed_ms > 0 then
@@ -20,8 +20,8 @@ local function token_bucket()
     return record
   end
 
-  -- level >= cost, with level = burst - debt and what max_delay_ms pays back. Both sides are exact below 2^53, and the right
-  -- one always is below.
+  -- level >= cost, where level = burst - debt + what max_delay_ms pays back. Both sides are exact below 2^53, and the
+  -- right side always is below.
   function bucket.admits(record, limit, cost)
     local window_ms, burst, max_delay_ms = limit.a, limit.b, limit.c
     return cost <= burst and record[DEBT] + cost * window_ms <= burst * window_ms + max_delay_ms * limit.limit

@@ -1,96 +1,98 @@
--- The decision over windows, without anything that costs: all limits are sliding or fixed windows, all are enforced, the flag is
--- 0 or 3, and every key holds its records in the order of ARGV, or nothing. Whatever else there is falls through to the rest of
--- take.lua before anything is written, so this may give up at any point of its checks.
+-- The decision over windows, without anything that costs: all limits are sliding or fixed windows, all are enforced,
+-- all flags are 0 or all are 3, and every key holds its records in the order of ARGV, or nothing. For any other
+-- decision the function returns nil before anything is written, and take.lua goes on. It may give up at any point of
+-- its checks.
 -- Mirror: src/core/sliding-window.ts and fixed-window.ts, as sliding_window.lua and fixed_window.lua
 --
--- A fixed window is a whole window of 0 buckets: what counts is the newest alone.
+-- A fixed window is a whole window of 0 buckets: only the newest bucket counts.
 --
--- One list for a key, from one unpack: { cost, records … }, with the cost negative where the charge moves the expiry. It is packed
--- again as it is, and that of a single key, with now_ms in its first place, is the reply. Tables, closures, calls and texts that
--- become numbers are what a script's time goes into: `args[i] + 0` takes half of tonumber's.
+-- One list for a key, from one unpack: { cost, records … }, with the cost negative where the charge moves the expiry.
+-- The list is packed again as it is, and the list of a single key, with now_ms in its first place, is the reply.
+-- Tables, closures, calls and texts that become numbers are what a script's time goes into: `args[i] + 0` takes half of
+-- tonumber's.
 
--- Brings the records of a key to now, charges them, and marks the refused with a negative id: what another limit refuses is
--- taken back, since most is admitted. Nil, or an error where something is no number: not for here. No upvalues: they would be
--- made anew for every decision.
-local function check_windows(value, args, from, to, cost, now_ms)
-  local records = value and { cost, cmsgpack.unpack(value) } or { cost }
-  local at, refused = 2, false
-  for a = from, to, 2 do
-    local id = args[a + 1] + 0
-    local low = id % ID_A
-    local kind = low % ID_KINDS
-    if kind > KIND_FIXED_WINDOW then return nil end
-    local bucket_ms, newest_at, first_at = (id - low) / ID_A, at + 1, at + 2
-    local oldest_at = first_at + (low - kind) / ID_KINDS
-    if not value then
-      records[at] = id
-      for i = newest_at, oldest_at do records[i] = 0 end
-    end
-    if records[at] ~= id then return nil end
-
-    local elapsed_ms = now_ms % bucket_ms
-    local bucket = (now_ms - elapsed_ms) / bucket_ms
-    -- Compared, not computed with: text would become a number.
-    if records[newest_at] ~= bucket then
-      -- Before any of them leaves: a record that is damaged anywhere starts anew.
-      for i = newest_at, oldest_at do
-        local number = records[i]
-        if number < 0 or number > MAX_EXACT or number % 1 ~= 0 then return nil end
+-- values: what is under each key. Of a single key it is args, with the value in the place of now_ms.
+local function windows_only(args, values, n, now_ms, min_expiry_ms)
+  -- Brings the records of a key to now, charges them, and marks the refused with a negative id. What another limit
+  -- refuses is taken back, since most is admitted. Nil, or an error where something is no number: not for here. No
+  -- upvalues: they would be made anew for every decision.
+  local function check_windows(value, args, from, to, cost, now_ms)
+    local records = value and { cost, cmsgpack.unpack(value) } or { cost }
+    local at, refused = 2, false
+    for a = from, to, 2 do
+      local id = args[a + 1] + 0
+      local low = id % ID_A
+      local kind = low % ID_KINDS
+      if kind > KIND_FIXED_WINDOW then return nil end
+      local bucket_ms, newest_at, first_at = (id - low) / ID_A, at + 1, at + 2
+      local oldest_at = first_at + (low - kind) / ID_KINDS
+      if not value then
+        records[at] = id
+        for i = newest_at, oldest_at do records[i] = 0 end
       end
-      local passed = bucket - records[newest_at]
-      if passed < 0 then return nil end
-      records[newest_at] = bucket
-      for i = oldest_at, first_at, -1 do records[i] = i - passed > newest_at and records[i - passed] or 0 end
-    end
+      if records[at] ~= id then return nil end
 
-    local room = args[a] - cost
-    for i = first_at, oldest_at do
-      local count = records[i]
-      if count < 0 or count % 1 ~= 0 then return nil end
-      room = room - count
-    end
-    -- No count may be above MAX_COUNT: with a limit of at most MAX_UNITS, none is if all of them leave this much.
-    if room < MAX_UNITS - MAX_COUNT then return nil end
-    local oldest, covered_ms = records[oldest_at], bucket_ms
-    if kind == KIND_WEIGHTED then covered_ms = bucket_ms - elapsed_ms end
-    if oldest * covered_ms > (room + oldest) * bucket_ms then
-      records[at] = -id
-      refused = true
-    end
+      local elapsed_ms = now_ms % bucket_ms
+      local bucket = (now_ms - elapsed_ms) / bucket_ms
+      -- Compared, not computed with: text would become a number.
+      if records[newest_at] ~= bucket then
+        -- All counts, before any of them leaves: a record that is damaged anywhere starts anew.
+        for i = newest_at, oldest_at do
+          local number = records[i]
+          if number < 0 or number > MAX_EXACT or number % 1 ~= 0 then return nil end
+        end
+        local passed = bucket - records[newest_at]
+        if passed < 0 then return nil end
+        records[newest_at] = bucket
+        for i = oldest_at, first_at, -1 do records[i] = i - passed > newest_at and records[i - passed] or 0 end
+      end
 
-    -- A charge moves the expiry only where it is the first in its bucket.
-    local newest = records[first_at]
-    if newest == 0 then records[1] = -cost end
-    records[first_at] = newest + cost
-    at = oldest_at + 1
+      local room = args[a] - cost
+      for i = first_at, oldest_at do
+        local count = records[i]
+        if count < 0 or count % 1 ~= 0 then return nil end
+        room = room - count
+      end
+      -- With a limit of at most MAX_UNITS, no count is above MAX_COUNT if the counts leave this much room.
+      if room < MAX_UNITS - MAX_COUNT then return nil end
+      local oldest, covered_ms = records[oldest_at], bucket_ms
+      if kind == KIND_WEIGHTED then covered_ms = bucket_ms - elapsed_ms end
+      if oldest * covered_ms > (room + oldest) * bucket_ms then
+        records[at] = -id
+        refused = true
+      end
+
+      -- A charge moves the expiry only where it is the first in its bucket.
+      local newest = records[first_at]
+      if newest == 0 then records[1] = -cost end
+      records[first_at] = newest + cost
+      at = oldest_at + 1
+    end
+    if #records >= at then return nil end
+    return records, refused
   end
-  if #records >= at then return nil end
-  return records, refused
-end
 
--- The list of a key takes the place of its value, or, of several, one behind the values, for whoever goes on: a table of their
--- own would cost more. A look takes back what it charged, as a refusal does.
-local head = args[2] + 0
-local flag = head % HEAD_FLAGS
-local checked, takes_back, from = 0, flag == FLAG_LOOK, 2
-if flag == FLAG_TAKE or flag == FLAG_LOOK then
+  -- The list of a key takes the place of its value, or, of several keys, a place behind the values: a table of lists
+  -- would cost more. A look takes back what it charged, as a refusal does.
+  local call, lists = redis.call, n > 1 and n or 0
+  local head = args[2] + 0
+  local flag = head % HEAD_FLAGS
+  if flag ~= FLAG_TAKE and flag ~= FLAG_LOOK then return nil end
+  local takes_back, from = flag == FLAG_LOOK, 2
   for k = 1, n do
     if k > 1 then head = args[from] + 0 end
     local low = head % HEAD_COST
-    if low % HEAD_FLAGS ~= flag then break end
+    if low % HEAD_FLAGS ~= flag then return nil end
     -- Two arguments for each limit.
     local cost, to = (head - low) / HEAD_COST, from + (low - flag) / (HEAD_FLAGS / 2)
     local sound, records, refused = pcall(check_windows, values[k], args, from + 1, to, cost, now_ms)
-    -- The cost of a shadow policy, whose group is above it, is beyond all costs.
-    if not (sound and records) or cost > MAX_UNITS then break end
+    -- Of a shadow policy the group is in the number too: it is above every cost.
+    if not (sound and records) or cost > MAX_UNITS then return nil end
     if refused then takes_back = true end
     values[lists + k] = records
-    checked = k
     from = to + 1
   end
-end
 
-if checked == n then
   for k = 1, n do
     local records = values[lists + k]
     local cost = records[1]

@@ -1,7 +1,7 @@
 /**
- * Joins lua/*.lua into src/redis/script.generated.ts, the one text that Redis runs, with the SHA-1 of both variants.
- * A generated file and not a text module, because it works the same in wrangler, vitest, the npm package and any
- * consumer's bundler. Comments and indentation are left out: the text travels to Redis when its cache was flushed.
+ * Joins lua/*.lua into src/redis/script.generated.ts, the one text that Redis runs, with the SHA-1 of both variants. A
+ * generated file works the same in wrangler, vitest, the npm package and any consumer's bundler; a text module does
+ * not. Comments and indentation are left out: the text travels to Redis when its cache was flushed.
  *
  * `node scripts/build/build-lua.ts` writes it; with `--check` it fails if the file is not what lua/ says.
  */
@@ -16,7 +16,10 @@ const OUTPUT = new URL("../../src/redis/script.generated.ts", import.meta.url);
 /** First line of the variant for Upstash, where a script without it locks the whole database. */
 const KEY_LOCKING = "#!lua flags=allow-key-locking\n";
 
-/** The numbers of src/core/layout.ts by the names that the Lua has for them: `MAX_UNITS`, `KIND_FIXED_WINDOW`, `FLAG_LOOK`. */
+/**
+ * The numbers of src/core/layout.ts by the names that the Lua has for them: `MAX_UNITS`, `KIND_FIXED_WINDOW`,
+ * `FLAG_LOOK`.
+ */
 const NUMBERS: ReadonlyMap<string, number> = new Map(
   Object.entries(layout).flatMap(([name, value]): [string, number][] => {
     if (typeof value === "number") return [[name, value]];
@@ -29,7 +32,10 @@ function upperSnake(name: string): string {
   return name.replace(/\.|(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }
 
-/** The script as it is sent: files joined, numbers of the layout in the place of their names, no comment lines, no indentation. */
+/**
+ * The script as it is sent: files joined, numbers of the layout in the place of their names, no comment lines, no
+ * indentation.
+ */
 export function joinLua(name: string, source = readFileSync(new URL(`${name}.lua`, LUA), "utf8")): string {
   const code = `${linesOf(source).join("\n")}\n`;
   const declared = [...code.matchAll(/\blocal (\w+(?:, \w+)*)/g)].flatMap(([, names]) => names!.split(", "));
@@ -45,7 +51,7 @@ export function joinLua(name: string, source = readFileSync(new URL(`${name}.lua
 
 function linesOf(source: string): string[] {
   return source.split("\n").flatMap((line) => {
-    const include = /^--@include (\w+)$/.exec(line)?.[1];
+    const include = /^\s*--@include (\w+)$/.exec(line)?.[1];
     if (include) return linesOf(readFileSync(new URL(`${include}.lua`, LUA), "utf8"));
     const code = line.trim();
     return code === "" || code.startsWith("--") ? [] : [code];

@@ -2,8 +2,7 @@
 
 import type * as v from "valibot";
 import { Kind } from "../core/algorithm.ts";
-import type { LimitSpec } from "../core/algorithms.ts";
-import { MAX_EXACT } from "../core/layout.ts";
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import type { Limit } from "../core/policy.ts";
 import { formatDuration } from "./duration.ts";
 import type { LimitInput } from "./policy-input.ts";
@@ -59,26 +58,6 @@ export function writeLimit(limit: Limit): LimitInput {
 
 /** The largest cost that the limit ever admits. A concurrency limit admits any cost. */
 export function largestCost(limit: LimitSpec): number {
-  if (limit.kind === Kind.concurrency) return Number.POSITIVE_INFINITY;
-  return limit.kind === Kind.bucket ? limit.burst : limit.limit;
-}
-
-/** The numbers that would fit, if the limit's numbers are too large for exact decisions. Undefined: they fit. */
-export function tooLarge(limit: LimitSpec): string | undefined {
-  switch (limit.kind) {
-    case Kind.weighted:
-    case Kind.whole: {
-      if (limit.limit * limit.bucketMs <= MAX_EXACT) return undefined;
-      const largest = Math.floor(MAX_EXACT / limit.bucketMs);
-      return `a limit of at most ${largest} with buckets of ${limit.bucketMs} ms, or shorter buckets (limit * window / buckets < 2^53)`;
-    }
-    case Kind.bucket: {
-      const delayed = limit.maxDelayMs * limit.limit;
-      if (limit.burst * limit.windowMs + delayed <= MAX_EXACT) return undefined;
-      const largest = Math.floor((MAX_EXACT - delayed) / limit.windowMs);
-      return `a burst of at most ${largest} with a window of ${limit.windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
-    }
-    default:
-      return undefined;
-  }
+  const { quota, windowMs } = algorithmOf(limit).quota(limit);
+  return windowMs === undefined ? Number.POSITIVE_INFINITY : quota;
 }

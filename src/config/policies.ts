@@ -1,9 +1,10 @@
 /** Turns the policies that an operator wrote into checked policies, or into the list of all mistakes. */
 
 import * as v from "valibot";
+import { algorithmOf } from "../core/algorithms.ts";
 import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
-import { largestCost, type ParsedLimit, specOf, tooLarge, writeLimit } from "./limits.ts";
+import { largestCost, type ParsedLimit, specOf, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
 import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
@@ -97,7 +98,7 @@ function rangeMistakes(limit: ParsedLimit, path: string): Mistake[] {
     return [{ code: "ERR_POLICY_BUCKETS", path: `${path}.buckets`, expected, found: String(limit.buckets) }];
   }
   const spec = specOf(limit);
-  const expected = tooLarge(spec);
+  const expected = algorithmOf(spec).tooLarge?.(spec);
   if (expected === undefined) return [];
   const field = "burst" in limit && limit.burst !== undefined ? "burst" : "limit";
   return [{ code: "ERR_POLICY_RANGE", path: `${path}.${field}`, expected, found: String(largestCost(spec)) }];

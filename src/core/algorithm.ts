@@ -12,11 +12,22 @@ export interface Instant {
   readonly slot: number;
 }
 
-/** What is kept under a limit's own key, beside the records. */
-export interface OwnValue<O> {
-  readonly value: O;
+/** What is kept under a limit key, beside the records. */
+export interface KeptValue<K> {
+  readonly value: K;
   /** It means nothing any more after this many milliseconds. */
   readonly expiryMs: number;
+}
+
+/** A limit in the terms of clients: units, and the time in which they come back. */
+export interface Quota {
+  /** The most that is ever admitted at once, in units. */
+  readonly quota: number;
+  /**
+   * In how many milliseconds all of it comes back, may be a fraction. Absent: costs do not count, and it depends on
+   * others.
+   */
+  readonly windowMs?: number;
 }
 
 /** What a client is told of one limit. Durations in milliseconds from the decision on. */
@@ -34,15 +45,15 @@ export interface Told {
 }
 
 /**
- * One algorithm over its own state: what is stored of a limit, as it is at one instant. Pure: a state is never changed in
- * place. What the script has too takes the same steps in the same order there.
+ * One algorithm over its own state: the stored counts of a limit, brought to one instant. Pure: a state is never
+ * changed in place. The script takes the same steps in the same order.
  *
- * @typeParam L the limit. @typeParam R the record that is stored of it. @typeParam S the state. @typeParam V what the script
- * replies of it. @typeParam O the value of its own key.
+ * @typeParam L the limit. @typeParam R the record that is stored of it. @typeParam S the state. @typeParam V what the
+ * script replies of it. @typeParam K the value of its limit key.
  */
-export interface Algorithm<L, R, S, V, O = never> {
+export interface Algorithm<L, R, S, V, K = never> {
   /** From what is stored to the state at `nowMs`. */
-  read(record: R | undefined, own: O | undefined, limit: L, nowMs: number): S;
+  read(record: R | undefined, value: K | undefined, limit: L, nowMs: number): S;
   admits(state: S, limit: L, cost: number, nowMs: number): boolean;
   charge(state: S, limit: L, cost: number, instant: Instant): S;
   giveBack(state: S, limit: L, cost: number, instant: Instant): S;
@@ -51,14 +62,14 @@ export interface Algorithm<L, R, S, V, O = never> {
   resetAfterMs(state: S, limit: L, nowMs: number): number;
   view(state: S, limit: L, cost: number, refused: boolean): V;
 
-  /** Limits of this algorithm have a key of their own: this is what is under it, undefined if nothing is. */
-  own?(state: S, limit: L, nowMs: number): OwnValue<O> | undefined;
+  /** Limits of this algorithm have a limit key. What is under the key; undefined: nothing is. */
+  keptValue?(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
   /** Reading alone has changed what is stored: it is written whatever is decided. */
   dropped?(state: S): boolean;
 
   /**
-   * What the script is told of a limit beside its number and kind: what is in its id, and the arguments behind the id. The first two
-   * are known of a record too: they tell whose it is.
+   * What the script is told of a limit beside its number and kind: what is in its id, and the arguments behind the id.
+   * The first two are known of a record too: they tell whose it is.
    */
   encode(limit: L): readonly [a: number, buckets: number, ...more: number[]];
   /**
@@ -67,6 +78,9 @@ export interface Algorithm<L, R, S, V, O = never> {
    * @param charged the view has the cost in it if it was admitted; false after a look. Default true.
    */
   tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): Told;
+  quota(limit: L): Quota;
+  /** What would fit, if the numbers of the limit are too large for exact decisions. Absent: they never are. */
+  tooLarge?(limit: L): string | undefined;
 }
 
 /** `Told` without the members that are not known. */

@@ -14,12 +14,12 @@ export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit 
 export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord;
 /** What the script replies of a limit. */
 export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView;
-/** What is stored under a limit's own key. */
-export type LimitOwn = Log | Slots;
+/** What is stored under a limit key. */
+export type LimitValue = Log | Slots;
 
-/** The state is the algorithm's own business: nobody else looks into it. */
+/** Only the algorithm itself looks into its state. */
 type State = { readonly _opaque: never };
-type AnyAlgorithm = Algorithm<LimitSpec, LimitRecord, State, LimitView, LimitOwn>;
+type AnyAlgorithm = Algorithm<LimitSpec, LimitRecord, State, LimitView, LimitValue>;
 
 const ALGORITHMS = {
   [Kind.weighted]: slidingWindow,
@@ -30,14 +30,16 @@ const ALGORITHMS = {
   [Kind.concurrency]: concurrency,
 };
 
-/** The algorithm of a limit. Limit, record, state and view that go in must be of this kind, as those that come out are. */
+/**
+ * The algorithm of a limit. Limit, record, state and view that go in must be of this kind, as those that come out are.
+ */
 export function algorithmOf({ kind }: { readonly kind: Kind }): AnyAlgorithm {
   return ALGORITHMS[kind] as unknown as AnyAlgorithm;
 }
 
-/** Limits of these kinds have a key of their own beside the records. */
-export function hasOwnKey({ kind }: { readonly kind: Kind }): boolean {
-  return kind === Kind.log || kind === Kind.concurrency;
+/** Whether a limit has a key of its own, its limit key, beside the key of the records. */
+export function hasLimitKey(limit: LimitSpec): boolean {
+  return algorithmOf(limit).keptValue !== undefined;
 }
 
 /** About what the counts of one limit take in memory, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */

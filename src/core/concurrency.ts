@@ -27,16 +27,17 @@ const RETRY_AFTER_MS = 1_000;
 
 /** Taking is a charge, renewing a charge anyway, releasing a give back, each of one slot whatever the cost. */
 export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyView, Slots> = {
-  read: (_record, own = new Map(), _limit, nowMs) => new Map([...own].filter(([, lostAtMs]) => lostAtMs > nowMs)),
+  read: (_record, slots = new Map(), _limit, nowMs) => new Map([...slots].filter(([, lostAtMs]) => lostAtMs > nowMs)),
   admits: (slots, { limit }, cost) => slots.size + Math.min(cost, 1) <= limit,
   charge: (slots, { timeoutMs }, _cost, { nowMs, slot }) => new Map(slots).set(slot, nowMs + timeoutMs),
   giveBack: (slots, _limit, _cost, { slot }) => new Map([...slots].filter(([held]) => held !== slot)),
   record: () => undefined,
-  own: (slots, { timeoutMs }) => (slots.size > 0 ? { value: slots, expiryMs: timeoutMs } : undefined),
+  keptValue: (slots, { timeoutMs }) => (slots.size > 0 ? { value: slots, expiryMs: timeoutMs } : undefined),
   resetAfterMs: () => 0,
   view: (slots, { kind }) => ({ kind, inFlight: slots.size }),
 
   encode: ({ timeoutMs }) => [timeoutMs, 0],
+  quota: ({ limit }) => ({ quota: limit }),
   tell({ inFlight }, { limit }, _cost, refused) {
     return told({
       remaining: Math.max(0, limit - inFlight),

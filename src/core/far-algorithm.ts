@@ -1,4 +1,7 @@
-/** What an algorithm does for a store far away: its replies are read, remembered, and units leased. A store in memory needs none of it. */
+/**
+ * What an algorithm does for a store far away: reading its replies, remembering them, leasing units. The memory store
+ * needs nothing of it.
+ */
 
 /** A view at another instant, and whether the limit refuses then. */
 export interface Recalled<V> {
@@ -6,24 +9,27 @@ export interface Recalled<V> {
   readonly refused: boolean;
 }
 
-/** How units are spent that were charged before their request came. */
+/** How units are spent that were charged ahead of their request. */
 export interface Leasing<L, V> {
   windowMs(limit: L): number;
   /**
-   * Until when units charged at an instant may be spent: later ones would not be what the algorithm promises. Both by the
-   * store's clock, ms since the epoch.
+   * Until when units charged at an instant may be spent: later ones would not be what the algorithm promises. Both by
+   * the store's clock, ms since the epoch.
    */
   endsAtMs(limit: L, chargedAtMs: number): number;
   /** The view without `units` that were charged at an instant of the store but not spent. */
   without(view: V, limit: L, units: number, chargedAtMs: number): V;
   /**
-   * Units that were charged in the bucket of a view's instant and not given back, by everybody. Absent: nobody can know, because
-   * units come back while they wait to be spent.
+   * Units that were charged in the bucket of a view's instant and not given back, by everybody. Absent: nobody can
+   * know, because units come back while they wait to be spent.
    */
   inBucket?(view: V): number;
 }
 
-/** Units are leased for at most this part of a window, and at most so long: what nobody spends must not keep others waiting. */
+/**
+ * Units of a bucket are leased for at most this part of a window, and at most `MAX_LEASED_MS`: unspent units keep
+ * others waiting.
+ */
 const LEASED_PART = 1 / 20;
 const MAX_LEASED_MS = 5_000;
 
@@ -37,14 +43,16 @@ export interface FarAlgorithm<L, V> {
   viewLength(limit: L): number;
   decode(view: readonly number[], limit: L): V;
   /**
-   * What a view that is remembered says of `cost` at a later instant: what the store would say then if nothing was charged
-   * meanwhile. Undefined: it cannot be known.
+   * What a view that is remembered says of `cost` at a later instant: what the store would say then if nothing was
+   * charged meanwhile. Undefined: it cannot be known.
    *
    * @param askedCost the cost with whose answer the view came.
    */
   recall(view: V, limit: L, nowMs: number, askedCost: number, cost: number): Recalled<V> | undefined;
   /** True: when a refused cost is admitted does not depend on what others take until then. Absent: it does. */
   readonly hasFixedWait?: true;
+  /** The most units that a limit holds at once, and its window. Absent: it counts no units. */
+  held?(limit: L): { readonly units: number; readonly windowMs: number };
   /** Absent: units of this algorithm cannot be taken ahead of demand. */
   lease?: Leasing<L, V>;
 }

@@ -1,4 +1,4 @@
-/** All algorithms by kind, as far as only a store far away needs them: apart from the others, so that a limiter need not carry them. */
+/** All algorithms by kind: the parts for a store far away. A limiter with the memory store does not carry this file. */
 
 import type { LimitSpec, LimitView } from "./algorithms.ts";
 import { concurrencyFar } from "./concurrency.ts";

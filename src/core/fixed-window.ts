@@ -22,7 +22,7 @@ export interface FixedWindowRecord {
 
 export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWindowRecord, FixedWindowRecord> = {
   /** A clock that stepped back leaves the newer window where it is. */
-  read(record, _own, { kind, windowMs }, nowMs) {
+  read(record, _value, { kind, windowMs }, nowMs) {
     const current = Math.floor(nowMs / windowMs);
     return !record || record.newest < current ? { kind, windowMs, newest: current, count: 0 } : record;
   },
@@ -37,6 +37,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   view: (record) => record,
 
   encode: ({ windowMs }) => [windowMs, 0],
+  quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
   tell({ newest, count }, { limit, windowMs }, cost, refused, nowMs) {
     const endsAfterMs = (newest + 1) * windowMs - nowMs;
     return told({
@@ -56,6 +57,7 @@ export const fixedWindowFar: FarAlgorithm<FixedWindowLimit, FixedWindowRecord> =
     return { view, refused: !fixedWindow.admits(view, limit, cost, nowMs) };
   },
   hasFixedWait: true,
+  held: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   lease: {
     windowMs: ({ windowMs }) => windowMs,
     endsAtMs: ({ windowMs }, chargedAtMs) => (Math.floor(chargedAtMs / windowMs) + 1) * windowMs,

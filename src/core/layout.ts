@@ -1,17 +1,22 @@
 /**
- * The numbers of what is stored and of the script's arguments, in one place. TypeScript imports them. The Lua names them in capitals
- * (`ID_KINDS`, `KIND_BUCKET`, `FLAG_LOOK`), and scripts/build/build-lua.ts puts the numbers there.
+ * The numbers of what is stored and of the script's arguments, in one place. TypeScript imports them. The Lua names
+ * them in capitals (`ID_KINDS`, `KIND_BUCKET`, `FLAG_LOOK`), and scripts/build/build-lua.ts puts the numbers there.
  */
 
-/** Before every key: the program and the storage version. What it means to raise the version: docs/storage-schema.md. */
+/**
+ * Before every key: the program and the storage version. What it means to raise the version: docs/storage-schema.md.
+ */
 export const KEY_PREFIX = "hg:2:";
 
-/** The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record of counts. */
+/**
+ * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record
+ * of counts.
+ */
 export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
 
-// An id, by which a limit finds its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind. `a` is a length of time in milliseconds, at most
-// 31 days: the id is an integer below 2^43.
+// An id, by which a limit finds its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind. `a` is a length of time in
+// milliseconds, at most 31 days: the id is an integer below 2^43.
 
 /** One more than the largest kind. */
 export const ID_KINDS = 32;
@@ -20,7 +25,7 @@ export const ID_BUCKETS = 64;
 /** What `a` is multiplied by. */
 export const ID_A = ID_BUCKETS * ID_KINDS;
 
-/** A record has so many integers (the id is the first), and one more for each of the buckets that its id names. */
+/** How many integers a record has without the buckets that its id names. The first is the id. */
 export const RECORD_INTEGERS = 3;
 
 /** What the decision does with the counts of a key: src/core/take.ts has the law. */

@@ -42,7 +42,7 @@ export interface CostRule extends Match {
 
 /** What the script has to know of a limit, and what people do. */
 export type Limit = LimitSpec & {
-  /** The policy's name if it has one limit, else `<policy>-<n>`; unique over all policies. */
+  /** The policy's name if it has one limit, `<policy>-<n>` if it has several. Unique over all policies. */
   readonly id: string;
   readonly algorithm: AlgorithmName;
   /** `region`: counted on its own in each region. */

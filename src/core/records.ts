@@ -4,8 +4,8 @@ import { algorithmOf, type LimitRecord, type LimitSpec } from "./algorithms.ts";
 import { ID_BUCKETS, ID_KINDS } from "./layout.ts";
 
 /**
- * The value of one key: a record per limit, in the order of the configuration that wrote it. A limit finds its record by
- * kind and what else tells it apart, whatever the order, so a changed configuration keeps the counts that it can keep.
+ * The value of one key: a record per limit, in the order of the configuration that wrote it. A limit finds its record
+ * by its id, in any order: a changed configuration keeps every count that it can keep.
  */
 export type Records = readonly LimitRecord[];
 

@@ -1,5 +1,6 @@
 /**
- * The sliding log: one entry for each request, with its instant and its cost. An entry counts while `now - at < window`.
+ * The sliding log: one entry for each request, with its instant and its cost. An entry counts while `now - at <
+ * window`.
  * Mirror: lua/sliding_log.lua.
  */
 
@@ -53,9 +54,9 @@ export interface LogView {
 }
 
 export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> = {
-  read(record, own = [], { kind, windowMs }, nowMs) {
+  read(record, entries = [], { kind, windowMs }, nowMs) {
     if (!record) return { record: { kind, windowMs, used: 0, newestAtMs: 0 }, entries: [], dropped: false };
-    return dropExpired(record, own, nowMs);
+    return dropExpired(record, entries, nowMs);
   },
   admits: ({ record }, { limit }, cost) => record.used + cost <= limit,
   /** After a clock that stepped back the entry gets the newest instant: the list stays in order. */
@@ -80,7 +81,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return { ...after, dropped: state.dropped || after.dropped };
   },
   record: ({ record }) => record,
-  own({ record, entries }, { windowMs }, nowMs) {
+  keptValue({ record, entries }, { windowMs }, nowMs) {
     if (entries.length === 0) return undefined;
     return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };
   },
@@ -102,6 +103,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
   },
 
   encode: ({ windowMs }) => [windowMs, 0],
+  quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
   tell({ used, retryAtMs, growsAtMs, resetAtMs }, { limit }, cost, refused, nowMs) {
     return told({
       remaining: Math.max(0, limit - used),
@@ -114,6 +116,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
 
 export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
   viewLength: () => 4,
+  held: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   decode: ([used = 0, retryAtMs = 0, growsAtMs = 0, resetAtMs = 0], { kind }) => ({
     kind,
     used,
@@ -122,8 +125,8 @@ export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
     resetAtMs,
   }),
   /**
-   * Without its entries a log is known until the first unit leaves that counts, and again when it is empty. When units leave is
-   * known for the cost asked, and for one more than what remains.
+   * Without its entries a log is known until the first unit leaves that counts, and again when it is empty. When units
+   * leave is known for the cost asked, and for one more than what remains.
    */
   recall(view, { limit }, nowMs, askedCost, cost) {
     if (view.used > 0 && nowMs >= view.resetAtMs) {
@@ -147,7 +150,9 @@ function dropExpired(record: LogRecord, all: Log, nowMs: number): LogState {
   return { record: { ...record, used }, entries, dropped: expired > 0 };
 }
 
-/** The instant at which so many units will have left, 0 for none. What is not found, in a damaged log, leaves when it is empty. */
+/**
+ * The instant at which `units` will have left, 0 for no units. Units that a damaged log lacks leave when it is empty.
+ */
 function leaveAtMs({ newestAtMs, windowMs }: LogRecord, oldest: Log, units: number): number {
   if (units <= 0) return 0;
   let left = 0;

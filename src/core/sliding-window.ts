@@ -8,7 +8,7 @@
 
 import { type Algorithm, told } from "./algorithm.ts";
 import type { FarAlgorithm } from "./far-algorithm.ts";
-import { Kind, MAX_COUNT } from "./layout.ts";
+import { Kind, MAX_COUNT, MAX_EXACT } from "./layout.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
 export type WindowKind = typeof Kind.weighted | typeof Kind.whole;
@@ -55,8 +55,9 @@ export function rollWindow(record: WindowRecord, nowMs: number): WindowRecord {
 }
 
 /**
- * `S*B + O*(B-e) + c*B <= L*B` (design: the decision), in the form that stays exact when forced counts make `O*(B-e)`
- * pass 2^53: a rounded product is then still above the right side, which is below it.
+ * `S*B + O*(B-e) + c*B <= L*B` : S and O are the counts in the window and before it, e is the elapsed part of the
+ * newest bucket, c the cost and L the limit. Written in this form it stays exact: where a forced count makes `O*(B-e)`
+ * pass 2^53, the rounded product is still above the right side, which is below 2^53.
  */
 export function windowAdmits(record: WindowRecord, limit: number, cost: number, nowMs: number): boolean {
   const { kind, bucketMs, buckets, counts } = record;
@@ -135,7 +136,7 @@ function decayNeededMs(kind: WindowKind, oldest: number, room: number, bucketMs:
 }
 
 export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, WindowRecord> = {
-  read: (record, _own, limit, nowMs) => rollWindow(record ?? newWindow(limit, nowMs), nowMs),
+  read: (record, _value, limit, nowMs) => rollWindow(record ?? newWindow(limit, nowMs), nowMs),
   admits: (record, { limit }, cost, nowMs) => windowAdmits(record, limit, cost, nowMs),
   charge: (record, _limit, cost) => chargeWindow(record, cost),
   giveBack: (record, _limit, cost, { atMs }) => giveBackWindow(record, cost, atMs),
@@ -144,6 +145,12 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   view: (record) => record,
 
   encode: ({ bucketMs, buckets }) => [bucketMs, buckets],
+  quota: ({ limit, bucketMs, buckets }) => ({ quota: limit, windowMs: bucketMs * buckets }),
+  tooLarge({ limit, bucketMs }) {
+    if (limit * bucketMs <= MAX_EXACT) return undefined;
+    const largest = Math.floor(MAX_EXACT / bucketMs);
+    return `a limit of at most ${largest} with buckets of ${bucketMs} ms, or shorter buckets (limit * window / buckets < 2^53)`;
+  },
   tell(record, { limit }, cost, refused, nowMs) {
     const remaining = windowRemaining(record, limit, nowMs);
     return told({
@@ -157,6 +164,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
 
 export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
   viewLength: ({ buckets }) => buckets + 2,
+  held: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
   decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
   recall(record, limit, nowMs, _askedCost, cost) {
     const view = rollWindow(record, nowMs);
@@ -164,7 +172,7 @@ export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
   },
   lease: {
     windowMs: ({ bucketMs, buckets }) => bucketMs * buckets,
-    // In the same bucket it makes no difference when they are charged: giving back and taking again leaves the same counts.
+    // Within a bucket the instant of a charge makes no difference: giving back and taking again leaves the same counts.
     endsAtMs: ({ bucketMs }, chargedAtMs) => (Math.floor(chargedAtMs / bucketMs) + 1) * bucketMs,
     without: (record, _limit, units, chargedAtMs) => giveBackWindow(record, units, chargedAtMs),
     inBucket: ({ counts }) => counts[0]!,

@@ -1,24 +1,30 @@
 /**
- * One decision: checks every limit of every policy, then charges all of them or none. Pure: what is stored and the instant
- * go in, the reply and what to write come out. Mirror: lua/take.lua, step by step.
+ * One decision: checks every limit of every policy, then charges all of them or none. Pure: what is stored and the
+ * instant go in, the reply and what to write come out. Mirror: lua/take.lua, step by step.
  *
  * The law. Every key has a flag, and flags may differ within one call.
- * - `take`, `chargeAnyway` and `look` check every limit of their key at the key's cost. `giveBack` checks nothing and refuses nothing.
- * - A limit that refuses, whatever the flag of its key, refuses for its group. The call is allowed if no enforced limit refused.
- * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced group are charged
- *   or none is, and the keys of a policy in shadow only with them.
- * - `chargeAnyway` charges its key whatever is decided. `giveBack` gives back to its key whatever is decided. `look` changes nothing.
+ * - `take`, `chargeAnyway` and `look` check every limit of their key at the key's cost. `giveBack` checks nothing and
+ *   refuses nothing.
+ * - A limit that refuses, whatever the flag of its key, refuses for its group. The call is allowed if no enforced limit
+ *   refused.
+ * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced
+ *   group are charged or none is, and the keys of a policy in shadow only with them.
+ * - `chargeAnyway` charges its key whatever is decided. `giveBack` gives back to its key whatever is decided. `look`
+ *   changes nothing.
  * - A cost of 0 changes nothing, under any flag.
  */
 
-import type { OwnValue } from "./algorithm.ts";
-import { algorithmOf, hasOwnKey, type LimitOwn, type LimitSpec, type LimitView } from "./algorithms.ts";
+import type { KeptValue } from "./algorithm.ts";
+import { algorithmOf, hasLimitKey, type LimitSpec, type LimitValue, type LimitView } from "./algorithms.ts";
 import { ENFORCED, Flag } from "./layout.ts";
 import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
 
-/** The limits of one policy, partition and scope: one key of the store, and one more for each limit that has its own. */
+/**
+ * The limits of one policy, partition and scope: one key of the store, and one more for each limit that has a limit
+ * key.
+ */
 export interface KeyRequest {
   readonly key: string;
   /** `ENFORCED`, or n > 0 for the n-th shadow policy: charged only if it admits too, and never blocks. */
@@ -40,7 +46,9 @@ export interface TakeRequest {
   readonly flag: Flag;
   /** The instant of every key that has none of its own. Absent: 0, which is enough for slots. */
   readonly atMs?: number;
-  /** The number of this request, an integer below 2^53: what concurrency limits know it by. Absent without such limits. */
+  /**
+   * The number of this request, an integer below 2^53: what concurrency limits know it by. Absent without such limits.
+   */
   readonly slot?: number;
 }
 
@@ -49,7 +57,9 @@ export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
-  /** Refused by the region for so many milliseconds, whatever the counts say: it asks the store no more often (leases). */
+  /**
+   * Refused by the region for so many milliseconds, whatever the counts say: it asks the store no more often (leases).
+   */
   readonly heldBackMs?: number;
 }
 
@@ -69,41 +79,48 @@ export interface WrittenRecords {
   readonly expiryMs: number;
 }
 
-export interface WrittenOwn {
+export interface WrittenValue {
   readonly key: string;
   /** Undefined: nothing is left under the key. */
-  readonly own: OwnValue<LimitOwn> | undefined;
+  readonly kept: KeptValue<LimitValue> | undefined;
 }
 
 /** What is under the keys of a request; `undefined` where there is nothing. */
 export interface Stored {
   records(key: string): Records | undefined;
-  own(key: string): LimitOwn | undefined;
+  value(key: string): LimitValue | undefined;
 }
 
-/** The own key of a limit that has one: beside the key of its records, in the same slot of a cluster. */
-export function ownKeyOf(key: string, limit: LimitSpec): string {
+/** The limit key of a limit that has one: beside the key of its records, in the same slot of a cluster. */
+export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
 }
 
-/** KEYS of the script: for each policy, partition and scope the key of the records, and behind it the own ones of its limits. */
+/**
+ * KEYS of the script: for each policy, partition and scope the key of the records, and behind it the limit keys of its
+ * limits.
+ */
 export function keysOfRequest({ keys }: TakeRequest): string[] {
-  return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasOwnKey).map((limit) => ownKeyOf(key, limit))]);
+  return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit))]);
 }
 
 export function take(
   stored: Stored,
   { keys, slot = 0, ...request }: TakeRequest,
   nowMs: number,
-): { readonly reply: TakeReply; readonly records: readonly WrittenRecords[]; readonly own: readonly WrittenOwn[] } {
+): {
+  readonly reply: TakeReply;
+  readonly records: readonly WrittenRecords[];
+  readonly values: readonly WrittenValue[];
+} {
   const refusedGroups = new Set<number>();
 
   const checked = keys.map(({ key, group, cost, limits, flag = request.flag, atMs = request.atMs ?? 0 }) => {
     const found = stored.records(key);
     const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
-      const own = hasOwnKey(limit) ? stored.own(ownKeyOf(key, limit)) : undefined;
-      const state = algorithm.read(findRecord(found ?? [], l, limit), own, limit, nowMs);
+      const value = hasLimitKey(limit) ? stored.value(limitKeyOf(key, limit)) : undefined;
+      const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
       const refused = flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       if (refused) refusedGroups.add(group);
       return { algorithm, limit, state, refused };
@@ -112,7 +129,7 @@ export function take(
   });
 
   const written: WrittenRecords[] = [];
-  const own: WrittenOwn[] = [];
+  const values: WrittenValue[] = [];
   const replies = keys.map(({ key, group, cost }, k) => {
     const { exists, flag, instant, checks } = checked[k]!;
     const admitted = !refusedGroups.has(ENFORCED) && !refusedGroups.has(group);
@@ -128,13 +145,13 @@ export function take(
       if (records.length > 0) written.push({ key, records, expiryMs: Math.max(1, ...resets) });
     }
     for (const { algorithm, limit, state } of after) {
-      if (!algorithm.own || !(charged || algorithm.dropped?.(state))) continue;
-      own.push({ key: ownKeyOf(key, limit), own: algorithm.own(state, limit, nowMs) });
+      if (!algorithm.keptValue || !(charged || algorithm.dropped?.(state))) continue;
+      values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
     }
     return after.map(({ algorithm, limit, state, refused }): LimitReply => {
       return { refused, view: algorithm.view(state, limit, cost, refused) };
     });
   });
 
-  return { reply: { nowMs, allowed: !refusedGroups.has(ENFORCED), keys: replies }, records: written, own };
+  return { reply: { nowMs, allowed: !refusedGroups.has(ENFORCED), keys: replies }, records: written, values };
 }

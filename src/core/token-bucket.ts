@@ -1,6 +1,6 @@
 /**
- * Token bucket and leaky bucket: `burst` tokens, of which `limit` come back per window, continuously. The leaky bucket also
- * admits what would be admitted within `maxDelayMs`; whoever asked holds the request until then.
+ * Token bucket and leaky bucket: `burst` tokens, of which `limit` come back per window, continuously. The leaky bucket
+ * also admits a cost that would be admitted within `maxDelayMs`; the caller holds the request until then.
  * Mirror: lua/token_bucket.lua.
  */
 
@@ -25,22 +25,22 @@ export interface BucketRecord {
   /** Milliseconds since the epoch. */
   readonly atMs: number;
   /**
-   * What is missing from a full bucket at `atMs`, in 1/windowMs token, so that any integer rate is exact: one millisecond
-   * pays back `limit` of it.
+   * What a full bucket lacked at `atMs`, in 1/windowMs token. One millisecond pays back `limit` of it, which makes
+   * every integer rate exact.
    */
   readonly debt: number;
 }
 
 export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, BucketRecord> = {
   /** A clock that stepped back leaves the record where it is: nothing is paid back until it has caught up. */
-  read(record, _own, { kind, windowMs, limit }, nowMs) {
+  read(record, _value, { kind, windowMs, limit }, nowMs) {
     if (!record) return { kind, windowMs, atMs: nowMs, debt: 0 };
     const elapsedMs = nowMs - record.atMs;
     return elapsedMs > 0 ? { ...record, atMs: nowMs, debt: Math.max(0, record.debt - elapsedMs * limit) } : record;
   },
   /**
-   * `level >= cost` (design: the decision), with level = burst - debt and what `maxDelayMs` pays back. Both sides are exact
-   * below 2^53, and the right one always is below.
+   * `level >= cost`, where level = burst - debt + what `maxDelayMs` pays back. Both sides are exact below 2^53, and the
+   * right side always is below.
    */
   admits: ({ debt }, limit, cost) => cost <= limit.burst && debt + cost * limit.windowMs <= capacity(limit),
   charge(record, { windowMs }, cost) {
@@ -52,11 +52,18 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
   view: (record) => record,
 
   encode: ({ windowMs, burst, maxDelayMs }) => [windowMs, 0, burst, maxDelayMs],
+  quota: ({ limit, windowMs, burst }) => ({ quota: burst, windowMs: (burst * windowMs) / limit }),
+  tooLarge(limit) {
+    if (capacity(limit) <= MAX_EXACT) return undefined;
+    const { windowMs, maxDelayMs } = limit;
+    const largest = Math.floor((MAX_EXACT - maxDelayMs * limit.limit) / windowMs);
+    return `a burst of at most ${largest} with a window of ${windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
+  },
   tell(record, limit, cost, refused, nowMs, charged = true) {
     const { windowMs, burst } = limit;
     const free = Math.floor((capacity(limit) - record.debt) / windowMs);
     const remaining = Math.max(0, Math.min(burst, free));
-    /** Until `units` are admitted: the debt must be so much smaller. */
+    /** Milliseconds until `units` are admitted: until the debt leaves room for them. */
     const admitsAfterMs = (units: number) => {
       if (units > burst) return undefined;
       return payBackAfterMs(record, limit, nowMs, capacity(limit) - units * windowMs);
@@ -75,6 +82,11 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
 
 export const tokenBucketFar: FarAlgorithm<BucketLimit, BucketRecord> = {
   viewLength: () => 2,
+  // Units that wait for their turn are held too.
+  held: ({ limit, windowMs, burst, maxDelayMs }) => ({
+    units: burst + Math.floor((maxDelayMs * limit) / windowMs),
+    windowMs,
+  }),
   decode: ([atMs = 0, debt = 0], { kind, windowMs }) => ({ kind, windowMs, atMs, debt }),
   recall(record, limit, nowMs, _askedCost, cost) {
     const view = tokenBucket.read(record, undefined, limit, nowMs);
@@ -82,7 +94,7 @@ export const tokenBucketFar: FarAlgorithm<BucketLimit, BucketRecord> = {
   },
   lease: {
     windowMs: ({ windowMs }) => windowMs,
-    // The bucket refills for units that wait to be spent, so they must not wait for long.
+    // While leased units wait to be spent the bucket refills. They must not wait for long.
     endsAtMs: ({ windowMs }, chargedAtMs) => chargedAtMs + leasedMs(windowMs),
     without: (record, limit, units, chargedAtMs) =>
       tokenBucket.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),

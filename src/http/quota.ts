@@ -1,28 +1,12 @@
 /** A limit as clients see it: a number of units per time. */
 
 import { formatDuration } from "../config/duration.ts";
-import { Kind } from "../core/algorithm.ts";
+import { Kind, type Quota } from "../core/algorithm.ts";
+import { algorithmOf } from "../core/algorithms.ts";
 import type { Limit } from "../core/policy.ts";
 
-export interface Quota {
-  /** The largest number of units that is ever admitted at once. */
-  readonly quota: number;
-  /** Milliseconds until a used-up quota is full; may be a fraction. Absent for concurrency: other requests decide. */
-  readonly windowMs?: number;
-}
-
 export function quotaOf(limit: Limit): Quota {
-  switch (limit.kind) {
-    case Kind.weighted:
-    case Kind.whole:
-      return { quota: limit.limit, windowMs: limit.bucketMs * limit.buckets };
-    case Kind.bucket:
-      return { quota: limit.burst, windowMs: (limit.burst * limit.windowMs) / limit.limit };
-    case Kind.concurrency:
-      return { quota: limit.limit };
-    default:
-      return { quota: limit.limit, windowMs: limit.windowMs };
-  }
+  return algorithmOf(limit).quota(limit);
 }
 
 /** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`. */

@@ -2,7 +2,7 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { checkOptions } from "../check-options.ts";
-import { countsBytes, type LimitOwn } from "../core/algorithms.ts";
+import { countsBytes, type LimitValue } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
@@ -60,7 +60,7 @@ const KEY_BYTES = 1_024;
 const LEAST_BYTES = 4 * 1_024 * 1_024;
 
 /** The approximate memory of a value with its key, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */
-function bytesOf(value: Records | LimitOwn): number {
+function bytesOf(value: Records | LimitValue): number {
   if (value instanceof Map) return 300 + 90 * value.size;
   const list = value as Log | Records;
   const [first] = list;
@@ -72,24 +72,24 @@ function bytesOf(value: Records | LimitOwn): number {
 /** Counts in memory, for at least `maxKeys` keys and at most twice as many; a large key counts as several keys. */
 export interface Counts {
   take(request: TakeRequest, nowMs: number): TakeReply;
-  /** The value of a key: records, or the own value of one limit. */
-  read(key: string): Records | LimitOwn | undefined;
+  /** The value of a key: records, or the value of one limit. */
+  read(key: string): Records | LimitValue | undefined;
   /** Replaces the value of a key; undefined deletes the key. */
-  write(key: string, value: Records | LimitOwn | undefined): void;
+  write(key: string, value: Records | LimitValue | undefined): void;
 }
 
 export function createCounts(maxKeys: number): Counts {
   const keyBytes = Math.max(KEY_BYTES, Math.ceil(LEAST_BYTES / maxKeys));
-  const values = new BoundedMap<string, Records | LimitOwn>({
+  const values = new BoundedMap<string, Records | LimitValue>({
     maxSize: maxKeys * keyBytes,
     weigh: (value) => Math.max(keyBytes, bytesOf(value)),
   });
-  // The casts hold: records and own values have different keys.
+  // The casts hold: records and values of limits have different keys.
   const stored: Stored = {
     records: (key) => values.get(key) as Records | undefined,
-    own: (key) => values.get(key) as LimitOwn | undefined,
+    value: (key) => values.get(key) as LimitValue | undefined,
   };
-  function write(key: string, value: Records | LimitOwn | undefined): void {
+  function write(key: string, value: Records | LimitValue | undefined): void {
     if (value) values.set(key, value);
     else values.delete(key);
   }
@@ -98,9 +98,9 @@ export function createCounts(maxKeys: number): Counts {
     write,
     read: (key) => values.get(key),
     take(request, nowMs) {
-      const { reply, records, own } = take(stored, request, nowMs);
+      const { reply, records, values } = take(stored, request, nowMs);
       for (const written of records) write(written.key, written.records);
-      for (const written of own) write(written.key, written.own?.value);
+      for (const written of values) write(written.key, written.kept?.value);
       return reply;
     },
   };

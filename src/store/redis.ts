@@ -24,12 +24,12 @@ export const DEFAULT_TIMEOUT_MS = 250;
  *
  * No I/O until the first take: may be called at module scope.
  *
- * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or if `timeoutMs`
- * is not a positive integer.
+ * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or
+ * if `timeoutMs` is not a positive integer.
  */
 export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: RedisPlaceOptions): Store {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  // Otherwise each call would fail as if the network had.
+  // With a bad URL every call would fail like a broken network.
   if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
     throw new TypeError("redisStore: url must be an http(s) URL without credentials (the REST URL, not redis://)");
   }
@@ -82,7 +82,7 @@ export function encodeRequest({ keys, slot = 0, ...request }: TakeRequest, nowMs
   return args;
 }
 
-/** The flat reply of lua/take.lua, or a `StoreError` if it is anything else. */
+/** Reads the flat reply of lua/take.lua. @throws {StoreError} if the reply is something else. */
 function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   if (!Array.isArray(reply) || !reply.every(Number.isSafeInteger)) throw new StoreError("MALFORMED_REPLY");
   const integers: number[] = reply;

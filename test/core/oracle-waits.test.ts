@@ -1,4 +1,5 @@
-// What a client is told, tried out for every algorithm that counts units: it waits, asks again, and gets what it was told.
+// What a client is told, tried out for every algorithm that counts units: it waits, asks again, and gets what it was
+// told.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -101,9 +102,9 @@ describe.each(unitAlgorithms)("%s", (name) => {
   it("changes nothing when it refuses", () =>
     holds(({ limit, counter, nowMs }) => {
       const { remaining } = look(counter, limit, nowMs); // drops what has expired, which is no change
-      const before = structuredClone({ values: counter.values, own: counter.own });
+      const before = structuredClone({ values: counter.values, limitValues: counter.limitValues });
       expect(counter.takeOne(limit, remaining + 1, nowMs).allowed).toBe(false);
-      expect({ values: counter.values, own: counter.own }).toEqual(before);
+      expect({ values: counter.values, limitValues: counter.limitValues }).toEqual(before);
     }));
 
   it("is as new after resetAfterMs and not 1 ms earlier", () =>

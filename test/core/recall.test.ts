@@ -12,7 +12,10 @@ import { replay } from "../support/cases/replay.ts";
 
 const cost = fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 1_000_000_000 }));
 
-/** How much later something is asked again: parts of the span in 1/1000, or at an instant that was told, give or take 1 ms. */
+/**
+ * How much later something is asked again: parts of the span in 1/1000, or at an instant that was told, give or take 1
+ * ms.
+ */
 type Later = { readonly part: number } | { readonly told: keyof Told; readonly by: number };
 const later: fc.Arbitrary<Later> = fc.oneof(
   fc.record({ part: fc.integer({ min: 0, max: 2_500 }) }),

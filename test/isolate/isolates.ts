@@ -1,6 +1,6 @@
 /** Isolates that share one store, on a virtual clock and network: the code of src/isolate and src/core. */
 
-import type { LimitOwn } from "../../src/core/algorithms.ts";
+import type { LimitValue } from "../../src/core/algorithms.ts";
 import type { Records } from "../../src/core/records.ts";
 import { Flag, type KeyRequest, type TakeReply, take } from "../../src/core/take.ts";
 import { createKnownRefusals, type KnownRefusals } from "../../src/isolate/known-refusals.ts";
@@ -9,7 +9,7 @@ import { createStoreClock, type StoreClock } from "../../src/isolate/store-clock
 import { createToldCounts, type ToldCounts } from "../../src/isolate/told-counts.ts";
 
 /** The store: what Redis would hold, decided by core. */
-export function virtualStore(values = new Map<string, Records | LimitOwn>()) {
+export function virtualStore(values = new Map<string, Records | LimitValue>()) {
   return {
     /** What it would say at another instant: even a look there drops what has expired by then. */
     look: (keys: readonly KeyRequest[], nowMs: number): TakeReply =>
@@ -17,12 +17,12 @@ export function virtualStore(values = new Map<string, Records | LimitOwn>()) {
     take(keys: readonly KeyRequest[], flag: Flag, nowMs: number): TakeReply {
       const stored = {
         records: (key: string) => values.get(key) as Records | undefined,
-        own: (key: string) => values.get(key) as LimitOwn | undefined,
+        value: (key: string) => values.get(key) as LimitValue | undefined,
       };
-      const { reply, records, own } = take(stored, { keys, flag }, nowMs);
+      const { reply, records, values: limitValues } = take(stored, { keys, flag }, nowMs);
       for (const written of records) values.set(written.key, written.records);
-      for (const written of own) {
-        if (written.own) values.set(written.key, written.own.value);
+      for (const written of limitValues) {
+        if (written.kept) values.set(written.key, written.kept.value);
         else values.delete(written.key);
       }
       return reply;

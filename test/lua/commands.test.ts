@@ -1,11 +1,11 @@
 // One HTTP request and 3 + keys Redis commands when admitted, 3 when denied, whatever the number of windows. Logs and
-// concurrency limits have keys of their own: each adds what is said here.
+// concurrency limits have limit keys: each adds what is said here.
 
 import { beforeEach, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
-import { Flag, type KeyRequest, ownKeyOf } from "../../src/core/take.ts";
+import { Flag, type KeyRequest, limitKeyOf } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -121,7 +121,7 @@ it("leaves no key without an expiry", async () => {
     await store.take({ keys: [keyRequest("simulated", windows(2))], flag, atMs: 1000 }, 1000);
   }
   const stored = (await server.redis.keys("*")).sort();
-  const own = [ownKeyOf("one", log), ownKeyOf("one", atOnce), ownKeyOf("two", log)];
+  const own = [limitKeyOf("one", log), limitKeyOf("one", atOnce), limitKeyOf("two", log)];
   expect(stored).toEqual(["one", "simulated", "two", ...own].sort());
   for (const key of stored) expect(await server.redis.pttl(key)).toBeGreaterThan(0);
 });

@@ -1,5 +1,5 @@
-// Expiry by the server's own clock, which parity does not use: a charge that does not move the expiry leaves it alone, which is
-// cheaper than to set it again; all others set it.
+// Expiry by the server's own clock, which parity does not use: a charge that does not move the expiry leaves it alone,
+// which is cheaper than to set it again; all others set it.
 
 import { randomUUID } from "node:crypto";
 import { beforeEach, expect, it, onTestFinished } from "vitest";

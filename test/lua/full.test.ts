@@ -5,7 +5,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { Flag, type KeyRequest, ownKeyOf, type TakeRequest } from "../../src/core/take.ts";
+import { Flag, type KeyRequest, limitKeyOf, type TakeRequest } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -94,7 +94,7 @@ describe.each<[string, KeyRequest[]]>([
       const asked = request(keys, { slot });
       await expect(store.take(asked, LATER_MS + slot * WINDOW_MS)).rejects.toThrow(StoreError);
     }
-    const sizes = [server.redis.llen(ownKeyOf("a", log)), server.redis.zcard(ownKeyOf("a", slots))];
+    const sizes = [server.redis.llen(limitKeyOf("a", log)), server.redis.zcard(limitKeyOf("a", slots))];
     expect(Math.max(...(await Promise.all(sizes)))).toBeLessThanOrEqual(1);
   });
 });
@@ -103,10 +103,10 @@ describe("a full Redis and what is in the way", () => {
   it.each<[string, LimitSpec]>([
     ["a log", log],
     ["slots", slots],
-  ])("refuses %s whose own key holds something of another type, and leaves that", async (_what, limit) => {
+  ])("refuses %s whose limit key holds something of another type, and leaves that", async (_what, limit) => {
     const keys = [key("a", [limit])];
     await store.take(request(keys, { slot: 1 }), NOW_MS);
-    await server.redis.set(ownKeyOf("a", limit), "x");
+    await server.redis.set(limitKeyOf("a", limit), "x");
     await fill();
     await refusedForRoom(request(keys, { slot: 2 }), NOW_MS);
   });
@@ -149,7 +149,7 @@ describe("a full Redis still", () => {
     const tight = [key("a", [...all.slice(1), none(window)])];
     const reply = await store.take(request(tight, { slot: 3 }), LATER_MS);
     expect(reply.allowed).toBe(false);
-    expect(await server.redis.exists(ownKeyOf("a", log))).toBe(0);
+    expect(await server.redis.exists(limitKeyOf("a", log))).toBe(0);
   });
 
   it("looks", async () => {
@@ -164,8 +164,8 @@ describe("a full Redis still", () => {
     for (const slot of [1, 2]) await store.take(request(keys, { slot }), NOW_MS);
     await fill();
     await store.take(request(keys, { slot: 1, flag: Flag.giveBack }), NOW_MS);
-    expect(await server.redis.zrange(ownKeyOf("a", slots), "0", "-1")).toEqual(["2"]);
-    expect(await server.redis.zrange(ownKeyOf("b", slots), "0", "-1")).toEqual(["2"]);
+    expect(await server.redis.zrange(limitKeyOf("a", slots), "0", "-1")).toEqual(["2"]);
+    expect(await server.redis.zrange(limitKeyOf("b", slots), "0", "-1")).toEqual(["2"]);
   });
 
   it("renews slots: a request that runs for long keeps its own", async () => {
@@ -175,7 +175,7 @@ describe("a full Redis still", () => {
     await store.take(request(keys, { slot: 1, flag: Flag.chargeAnyway }), NOW_MS + 1_000);
     for (const { key } of keys) {
       const lostAtMs = NOW_MS + 1_000 + WINDOW_MS;
-      expect(Number(await server.redis.zscore(ownKeyOf(key, slots), "1"))).toBe(lostAtMs);
+      expect(Number(await server.redis.zscore(limitKeyOf(key, slots), "1"))).toBe(lostAtMs);
     }
   });
 });

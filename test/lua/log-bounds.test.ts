@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LogLimit } from "../../src/core/sliding-log.ts";
-import { Flag, keysOfRequest, ownKeyOf, type TakeRequest } from "../../src/core/take.ts";
+import { Flag, keysOfRequest, limitKeyOf, type TakeRequest } from "../../src/core/take.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
@@ -13,7 +13,7 @@ import { admits, argsOf } from "../support/redis/script-call.ts";
 const ENTRIES = 10_000;
 const START_MS = 1_700_000_000_000;
 const limit: LogLimit = { kind: Kind.log, limit: ENTRIES, windowMs: 60_000 };
-const ownKey = ownKeyOf("key", limit);
+const ownKey = limitKeyOf("key", limit);
 
 let server: PrivateRedis;
 beforeEach(async (context) => {

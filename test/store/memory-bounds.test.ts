@@ -9,7 +9,7 @@ import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { ConcurrencyView } from "../../src/core/concurrency.ts";
 import type { LogView } from "../../src/core/sliding-log.ts";
 import type { WindowRecord } from "../../src/core/sliding-window.ts";
-import { Flag, ownKeyOf } from "../../src/core/take.ts";
+import { Flag, limitKeyOf } from "../../src/core/take.ts";
 import { createCounts, memoryStore } from "../../src/store/memory.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
@@ -35,7 +35,7 @@ function heldOf(client: number, limit: LimitSpec): number {
   const counts = createCounts(MAX_KEYS);
   for (let each = 0; each < CLIENTS; each++) {
     counts.take(requestOf(each, limit, Flag.take), NOW_MS);
-    counts.write(ownKeyOf(`client ${each}`, limit), limit === log ? LOG : SLOTS);
+    counts.write(limitKeyOf(`client ${each}`, limit), limit === log ? LOG : SLOTS);
   }
   // Looking moves what is found, so only one can be looked for. A log that is gone counts for nothing, although its record is there.
   const { keys } = counts.take(requestOf(client, limit, Flag.look), NOW_MS);

@@ -56,7 +56,7 @@ describe("expiry", () => {
     }
   });
 
-  it("of an own key is when its entries and slots have left", async () => {
+  it("of a limit key is when its entries and slots have left", async () => {
     const own: LimitSpec[] = [
       { kind: Kind.log, limit: 5, windowMs: 10_000 },
       { kind: Kind.concurrency, limit: 5, timeoutMs: 20_000 },

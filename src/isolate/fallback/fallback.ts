@@ -4,7 +4,7 @@ import { Kind } from "../../core/algorithm.ts";
 import type { LimitRecord, LimitView } from "../../core/algorithms.ts";
 import type { ConcurrencyView } from "../../core/concurrency.ts";
 import type { LogLimit, LogView } from "../../core/sliding-log.ts";
-import { ENFORCED, Flag, ownKeyOf } from "../../core/take.ts";
+import { ENFORCED, Flag, limitKeyOf } from "../../core/take.ts";
 import { createCounts } from "../../store/memory.ts";
 import type { Debts } from "../repay/debts.ts";
 import type { ReplySource } from "../reply-source.ts";
@@ -46,7 +46,7 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
       if (view.kind !== Kind.log) return view;
       const record = logRecordOf(view, limit as LogLimit);
       // When each unit came is not known. No unit leaves before the last one.
-      counts.write(ownKeyOf(key, limit), [{ atMs: record.newestAtMs, cost: record.used }]);
+      counts.write(limitKeyOf(key, limit), [{ atMs: record.newestAtMs, cost: record.used }]);
       return record;
     });
     counts.write(key, records);

@@ -1,11 +1,11 @@
 /** A take from the isolate's own counters that counts what the store may have charged meanwhile, and does not keep it. */
 
 import { Kind } from "../../core/algorithm.ts";
-import type { LimitOwn } from "../../core/algorithms.ts";
+import type { LimitValue } from "../../core/algorithms.ts";
 import type { Slots } from "../../core/concurrency.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Records } from "../../core/records.ts";
-import { ENFORCED, Flag, ownKeyOf, type Stored, type TakeReply, type TakeRequest, take } from "../../core/take.ts";
+import { ENFORCED, Flag, limitKeyOf, type Stored, type TakeReply, type TakeRequest, take } from "../../core/take.ts";
 import type { Counts } from "../../store/memory.ts";
 import type { Unanswered } from "./unanswered.ts";
 
@@ -28,24 +28,24 @@ export function takeBeside(
 
 /** The counters as they would be with everything unanswered charged. Nothing of it is written. */
 function withUnanswered(counts: Counts, unanswered: readonly Unanswered[], nowMs: number): Stored {
-  const charged = new Map<string, Records | LimitOwn | undefined>();
+  const charged = new Map<string, Records | LimitValue | undefined>();
   const at = (key: string) => (charged.has(key) ? charged.get(key) : counts.read(key));
   const stored: Stored = {
     records: (key) => at(key) as Records | undefined,
-    own: (key) => at(key) as LimitOwn | undefined,
+    value: (key) => at(key) as LimitValue | undefined,
   };
   for (const { request, units, requests } of unanswered) {
     const [slotLimits, limits] = partition(request.limits, ({ kind }) => kind === Kind.concurrency);
     for (const limit of slotLimits) {
-      const ownKey = ownKeyOf(request.key, limit);
+      const ownKey = limitKeyOf(request.key, limit);
       const slots = Array.from({ length: requests }, (_, i) => [-1 - i, Number.POSITIVE_INFINITY] as const);
       charged.set(ownKey, new Map([...((at(ownKey) as Slots | undefined) ?? []), ...slots]));
     }
     if (limits.length === 0) continue;
     const keys = [{ ...request, group: ENFORCED, cost: Math.min(units, MAX_UNITS), limits }];
-    const { records, own } = take(stored, { keys, flag: Flag.chargeAnyway }, nowMs);
+    const { records, values } = take(stored, { keys, flag: Flag.chargeAnyway }, nowMs);
     for (const written of records) charged.set(written.key, written.records);
-    for (const written of own) charged.set(written.key, written.own?.value);
+    for (const written of values) charged.set(written.key, written.kept?.value);
   }
   return stored;
 }

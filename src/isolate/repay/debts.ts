@@ -6,6 +6,7 @@
 
 import { Kind } from "../../core/algorithm.ts";
 import type { LimitSpec } from "../../core/algorithms.ts";
+import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import {
   chargeWindow,
   newWindow,
@@ -106,17 +107,8 @@ export function createDebts(): Debts {
 }
 
 function spanOf(limits: readonly LimitSpec[]): WindowLimit {
-  const windows = limits.map((limit) => ("buckets" in limit ? limit.bucketMs * limit.buckets : windowMsOf(limit)));
-  const limit = Math.min(...limits.map(mostOf));
-  return { kind: Kind.whole, limit, bucketMs: Math.ceil(Math.max(...windows) / PARTS), buckets: PARTS };
-}
-
-/** Units that a limit holds at once: of a leaky bucket, those that wait for their turn too. */
-function mostOf(limit: LimitSpec): number {
-  if (limit.kind !== Kind.bucket) return limit.limit;
-  return limit.burst + Math.floor((limit.maxDelayMs * limit.limit) / limit.windowMs);
-}
-
-function windowMsOf(limit: LimitSpec): number {
-  return "windowMs" in limit ? limit.windowMs : 0;
+  const held = limits.flatMap((limit) => farAlgorithmOf(limit).held?.(limit) ?? []);
+  const windowMs = Math.max(...held.map(({ windowMs }) => windowMs));
+  const limit = Math.min(...held.map(({ units }) => units));
+  return { kind: Kind.whole, limit, bucketMs: Math.ceil(windowMs / PARTS), buckets: PARTS };
 }

@@ -1,27 +1,33 @@
 // A core decision with its state: what a store is, without one.
 
-import type { LimitOwn, LimitSpec } from "../../../src/core/algorithms.ts";
+import type { LimitSpec, LimitValue } from "../../../src/core/algorithms.ts";
 import type { Records } from "../../../src/core/records.ts";
 import type { WindowRecord } from "../../../src/core/sliding-window.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest, take } from "../../../src/core/take.ts";
 
 export class Counter {
   readonly values: Map<string, Records>;
-  /** By own key. */
-  readonly own: Map<string, LimitOwn>;
+  /** By limit key. */
+  readonly limitValues: Map<string, LimitValue>;
 
-  constructor(values: Iterable<readonly [string, Records]> = [], own: Iterable<readonly [string, LimitOwn]> = []) {
+  constructor(
+    values: Iterable<readonly [string, Records]> = [],
+    limitValues: Iterable<readonly [string, LimitValue]> = [],
+  ) {
     this.values = new Map(values);
-    this.own = new Map(own);
+    this.limitValues = new Map(limitValues);
   }
 
   take(request: TakeRequest, nowMs: number): TakeReply {
-    const stored = { records: (key: string) => this.values.get(key), own: (key: string) => this.own.get(key) };
-    const { reply, records, own } = take(stored, request, nowMs);
+    const stored = {
+      records: (key: string) => this.values.get(key),
+      value: (key: string) => this.limitValues.get(key),
+    };
+    const { reply, records, values } = take(stored, request, nowMs);
     for (const written of records) this.values.set(written.key, written.records);
-    for (const written of own) {
-      if (written.own) this.own.set(written.key, written.own.value);
-      else this.own.delete(written.key);
+    for (const written of values) {
+      if (written.kept) this.limitValues.set(written.key, written.kept.value);
+      else this.limitValues.delete(written.key);
     }
     return reply;
   }
@@ -32,7 +38,7 @@ export class Counter {
   }
 
   copy(): Counter {
-    return new Counter(this.values, this.own);
+    return new Counter(this.values, this.limitValues);
   }
 
   /** All counts of a key's n-th limit, a sliding window, together. */

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { encodeEntry, encodeValue } from "../redis/records-codec.ts";
 
-export type Damage = RecordsDamage | OwnDamage;
+export type Damage = RecordsDamage | ValueDamage;
 
 /** Of the key of the records. */
 export type RecordsDamage =
@@ -18,10 +18,10 @@ export type RecordsDamage =
   | { readonly by: "lost" }
   | { readonly by: "type" };
 
-/** Of a limit's own key. */
-export type OwnDamage =
-  | { readonly by: "own lost" }
-  | { readonly by: "own type" }
+/** Of a limit key. */
+export type ValueDamage =
+  | { readonly by: "value lost" }
+  | { readonly by: "value type" }
   /** An element of a log. `entry`: what it counts for. */
   | {
       readonly by: "entry";
@@ -90,9 +90,9 @@ const entry = fc.oneof(
     .map((entry) => ({ bytes: encodeEntry(entry), entry })),
 );
 
-const ownDamage: fc.Arbitrary<OwnDamage> = fc.oneof(
-  fc.constant({ by: "own lost" as const }),
-  fc.constant({ by: "own type" as const }),
+const valueDamage: fc.Arbitrary<ValueDamage> = fc.oneof(
+  fc.constant({ by: "value lost" as const }),
+  fc.constant({ by: "value type" as const }),
   fc
     .tuple(entry, fc.constantFrom<("first" | "last" | number)[]>("first", "last", 0, 1, 2, 3))
     .map(([entry, place]) => ({ by: "entry" as const, place, ...entry })),
@@ -103,4 +103,4 @@ const ownDamage: fc.Arbitrary<OwnDamage> = fc.oneof(
   }),
 );
 
-export const damage: fc.Arbitrary<Damage> = fc.oneof<fc.Arbitrary<Damage>[]>(recordsDamage, ownDamage);
+export const damage: fc.Arbitrary<Damage> = fc.oneof<fc.Arbitrary<Damage>[]>(recordsDamage, valueDamage);

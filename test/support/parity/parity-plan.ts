@@ -1,14 +1,14 @@
 // Plays a case through src/core: what is sent to Redis, and what Redis has to answer and to store.
 
 import { Kind } from "../../../src/core/algorithm.ts";
-import { hasOwnKey, type LimitSpec } from "../../../src/core/algorithms.ts";
+import { hasLimitKey, type LimitSpec } from "../../../src/core/algorithms.ts";
 import type { Log } from "../../../src/core/sliding-log.ts";
 import {
   ENFORCED,
   Flag,
   type KeyRequest,
   keysOfRequest,
-  ownKeyOf,
+  limitKeyOf,
   type TakeReply,
   type TakeRequest,
   take,
@@ -68,14 +68,14 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const atMs = backTo(step.back, store, key, limit, nowMs);
     const slot = targets.some(({ limit }) => limit.kind === Kind.concurrency) ? step.slot : 0;
     const request: TakeRequest = { keys: requests, flag: step.flag, atMs, slot };
-    const { reply, records, own } = take(store, request, nowMs);
+    const { reply, records, values } = take(store, request, nowMs);
     for (const written of records) store.writeRecords(written);
-    for (const written of own) store.writeOwn(written);
+    for (const written of values) store.writeValue(written);
 
     const charged = new Set(chargedKeys(request, reply));
     const expiries = [
       ...records.map(({ key, expiryMs }) => [key, expiryMs] as const),
-      ...own.flatMap(({ key, own }) => (own && charged.has(key) ? [[key, own.expiryMs] as const] : [])),
+      ...values.flatMap(({ key, kept }) => (kept && charged.has(key) ? [[key, kept.expiryMs] as const] : [])),
     ];
     const expiryOf = new Map(expiries.map(([key, expiryMs]) => [key, Math.max(MIN_EXPIRY_MS, expiryMs)]));
     const all = keysOfRequest(request);
@@ -90,13 +90,13 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
   });
 }
 
-/** The own keys whose limits were charged, not merely read or given back to. */
+/** The limit keys whose limits were charged, not merely read or given back to. */
 function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: replies }: TakeReply): string[] {
   const refused = new Set(keys.filter((_, k) => replies[k]!.some(({ refused }) => refused)).map(({ group }) => group));
   return keys.flatMap(({ key, group, cost, limits, flag = common }) => {
     const admitted = allowed && (group === ENFORCED || !refused.has(group));
     const charged = cost > 0 && (flag === Flag.chargeAnyway || (flag === Flag.take && admitted));
-    return charged ? limits.filter(hasOwnKey).map((limit) => ownKeyOf(key, limit)) : [];
+    return charged ? limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)) : [];
   });
 }
 
@@ -127,13 +127,13 @@ function advanceMs(
 /** Until one more unit is admitted, or the next slot is lost. */
 function waitFor(store: ParityStore, key: string, limit: LimitSpec, nowMs: number): number {
   if (limit.kind !== Kind.concurrency) return look(store, key, limit, nowMs, 1).retryAfterMs!;
-  const slots = (store.own(ownKeyOf(key, limit)) ?? new Map()) as ReadonlyMap<number, number>;
+  const slots = (store.value(limitKeyOf(key, limit)) ?? new Map()) as ReadonlyMap<number, number>;
   const lostAtMs = [...slots.values()].filter((atMs) => atMs > nowMs && Number.isInteger(atMs));
   return lostAtMs.length > 0 ? Math.min(...lostAtMs) - nowMs : 0;
 }
 
 function backTo({ to, n }: BackTo, store: ParityStore, key: string, limit: LimitSpec, nowMs: number) {
-  const log = limit.kind === Kind.log ? ((store.own(ownKeyOf(key, limit)) ?? []) as Log) : [];
+  const log = limit.kind === Kind.log ? ((store.value(limitKeyOf(key, limit)) ?? []) as Log) : [];
   if (to === "entry" && log.length > 0) return log[n % log.length]!.atMs;
   return Math.max(0, nowMs - part(n, limit));
 }

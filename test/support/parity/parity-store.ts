@@ -1,11 +1,11 @@
 // What Redis has to hold: written by what core returns, and by damage.
 
-import type { LimitOwn, LimitSpec } from "../../../src/core/algorithms.ts";
+import type { LimitSpec, LimitValue } from "../../../src/core/algorithms.ts";
 import type { Records } from "../../../src/core/records.ts";
 import type { Log, LogEntry } from "../../../src/core/sliding-log.ts";
-import { ownKeyOf, type Stored, type WrittenOwn, type WrittenRecords } from "../../../src/core/take.ts";
+import { limitKeyOf, type Stored, type WrittenRecords, type WrittenValue } from "../../../src/core/take.ts";
 import { encodeEntry, encodeRecords, encodeRow, encodeValue, listOf, recordsIn } from "../redis/records-codec.ts";
-import type { Damage, OwnDamage, RecordsDamage } from "./parity-damage.ts";
+import type { Damage, RecordsDamage, ValueDamage } from "./parity-damage.ts";
 
 /** A value of Redis. Scores by member. */
 export type Content =
@@ -23,7 +23,7 @@ export class ParityStore implements Stored {
   readonly contents = new Map<string, Content>();
   /** What core makes of it. */
   readonly #records = new Map<string, Records>();
-  readonly #own = new Map<string, LimitOwn>();
+  readonly #values = new Map<string, LimitValue>();
   /** Elements of logs that are not as we would write them. */
   readonly #foreign = new WeakMap<LogEntry, Buffer>();
 
@@ -31,8 +31,8 @@ export class ParityStore implements Stored {
     return this.#records.get(key);
   }
 
-  own(key: string): LimitOwn | undefined {
-    return this.#own.get(key);
+  value(key: string): LimitValue | undefined {
+    return this.#values.get(key);
   }
 
   writeRecords({ key, records }: WrittenRecords): void {
@@ -40,19 +40,19 @@ export class ParityStore implements Stored {
     this.contents.set(key, { type: "string", value: encodeRecords(records) });
   }
 
-  writeOwn({ key, own }: WrittenOwn): void {
-    if (own) this.#setOwn(key, own.value);
+  writeValue({ key, kept }: WrittenValue): void {
+    if (kept) this.#setValue(key, kept.value);
     else this.#remove(key);
   }
 
-  /** The commands that do the damage to a key, or to a limit's own one. None: there is nothing that it could be done to. */
+  /** The commands that do the damage to a key, or to a limit key. None: there is nothing that it could be done to. */
   damage(damage: Damage, key: string, limit: LimitSpec): readonly Command[] {
     switch (damage.by) {
-      case "own lost":
-      case "own type":
+      case "value lost":
+      case "value type":
       case "entry":
       case "slot":
-        return this.#damageOwn(damage, ownKeyOf(key, limit));
+        return this.#damageValue(damage, limitKeyOf(key, limit));
       case "lost":
         this.#remove(key);
         return [["DEL", key]];
@@ -73,13 +73,13 @@ export class ParityStore implements Stored {
     }
   }
 
-  #damageOwn(damage: OwnDamage, key: string): readonly Command[] {
+  #damageValue(damage: ValueDamage, key: string): readonly Command[] {
     const content = this.contents.get(key);
-    if (damage.by === "own lost") {
+    if (damage.by === "value lost") {
       this.#remove(key);
       return [["DEL", key]];
     }
-    if (damage.by === "own type") {
+    if (damage.by === "value type") {
       this.#remove(key);
       this.contents.set(key, { type: "string", value: Buffer.from("x") });
       return [["SET", key, "x", "PX", LONG_MS]];
@@ -89,42 +89,42 @@ export class ParityStore implements Stored {
       const { member, score } = damage;
       // Only text that is a number as we write it is a request's number.
       const slot = (/^\d+$/.test(member) ? Number(member) : member) as number;
-      this.#setOwn(key, new Map(this.own(key) as ReadonlyMap<number, number>).set(slot, score));
+      this.#setValue(key, new Map(this.value(key) as ReadonlyMap<number, number>).set(slot, score));
       return [["ZADD", key, scoreText(score), member]];
     }
     if (content?.type !== "list") return [];
     const { place, bytes } = damage;
     const entry = { ...damage.entry };
     this.#foreign.set(entry, bytes);
-    const log = this.own(key) as Log;
+    const log = this.value(key) as Log;
     if (place === "first") {
-      this.#setOwn(key, [entry, ...log]);
+      this.#setValue(key, [entry, ...log]);
       return [["LPUSH", key, bytes]];
     }
     if (place === "last") {
-      this.#setOwn(key, [...log, entry]);
+      this.#setValue(key, [...log, entry]);
       return [["RPUSH", key, bytes]];
     }
-    this.#setOwn(key, log.with(place % log.length, entry));
+    this.#setValue(key, log.with(place % log.length, entry));
     return [["LSET", key, String(place % log.length), bytes]];
   }
 
-  #setOwn(key: string, own: LimitOwn): void {
-    this.#own.set(key, own);
-    this.contents.set(key, this.#contentOf(own));
+  #setValue(key: string, value: LimitValue): void {
+    this.#values.set(key, value);
+    this.contents.set(key, this.#contentOf(value));
   }
 
-  #contentOf(own: LimitOwn): Content {
-    if (own instanceof Map) {
-      return { type: "zset", value: new Map([...own].map(([slot, lostAtMs]) => [String(slot), lostAtMs])) };
+  #contentOf(value: LimitValue): Content {
+    if (value instanceof Map) {
+      return { type: "zset", value: new Map([...value].map(([slot, lostAtMs]) => [String(slot), lostAtMs])) };
     }
-    const elements = (own as Log).map((entry) => this.#foreign.get(entry) ?? encodeEntry(entry));
+    const elements = (value as Log).map((entry) => this.#foreign.get(entry) ?? encodeEntry(entry));
     return { type: "list", value: elements };
   }
 
   #remove(key: string): void {
     this.#records.delete(key);
-    this.#own.delete(key);
+    this.#values.delete(key);
     this.contents.delete(key);
   }
 }

@@ -1,5 +1,5 @@
-// The package as npm would install it: built, packed, and unpacked into a folder of its own, with the examples beside it. What it
-// depends on is linked from here, so that no registry is asked.
+// The package as npm would install it: built, packed, and unpacked into a folder of its own, with the examples beside
+// it. What it depends on is linked from here, so that no registry is asked.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

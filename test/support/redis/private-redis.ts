@@ -1,4 +1,5 @@
-// A Redis of one's own, and a REST service that counts what it is asked: for tests about calls, keys and flushed scripts.
+// A Redis of one's own, and a REST service that counts what it is asked: for tests about calls, keys and flushed
+// scripts.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
@@ -13,7 +14,9 @@ export interface PrivateRedis {
   readonly rest: { readonly url: string; readonly token: string };
   /** The name of the command of every call to the REST service, in order. */
   readonly calls: string[];
-  /** From now on every call to the REST service takes so long to get there, and its answer as long to come back, in ms. */
+  /**
+   * From now on every call to the REST service takes so long to get there, and its answer as long to come back, in ms.
+   */
   slow(oneWayMs: number): void;
   /** Nobody else uses it: true unless there was no server on PATH. */
   readonly isPrivate: boolean;

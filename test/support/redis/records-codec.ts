@@ -31,7 +31,10 @@ export function listOf(record: LimitRecord): number[] {
   }
 }
 
-/** The other way round: the records in a row of values, which ends with nil too. None if it is not one record after the other. */
+/**
+ * The other way round: the records in a row of values, which ends with nil too. None if it is not one record after the
+ * other.
+ */
 export function recordsIn(row: readonly unknown[]): Records {
   const records: LimitRecord[] = [];
   let at = 0;

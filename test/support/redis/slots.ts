@@ -8,7 +8,10 @@ export interface Slots {
   held(): Promise<number>;
   /** Resolves when all are free. */
   free(): Promise<void>;
-  /** When the slots are lost unless they are renewed, ms since the epoch by Redis's clock; also those that were lost since. */
+  /**
+   * When the slots are lost unless they are renewed, ms since the epoch by Redis's clock; also those that were lost
+   * since.
+   */
   lostAtMs(): Promise<number[]>;
   /** By Redis's clock. */
   nowMs(): Promise<number>;

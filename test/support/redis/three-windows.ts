@@ -1,4 +1,5 @@
-// 10 per second, 120 per minute and 240 per hour to the minute, on one key: an hour of random traffic, and what is right.
+// 10 per second, 120 per minute and 240 per hour to the minute, on one key: an hour of random traffic, and what is
+// right.
 
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../../src/core/sliding-window.ts";

@@ -7,7 +7,7 @@ export const concurrency: MutatedFile = {
   file: "concurrency",
   cases: ["concurrency", "mixes"],
   edits: [
-    ["has_own_key = true", "has_own_key = false"],
+    ["has_limit_key = true", "has_limit_key = false"],
     ["has_no_record = true", "has_no_record = false"],
     ["'(%.0f', now_ms)", "'%.0f', now_ms)"],
     ["type(in_flight) == 'number'", "type(in_flight) ~= 'number'"],

@@ -1,5 +1,5 @@
-// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of the
-// script then decides the same. Damaged numbers are tried by rubbish.test.ts.
+// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of
+// the script then decides the same. Damaged numbers are tried by rubbish.test.ts.
 
 import type { MutatedFile } from "./mutate.ts";
 
@@ -8,6 +8,7 @@ export const oneBucket: MutatedFile = {
   cases: ["one bucket"],
   edits: [
     ["cost < 1 or", "cost < 0 or"],
+    ["cost % 1 ~= 0", "cost % 1 == 0"],
     ["cost > MAX_UNITS", "cost > MAX_EXACT"],
     ["local debt = 0", "local debt = 1"],
     ["if value then", "if not value then"],
@@ -28,7 +29,6 @@ export const oneBucket: MutatedFile = {
     ["now_ms, charged }", "now_ms, debt }"],
     ["pack(id, now_ms, charged)", "pack(id, now_ms, cost)"],
     ["math.ceil", "math.floor"],
-    ["if sound and", "if sound or"],
-    ["math.max(expiry_ms", "math.min(expiry_ms"],
+    ["/ limit)\n", "/ burst)\n"],
   ],
 };

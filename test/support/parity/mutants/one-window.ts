@@ -1,6 +1,6 @@
-// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of the
-// script then decides the same. What needs the server's clock (KEEPTTL) is tried by expiry.test.ts, damaged counts by
-// rubbish.test.ts, a look that must not write by commands.test.ts.
+// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of
+// the script then decides the same. What needs the server's clock (KEEPTTL) is tried by expiry.test.ts, damaged counts
+// by rubbish.test.ts, a look that must not write by commands.test.ts.
 
 import type { MutatedFile } from "./mutate.ts";
 
@@ -12,7 +12,7 @@ export const oneWindow: MutatedFile = {
     ["newest ~= (now", "newest == (now"],
     ["/ bucket_ms or more", "/ bucket_ms and more"],
     ["more ~= nil then", "more == nil then"],
-    ["% ID_A == ID", "% ID_A ~= ID"],
+    ["% ID_A ~= ID", "% ID_A == ID"],
     ["cost % 1 ~= 0", "cost % 1 == 0"],
     ["cost > MAX_UNITS", "cost > MAX_EXACT"],
     ["args[3] - cost", "args[3] + cost"],
@@ -24,10 +24,9 @@ export const oneWindow: MutatedFile = {
     ["count = count + cost", "count = count - cost"],
     ["return { now_ms, id, newest", "return { elapsed_ms, id, newest"],
     ["pack(id, newest, count", "pack(id, newest, cost"],
-    ["if sound and reply", "if sound or reply"],
     ["min_expiry_ms > 1", "min_expiry_ms < 1"],
-    ["reply[3] + 2", "reply[3] + 3"],
-    ["reply[2] - (", "reply[2] + ("],
-    ["math.max", "math.min"],
+    ["newest + 2", "newest + 3"],
+    ["bucket_ms - now_ms or", "bucket_ms + now_ms or"],
+    ["(id - (ID", "(id + (ID"],
   ],
 };

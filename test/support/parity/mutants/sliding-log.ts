@@ -1,6 +1,7 @@
-// Not here, because they change nothing that can be seen: the shortcut `needed <= state.oldest_cost` → `<`, which then reads
-// the list; a chunk of another size (log-commands.test.ts counts); charge `state.oldest_cost = cost` → anything larger, since
-// with one entry all waits end with it; give_back `state.oldest_at_ms = nil`, which matters for damaged lists only.
+// Not here, because they change nothing that can be seen: the shortcut `needed <= state.oldest_cost` → `<`, which then
+// reads the list; a chunk of another size (log-commands.test.ts counts); charge `state.oldest_cost = cost` → anything
+// larger, since with one entry all waits end with it; give_back `state.oldest_at_ms = nil`, which matters for damaged
+// lists only.
 
 import type { MutatedFile } from "./mutate.ts";
 
@@ -8,7 +9,7 @@ export const slidingLog: MutatedFile = {
   file: "sliding_log",
   cases: ["sliding-log", "long logs", "mixes"],
   edits: [
-    ["has_own_key = true", "has_own_key = false"],
+    ["has_limit_key = true", "has_limit_key = false"],
     ["state.is_rubbish = true", "state.is_rubbish = false"],
     ["readable and is_whole(at_ms", "readable or is_whole(at_ms"],
     ["is_whole(at_ms) and", "is_whole(at_ms) or"],

@@ -1,6 +1,6 @@
-// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of the
-// script then decides the same; the bound of a count, since the rest decides the same above it. Damage that leaves with its bucket
-// is tried by rubbish.test.ts, and what needs the server's clock (KEEPTTL) by expiry.test.ts.
+// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of
+// the script then decides the same; the bound of a count, since the rest decides the same above it. Damage that leaves
+// with its bucket is tried by rubbish.test.ts, and what needs the server's clock (KEEPTTL) by expiry.test.ts.
 
 import type { MutatedFile } from "./mutate.ts";
 
@@ -34,9 +34,10 @@ export const windowsOnly: MutatedFile = {
     ["refused = true", "refused = false"],
     ["newest + cost", "newest - cost"],
     ["#records >= at then", "#records > at then"],
-    ["0, flag == FLAG_LOOK, 2", "0, flag == FLAG_GIVE_BACK, 2"],
-    ["0, flag == FLAG_LOOK, 2", "0, flag == FLAG_LOOK, 1"],
-    ["or flag == FLAG_LOOK then", "or flag == FLAG_CHARGE_ANYWAY then"],
+    ["= flag == FLAG_LOOK, 2", "= flag == FLAG_GIVE_BACK, 2"],
+    ["= flag == FLAG_LOOK, 2", "= flag == FLAG_LOOK, 1"],
+    ["and flag ~= FLAG_LOOK then", "and flag ~= FLAG_CHARGE_ANYWAY then"],
+    ["n > 1 and n or 0", "n > 1 and 1 or 0"],
     ["head = args[from] + 0", "head = args[2] + 0"],
     ["head % HEAD_COST", "head % 63"],
     ["% HEAD_FLAGS ~= flag", "% HEAD_FLAGS > flag"],
@@ -45,9 +46,8 @@ export const windowsOnly: MutatedFile = {
     ["(sound and records)", "(sound or records)"],
     ["records) or cost", "records) and cost"],
     ["takes_back = true", "takes_back = false"],
-    ["checked = k\n", "checked = n\n"],
     ["from = to + 1", "from = to + 2"],
-    ["if checked == n", "if checked <= n"],
+    ["for k = 1, n do\n    if k", "for k = n, n do\n    if k"],
     ["cost ~= 0 and not", "cost ~= 0 or not"],
     ["unpack(records, 2)", "unpack(records, 3)"],
     ["min_expiry_ms > 1", "min_expiry_ms < 1"],

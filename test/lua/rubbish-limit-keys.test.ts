@@ -1,4 +1,4 @@
-// Something else wrote into a limit's own key: it never fails the script, and the next charge replaces what is no use.
+// Something else wrote into a limit key: it never fails the script, and the next charge replaces what is no use.
 
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -64,7 +64,7 @@ describe.each([log, atOnce])("kind $kind", (limit) => {
     expect(await redis.exists(ownKey(limit))).toBe(0);
   });
 
-  it("starts anew when its own key was lost", async () => {
+  it("starts anew when its limit key was lost", async () => {
     await ask(limit, 1, Flag.take, 1);
     await redis.del(ownKey(limit));
     expect(await ask(limit, 1, Flag.take, 2)).toEqual([1, 1]);
