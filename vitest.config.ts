@@ -35,12 +35,14 @@ export default defineConfig({
       {
         // What needs the real Redis server, from Node.
         extends: true,
-        test: { name: "redis", include: REDIS.map(testsIn), testTimeout: 60_000 },
+        test: { name: "redis", isolate: false, include: REDIS.map(testsIn), testTimeout: 60_000 },
       },
       {
         // The bundled Worker from outside: several regions, real sockets, the same Redis.
         test: {
           name: "gateway",
+          // Tests stop what they start. One process for many files loads Miniflare once.
+          isolate: false,
           include: GATEWAY.map(testsIn),
           exclude: ALONE,
           globalSetup: ["test/support/gateway/gateway-build.ts"],
