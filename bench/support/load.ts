@@ -1,6 +1,6 @@
 /**
- * Clients of a Worker, over plain sockets: a full HTTP client would cost more than the Worker that is measured. Answers are told
- * apart by their status line and counted by their Content-Length.
+ * Clients of a Worker, over plain sockets: a full HTTP client would cost more than the Worker that is measured. Answers
+ * are told apart by their status line and counted by their Content-Length.
  */
 
 import { connect, type Socket } from "node:net";

@@ -1,6 +1,7 @@
 /**
- * The REST service in front of the private Redis of a run: what scripts/bridge/bridge.ts does, with the distance to it, lost replies and
- * a count of calls. Redis 7.0 refuses the first line of Upstash's scripts (`#!lua flags=allow-key-locking`): it is taken off here.
+ * The REST service in front of the private Redis of a run: what scripts/bridge/bridge.ts does, with the distance to it,
+ * lost replies and a count of calls. Redis 7.0 refuses the first line of Upstash's scripts (`#!lua
+ * flags=allow-key-locking`): it is taken off here.
  */
 
 import { hash } from "node:crypto";

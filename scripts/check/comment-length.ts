@@ -17,7 +17,9 @@ const COMMENTS: Readonly<Record<string, typeof SLASHES | typeof HASH>> = {
 /** A URL alone in its line cannot be broken. */
 const URL_ALONE = /^\s*(?:\/\/|\/\*\*?|\*|--|#)?\s*(?:@see\s+)?[<(]?https?:\/\/\S+(?:\s*\*\/)?$/;
 
-/** Comment lines that are too long: file, line and length. @param root the folder that holds src/, lua/ and the others. */
+/**
+ * Comment lines that are too long: file, line and length. @param root the folder that holds src/, lua/ and the others.
+ */
 export function longCommentLines(root: string): string[] {
   return FOLDERS.flatMap((folder) => filesIn(root, folder)).flatMap((file) => {
     const comments = COMMENTS[file.split(".").at(-1)!];

@@ -1,6 +1,6 @@
 /**
- * `npm run docs:algorithms`: the pictures of docs/algorithms.md, each drawn from a run of the algorithm. The same bytes on every
- * run; a test compares them with the committed files.
+ * `npm run docs:algorithms`: the pictures of docs/algorithms.md, each drawn from a run of the algorithm. The same bytes
+ * on every run; a test compares them with the committed files.
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";

@@ -91,8 +91,8 @@ async function launch(program: string, port: number, extraArgs: string[]): Promi
 }
 
 /**
- * Which server answers at `url`: `Redis 7.0.15`, `Valkey 8.1.1`. Rejects if none does within `timeoutMs`, with a message that
- * has neither the address nor a password in it.
+ * Which server answers at `url`: `Redis 7.0.15`, `Valkey 8.1.1`. Rejects if none does within `timeoutMs`, with a
+ * message that has neither the address nor a password in it.
  */
 export async function redisVersion(url: string, timeoutMs: number): Promise<string> {
   return (await identify(url, timeoutMs)).version;

@@ -1,6 +1,6 @@
 /**
- * `npm run soak`: an hour of a gateway's life in compressed form: mixed policies, clients that come and go, a fault in every minute of
- * it. Watches workerd's memory and what stays in Redis; exits with 1 if a bound is broken.
+ * `npm run soak`: an hour of a gateway's life in compressed form: mixed policies, clients that come and go, a fault in
+ * every minute of it. Watches workerd's memory and what stays in Redis; exits with 1 if a bound is broken.
  *
  * A minute takes 10 s, and has 5,000 requests. `--quick`: 6 minutes of 1,500. `--json`: the measurements as JSON.
  */

@@ -1,5 +1,5 @@
-// Many clients at one limiter in virtual time: real policies, memory store, `enforce` and fields; only the clock, chance
-// and the network's delay are made up. One client runs at a time, so that a seed always gives the same run.
+// Many clients at one limiter in virtual time: real policies, memory store, `enforce` and fields; only the clock,
+// chance and the network's delay are made up. One client runs at a time, so that a seed always gives the same run.
 
 import { setImmediate } from "node:timers/promises";
 import { vi } from "vitest";

@@ -1,5 +1,6 @@
-// HTTP clients that try again by themselves, with the configuration their documentation shows, against a limited gateway.
-// The gateway sends every field it can (RATE_LIMIT_HEADERS = "both"), so each client may pick the one it believes.
+// HTTP clients that try again by themselves, with the configuration their documentation shows, against a limited
+// gateway. The gateway sends every field it can (RATE_LIMIT_HEADERS = "both"), so each client may pick the one it
+// believes.
 
 import { Octokit } from "@octokit/core";
 import { throttling } from "@octokit/plugin-throttling";
@@ -30,7 +31,9 @@ async function startLimited() {
   return { url: gateway.url, origin, exchanges: watchExchanges(gateway.url) };
 }
 
-/** The third request was refused once and then admitted, after a wait that was not too short and need not be repeated. */
+/**
+ * The third request was refused once and then admitted, after a wait that was not too short and need not be repeated.
+ */
 function expectOneWait(exchanges: readonly Exchange[]): void {
   expect(exchanges.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
   const [refused, admitted] = exchanges.slice(-2) as [Exchange, Exchange];

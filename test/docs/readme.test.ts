@@ -20,7 +20,9 @@ const ABSENT = "–";
 
 afterEach(() => vi.restoreAllMocks());
 
-/** The rows of the table whose first heading is `heading`, as first cell → the cell under `column`, without backticks. */
+/**
+ * The rows of the table whose first heading is `heading`, as first cell → the cell under `column`, without backticks.
+ */
 function table(heading: string, column: string): Map<string, string> {
   const lines = README.split("\n");
   const start = lines.findIndex((line) => line.startsWith(`| ${heading} |`));

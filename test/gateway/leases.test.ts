@@ -1,4 +1,5 @@
-// What becomes of leased units: a client that goes away loses none, silence gives them back, and answers say what is left.
+// What becomes of leased units: a client that goes away loses none, silence gives them back, and answers say what is
+// left.
 
 import { connect } from "node:net";
 import { decodeMulti } from "@msgpack/msgpack";
@@ -126,8 +127,8 @@ it("tells clients what is left although Redis was not asked, and the log who ref
   expect(left).toEqual([...left].sort((a, b) => b - a));
   expect(new Set(left).size).toBe(left.length);
 
-  // The first is held back after a short grant, for 250 ms: on a busy machine the last units go to some of those that come later.
-  // At most 10 in all, which is what is logged in a second.
+  // The first is held back after a short grant, for 250 ms: on a busy machine the last units go to some of those that
+  // come later. At most 10 in all, which is what is logged in a second.
   let told = 1;
   while (told < 6) told += (await burst(gateway, 5)).filter(({ status }) => status === 429).length;
   const refused = () =>

@@ -35,7 +35,8 @@ describe("sliding-window, token-bucket, concurrency, sliding-log and fixed-windo
     const ask = async () => {
       const answer = await gateway.fetch("/");
       const { states } = fieldsOf(answer);
-      // What is in flight is looked up in Redis: a refusal that the isolate remembers may know of slots that are free again.
+      // What is in flight is looked up in Redis: a refusal that the isolate remembers may know of slots that are free
+      // again.
       const left = ids.filter((_, i) => i !== 2).map((id) => states![id]!.r);
       const violated = answer.status === 429 ? ((await answer.json()) as Record<string, unknown>) : {};
       return { answer, left, violated: violated["violated-policies"] };

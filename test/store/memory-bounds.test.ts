@@ -37,7 +37,8 @@ function heldOf(client: number, limit: LimitSpec): number {
     counts.take(requestOf(each, limit, Flag.take), NOW_MS);
     counts.write(ownKeyOf(`client ${each}`, limit), limit === log ? LOG : SLOTS);
   }
-  // Looking moves what is found, so only one can be looked for. A log that is gone counts for nothing, although its record is there.
+  // Looking moves what is found, so only one can be looked for. A log that is gone counts for nothing, although its
+  // record is there.
   const { keys } = counts.take(requestOf(client, limit, Flag.look), NOW_MS);
   const view = keys[0]![0]!.view as LogView | ConcurrencyView;
   return view.kind === Kind.log ? Number(view.used > 0) * HELD : view.inFlight;

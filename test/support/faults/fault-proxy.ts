@@ -1,5 +1,5 @@
-// Stands between a gateway and the REST service, and can be told at any time what goes wrong there. Real sockets, real HTTP.
-// Knows nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
+// Stands between a gateway and the REST service, and can be told at any time what goes wrong there. Real sockets, real
+// HTTP. Knows nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 

@@ -1,5 +1,5 @@
-// One fault in the life of a gateway, from outside: before, during, after, and then the same fault again. What must hold is the same
-// for all of them.
+// One fault in the life of a gateway, from outside: before, during, after, and then the same fault again. What must
+// hold is the same for all of them.
 
 import { expect, onTestFinished } from "vitest";
 import { fieldsOf } from "../cases/fields.ts";
