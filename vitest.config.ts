@@ -64,7 +64,7 @@ export default defineConfig({
         plugins: [
           cloudflareTest(({ inject }) => ({
             wrangler: { configPath: "./wrangler.toml" },
-            // Else workerd reports every connection that a test has refused.
+            // Without this line workerd reports every connection that a test refuses.
             verbose: false,
             miniflare: {
               bindings: {

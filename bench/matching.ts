@@ -12,7 +12,7 @@ import { compileMatcher } from "../src/http/match.ts";
 const quick = process.argv.includes("--quick");
 const PATTERNS = quick ? 60 : 600;
 const LONGEST = 16 * 1024;
-/** Of each path: the quickest of so many, since the compiler and other processes share the machine. */
+/** The quickest of this many runs for each path, since the compiler and other processes share the machine. */
 const REPEATS = 15;
 
 /** Numbers from 0 to 1 that are the same in each run. */

@@ -19,7 +19,7 @@ class Connection {
   constructor(port: number) {
     this.#socket = connect({ port, host: "127.0.0.1", noDelay: true });
     this.#socket.on("data", (chunk) => this.#read(chunk));
-    // Whoever waits would wait for ever.
+    // A waiting client would wait for ever.
     this.#socket.on("error", (error) => {
       throw error;
     });

@@ -21,7 +21,9 @@ export interface Service {
   calls(name: string): number;
   /** To Redis and back, in ms, for requests from now on. */
   roundTripMs: number;
-  /** The connection of every n-th call is closed after Redis has run it, before the reply; 0: none. */
+  /**
+   * The connection of every n-th call is closed after Redis has run it, before the reply; 0: no connection is closed.
+   */
   loseEvery: number;
   stop(): Promise<void>;
 }

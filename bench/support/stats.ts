@@ -18,7 +18,7 @@ export function percentile(values: readonly number[], part: number): number {
 
 export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
-/** The most units that were let through in a span of so many ms for certain: sent in it and answered in it. */
+/** The most units certainly let through in a span of this many ms: sent and answered within the span. */
 export function worstWindow(admissions: readonly Admission[], spanMs: number): number {
   const within = (fromMs: number) =>
     admissions

@@ -144,7 +144,7 @@ function bearerToken(request: IncomingMessage): string {
   return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1] ?? "";
 }
 
-/** Digests have one length, so comparing them tells nothing about the token's. */
+/** All digests have one length: comparing them tells nothing about the token's length. */
 function digest(token: string): Buffer {
   return hash("sha256", token, "buffer");
 }

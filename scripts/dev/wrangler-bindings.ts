@@ -10,7 +10,8 @@ export type Source = readonly [name: string, values: Readonly<Record<string, unk
 
 export interface BindingSources {
   /**
-   * `--var`, the environment, `.dev.vars` (or what replaces it: `--env-file`, else `.env`), wrangler.toml; first wins.
+   * `--var`, the environment, `.dev.vars` (or what replaces it: `--env-file`, without which `.env`), wrangler.toml;
+   * first wins.
    */
   readonly sources: readonly Source[];
   readonly fromDevVars: NodeJS.Dict<string>;
@@ -111,7 +112,7 @@ function variablesInConfig(file: string, environmentName: string | undefined): R
   if (!file.endsWith(".toml") || !existsSync(file)) return {};
   try {
     const config = parseToml(readFileSync(file, "utf8")) as WranglerConfig;
-    // Variables are not inherited: an environment has its own or none.
+    // An environment does not inherit variables.
     return (environmentName ? config.env?.[environmentName]?.vars : config.vars) ?? {};
   } catch {
     return {}; // wrangler reads it too, and says better what is wrong

@@ -9,7 +9,7 @@ import { FROM_MS, type Run, runAtBoundary, runInFlight, TO_MS, WINDOW_MS } from 
 
 const OUTPUT = new URL("../../docs/algorithms/", import.meta.url);
 const LIMIT = 50;
-/** How finely the lower panel follows its quantity: of each so many ms the largest value. */
+/** The lower panel shows the largest value of each span of this many ms. */
 const SAMPLE_MS = 100;
 
 const window = { limit: LIMIT, window: WINDOW_MS };

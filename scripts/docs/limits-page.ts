@@ -1,4 +1,5 @@
-// The limits page outside of the Worker: Node cannot import .tsx, so it is bundled first, with Hono's own JSX runtime.
+// The limits page outside of the Worker: Node cannot import .tsx; esbuild bundles the page first, with Hono's own JSX
+// runtime.
 
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";

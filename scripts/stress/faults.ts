@@ -68,7 +68,7 @@ async function measure(fault: Fault): Promise<Measured> {
       REDIS_TIMEOUT_MS: BUDGET_MS,
       POLICIES: [
         policy("local"),
-        // Of another shape: exchanged answers can be told only so.
+        // A request of another shape shows that answers were exchanged.
         policy("allow", { onStoreFailure: "allow", limits: [...limits, { limit: LIMIT, window: "7d" }] }),
         policy("deny", { onStoreFailure: "deny" }),
         policy("tight", { limits: [{ limit: TIGHT, window: "1h", algorithm: "sliding-log" }] }),

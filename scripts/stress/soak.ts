@@ -18,7 +18,7 @@ const { values } = parseArgs({
 const MINUTES = values.quick ? 6 : 60;
 const REQUESTS_PER_MINUTE = values.quick ? 1_500 : 5_000;
 const PER_SECOND = 500;
-/** A machine that cannot do so much shall take longer, not pile up requests. */
+/** A slower machine takes longer and piles up no requests. */
 const AT_ONCE = 64;
 /** The short form meets every fourth fault. */
 const FAULT_STEP = values.quick ? 4 : 1;

@@ -77,7 +77,7 @@ describe.each([
   });
 });
 
-/** Answers r=0 for 30 s, and keeps whoever sleeps asleep until `wake`. */
+/** Answers r=0 for 30 s, and keeps sleeping clients asleep until `wake`. */
 function usedUp() {
   const sentAs: (string | null)[] = [];
   const asleep: (() => void)[] = [];

@@ -16,7 +16,7 @@ const NETWORK_MS = 5;
 
 export interface CrowdOptions {
   readonly clients: number;
-  /** Over all clients; a number: so many per second. */
+  /** Over all clients; a number means requests per second. */
   readonly limit: number | LimitInput;
   readonly seed: number;
   /** How long the origin works on each request, in milliseconds. Default 0. */

@@ -18,7 +18,7 @@ import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 import { type Exchange, watchExchanges } from "./exchanges.ts";
 
-/** Timers count whole ms, and so may fire almost one early by a finer clock. */
+/** Timers count whole ms: by a finer clock a timer may fire almost 1 ms early. */
 const TIMER_GRAIN_MS = 1;
 
 /** A gateway that admits 2 requests per 2 s: the third in a row is refused, for 1 to 3 s. */

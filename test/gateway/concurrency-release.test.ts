@@ -98,7 +98,7 @@ describe("the slot is free after", () => {
     await slots.free();
   });
 
-  it("a handshake: an open WebSocket holds none", async () => {
+  it("a handshake: an open WebSocket holds no slot", async () => {
     const origin = await startOrigin((_request, response) => response.end());
     const sockets = new WebSocketServer({ noServer: true });
     origin.server.on("upgrade", (request, socket, head) => {

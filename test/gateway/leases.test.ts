@@ -11,7 +11,7 @@ import { type Gateway, startGateway, uniqueName } from "../support/gateway/gatew
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { recordsIn } from "../support/redis/records-codec.ts";
 
-/** So long that no unit leaves it, and so short that leases, a twentieth of it, live 3 s. */
+/** Long enough that no unit leaves the window; leases live a twentieth of the window, 3 s. */
 const LIMIT = { limit: 1_000, window: "1m", buckets: 60 };
 const PATIENCE = { timeout: 30_000, interval: 50 };
 
@@ -90,7 +90,7 @@ it("gives units that nobody asks for back within about a lease's life, so that o
   expect(await charged(redis, name)).toBeGreaterThan(sent);
 
   await expect.poll(() => charged(redis, name), PATIENCE).toBe(sent);
-  // The last units are scarce: who asked for more than is left waits a moment before it asks again.
+  // The last units are scarce: an isolate that asked for more than is left waits a moment before it asks again.
   let admitted = 0;
   const takeMore = async () => {
     admitted += (await burst(other, 20)).filter(({ status }) => status === 200).length;

@@ -1,4 +1,4 @@
-// The promise of the project: one limit over all regions, exactly, whoever asks where and when.
+// The promise of the project: one exact limit over all regions.
 
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";

@@ -35,7 +35,7 @@ describe("the work on a path", () => {
     expect(short).toBeGreaterThan(500);
   });
 
-  it("is given up when none is left, and never said to be no match", () => {
+  it("is given up when no work is left, and never said to be no match", () => {
     const [pattern, start, unit] = CLOSE[2]!;
     const work = { left: 100 };
     const [text, other] = [`${start}${unit.repeat(1_000)}/x`, "/y"];

@@ -16,7 +16,7 @@ export const FAULTS = {
   full: "is-refused",
   /** Redis is killed, and comes back without its data when the fault ends. */
   "restarted-empty": "never-runs",
-  /** Something else writes texts and lists under our keys. */
+  /** Another program writes texts and lists under our keys. */
   "wrong-type": "runs",
 } as const;
 export type Fault = keyof typeof FAULTS;
