@@ -39,12 +39,14 @@ export default defineConfig({
       {
         // What needs the real Redis server, from Node.
         extends: true,
-        test: { name: "redis", include: REDIS.map(testsIn), testTimeout: 60_000 },
+        test: { name: "redis", isolate: false, include: REDIS.map(testsIn), testTimeout: 60_000 },
       },
       {
         // The bundled Worker from outside: several regions, real sockets, the same Redis.
         test: {
           name: "gateway",
+          // Tests stop what they start. One process for many files loads Miniflare once.
+          isolate: false,
           include: GATEWAY.map(testsIn),
           exclude: ALONE,
           globalSetup: ["test/support/gateway/gateway-build.ts"],
@@ -66,7 +68,7 @@ export default defineConfig({
         plugins: [
           cloudflareTest(({ inject }) => ({
             wrangler: { configPath: "./wrangler.toml" },
-            // Else workerd reports every connection that a test has refused.
+            // Without this line workerd reports every connection that a test refuses.
             verbose: false,
             miniflare: {
               bindings: {

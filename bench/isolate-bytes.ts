@@ -1,6 +1,6 @@
 /**
- * What an isolate keeps of one remembered client, in bytes of heap after collection: the slope between two numbers of clients that
- * are both remembered as a whole. Prints JSON by mode.
+ * What an isolate keeps of one remembered client, in bytes of heap after collection: the slope between two numbers of
+ * clients that are both remembered as a whole. Prints JSON by mode.
  *
  *   node --expose-gc bench/isolate-bytes.ts
  */

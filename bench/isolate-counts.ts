@@ -93,7 +93,7 @@ function bytesOfKey(one: Case): number {
   return (heapOf(many) - bytes) / (many - few);
 }
 
-/** In MiB, of so many keys one after the other. */
+/** In MiB, for this many keys, one after the other. */
 function largestHeap(one: Case, keys: number): number {
   const startBytes = heapBytes();
   const counts = createCounts(MAX_KEYS);

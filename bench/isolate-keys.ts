@@ -1,4 +1,4 @@
-/** Very many clients through what an isolate knows (src/isolate), with a store that is there at once and a virtual clock. */
+/** Very many clients against src/isolate: the store answers at once, and the clock is virtual. */
 
 import { virtualTime } from "../scripts/simulate/virtual-time.ts";
 import { Kind } from "../src/core/algorithm.ts";

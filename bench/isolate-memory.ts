@@ -1,7 +1,7 @@
 /**
- * What an isolate keeps of very many clients: the largest heap after collection, in MiB above that at the start. The worst of
- * each mode: every client used up (strict), every client with a lease (leased). Beside them some clients go on asking, and
- * none may get more than its limit.
+ * What an isolate keeps of very many clients: the largest heap after collection, in MiB above that at the start. The
+ * worst of each mode: every client used up (strict), every client with a lease (leased). Beside them some clients go on
+ * asking, and none may get more than its limit.
  *
  *   node --expose-gc bench/isolate-memory.ts [--quick]
  *

@@ -1,6 +1,7 @@
 /**
- * How long it takes to find the policies of a request, in the worst case that a fuzz finds: patterns with up to six wildcards, paths up
- * to 16 KiB that come as close to them as they can. Every request is new, so that nothing is remembered.
+ * How long it takes to find the policies of a request, in the worst case that a fuzz finds: patterns with up to six
+ * wildcards, paths up to 16 KiB that come as close to them as they can. Every request is new, so that nothing is
+ * remembered.
  *
  *   npm run bench:matching -- --quick
  */
@@ -11,7 +12,7 @@ import { compileMatcher } from "../src/http/match.ts";
 const quick = process.argv.includes("--quick");
 const PATTERNS = quick ? 60 : 600;
 const LONGEST = 16 * 1024;
-/** Of each path: the quickest of so many, since the compiler and other processes share the machine. */
+/** The quickest of this many runs for each path, since the compiler and other processes share the machine. */
 const REPEATS = 15;
 
 /** Numbers from 0 to 1 that are the same in each run. */
@@ -55,7 +56,9 @@ function drawPattern(): { pattern: string; texts: string[] } {
   return { pattern, texts };
 }
 
-/** As long as a path can be: the pattern's own texts again and again, whole or in part, and at the end its end or not. */
+/**
+ * As long as a path can be: the pattern's own texts again and again, whole or in part, and at the end its end or not.
+ */
 function drawPath(texts: readonly string[]): string {
   const few = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
     const text = oneOf([...texts, "a", "/a", "-", "1", "%41", "%C3%A9"]);

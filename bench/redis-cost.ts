@@ -1,11 +1,12 @@
 /**
- * What a decision costs Redis: microseconds of its CPU, commands, and bytes per key, for each algorithm. All in one run on one
- * private server, with a script of one GET and one SET as the baseline.
+ * What a decision costs Redis: microseconds of its CPU, commands, and bytes per key, for each algorithm. All in one run
+ * on one private server, with a script of one GET and one SET as the baseline.
  *
  *   node bench/redis-cost.ts [--quick]
  *
- * The time is `usec_per_call` of EVALSHA (INFO commandstats), which leaves out reading the request and writing the reply. Rounds
- * of all cases alternate, so that a busy moment of the machine meets all of them; the median of the rounds counts.
+ * The time is `usec_per_call` of EVALSHA (INFO commandstats), which leaves out reading the request and writing the
+ * reply. Rounds of all cases alternate, so that a busy moment of the machine meets all of them; the median of the
+ * rounds counts.
  */
 
 import { cpus } from "node:os";

@@ -1,7 +1,8 @@
 /**
- * What the limiter adds to a request in workerd, in microseconds of CPU: matching, keys, decision, headers. One run, the same
- * Worker with and without it. No request waits for a network: the store is in memory, or it is a Redis that need not be asked
- * (a lease, a remembered refusal). A lease is renewed in the background; the last column counts the calls of all batches.
+ * What the limiter adds to a request in workerd, in microseconds of CPU: matching, keys, decision, headers. One run,
+ * the same Worker with and without it. No request waits for a network: the store is in memory, or it is a Redis that
+ * need not be asked (a lease, a remembered refusal). A lease is renewed in the background; the last column counts the
+ * calls of all batches.
  */
 
 import { build } from "esbuild";

@@ -1,4 +1,6 @@
-/** Runs inside workerd: times requests through the gateway's own code, with nothing on the network while it measures. */
+/**
+ * Runs inside workerd: times requests through the gateway's own code, with nothing on the network while it measures.
+ */
 
 import type { Bindings } from "../src/config/settings.ts";
 import { createGateway } from "../src/gateway.ts";

@@ -1,4 +1,6 @@
-/** Part 2: what each limiter adds to a request in workerd, how often it calls Redis, and how many requests it serves. */
+/**
+ * Part 2: what each limiter adds to a request in workerd, how often it calls Redis, and how many requests it serves.
+ */
 
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { startBinding } from "../support/binding.ts";
@@ -97,7 +99,10 @@ async function startAll(
   );
 }
 
-/** All limiters, a few at a time and in the same seconds as the baseline, so that a busy moment of the machine meets both. */
+/**
+ * All limiters, a few at a time and in the same seconds as the baseline, so that a busy moment of the machine meets
+ * both.
+ */
 async function inGroups(
   [none, ...limiters]: readonly Running[],
   service: Service,
@@ -130,7 +135,10 @@ async function inGroups(
   return measured;
 }
 
-/** How many requests are served when the answer is in the isolate, by turns. The first of those that refuse is the baseline. */
+/**
+ * How many requests are served when the answer is in the isolate, by turns. The first of those that refuse is the
+ * baseline.
+ */
 async function serve(
   start: (limit: number, windowMs: number, among: readonly LimiterWorker[]) => Promise<Running[]>,
   refusing: readonly LimiterWorker[],

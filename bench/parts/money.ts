@@ -1,4 +1,6 @@
-/** Part 6: dollars per million requests, from the commands and calls that parts 1 and 2 counted, and public price lists. */
+/**
+ * Part 6: dollars per million requests, from the commands and calls that parts 1 and 2 counted, and public price lists.
+ */
 
 import { bars } from "../support/chart.ts";
 import { WORKERS } from "../support/limiters.ts";
@@ -6,9 +8,9 @@ import { number, type Part, table } from "../support/part.ts";
 import { dollarsPerMillion, type Prices } from "../support/stats.ts";
 
 /**
- * Upstash Redis, pay as you go: $0.20 per 100,000 commands (upstash.com/docs/redis/overall/billing; shown so on 2026-11-09).
- * Cloudflare Workers, Standard: $0.30 per million requests and $0.02 per million ms of CPU beyond what the plan includes
- * (developers.cloudflare.com/workers/platform/pricing; read in copies of that page on 2026-11-21).
+ * Upstash Redis, pay as you go: $0.20 per 100,000 commands (upstash.com/docs/redis/overall/billing; shown so on
+ * 2026-11-09). Cloudflare Workers, Standard: $0.30 per million requests and $0.02 per million ms of CPU beyond what the
+ * plan includes (developers.cloudflare.com/workers/platform/pricing; read in copies of that page on 2026-11-21).
  */
 const PRICES: Prices = { perCommand: 0.2 / 100_000, perRequest: 0.3 / 1e6, perCpuMs: 0.02 / 1e6 };
 
@@ -37,7 +39,8 @@ export const money: Part = async ({ figures }) => {
     const commands = (state: string) => redis[`${SCRIPT[id]}, 1, ${state}`]!;
     const dollars = cases.map(([, cell]) => {
       const [calls, admitted] = [latency[`calls ${id} ${cell}`]!, latency[`admitted ${id} ${cell}`]!];
-      // A strict limiter's calls are its admissions, each of one call, and the rest refusals. A lease's are admissions of many.
+      // A strict limiter's calls are its admissions, each of one call, and the rest refusals. A lease's are admissions
+      // of many.
       const admissions = Math.min(calls, admitted);
       const perRequest = admissions * commands("admitted") + Math.max(0, calls - admissions) * commands("refused");
       return dollarsPerMillion(PRICES, { commandsPerRequest: perRequest, cpuMsPerRequest: 0 });

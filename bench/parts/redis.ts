@@ -9,18 +9,21 @@ import { median } from "../support/stats.ts";
 
 const UNLIMITED = 1_000_000;
 const HOUR_MS = 3_600_000;
-/** Calls of a turn, and before them some that are not measured: a Redis that limits runs one script all the time, not each of these in turn. */
+/**
+ * Calls of a turn, and before them some that are not measured: a Redis that limits runs one script all the time, not
+ * each of these in turn.
+ */
 const TURN = { calls: 200, warmUp: 50 } as const;
 /** How much that matters is a table of its own. */
 const OTHER_TURNS = [20, 200, 600];
-/** The targets' scripts run in every round, the others in every so many: they are many. */
+/** The targets' scripts run in every round. The other scripts are many: each runs once in this many rounds. */
 const OTHERS_EVERY = 4;
 const KEYS = 200;
 
 interface Case {
   readonly title: string;
   readonly decide: (n: number) => Promise<Decision>;
-  /** By round; of a round that it did not run in there is none. */
+  /** By round; absent for a round in which the script did not run. */
   readonly costs: Map<number, Cost>;
 }
 
@@ -171,7 +174,10 @@ async function runRounds(
   }
 }
 
-/** The same ratios in turns of other lengths: the longer script loses more when the processor's caches were used by others. */
+/**
+ * The same ratios in turns of other lengths: the longer script loses more when the processor's caches were used by
+ * others.
+ */
 async function warmth(
   redis: CostRedis,
   recorded: Recorded,

@@ -1,4 +1,7 @@
-/** Part 3: what each limiter lets through, wrongly refuses, wrongly charges and promises, on the same traces in real time. */
+/**
+ * Part 3: what each limiter lets through, wrongly refuses, wrongly charges and promises, on the same traces in real
+ * time.
+ */
 
 import { Worker } from "node:worker_threads";
 import { type RedisServer, startRedisServer } from "../../scripts/machine/redis-server.ts";
@@ -123,8 +126,8 @@ async function runTrace(trace: Trace, peers: readonly string[]): Promise<Map<str
 }
 
 /**
- * The binding's windows are 10 or 60 s, so it is driven by the same traces, slower. A location has counters of its own, hence each
- * isolate a Miniflare. All traces at once: that is little work.
+ * The binding's windows are 10 or 60 s, so it is driven by the same traces, slower. A location has counters of its own,
+ * hence each isolate a Miniflare. All traces at once: that is little work.
  */
 async function runBinding(traces: readonly Trace[]): Promise<Map<string, Result>> {
   const code = await bundleWorker("binding.mjs");

@@ -1,4 +1,7 @@
-/** Calls of scripts on a private Redis, and what they cost it: `INFO commandstats`, in one run with all that they are compared to. */
+/**
+ * Calls of scripts on a private Redis, and what they cost it: `INFO commandstats`, in one run with all that they are
+ * compared to.
+ */
 
 import { Redis } from "ioredis";
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";

@@ -1,4 +1,6 @@
-/** Passes requests on to the gateway and counts its refusals by the header `X-Client`: the same for every HTTP client. */
+/**
+ * Passes requests on to the gateway and counts its refusals by the header `X-Client`: the same for every HTTP client.
+ */
 
 import { Agent, createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,6 +1,6 @@
 /**
- * Clients of a Worker, over plain sockets: a full HTTP client would cost more than the Worker that is measured. Answers are told
- * apart by their status line and counted by their Content-Length.
+ * Clients of a Worker, over plain sockets: a full HTTP client would cost more than the Worker that is measured. Answers
+ * are told apart by their status line and counted by their Content-Length.
  */
 
 import { connect, type Socket } from "node:net";
@@ -19,7 +19,7 @@ class Connection {
   constructor(port: number) {
     this.#socket = connect({ port, host: "127.0.0.1", noDelay: true });
     this.#socket.on("data", (chunk) => this.#read(chunk));
-    // Whoever waits would wait for ever.
+    // A waiting client would wait for ever.
     this.#socket.on("error", (error) => {
       throw error;
     });

@@ -1,4 +1,7 @@
-/** What bench/request-path.worker.ts tells bench/request-path.ts: a file of its own, since one is a Worker and the other is not. */
+/**
+ * What bench/request-path.worker.ts tells bench/request-path.ts: a file of its own, since one is a Worker and the other
+ * is not.
+ */
 
 /** Of one batch. */
 export interface PathBatch {

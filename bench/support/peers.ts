@@ -1,6 +1,6 @@
 /**
- * The peers, loaded at run time from bench/peers/*.mjs: they live in bench/node_modules, which a clean clone does not have, so that
- * no type of theirs may be needed to check this project.
+ * The peers, loaded at run time from bench/peers/*.mjs: they live in bench/node_modules, which a clean clone does not
+ * have, so that no type of theirs may be needed to check this project.
  */
 
 import type { Decision } from "./commands.ts";

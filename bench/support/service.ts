@@ -1,6 +1,7 @@
 /**
- * The REST service in front of the private Redis of a run: what scripts/bridge/bridge.ts does, with the distance to it, lost replies and
- * a count of calls. Redis 7.0 refuses the first line of Upstash's scripts (`#!lua flags=allow-key-locking`): it is taken off here.
+ * The REST service in front of the private Redis of a run: what scripts/bridge/bridge.ts does, with the distance to it,
+ * lost replies and a count of calls. Redis 7.0 refuses the first line of Upstash's scripts (`#!lua
+ * flags=allow-key-locking`): it is taken off here.
  */
 
 import { hash } from "node:crypto";
@@ -20,7 +21,9 @@ export interface Service {
   calls(name: string): number;
   /** To Redis and back, in ms, for requests from now on. */
   roundTripMs: number;
-  /** The connection of every n-th call is closed after Redis has run it, before the reply; 0: none. */
+  /**
+   * The connection of every n-th call is closed after Redis has run it, before the reply; 0: no connection is closed.
+   */
   loseEvery: number;
   stop(): Promise<void>;
 }

@@ -18,7 +18,7 @@ export function percentile(values: readonly number[], part: number): number {
 
 export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
-/** The most units that were let through in a span of so many ms for certain: sent in it and answered in it. */
+/** The most units certainly let through in a span of this many ms: sent and answered within the span. */
 export function worstWindow(admissions: readonly Admission[], spanMs: number): number {
   const within = (fromMs: number) =>
     admissions
@@ -27,7 +27,9 @@ export function worstWindow(admissions: readonly Admission[], spanMs: number): n
   return Math.max(0, ...admissions.map(({ sentAtMs }) => within(sentAtMs)));
 }
 
-/** The most units that can have been let through between two instants: sent before the second, answered after the first. */
+/**
+ * The most units that can have been let through between two instants: sent before the second, answered after the first.
+ */
 export function possibleUnits(admissions: readonly Admission[], fromMs: number, toMs: number): number {
   return admissions
     .filter((one) => one.doneAtMs >= fromMs && one.sentAtMs <= toMs)
@@ -44,8 +46,8 @@ export interface Retry {
 /**
  * How wrong a promised wait was, from copies of one refusal of which each asked again at another moment.
  *
- * `early`: part of those that kept the promise and were refused. `late`: how much of the promised wait, 0 … 1, was needless,
- * by the earliest moment from which on all were admitted.
+ * `early`: part of those that kept the promise and were refused. `late`: how much of the promised wait, 0 … 1, was
+ * needless, by the earliest moment from which on all were admitted.
  */
 export function retryError(retries: readonly Retry[]): { readonly early: number; readonly late: number } {
   const kept = retries.filter((one) => one.askedAfterMs >= one.promisedAfterMs);

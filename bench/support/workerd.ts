@@ -1,4 +1,7 @@
-/** One bundled Worker in plain workerd: no Miniflare between the client and it, and a process whose CPU time can be read. */
+/**
+ * One bundled Worker in plain workerd: no Miniflare between the client and it, and a process whose CPU time can be
+ * read.
+ */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -17,7 +17,10 @@ export interface Result {
   readonly worst: number;
   /** Part of the requests that were refused although the true window had room. */
   readonly unused: number;
-  /** The same by the definition of the weighted counter, over aligned windows: what a cache refuses that the algorithm would admit. */
+  /**
+   * The same by the definition of the weighted counter, over aligned windows: what a cache refuses that the algorithm
+   * would admit.
+   */
   readonly wrong: number;
   readonly admitted: number;
   readonly failed: number;

@@ -5,7 +5,9 @@ import { number, type Section, type Target, table } from "../support/part.ts";
 import type { Result } from "./judge.ts";
 import { RETRY, type Trace } from "./traces.ts";
 
-/** As bench/peers/limiters.mjs has them; here by name, so that nothing of the peers is loaded before they are installed. */
+/**
+ * As bench/peers/limiters.mjs has them; here by name, so that nothing of the peers is loaded before they are installed.
+ */
 export const PEERS = [
   "headgate sliding-window",
   "headgate leased",

@@ -106,7 +106,10 @@ export const TRACES: readonly Trace[] = [
   },
 ];
 
-/** Copies of one refusal ask again after a tenth, two tenths, … of the wait that they were told, each on a key of its own. */
+/**
+ * Copies of one refusal ask again after a tenth, two tenths, … of the wait that they were told, each on a key of its
+ * own.
+ */
 export const RETRY = {
   name: "retry",
   about:

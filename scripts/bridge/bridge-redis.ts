@@ -43,7 +43,8 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
     retryStrategy: (times) => Math.min(25 * times, 500),
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SILENCE_TIMEOUT_MS,
-    // No INFO and CLIENT SETINFO of our own: they would appear in the statistics tests look at. LOADING is Redis's to say.
+    // No INFO and CLIENT SETINFO of our own: they would appear in the statistics tests look at. LOADING is Redis's to
+    // say.
     enableReadyCheck: false,
     disableClientInfo: true,
   });
@@ -101,8 +102,9 @@ function isReplyError(value: unknown): value is Error {
 }
 
 /**
- * A reply as Upstash writes it. With base64 every text is encoded, nested ones too, except a whole reply of `OK`: the one
- * text that `@upstash/redis` takes as it is. (A value of "OK" reads the same either way, so the two need no telling apart.)
+ * A reply as Upstash writes it. With base64 every text is encoded, nested ones too, except a whole reply of `OK`: the
+ * one text that `@upstash/redis` takes as it is. (A value of "OK" reads the same either way, so the two need no telling
+ * apart.)
  *
  * Integers outside ±2^53 become texts, which `@upstash/redis` hands on unharmed; as JSON numbers it would round them.
  * Errors inside an array, which only scripts can make, become their text.

@@ -45,7 +45,10 @@ export function parseCommand(body: string): CommandLine | RequestError {
   return toCommand(parsed);
 }
 
-/** The body of `POST /pipeline` and `POST /multi-exec`: an array of arrays. A refused command is a RequestError in its place. */
+/**
+ * The body of `POST /pipeline` and `POST /multi-exec`: an array of arrays. A refused command is a RequestError in its
+ * place.
+ */
 export function parsePipeline(
   body: string,
   what: "pipeline" | "transaction" = "pipeline",

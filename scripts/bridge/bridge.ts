@@ -32,11 +32,13 @@ export interface Bridge {
 }
 
 /**
- * Starts a bridge and resolves when it listens, also if Redis is down: then every command is answered 500 until it is up.
+ * Starts a bridge and resolves when it listens, also if Redis is down: then every command is answered 500 until it is
+ * up.
  *
  * One connection to Redis is shared by all requests, so commands that would change it for the others are refused (400).
  * A command is written to Redis at most once, and every request is answered in bounded time (see bridge-redis.ts).
- * Throws on a URL that is not Redis's, an empty token, or a port that cannot be had. Speaks plain HTTP: for loopback only.
+ * Throws on a URL that is not Redis's, an empty token, or a port that cannot be had. Speaks plain HTTP: for loopback
+ * only.
  */
 export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.1" }: BridgeOptions): Promise<Bridge> {
   if (token === "") throw new TypeError("expected a bearer token, found an empty string");
@@ -142,7 +144,7 @@ function bearerToken(request: IncomingMessage): string {
   return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1] ?? "";
 }
 
-/** Digests have one length, so comparing them tells nothing about the token's. */
+/** All digests have one length: comparing them tells nothing about the token's length. */
 function digest(token: string): Buffer {
   return hash("sha256", token, "buffer");
 }

@@ -1,6 +1,6 @@
 /**
- * Writes docs/wrangler.schema.json, from which an editor knows the policies in wrangler.toml, out of the validator's own
- * schema. `--check` fails if the file is not what the validator says.
+ * Writes docs/wrangler.schema.json, from which an editor knows the policies in wrangler.toml, out of the validator's
+ * own schema. `--check` fails if the file is not what the validator says.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +11,8 @@ import { LIMIT_SCHEMAS, limitSchema, policySchema } from "../../src/config/polic
 const OUTPUT = new URL("../../docs/wrangler.schema.json", import.meta.url);
 
 export function generate(): string {
-  // What is checked only by code (patterns, divisibility, names taken) has no place in JSON Schema and is left to the Worker.
+  // What is checked only by code (patterns, divisibility, names taken) has no place in JSON Schema and is left to the
+  // Worker.
   const options = { typeMode: "input", errorMode: "ignore", target: "draft-07" } as const;
   const { $schema, ...limits } = toJsonSchema(v.variant("algorithm", Object.values(LIMIT_SCHEMAS)), options);
   const {

@@ -27,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worker: ["config", "gateway", "service"],
 };
 
-/** Where the rule is broken, a line each; none if it holds. @param root the folder that holds the layers. */
+/** A line for each place that breaks the rule. @param root the folder that holds the layers. */
 export function brokenRules(root: string): string[] {
   return sourcesIn(root).flatMap((file) => {
     const layer = layerOf(file);
@@ -41,7 +41,7 @@ export function brokenRules(root: string): string[] {
   });
 }
 
-/** Files that import each other in a circle, types included: a line for each circle found, none if there is none. */
+/** Files that import each other in a circle, types included: a line for each circle. */
 export function importCycles(root: string): string[] {
   const cycles: string[] = [];
   const done = new Set<string>();

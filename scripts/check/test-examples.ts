@@ -1,7 +1,7 @@
 /**
- * `npm run test:examples`: every example as somebody who copied it would use it. `npm install` of the packed tarball from the
- * registry's packages, `tsc`, `wrangler dev` on a real Redis, and three requests at once, of which one has to be refused. Takes
- * minutes and needs the registry; `npm test` does the same without npm and wrangler (test/examples).
+ * `npm run test:examples`: every example as somebody who copied it would use it. `npm install` of the packed tarball
+ * from the registry's packages, `tsc`, `wrangler dev` on a real Redis, and three requests at once, of which one has to
+ * be refused. Takes minutes and needs the registry; `npm test` does the same without npm and wrangler (test/examples).
  */
 
 import { spawnSync } from "node:child_process";

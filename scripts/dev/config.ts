@@ -1,6 +1,7 @@
 /**
- * `npm run config [-- --env NAME --var NAME:VALUE …]`: prints the configuration as the Worker would understand it, defaults
- * filled in and secrets hidden, or every mistake in it. Starts nothing. Exit status 0 if it is right, 1 if not.
+ * `npm run config [-- --env NAME --var NAME:VALUE …]`: prints the configuration as the Worker would understand it,
+ * defaults filled in and secrets hidden, or every mistake in it. Starts nothing. Exit status 0 if it is right, 1 if
+ * not.
  */
 
 import { describeMistake } from "../../src/config/mistake.ts";

@@ -19,8 +19,8 @@ export default worker;`;
 /**
  * Resolves when the gateway answers.
  *
- * @param onLog gets its log lines, and the runtime's about exceptions that nobody caught (they begin with "uncaught exception");
- * absent: they go nowhere.
+ * @param onLog gets its log lines, and the runtime's about exceptions that nobody caught (they begin with "uncaught
+ * exception"); absent: they go nowhere.
  */
 export async function startLocalGateway(
   bindings: Readonly<Record<string, unknown>>,

@@ -13,8 +13,8 @@ interface Service {
 }
 
 /**
- * The environment is no binding by itself, but `npm start` hands two variables on. A token that only the deployed Worker has is
- * `DEPLOYED_TOKEN`, and a line on the error stream says so.
+ * The environment is no binding by itself, but `npm start` hands two variables on. A token that only the deployed
+ * Worker has is `DEPLOYED_TOKEN`, and a line on the error stream says so.
  *
  * @param args wrangler's.
  */

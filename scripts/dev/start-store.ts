@@ -12,11 +12,13 @@ export interface ConfiguredStore {
   /** The URL in wrangler.toml of a Redis that cannot be used here, because its token is not on this machine. */
   unusable?: string;
   /**
-   * The text of one more `--env-file`, if something came from the environment, which is no Worker binding by itself. A file,
-   * since a command line can be read by every user of the machine. Absent if wrangler finds everything by itself.
+   * The text of one more `--env-file`, if something came from the environment, which is no Worker binding by itself. A
+   * file, since a command line can be read by every user of the machine. Absent if wrangler finds everything by itself.
    */
   envFile?: string;
-  /** Env files that wrangler would have read without being asked, and no longer does once it is given an `--env-file`. */
+  /**
+   * Env files that wrangler would have read without being asked, and no longer does once it is given an `--env-file`.
+   */
   otherEnvFiles: string[];
 }
 

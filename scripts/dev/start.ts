@@ -62,7 +62,8 @@ async function chooseStore(userArgs: string[]): Promise<string[]> {
   console.log(
     `headgate: store is a private ${redis.version} on port ${redis.port}, over the REST bridge ${bridge.url}`,
   );
-  // This token opens nothing that its reader could not reach anyway: Redis itself listens on loopback without a password.
+  // This token opens nothing that its reader could not reach anyway: Redis itself listens on loopback without a
+  // password.
   return ["--var", `UPSTASH_REDIS_REST_URL:${bridge.url}`, "--var", `UPSTASH_REDIS_REST_TOKEN:${bridge.token}`];
 }
 
@@ -76,15 +77,17 @@ function startWrangler(storeArgs: string[], userArgs: string[]): void {
   const port = optionValues(userArgs, "--port").length > 0 ? [] : ["--port", "8787"];
   // Two gateways started at the same moment would both find the default 9229 free.
   const inspector = optionValues(userArgs, "--inspector-port").length > 0 ? [] : ["--inspector-port", "0"];
-  // The Worker keeps nothing on disk, but workerd opens databases there at its start, and two gateways that start at the
-  // same moment in one directory end in "database is locked".
+  // The Worker keeps nothing on disk, but workerd opens databases there at its start, and two gateways that start at
+  // the same moment in one directory end in "database is locked".
   const state = optionValues(userArgs, "--persist-to").length > 0 ? [] : ["--persist-to", temporaryDirectory()];
-  const cli = createRequire(import.meta.url).resolve("wrangler"); // without its wrapper, which turns a crash into exit code 0
+  // Without wrangler's wrapper, which turns a crash into exit code 0.
+  const cli = createRequire(import.meta.url).resolve("wrangler");
   const args = ["--no-warnings", cli, "dev", ...storeArgs, ...port, ...inspector, ...state, ...userArgs];
   const wrangler = spawnTied(process.execPath, args, {
     stdio: "inherit",
     env: wranglerEnv(),
-    // A process group of its own, so that what wrangler leaves behind, workerd above all, can be ended whatever became of it.
+    // A process group of its own, so that what wrangler leaves behind, workerd above all, can be ended whatever became
+    // of it.
     detached: true,
   });
   cleanups.push(async () => {

@@ -1,4 +1,5 @@
-// Where the Worker's bindings come from on this machine, in the order in which `npm start` and `wrangler dev` let them win.
+// Where the Worker's bindings come from on this machine, in the order in which `npm start` and `wrangler dev` let them
+// win.
 
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -8,7 +9,10 @@ import { parse as parseToml } from "smol-toml";
 export type Source = readonly [name: string, values: Readonly<Record<string, unknown>>];
 
 export interface BindingSources {
-  /** `--var`, the environment, `.dev.vars` (or what replaces it: `--env-file`, else `.env`), wrangler.toml; first wins. */
+  /**
+   * `--var`, the environment, `.dev.vars` (or what replaces it: `--env-file`, without which `.env`), wrangler.toml;
+   * first wins.
+   */
   readonly sources: readonly Source[];
   readonly fromDevVars: NodeJS.Dict<string>;
   /** Env files that wrangler reads without being asked, but no longer once it is given an `--env-file`. */
@@ -48,8 +52,8 @@ export function lookUp(sources: readonly Source[], name: string): { value: strin
 }
 
 /**
- * The Redis that wrangler.toml names for deployment, if nothing on this machine has its token: there it is a secret of the deployed
- * Worker, which cannot be read back. Its absence is then no mistake of the configuration.
+ * The Redis that wrangler.toml names for deployment, if nothing on this machine has its token: there it is a secret of
+ * the deployed Worker, which cannot be read back. Its absence is then no mistake of the configuration.
  */
 export function deployedRedis(sources: readonly Source[]): string | undefined {
   const url = lookUp(sources, "UPSTASH_REDIS_REST_URL");
@@ -108,7 +112,7 @@ function variablesInConfig(file: string, environmentName: string | undefined): R
   if (!file.endsWith(".toml") || !existsSync(file)) return {};
   try {
     const config = parseToml(readFileSync(file, "utf8")) as WranglerConfig;
-    // Variables are not inherited: an environment has its own or none.
+    // An environment does not inherit variables.
     return (environmentName ? config.env?.[environmentName]?.vars : config.vars) ?? {};
   } catch {
     return {}; // wrangler reads it too, and says better what is wrong

@@ -10,7 +10,7 @@ const LOWER = { top: 190, bottom: 270 } as const;
 
 export interface Picture {
   readonly title: string;
-  /** For those who do not see it. */
+  /** The text for readers who do not see the picture. */
   readonly description: string;
   readonly fromMs: number;
   readonly toMs: number;

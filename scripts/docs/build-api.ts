@@ -1,6 +1,6 @@
 /**
- * `npm run docs:api`: docs/api.md out of the package's declarations, which are what an editor shows. `--check` fails if the page is
- * not what they say. Either fails if something that is exported has no docstring.
+ * `npm run docs:api`: docs/api.md out of the package's declarations, which are what an editor shows. `--check` fails if
+ * the page is not what they say. Either fails if something that is exported has no docstring.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";

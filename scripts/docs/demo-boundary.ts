@@ -1,7 +1,7 @@
 /**
- * `npm run demo:boundary`: a limit of 50 per 10 s, a burst of 50 requests one second before a window boundary and another
- * one second after it. The same two bursts under every algorithm, through the gateway (the bundled Worker in workerd), on a
- * real Redis and its clock. Ends with exit code 1 if one admits another number than its definition says.
+ * `npm run demo:boundary`: a limit of 50 per 10 s, a burst of 50 requests one second before a window boundary and
+ * another one second after it. The same two bursts under every algorithm, through the gateway (the bundled Worker in
+ * workerd), on a real Redis and its clock. Ends with exit code 1 if one admits another number than its definition says.
  */
 
 import { randomBytes } from "node:crypto";
@@ -27,8 +27,8 @@ interface Row {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly definition: definitions.Definition;
   /**
-   * What comes of the definition here. @param e ms of the new window that had passed at the last decision. @param d ms from
-   * the first decision to the last.
+   * What comes of the definition here. @param e ms of the new window that had passed at the last decision. @param d ms
+   * from the first decision to the last.
    */
   readonly formula: (e: number, d: number) => readonly [text: string, total: number];
 }

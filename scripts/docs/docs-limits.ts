@@ -1,6 +1,7 @@
 /**
- * `npm run docs:limits [-- --out FOLDER --origin URL --env NAME --var NAME:VALUE …]`: writes what `/.headgate/limits` answers, as
- * Markdown, HTML and JSON, from wrangler.toml and without a running Worker. Exit status 1 if the configuration is wrong.
+ * `npm run docs:limits [-- --out FOLDER --origin URL --env NAME --var NAME:VALUE …]`: writes what `/.headgate/limits`
+ * answers, as Markdown, HTML and JSON, from wrangler.toml and without a running Worker. Exit status 1 if the
+ * configuration is wrong.
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";

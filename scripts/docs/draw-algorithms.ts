@@ -1,6 +1,6 @@
 /**
- * `npm run docs:algorithms`: the pictures of docs/algorithms.md, each drawn from a run of the algorithm. The same bytes on every
- * run; a test compares them with the committed files.
+ * `npm run docs:algorithms`: the pictures of docs/algorithms.md, each drawn from a run of the algorithm. The same bytes
+ * on every run; a test compares them with the committed files.
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { FROM_MS, type Run, runAtBoundary, runInFlight, TO_MS, WINDOW_MS } from 
 
 const OUTPUT = new URL("../../docs/algorithms/", import.meta.url);
 const LIMIT = 50;
-/** How finely the lower panel follows its quantity: of each so many ms the largest value. */
+/** The lower panel shows the largest value of each span of this many ms. */
 const SAMPLE_MS = 100;
 
 const window = { limit: LIMIT, window: WINDOW_MS };

@@ -2,7 +2,7 @@
 
 import { findOnPath } from "./tied-process.ts";
 
-/** What to tell someone who has none. */
+/** What to tell a person without Chromium. */
 export const HOW_TO_GET_CHROMIUM =
   "no Chromium on PATH: install one with `apt-get install chromium` (Debian, as root) or put `google-chrome` on PATH";
 

@@ -13,7 +13,9 @@ export function canInstallDebianPackages(): boolean {
   return isDebian && process.getuid?.() === 0;
 }
 
-/** Installs a package without what it only recommends, and starts no service of it. @returns why it failed, if it did. */
+/**
+ * Installs a package without what it only recommends, and starts no service of it. @returns why it failed, if it did.
+ */
 export function installDebianPackage(name: string): string | undefined {
   const isPolicyOurs = !existsSync(POLICY_FILE);
   if (isPolicyOurs) writeFileSync(POLICY_FILE, "#!/bin/sh\nexit 101\n", { mode: 0o755 });

@@ -1,4 +1,5 @@
-// `pretest`: gets the browser tests a Chromium where nobody has to be asked, else says that they will be skipped.
+// `pretest`: installs a Chromium for the browser tests where that needs no permission.
+// Elsewhere it says that the browser tests will be skipped.
 
 import { findChromium, HOW_TO_GET_CHROMIUM } from "./chromium.ts";
 import { canInstallDebianPackages, installDebianPackage } from "./debian-package.ts";

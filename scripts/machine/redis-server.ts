@@ -24,7 +24,7 @@ export interface RedisServer {
   kill(): Promise<void>;
 }
 
-/** The path of `redis-server`, else `valkey-server`, on PATH. */
+/** The path of `redis-server` on PATH, or of `valkey-server` if there is no `redis-server`. */
 export function findRedisServer(): string | undefined {
   return findOnPath("redis-server", "valkey-server");
 }
@@ -39,7 +39,7 @@ export function findRedisServer(): string | undefined {
 export async function startRedisServer(options: { port?: number; args?: string[] } = {}): Promise<RedisServer> {
   const program = findRedisServer();
   if (program === undefined) throw new Error("expected redis-server or valkey-server on PATH, found neither");
-  // Another process can take a free port between our looking and Redis's binding it, so a free port is tried anew.
+  // Another process can take the free port before Redis binds it: then try another free port.
   for (let attempt = 1; ; attempt++) {
     try {
       return await launch(program, options.port || (await freePort()), options.args ?? []);
@@ -54,7 +54,7 @@ async function launch(program: string, port: number, extraArgs: string[]): Promi
   const network = ["--port", String(port), "--bind", "127.0.0.1"];
   const inMemory = ["--save", "", "--appendonly", "no", "--dir", directory];
   const args = [...network, ...inMemory, "--loglevel", "warning", "--daemonize", "no", ...extraArgs];
-  // A process group of its own: Ctrl-C must not end Redis before those who use it.
+  // A process group of its own: Ctrl-C must not end Redis before the processes that use it.
   const child = spawnTied(program, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
 
   let output = "";
@@ -76,7 +76,7 @@ async function launch(program: string, port: number, extraArgs: string[]): Promi
   const deadlineAt = Date.now() + START_TIMEOUT_MS;
   while (isRunning(child) && Date.now() < deadlineAt) {
     const found = await identify(url, 250).catch(() => undefined);
-    // On a port that ours failed to bind somebody else's server answers.
+    // Our server could not bind the port: another server answers there.
     if (found !== undefined && found.pid === child.pid) {
       const kill = () => {
         child.kill("SIGKILL");
@@ -91,8 +91,8 @@ async function launch(program: string, port: number, extraArgs: string[]): Promi
 }
 
 /**
- * Which server answers at `url`: `Redis 7.0.15`, `Valkey 8.1.1`. Rejects if none does within `timeoutMs`, with a message that
- * has neither the address nor a password in it.
+ * Which server answers at `url`: `Redis 7.0.15`, `Valkey 8.1.1`. Rejects if none does within `timeoutMs`, with a
+ * message that has neither the address nor a password in it.
  */
 export async function redisVersion(url: string, timeoutMs: number): Promise<string> {
   return (await identify(url, timeoutMs)).version;

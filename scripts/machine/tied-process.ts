@@ -4,7 +4,9 @@ import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:chi
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** The full path of the first of `names` found on PATH (all of PATH is searched for one name before the next is tried). */
+/**
+ * The full path of the first of `names` found on PATH (all of PATH is searched for one name before the next is tried).
+ */
 export function findOnPath(...names: string[]): string | undefined {
   for (const name of names) {
     for (const directory of (process.env.PATH ?? "").split(delimiter)) {
@@ -23,9 +25,9 @@ export function findOnPath(...names: string[]): string | undefined {
 /**
  * Starts a program that gets SIGTERM when this process dies, of whatever cause.
  *
- * On Linux the kernel sends it (`setpriv --pdeathsig`, util-linux 2.33 or later), so it also works when this process gets
- * SIGKILL. Elsewhere only an ordinary exit of this process ends the child. `child.pid` is the program's own id in both
- * cases, because setpriv execs it. A missing program is an `error` event, as with `spawn`.
+ * On Linux the kernel sends it (`setpriv --pdeathsig`, util-linux 2.33 or later), so it also works when this process
+ * gets SIGKILL. Elsewhere only an ordinary exit of this process ends the child. `child.pid` is the program's own id in
+ * both cases, because setpriv execs it. A missing program is an `error` event, as with `spawn`.
  */
 export function spawnTied(program: string, args: string[], options: SpawnOptions): ChildProcess {
   const child = kernelCanTie()
@@ -38,8 +40,8 @@ export function spawnTied(program: string, args: string[], options: SpawnOptions
 }
 
 /**
- * Ends a child: SIGTERM, then SIGKILL after `graceMs` (default 5000). Resolves when it is gone; also for one that already
- * is. Signals go to the child's own process id only.
+ * Ends a child: SIGTERM, then SIGKILL after `graceMs` (default 5000). Resolves when it is gone; also for one that
+ * already is. Signals go to the child's own process id only.
  */
 export async function stopProcess(child: ChildProcess, graceMs = 5_000): Promise<void> {
   if (!isRunning(child)) return;
@@ -56,8 +58,9 @@ export function isRunning(child: ChildProcess): boolean {
 }
 
 /**
- * Calls back once, within 200 ms, when the process that started this one is gone: npm was killed, or the shell between npm
- * and us took the signal for itself. Only under `npm run`: who starts a script by hand may leave the shell and keep it.
+ * Calls back once, within 200 ms, when the process that started this one is gone: npm was killed, or the shell between
+ * npm and us took the signal for itself. Only under `npm run`: who starts a script by hand may leave the shell and keep
+ * it.
  */
 export function whenOrphaned(callback: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;

@@ -1,4 +1,7 @@
-/** Stands between a gateway and its REST service and notes the instant of every decision, as the script itself replies it. */
+/**
+ * Stands between a gateway and its REST service and notes the instant of every decision, as the script itself replies
+ * it.
+ */
 
 import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, request as send } from "node:http";

@@ -1,11 +1,11 @@
 /**
- * `npm run faults`: every fault between the gateway and its counts, during 2,000 requests of steady load through real workerd,
- * and Redis killed for 10 s. Measures what docs/failure-modes.md promises; exits with 1 if a bound is broken.
+ * `npm run faults`: every fault between the gateway and its counts, during 2,000 requests of steady load through real
+ * workerd, and Redis killed for 10 s. Measures what docs/failure-modes.md promises; exits with 1 if a bound is broken.
  *
  * `--quick`: 800 requests, and 3 s. `--json`: the measurements as JSON. `--only name,…`: some faults.
  *
- * A budget of 250 ms cannot be measured on a machine that is busy with something else: a measurement that breaks a bound, and during
- * which this process itself stood still for 100 ms, is repeated.
+ * A budget of 250 ms cannot be measured on a machine that is busy with something else: a measurement that breaks a
+ * bound, and during which this process itself stood still for 100 ms, is repeated.
  */
 
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -68,7 +68,7 @@ async function measure(fault: Fault): Promise<Measured> {
       REDIS_TIMEOUT_MS: BUDGET_MS,
       POLICIES: [
         policy("local"),
-        // Of another shape: exchanged answers can be told only so.
+        // A request of another shape shows that answers were exchanged.
         policy("allow", { onStoreFailure: "allow", limits: [...limits, { limit: LIMIT, window: "7d" }] }),
         policy("deny", { onStoreFailure: "deny" }),
         policy("tight", { limits: [{ limit: TIGHT, window: "1h", algorithm: "sliding-log" }] }),

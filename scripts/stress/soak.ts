@@ -1,6 +1,6 @@
 /**
- * `npm run soak`: an hour of a gateway's life in compressed form: mixed policies, clients that come and go, a fault in every minute of
- * it. Watches workerd's memory and what stays in Redis; exits with 1 if a bound is broken.
+ * `npm run soak`: an hour of a gateway's life in compressed form: mixed policies, clients that come and go, a fault in
+ * every minute of it. Watches workerd's memory and what stays in Redis; exits with 1 if a bound is broken.
  *
  * A minute takes 10 s, and has 5,000 requests. `--quick`: 6 minutes of 1,500. `--json`: the measurements as JSON.
  */
@@ -18,7 +18,7 @@ const { values } = parseArgs({
 const MINUTES = values.quick ? 6 : 60;
 const REQUESTS_PER_MINUTE = values.quick ? 1_500 : 5_000;
 const PER_SECOND = 500;
-/** A machine that cannot do so much shall take longer, not pile up requests. */
+/** A slower machine takes longer and piles up no requests. */
 const AT_ONCE = 64;
 /** The short form meets every fourth fault. */
 const FAULT_STEP = values.quick ? 4 : 1;

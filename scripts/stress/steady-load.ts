@@ -25,7 +25,7 @@ export interface Load {
   readonly urls: readonly URL[];
   readonly requests: number;
   readonly perSecond: number;
-  /** When so many are under way, the next ones wait. Default: no bound. */
+  /** When this many requests are under way, the next ones wait. Default: no bound. */
   readonly atOnce?: number;
   /** What the n-th request asks. */
   ask(n: number): Asked;
@@ -68,7 +68,7 @@ async function send(agent: Agent, url: URL, { path, address = "192.0.2.1" }: Ask
   }
 }
 
-/** How long so many of a hundred took at most, in milliseconds. */
+/** The time within which this percentage of the requests was answered, in milliseconds. */
 export function percentile(samples: readonly Sample[], percent: number): number {
   const sorted = samples.map(({ sentAtMs, receivedAtMs }) => receivedAtMs - sentAtMs).sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)] ?? 0;

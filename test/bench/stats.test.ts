@@ -39,7 +39,7 @@ it("possible units count whatever may lie between the instants", () => {
   expect(possibleUnits(some, 11, 39)).toBe(2);
 });
 
-it("a promised wait is early if who kept it was refused, late if asking before was admitted", () => {
+it("a promised wait is too short if a client that kept it was refused, too long if an earlier request was admitted", () => {
   const copy = (part: number, admitted: boolean) => ({ promisedAfterMs: 100, askedAfterMs: 100 * part, admitted });
   expect(retryError([copy(0.5, false), copy(0.9, false), copy(1, true)])).toEqual({ early: 0, late: 0 });
   expect(retryError([copy(0.5, false), copy(1, false), copy(1.1, true)])).toEqual({ early: 0.5, late: 0 });

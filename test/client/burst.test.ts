@@ -1,5 +1,5 @@
-// 20 calls at once, of one client, against each algorithm: as quick as clients that wait as long as they are told, or nearly,
-// with fewer refusals. Virtual time, so that a seed always gives the same run.
+// 20 calls at once, of one client, against each algorithm: as quick as clients that wait as long as they are told, or
+// nearly, with fewer refusals. Virtual time, so that a seed always gives the same run.
 
 import { describe, expect, it, vi } from "vitest";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
@@ -7,7 +7,8 @@ import type { LimitInput } from "../../src/config/policy-input.ts";
 import { backingOff, type Client, naive, type Outcome, release } from "./crowd.ts";
 import { answer, scripted, URL_OF_API } from "./scripted.ts";
 
-// Thousands of requests are a few seconds of computing, and more on a busy machine. Their time is virtual, not measured.
+// Thousands of requests are a few seconds of computing, and more on a busy machine. Their time is virtual, not
+// measured.
 vi.setConfig({ testTimeout: 120_000 });
 
 const CALLS = 20;
@@ -76,7 +77,7 @@ describe.each([
   });
 });
 
-/** Answers r=0 for 30 s, and keeps whoever sleeps asleep until `wake`. */
+/** Answers r=0 for 30 s, and keeps sleeping clients asleep until `wake`. */
 function usedUp() {
   const sentAs: (string | null)[] = [];
   const asleep: (() => void)[] = [];

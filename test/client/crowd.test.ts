@@ -4,7 +4,8 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
 import { backingOff, naive, type Outcome, release } from "./crowd.ts";
 
-// Thousands of requests are a few seconds of computing, and more on a busy machine. Their time is virtual, not measured.
+// Thousands of requests are a few seconds of computing, and more on a busy machine. Their time is virtual, not
+// measured.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const CLIENTS = 100;

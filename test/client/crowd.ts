@@ -1,5 +1,5 @@
-// Many clients at one limiter in virtual time: real policies, memory store, `enforce` and fields; only the clock, chance
-// and the network's delay are made up. One client runs at a time, so that a seed always gives the same run.
+// Many clients at one limiter in virtual time: real policies, memory store, `enforce` and fields; only the clock,
+// chance and the network's delay are made up. One client runs at a time, so that a seed always gives the same run.
 
 import { setImmediate } from "node:timers/promises";
 import { vi } from "vitest";
@@ -16,7 +16,7 @@ const NETWORK_MS = 5;
 
 export interface CrowdOptions {
   readonly clients: number;
-  /** Over all clients; a number: so many per second. */
+  /** Over all clients; a number means requests per second. */
   readonly limit: number | LimitInput;
   readonly seed: number;
   /** How long the origin works on each request, in milliseconds. Default 0. */

@@ -1,4 +1,5 @@
-// What this process asks a server and how it is answered, seen from below: whatever the HTTP client, and without its help.
+// What this process asks a server and how it is answered, seen from below: whatever the HTTP client, and without its
+// help.
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";

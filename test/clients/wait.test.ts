@@ -1,5 +1,6 @@
-// HTTP clients that try again by themselves, with the configuration their documentation shows, against a limited gateway.
-// The gateway sends every field it can (RATE_LIMIT_HEADERS = "both"), so each client may pick the one it believes.
+// HTTP clients that try again by themselves, with the configuration their documentation shows, against a limited
+// gateway. The gateway sends every field it can (RATE_LIMIT_HEADERS = "both"), so each client may pick the one it
+// believes.
 
 import { Octokit } from "@octokit/core";
 import { throttling } from "@octokit/plugin-throttling";
@@ -17,7 +18,7 @@ import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 import { type Exchange, watchExchanges } from "./exchanges.ts";
 
-/** Timers count whole ms, and so may fire almost one early by a finer clock. */
+/** Timers count whole ms: by a finer clock a timer may fire almost 1 ms early. */
 const TIMER_GRAIN_MS = 1;
 
 /** A gateway that admits 2 requests per 2 s: the third in a row is refused, for 1 to 3 s. */
@@ -30,7 +31,9 @@ async function startLimited() {
   return { url: gateway.url, origin, exchanges: watchExchanges(gateway.url) };
 }
 
-/** The third request was refused once and then admitted, after a wait that was not too short and need not be repeated. */
+/**
+ * The third request was refused once and then admitted, after a wait that was not too short and need not be repeated.
+ */
 function expectOneWait(exchanges: readonly Exchange[]): void {
   expect(exchanges.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
   const [refused, admitted] = exchanges.slice(-2) as [Exchange, Exchange];

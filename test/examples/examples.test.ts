@@ -1,4 +1,5 @@
-// The package as it would be published: packed, unpacked elsewhere, and every example of it run in workerd on the real Redis.
+// The package as it would be published: packed, unpacked elsewhere, and every example of it run in workerd on the real
+// Redis.
 
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";

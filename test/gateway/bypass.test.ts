@@ -113,7 +113,7 @@ const TWO = [{ limit: 2, window: "30d" }];
 /** Of an address that changes its token: there is room for every token. */
 const BY_TOKEN = { name: "token", key: ["bearer"], limits: [{ limit: 100, window: "30d" }] };
 
-describe("a way around the limit is none", () => {
+describe("a way around the limit does not work", () => {
   it.each(Object.entries(ATTEMPTS))("%s", async (_, { policy, asked, ways }) => {
     const policies = [{ name: "two", key: ["ip"], limits: TWO, ...policy }, BY_TOKEN];
     const gateway = await startGateway({ policies, redis: null });

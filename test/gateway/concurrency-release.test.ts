@@ -98,7 +98,7 @@ describe("the slot is free after", () => {
     await slots.free();
   });
 
-  it("a handshake: an open WebSocket holds none", async () => {
+  it("a handshake: an open WebSocket holds no slot", async () => {
     const origin = await startOrigin((_request, response) => response.end());
     const sockets = new WebSocketServer({ noServer: true });
     origin.server.on("upgrade", (request, socket, head) => {
@@ -117,8 +117,8 @@ describe("the slot is free after", () => {
   });
 });
 
-// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to it: that
-// client's slot stays until then, as its request does at the origin.
+// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to it:
+// that client's slot stays until then, as its request does at the origin.
 describe("the slot of a client that resets its connection is free", () => {
   it.each([
     ["before the answer", undefined],
@@ -155,7 +155,8 @@ describe("the slot of a client that resets its connection is free", () => {
     const client = send(gateway);
     await redis.done;
     expect(await slots.held()).toBe(1);
-    // Nothing shows that workerd has noticed this reset; but of a later one, of a request without limits, the origin hears.
+    // Nothing shows that workerd has noticed this reset; but of a later one, of a request without limits, the origin
+    // hears.
     const later = send(gateway, "/free");
     await arrived.promise;
     client.resetAndDestroy();

@@ -28,7 +28,7 @@ describe("a timeout of one second", () => {
     expect(await answer.text()).toBe("firstlast");
     await slots.free();
 
-    // Two renewals later there was none.
+    // Two renewals later there was no slot.
     const before = [...calls];
     await slots.clockReaches((await slots.nowMs()) + TIMEOUT_MS);
     expect(calls).toEqual(before);

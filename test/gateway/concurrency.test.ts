@@ -1,4 +1,4 @@
-// At most so many requests at the origin at once, whoever asks and where.
+// The origin never has more requests at once than the limit, from any region.
 
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";

@@ -1,4 +1,5 @@
-// A client that goes on as fast as it can after its limit is used up: it costs Redis next to nothing, and gets what is due to it.
+// A client that goes on as fast as it can after its limit is used up: it costs Redis next to nothing, and gets what is
+// due to it.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -16,7 +17,9 @@ const CALLS_PER_SECOND = 2;
 /** Units by which instants of the first and the last admission may differ from Redis's. */
 const ENDS = 2;
 
-/** Hammers a gateway of this policy, its limit used up. @returns the trace from the first request on, and what it cost. */
+/**
+ * Hammers a gateway of this policy, its limit used up. @returns the trace from the first request on, and what it cost.
+ */
 async function hammer(consistency: string, limit: number, window: string, overMs: number) {
   const { rest, calls } = await startPrivateRedis();
   const policies = [{ name: uniqueName("hammer"), limits: [{ limit, window }], consistency }];

@@ -27,7 +27,8 @@ it("spaces requests that come at once, and refuses those that would wait longer 
   const startedAtMs = performance.now();
   const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.fetch("/")));
 
-  // One at once, three that wait 100, 200 and 300 ms; one more for each interval that a busy machine takes to ask for all.
+  // One at once, three that wait 100, 200 and 300 ms; one more for each interval that a busy machine takes to ask for
+  // all.
   const admitted = answers.filter(({ status }) => status === 200);
   expect(admitted.length).toBeGreaterThanOrEqual(4);
   expect(arrivedAtMs).toHaveLength(admitted.length);
@@ -66,8 +67,8 @@ it("refuses the fifth of five at once when four fit into maxDelay", async () => 
   expect(origin.requests).toHaveLength(1);
 });
 
-// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN): that client's request goes to
-// the origin when its time has come.
+// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN): that client's request
+// goes to the origin when its time has come.
 it.each([
   ["", []],
   [", and gives its slot back at once", [atATime(2)]],

@@ -13,7 +13,7 @@ const REQUESTS = 2_000;
 const OVER_MS = 4_000;
 const WINDOW_MS = 10_000;
 const QUARTER_MS = 250;
-/** Of so many requests one is to a path without limits: what a request takes here and now, were there no limiter. */
+/** One of this many requests goes to a path without limits: the time of a request without a limiter. */
 const ONE_IN = 10;
 
 it("answers four regions from leases: no unit too many, few unused, a quarter of the calls, hardly a wait", async () => {

@@ -1,4 +1,5 @@
-// What becomes of leased units: a client that goes away loses none, silence gives them back, and answers say what is left.
+// What becomes of leased units: a client that goes away loses none, silence gives them back, and answers say what is
+// left.
 
 import { connect } from "node:net";
 import { decodeMulti } from "@msgpack/msgpack";
@@ -10,7 +11,7 @@ import { type Gateway, startGateway, uniqueName } from "../support/gateway/gatew
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { recordsIn } from "../support/redis/records-codec.ts";
 
-/** So long that no unit leaves it, and so short that leases, a twentieth of it, live 3 s. */
+/** Long enough that no unit leaves the window; leases live a twentieth of the window, 3 s. */
 const LIMIT = { limit: 1_000, window: "1m", buckets: 60 };
 const PATIENCE = { timeout: 30_000, interval: 50 };
 
@@ -89,7 +90,7 @@ it("gives units that nobody asks for back within about a lease's life, so that o
   expect(await charged(redis, name)).toBeGreaterThan(sent);
 
   await expect.poll(() => charged(redis, name), PATIENCE).toBe(sent);
-  // The last units are scarce: who asked for more than is left waits a moment before it asks again.
+  // The last units are scarce: an isolate that asked for more than is left waits a moment before it asks again.
   let admitted = 0;
   const takeMore = async () => {
     admitted += (await burst(other, 20)).filter(({ status }) => status === 200).length;
@@ -126,8 +127,8 @@ it("tells clients what is left although Redis was not asked, and the log who ref
   expect(left).toEqual([...left].sort((a, b) => b - a));
   expect(new Set(left).size).toBe(left.length);
 
-  // The first is held back after a short grant, for 250 ms: on a busy machine the last units go to some of those that come later.
-  // At most 10 in all, which is what is logged in a second.
+  // The first is held back after a short grant, for 250 ms: on a busy machine the last units go to some of those that
+  // come later. At most 10 in all, which is what is logged in a second.
   let told = 1;
   while (told < 6) told += (await burst(gateway, 5)).filter(({ status }) => status === 429).length;
   const refused = () =>

@@ -1,5 +1,5 @@
-// An origin that leads back to the gateway, on real ports: `ORIGIN_URL = "route"` where there is no route, as under `wrangler dev`,
-// the gateway's own address, and others' detours to it.
+// An origin that leads back to the gateway, on real ports: `ORIGIN_URL = "route"` where there is no route, as under
+// `wrangler dev`, the gateway's own address, and others' detours to it.
 
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";

@@ -1,4 +1,4 @@
-// Several algorithms in one decision: all are charged, or none.
+// Several algorithms in one decision: all limits are charged, or no limit is.
 
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -26,42 +26,46 @@ const arrangements = (name: string) => {
 };
 
 describe("sliding-window, token-bucket, concurrency, sliding-log and fixed-window", () => {
-  it.each(["in one policy", "across policies"] as const)("%s: a refusal by one charges none", async (arrangement) => {
-    const origin = await startHeldOrigin();
-    const name = uniqueName("mix");
-    const { ids, policies } = arrangements(name)[arrangement];
-    const slots = watchSlots(name);
-    const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
-    const ask = async () => {
-      const answer = await gateway.fetch("/");
-      const { states } = fieldsOf(answer);
-      // What is in flight is looked up in Redis: a refusal that the isolate remembers may know of slots that are free again.
-      const left = ids.filter((_, i) => i !== 2).map((id) => states![id]!.r);
-      const violated = answer.status === 429 ? ((await answer.json()) as Record<string, unknown>) : {};
-      return { answer, left, violated: violated["violated-policies"] };
-    };
+  it.each(["in one policy", "across policies"] as const)(
+    "%s: a refusal by one algorithm charges no limit",
+    async (arrangement) => {
+      const origin = await startHeldOrigin();
+      const name = uniqueName("mix");
+      const { ids, policies } = arrangements(name)[arrangement];
+      const slots = watchSlots(name);
+      const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
+      const ask = async () => {
+        const answer = await gateway.fetch("/");
+        const { states } = fieldsOf(answer);
+        // What is in flight is looked up in Redis: a refusal that the isolate remembers may know of slots that are free
+        // again.
+        const left = ids.filter((_, i) => i !== 2).map((id) => states![id]!.r);
+        const violated = answer.status === 429 ? ((await answer.json()) as Record<string, unknown>) : {};
+        return { answer, left, violated: violated["violated-policies"] };
+      };
 
-    const first = await ask();
-    expect(first).toMatchObject({ answer: { status: 200 }, left: [3, 1, 8, 6] });
-    expect(await slots.held()).toBe(1);
-    for (let repetition = 1; repetition <= 3; repetition++) {
-      expect(await ask()).toMatchObject({ left: [3, 1, 8, 6], violated: [ids[2]] });
-    }
-    origin.end();
-    await first.answer.text();
-    await slots.free();
+      const first = await ask();
+      expect(first).toMatchObject({ answer: { status: 200 }, left: [3, 1, 8, 6] });
+      expect(await slots.held()).toBe(1);
+      for (let repetition = 1; repetition <= 3; repetition++) {
+        expect(await ask()).toMatchObject({ left: [3, 1, 8, 6], violated: [ids[2]] });
+      }
+      origin.end();
+      await first.answer.text();
+      await slots.free();
 
-    const second = await ask();
-    expect(second).toMatchObject({ answer: { status: 200 }, left: [2, 0, 7, 5] });
-    expect(await ask()).toMatchObject({ left: [2, 0, 7, 5], violated: expect.arrayContaining([ids[1]]) });
-    expect(await slots.held()).toBe(1);
-    origin.end();
-    await second.answer.text();
-    await slots.free();
+      const second = await ask();
+      expect(second).toMatchObject({ answer: { status: 200 }, left: [2, 0, 7, 5] });
+      expect(await ask()).toMatchObject({ left: [2, 0, 7, 5], violated: expect.arrayContaining([ids[1]]) });
+      expect(await slots.held()).toBe(1);
+      origin.end();
+      await second.answer.text();
+      await slots.free();
 
-    // The bucket is empty: its refusal takes no slot.
-    expect(await ask()).toMatchObject({ left: [2, 0, 7, 5], violated: [ids[1]] });
-    expect(await slots.held()).toBe(0);
-    expect(origin.requests).toHaveLength(2);
-  });
+      // The bucket is empty: its refusal takes no slot.
+      expect(await ask()).toMatchObject({ left: [2, 0, 7, 5], violated: [ids[1]] });
+      expect(await slots.held()).toBe(0);
+      expect(origin.requests).toHaveLength(2);
+    },
+  );
 });

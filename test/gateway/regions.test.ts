@@ -1,4 +1,4 @@
-// The promise of the project: one limit over all regions, exactly, whoever asks where and when.
+// The promise of the project: one exact limit over all regions.
 
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -16,9 +16,10 @@ describe("four regions, one Redis, a limit of 100 per 10 minutes", { timeout: 12
     }
   });
 
+  // Each repetition is four counts, one for each region: 20 in all.
   it("admits exactly 100 in each region when the limit counts per region", async () => {
     const { gateways, name } = await startRegions("region");
-    for (let repetition = 1; repetition <= REPETITIONS; repetition++) {
+    for (let repetition = 1; repetition <= REPETITIONS / REGIONS.length; repetition++) {
       expect(await admittedByRegion(gateways, name, 110, repetition)).toEqual([100, 100, 100, 100]);
     }
   });

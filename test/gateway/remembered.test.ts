@@ -18,7 +18,8 @@ it("answers a client that goes on after its refusal without a call to Redis, wit
   expect(calls).toEqual([]);
   const { states, retryAfter } = fieldsOf(refusals[0]!);
   expect(states).toMatchObject({ [name]: { r: 0 } });
-  // The two-bucket counter admits again when the hour's 3 have decayed by 1: at least a third of an hour after it has begun.
+  // The two-bucket counter admits again when the hour's 3 have decayed by 1: at least a third of an hour after it has
+  // begun.
   expect(retryAfter).toBeGreaterThanOrEqual(1200);
   expect(retryAfter).toBe(states?.[name]?.t);
 });

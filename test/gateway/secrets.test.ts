@@ -19,7 +19,9 @@ const policies = () =>
     ...(i === 4 && { match: { path: "/denied" }, onStoreFailure: "deny" }),
   }));
 
-/** All that a client and an operator get to see of a gateway: answers, health, and the log, which has to say `event`. */
+/**
+ * All that a client and an operator get to see of a gateway: answers, health, and the log, which has to say `event`.
+ */
 async function seen(event: string, options: Partial<GatewayOptions>) {
   const gateway = await startGateway({ policies: policies(), ...options, vars: { KEY_SECRET, ...options.vars } });
   const headers = { Authorization: `Bearer ${bearer}`, Cookie: `sid=${cookie}`, "X-User": user };

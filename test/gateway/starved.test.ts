@@ -1,4 +1,5 @@
-// Redis is well, and the gateways do not get to run: their processes stand still again and again, longer than a decision may take.
+// Redis is well, and the gateways do not get to run: their processes stand still again and again, longer than a
+// decision may take.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";

@@ -11,7 +11,9 @@ function decide(pattern: string, text: string) {
   return { verdict, steps: 1e9 - work.left };
 }
 
-/** A pattern, what its paths repeat, and what they end with so that the fixed text at its end does not rule them out. */
+/**
+ * A pattern, what its paths repeat, and what they end with so that the fixed text at its end does not rule them out.
+ */
 const CLOSE: readonly (readonly [pattern: string, start: string, unit: string, end: string])[] = [
   ["/v1/*/items/*/reviews/*/votes", "/v1", "/items/x/review/y", "/votes"],
   ["/*a*a*a*b*a*ab", "/", "a", "/ab"],
@@ -33,7 +35,7 @@ describe("the work on a path", () => {
     expect(short).toBeGreaterThan(500);
   });
 
-  it("is given up when none is left, and never said to be no match", () => {
+  it("is given up when no work is left, and never said to be no match", () => {
     const [pattern, start, unit] = CLOSE[2]!;
     const work = { left: 100 };
     const [text, other] = [`${start}${unit.repeat(1_000)}/x`, "/y"];

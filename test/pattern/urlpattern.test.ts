@@ -1,4 +1,5 @@
-// The platform's URLPattern is the reference: on every pattern of the supported syntax both say the same of every path and host.
+// The platform's URLPattern is the reference: on every pattern of the supported syntax both say the same of every path
+// and host.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => void vi.useRealTimers());
 
-/** The isolate does not run for so long: the clock goes on, and no timer fires. */
+/** The isolate stands still for this long: the clock goes on, and no timer fires. */
 const standStill = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
 it("is spent when its time is up, on an isolate that runs", () => {

@@ -48,7 +48,7 @@ it("is a timeout as soon as the time is up, whatever the work does with the fail
   expect(error.code).toBe("TIMEOUT");
 });
 
-it("has the answer that arrives after its time, for those who learn from it", async () => {
+it("hands on an answer that arrives too late", async () => {
   const { url } = await startOrigin((_request, response) => {
     setTimeout(() => response.end('{"result":"PONG"}'), 100);
   });

@@ -1,7 +1,8 @@
-// What Redis and its relatives say when they cannot do what they are asked: recognised, each by its own text, wrapped or not.
+// What Redis and its relatives say when they cannot do what they are asked: recognised, each by its own text, wrapped
+// or not.
 //
-// Texts are those in the sources of Redis 6.0.20, 6.2.14, 7.0.15, 7.4.1 and Dragonfly (2026-08), and in Upstash's documentation
-// (2026-11). What Redis 7.0 can be made to say is in test/store/redis-states.test.ts, by itself.
+// Texts are those in the sources of Redis 6.0.20, 6.2.14, 7.0.15, 7.4.1 and Dragonfly (2026-08), and in Upstash's
+// documentation (2026-11). What Redis 7.0 can be made to say is in test/store/redis-states.test.ts, by itself.
 
 import { describe, expect, it } from "vitest";
 import { replyOf } from "../../src/redis/client.ts";

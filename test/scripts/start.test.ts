@@ -15,7 +15,9 @@ const directory = mkdtempSync(join(tmpdir(), "headgate-start-test-"));
 const emptyEnvFile = join(directory, "env");
 writeFileSync(emptyEnvFile, "");
 
-/** Of the developer's own settings nothing gets through: neither the environment nor, thanks to --env-file, .dev.vars. */
+/**
+ * Of the developer's own settings nothing gets through: neither the environment nor, thanks to --env-file, .dev.vars.
+ */
 const cleanEnvironment: NodeJS.ProcessEnv = { ...process.env };
 for (const name of ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN", "npm_lifecycle_event"]) {
   delete cleanEnvironment[name];
@@ -111,7 +113,8 @@ describe("npm start", () => {
   it("uses memory where there is no Redis on PATH, and Ctrl-C leaves nothing behind", async () => {
     expect(await health(withMemory)).toMatchObject({ store: "memory" });
     expect(withMemory.output()).toMatch(/^headgate: store is this process's memory/m);
-    // wrangler dev wraps the Worker in a middleware that reads what is left of a body: the demo's echo must get on with it.
+    // wrangler dev wraps the Worker in a middleware that reads what is left of a body: the demo's echo must get on with
+    // it.
     const echo = await fetch(`http://localhost:${withMemory.port}/`, { method: "POST", body: "hello" });
     expect([echo.status, await echo.text()]).toEqual([200, "hello"]);
     const pids = descendants(withMemory.child.pid as number);

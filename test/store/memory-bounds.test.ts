@@ -18,7 +18,7 @@ const windowMs = 60_000;
 const log: LimitSpec = { kind: Kind.log, limit: 10_000, windowMs };
 const slots: LimitSpec = { kind: Kind.concurrency, limit: 10_000, timeoutMs: windowMs };
 const MAX_KEYS = 100;
-/** Two generations of 4 MiB, which so few keys share. */
+/** These few keys share two generations of 4 MiB. */
 const BYTES = 2 * 4 * 1024 * 1024;
 const HELD = 10_000;
 const CLIENTS = 60;
@@ -37,7 +37,8 @@ function heldOf(client: number, limit: LimitSpec): number {
     counts.take(requestOf(each, limit, Flag.take), NOW_MS);
     counts.write(limitKeyOf(`client ${each}`, limit), limit === log ? LOG : SLOTS);
   }
-  // Looking moves what is found, so only one can be looked for. A log that is gone counts for nothing, although its record is there.
+  // Looking moves what is found, so only one can be looked for. A log that is gone counts for nothing, although its
+  // record is there.
   const { keys } = counts.take(requestOf(client, limit, Flag.look), NOW_MS);
   const view = keys[0]![0]!.view as LogView | ConcurrencyView;
   return view.kind === Kind.log ? Number(view.used > 0) * HELD : view.inFlight;
@@ -83,7 +84,7 @@ it("stays within its bound on the heap with the heaviest keys there can be", { t
   expect(rows).toHaveLength(3);
   for (const mib of rows) {
     expect(mib).toBeLessThan(49);
-    // Less would be a measurement of something else.
+    // A smaller number would measure another thing.
     expect(mib).toBeGreaterThan(10);
   }
 });

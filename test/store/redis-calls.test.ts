@@ -14,7 +14,7 @@ const limit: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 3_600_000
 function storeOf({ rest, calls }: PrivateRedis, url = rest.url) {
   const store = redisPlace({ url, token: rest.token, timeoutMs: 30_000 });
   return {
-    /** Takes 1 unit: what was charged so far, and which calls it took. */
+    /** Takes 1 unit. Tells the units charged until now, and the calls that the take needed. */
     async take() {
       calls.length = 0;
       const reply = await store.take({ keys: [keyRequest("key", [limit])], flag: Flag.take });
@@ -53,7 +53,7 @@ it("sends an upstash.io host the variant that locks only its keys, and falls bac
   expect(await take()).toEqual({ charged: 3, calls: ["evalsha", "eval"] });
 });
 
-it("makes one call of a reset, of a ping, and of a reset of nothing none", async () => {
+it("makes one call for a reset, one for a ping, and no call for a reset of nothing", async () => {
   const server = await startPrivateRedis();
   const store = redisPlace({ ...server.rest, timeoutMs: 30_000 });
   await store.reset(["one", "two"]);

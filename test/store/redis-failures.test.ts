@@ -125,7 +125,7 @@ it("says that a wrong token is unauthorized, whatever is asked", async () => {
   for (const ask of asks) expect((await failureOf(ask(store))).code).toBe("UNAUTHORIZED");
 });
 
-it("refuses a pong that is none", async () => {
+it("refuses an answer to PING that is not PONG", async () => {
   const { url } = await startOrigin(reply("PING"));
   expect((await failureOf(storeAt(url).ping())).code).toBe("MALFORMED_REPLY");
 });

@@ -1,4 +1,5 @@
-// States in which a real Redis refuses decisions, of every algorithm: told as a store that is not well, with nothing charged.
+// States in which a real Redis refuses decisions, of every algorithm: told as a store that is not well, with nothing
+// charged.
 
 import { mkdirSync } from "node:fs";
 import { Redis } from "ioredis";

@@ -1,8 +1,8 @@
 // Runs once before all tests: a real Redis server with the REST bridge in front of it.
 //
-// With REDIS_URL the server is shared and may hold other data, so no test flushes it or counts its keys: each test takes a
-// partition or key prefix of its own (a random one), and looks at nothing else. The private server is treated the same way,
-// because test files run at the same time.
+// With REDIS_URL the server is shared and may hold other data, so no test flushes it or counts its keys: each test
+// takes a partition or key prefix of its own (a random one), and looks at nothing else. The private server is treated
+// the same way, because test files run at the same time.
 
 import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";

@@ -32,7 +32,7 @@ it.each([1, 2])("%i isolates admit no more than so many times the limit in any w
     expect(mostAdmittedWithin(of(during, region), WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
   }
   expect(mostAdmittedWithin(during, WINDOW_MS)).toBeLessThanOrEqual(LIMIT * regions);
-  // Who is alone has heard of all that Redis had admitted until then.
+  // An isolate that is alone knows all that Redis had admitted until then.
   if (regions === 1) expect(mostAdmittedWithin([...before, ...during], WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
   // Each goes on admitting when what Redis had told it has left.
   expect(during.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(LIMIT * regions);

@@ -1,4 +1,5 @@
-// Two outages in a row for every pair of algorithms in one policy: on real parts, with slots released and debts repaid in between.
+// Two outages in a row for every pair of algorithms in one policy: on real parts, with slots released and debts repaid
+// in between.
 
 import type { ServerResponse } from "node:http";
 import { expect, it } from "vitest";

@@ -59,7 +59,7 @@ export const instant: fc.Arbitrary<number> = fc.oneof(
 export interface Event {
   /** How time passes before: the wait that was told ± a little, part of the limit's span in 1/1000, or spans. */
   readonly advance: { readonly by: "wait" | "part" | "spans"; readonly n: number };
-  /** What is asked: so many units, or around what is left. */
+  /** What is asked: a number of units, or a number near what is left. */
   readonly cost: { readonly of: "units" | "remaining" | "limit"; readonly n: number };
 }
 

@@ -1,5 +1,5 @@
-// The sliding window counter by its definition, in exact integers: which buckets have how many units, and how much of each
-// the window still covers. Shares no formula with src/core.
+// The sliding window counter by its definition, in exact integers: which buckets have how many units, and how much of
+// each the window still covers. Shares no formula with src/core.
 
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../../src/core/sliding-window.ts";

@@ -1,5 +1,5 @@
-// Stands between a gateway and the REST service, and can be told at any time what goes wrong there. Real sockets, real HTTP.
-// Knows nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
+// Stands between a gateway and the REST service, and can be told at any time what goes wrong there. Real sockets, real
+// HTTP. Knows nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 
@@ -22,7 +22,7 @@ export const PROXY_FAULTS = {
   "status-401": "is-refused",
   /** The answer's JSON ends halfway. */
   truncated: "runs",
-  /** A page of somebody else's. */
+  /** A page of another server. */
   "not-json": "never-runs",
   /** Answers with numbers missing, with texts, nested, or no list at all, in turn. */
   "wrong-shape": "runs",
@@ -49,7 +49,7 @@ export const PROXY_FAULTS = {
 export type ProxyFault = keyof typeof PROXY_FAULTS;
 
 const BEHIND_MS = 10_000;
-/** A reply waits so long at most for another to be exchanged with. */
+/** The longest time that a reply waits for another reply to be exchanged with. */
 const SWAP_WITHIN_MS = 20;
 /** Below the ports that the system gives out by itself: nobody takes ours while it is closed. */
 const PORTS = { from: 20_000, to: 32_000 };
@@ -76,7 +76,7 @@ const ERRORS: { readonly [fault in ProxyFault]?: readonly [status: number, error
 
 export interface FaultProxy {
   readonly url: string;
-  /** The fault from now on; undefined: none. Resolves when it applies to everything that arrives. */
+  /** The fault from now on; undefined: no fault. Resolves when the fault applies to all that arrives. */
   set(fault: ProxyFault | undefined): Promise<void>;
   /** How many commands (or connections, where those are reset) the fault has met since it was set. */
   readonly met: number;

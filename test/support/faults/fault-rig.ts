@@ -1,5 +1,5 @@
-// A Redis of one's own, its REST service, and the fault proxy in front: everything that can go wrong between a gateway and its
-// counts, by name. Knows nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
+// A Redis of one's own, its REST service, and the fault proxy in front: everything that can go wrong between a gateway
+// and its counts, by name. Knows nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
 
 import { randomBytes } from "node:crypto";
 import { Redis } from "ioredis";
@@ -7,14 +7,16 @@ import { createBridge } from "../../../scripts/bridge/bridge.ts";
 import { type RedisServer, startRedisServer } from "../../../scripts/machine/redis-server.ts";
 import { type FaultProxy, PROXY_FAULTS, startFaultProxy } from "./fault-proxy.ts";
 
-/** What becomes of a command that meets the fault: it runs, it never does, or it never does and the gateway can know. */
+/**
+ * What becomes of a command that meets the fault: it runs, it never does, or it never does and the gateway can know.
+ */
 export const FAULTS = {
   ...PROXY_FAULTS,
   /** Redis has reached `maxmemory`. */
   full: "is-refused",
   /** Redis is killed, and comes back without its data when the fault ends. */
   "restarted-empty": "never-runs",
-  /** Something else writes texts and lists under our keys. */
+  /** Another program writes texts and lists under our keys. */
   "wrong-type": "runs",
 } as const;
 export type Fault = keyof typeof FAULTS;

@@ -1,5 +1,5 @@
-// One fault in the life of a gateway, from outside: before, during, after, and then the same fault again. What must hold is the same
-// for all of them.
+// One fault in the life of a gateway, from outside: before, during, after, and then the same fault again. What must
+// hold is the same for all of them.
 
 import { expect, onTestFinished } from "vitest";
 import { fieldsOf } from "../cases/fields.ts";
@@ -20,7 +20,10 @@ const MAY_HAVE_RUN = 12;
 /** So often the same count: nothing comes after it. */
 const SETTLED = 10;
 
-/** Time budgets: a fault that takes time is met with a short one; else a busy machine must not look like a fault. */
+/**
+ * Time budgets: short for a fault that takes time, long for the others, for which a busy machine must not look like a
+ * fault.
+ */
 const BUDGET_MS: { readonly [fault in Fault]?: number } = { blackholed: 200, slow: 250 };
 const LONG_BUDGET_MS = 5_000;
 
@@ -65,7 +68,7 @@ export async function tell(fault: Fault): Promise<void> {
     for (let i = 0; i < (fault === "slow" ? DURING_SLOW : DURING); i++) {
       // Answers can only be exchanged if two are under way; the other one's is longer.
       const [answer] = await Promise.all([ask("/local"), ...(fault === "swapped" ? [ask("/allow-too")] : [])]);
-      // A limit this large refuses nobody, whoever counts; numbers are shown only when they are Redis's.
+      // A limit this large refuses no request. Answers show numbers only if Redis counted.
       expect(answer.status).toBe(200);
       admitted++;
       if (answer.used === undefined) uncounted++;
@@ -122,7 +125,7 @@ function asker(gateway: Gateway, id: string, budgetMs: number): Ask {
 }
 
 /**
- * Redis has counted what was admitted: no unit twice, and none lost of which it was known that it had not run.
+ * Redis has counted what was admitted: no unit twice, and no unit lost whose call was known not to have run.
  *
  * @returns what is used by now, what this has asked included.
  */

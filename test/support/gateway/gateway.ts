@@ -30,7 +30,7 @@ export interface GatewayOptions {
   readonly vars?: Bindings;
   /** `request.cf` of every request. */
   readonly cf?: Record<string, unknown>;
-  /** The REST service; default the bridge that all tests share. Null: none, the memory store. */
+  /** The REST service; default the bridge that all tests share. Null: no Redis, the memory store. */
   readonly redis?: { readonly url: string; readonly token: string } | null;
   /** The service binding ORIGIN; `"itself"`: the gateway. */
   readonly origin?: ((request: WorkerdRequest) => WorkerdResponse) | "itself";
@@ -42,7 +42,7 @@ export interface GatewayOptions {
   readonly directory?: string;
 }
 
-/** So long that a busy machine does not turn into fallback decisions. */
+/** Long enough that a busy machine causes no fallback decisions. */
 const REDIS_TIMEOUT_MS = 10_000;
 
 /** Starts a gateway for the test that runs, and disposes it after that. */

@@ -1,4 +1,4 @@
-// What an error shows to whoever logs it, and whether a secret is in it.
+// What a logged error shows, and whether a secret is in the error.
 
 import { inspect } from "node:util";
 

@@ -25,7 +25,7 @@ export function isAlive(pid: number): boolean {
   return found !== undefined && found.state !== "Z";
 }
 
-/** The process ids of all children, grandchildren and so on. */
+/** The process ids of all descendants. */
 export function descendants(pid: number): number[] {
   const childrenOf = new Map<number, number[]>();
   for (const name of readdirSync("/proc")) {
