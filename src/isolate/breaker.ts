@@ -5,6 +5,7 @@
  * nobody hears what became of it, the permission to probe lapses.
  */
 
+import { isStoreError } from "../store/failure.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../store/store.ts";
 
 /** A failure counts 1 and a success takes back half of one: so many in a row open it, and so does more than a third for a while. */
@@ -161,7 +162,7 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
         ended(call);
         return reply;
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
+        if (!isStoreError(error)) throw error;
         if (error.timeout) timedOut(call, error, error.timeout.hasFailed);
         else ended(call, error);
         throw error;

@@ -11,10 +11,15 @@ export type StoreFailure = Pick<StoreError, "code" | "notRun" | "isReply" | "tim
  * the console with its stack, because nothing else will tell of it.
  */
 export function failureOf(error: unknown): StoreFailure {
-  const { name, code } = (error ?? {}) as Partial<StoreError>;
-  if (name === "StoreError" && typeof code === "string") return error as StoreError;
+  if (isStoreError(error)) return error;
   console.error("headgate: the store threw", error);
   return { code: "UNKNOWN", notRun: false, isReply: false, timeout: undefined };
+}
+
+/** Known by its name, not by its class: see `failureOf`. Says nothing on the console. */
+export function isStoreError(error: unknown): error is StoreError {
+  const { name, code } = (error ?? {}) as Partial<StoreError>;
+  return name === "StoreError" && typeof code === "string";
 }
 
 /** What may still become of the call that threw; undefined: nothing. Says nothing on the console. */
