@@ -40,8 +40,8 @@ export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
-  /** Refused by the region for so many milliseconds, whatever the counts say: it asks the store no more often (leases). */
-  readonly heldBackMs?: number;
+  /** Refused by the isolate for so many milliseconds, whatever the counts say: it does not ask the store again before (leases). */
+  readonly pausedMs?: number;
 }
 
 export interface TakeReply {

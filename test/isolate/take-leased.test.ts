@@ -247,12 +247,12 @@ describe("at the limit", () => {
     const left = 2_000 - (await charged());
     await central.take({ keys: [keyOf(2_000, left - 60)], flag: Flag.take }, time.nowMs());
     const all = await takes(400, 1_000, keyOf(2_000));
-    const held = all.filter(({ reply }) => reply.keys[0]![0]!.heldBackMs !== undefined);
+    const held = all.filter(({ reply }) => reply.keys[0]![0]!.pausedMs !== undefined);
     expect(held.length).toBeGreaterThan(10);
     for (const { reply, source } of held) {
       expect([source, reply.allowed]).toEqual(["lease", false]);
-      expect(reply.keys[0]![0]!.heldBackMs).toBeGreaterThan(0);
-      expect(reply.keys[0]![0]!.heldBackMs).toBeLessThanOrEqual(250);
+      expect(reply.keys[0]![0]!.pausedMs).toBeGreaterThan(0);
+      expect(reply.keys[0]![0]!.pausedMs).toBeLessThanOrEqual(250);
     }
   });
 
