@@ -104,6 +104,17 @@ it.each(Object.entries(LIMITS))(
   },
 );
 
+it("a leased request that loses its answer does not count its own units twice", async () => {
+  const limiter = limiterOf([{ limit: 2, window: "1h" }], { consistency: "leased" });
+  const [first] = await send(limiter, 1);
+  calls[0]!.timeout();
+  expect(await first!).toMatchObject({ source: "fallback", allowed: true, remaining: 1 });
+  // The counters of the isolate have the first request: its call, still without an answer, is not counted beside them.
+  isDown = true;
+  expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: true, remaining: 0 });
+  expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: false });
+});
+
 it("a late reply replaces what the isolate has counted alone", async () => {
   const limiter = limiterOf([LIMITS["sliding-window"]!]);
   // Others have used all but one unit.
