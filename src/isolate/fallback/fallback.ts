@@ -11,7 +11,7 @@ import type { ReplySource } from "../reply-source.ts";
 import type { StoreClock } from "../store-clock.ts";
 import type { Timing } from "../timing.ts";
 import type { ToldCounts } from "../told-counts.ts";
-import { takeBeside } from "./take-beside-unanswered.ts";
+import { takeCountingUnanswered } from "./take-counting-unanswered.ts";
 import type { UnansweredRequests } from "./unanswered.ts";
 
 /** At most 20 MiB of the 128 MiB that an isolate has (src/store/memory.ts). */
@@ -62,7 +62,7 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
       const nowMs = clock.at(localAtMs)?.earliestMs ?? localAtMs;
       for (const { key } of request.keys) begin(key, nowMs);
       if (request.flag !== Flag.take) return { reply: counts.take(request, nowMs), source: "fallback" };
-      const reply = takeBeside(counts, unanswered.beside(request.keys, localAtMs), request, nowMs);
+      const reply = takeCountingUnanswered(counts, unanswered.beside(request.keys, localAtMs), request, nowMs);
       if (reply.allowed) for (const key of request.keys) unanswered.counted(key);
       return { reply, source: "fallback" };
     },

@@ -10,7 +10,7 @@ import type { Counts } from "../../store/memory.ts";
 import type { Unanswered } from "./unanswered.ts";
 
 /** @param nowMs ms since the epoch. @returns the reply with what is unanswered in its counts. */
-export function takeBeside(
+export function takeCountingUnanswered(
   counts: Counts,
   unanswered: readonly Unanswered[],
   request: TakeRequest,

@@ -14,7 +14,7 @@ export interface NoteOptions extends SlotOptions {
   readonly background?: Background | undefined;
 }
 
-export interface Missed {
+export interface MissedByStore {
   /**
    * Notes a take that was decided without the store. What the store surely has not charged is charged later. What it has charged for
    * a refused request is given back. Slots that it may have given are given back when the request has ended, or at once if it was
@@ -27,7 +27,7 @@ export interface Missed {
   tell(background: Background | undefined): void;
 }
 
-export function createMissed(calls: Takes, debts: Debts, unreleased: UnreleasedSlots): Missed {
+export function createMissedByStore(calls: Takes, debts: Debts, unreleased: UnreleasedSlots): MissedByStore {
   return {
     note(decision, keys, { notRun, timeout }, options) {
       const { slot, background } = options;
