@@ -1,6 +1,6 @@
 /**
- * What one isolate adds to a store that it shares with others, and how its parts are put together. A limiter over a store in memory
- * needs none of it and does not carry it.
+ * What one isolate adds to a store that it shares with others, and how its parts are put together. A limiter over a
+ * store in memory needs none of it and does not carry it.
  */
 
 import { Flag } from "../core/take.ts";

@@ -1,4 +1,4 @@
-/** The store for production: one Redis for all regions, with everything that an isolate adds to it. */
+/** The store for production: one Redis for all regions, with everything that an isolate adds to a store. */
 
 import { checkOptions } from "../check-options.ts";
 import { DEFAULT_TIMEOUT_MS, type RedisPlaceOptions, redisPlace } from "../store/redis.ts";
@@ -8,7 +8,7 @@ import { remoteStore } from "./isolate.ts";
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions extends RedisPlaceOptions {
-  /** Called when this isolate stops asking Redis, and when it asks again. Default: a line on the console. */
+  /** Called when this isolate stops calling Redis, and when it calls again. Default: a line on the console. */
   readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
 }
 
@@ -20,13 +20,14 @@ const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
 };
 
 /**
- * The store for production: one Redis for all regions, over HTTP. Limits are exact over all of them: every decision is one
- * call of one atomic script, which reads the clock of Redis. A refusal that the last reply makes certain needs no call, for 5 s.
+ * The store for production: one Redis for all regions, over HTTP. Limits are exact over all regions: every decision is
+ * one call of one atomic script, which reads the clock of Redis. For 5 s, a refusal that the last reply makes certain
+ * needs no call.
  *
- * No I/O until the first take: may be called at module scope.
+ * There is no I/O until the first take: it may be called at module scope.
  *
- * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or if `timeoutMs`
- * is not a positive integer; for an unknown option, or one of a wrong type.
+ * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or
+ * if `timeoutMs` is not a positive integer; for an unknown option, or an option of a wrong type.
  */
 export function redisStore(options: RedisStoreOptions): Store {
   checkOptions("redisStore", options, OPTION_TYPES);

@@ -25,17 +25,21 @@ export interface FallbackParts {
   readonly timing: Timing;
 }
 
-/** With more than `MAX_KEYS` active keys limits loosen: the key used longest ago is forgotten first, and then begins at zero. */
+/**
+ * With more than `MAX_KEYS` active keys limits loosen: the key used longest ago is forgotten first, and then begins at
+ * zero.
+ */
 export function createFallback({ told, clock, unanswered, debts, timing }: FallbackParts): ReplySource {
   const counts = createCounts(MAX_KEYS);
 
   /**
-   * Counts what the store told last and what it has yet to be told. Once for each reply of the store: later in the same outage the
-   * counters have gone on from there.
+   * Counts what the store told last and what it has yet to be told. Once for each reply of the store: later in the same
+   * outage the counters have gone on from there.
    */
   function begin(key: string, nowMs: number): void {
     const known = told.begin(key);
-    // Slots come back at any moment, and which requests hold them is not known: requests in flight are counted from now on.
+    // Slots come back at any moment, and which requests hold them is not known: requests in flight are counted from now
+    // on.
     const views = known?.limits.flatMap((limit, l) => {
       const { view } = known.replies[l]!;
       return isSlots(view) ? [] : [{ limit, view }];

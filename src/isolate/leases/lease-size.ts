@@ -1,6 +1,6 @@
 /**
- * How many units an isolate should have in stock of a key, and when it is time for more. Enough that few requests wait, and no more:
- * units in stock cannot be spent elsewhere. Pure.
+ * How many units an isolate should have in stock of a key, and when it is time for more. Enough that few requests wait,
+ * and no more: units in stock cannot be spent elsewhere. Pure.
  *
  * The numbers were found by simulation (npm run simulate; docs/consistency.md).
  */
@@ -15,10 +15,16 @@ const STOCKED_PART = 1.2;
 const SCARCE_PART = 0.2;
 /** Plenty remains if it is what the limit gives in this part of a lease's life. Other isolates need some of it too. */
 const PLENTY_PART = 0.8;
-/** Ask for more when the stock would run out before the answer arrives, or when less than this part of the stock is left. */
+/**
+ * Ask for more when the stock would run out before the answer arrives, or when less than this part of the stock is
+ * left.
+ */
 const RENEWED_BELOW = 0.25;
 
-/** How many units should be in stock. @param nowMs the earliest instant that the store's clock may show; undefined: not known. */
+/**
+ * How many units should be in stock. @param nowMs the earliest instant that the store's clock may show; undefined: not
+ * known.
+ */
 export function wanted(lease: Lease, localAtMs: number, nowMs: number | undefined): number {
   const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
   const demand = lease.demand * Math.exp(-ageMs / lease.lifeMs) - lease.latest;

@@ -1,4 +1,7 @@
-/** A lease: the units of one key that an isolate has in stock, and what it knows of the demand. Plain data; leases.ts alone writes it. */
+/**
+ * A lease: the units of one key that an isolate has in stock, and what it knows of the demand. Plain data; leases.ts
+ * alone writes it.
+ */
 
 import type { LimitSpec } from "../../core/algorithms.ts";
 import type { KeyRequest, LimitReply } from "../../core/take.ts";
@@ -12,7 +15,10 @@ export interface Grant {
   readonly reviewedAtMs: number;
 }
 
-/** Units that this isolate has charged and not given back, spent or not. Instants by the store's clock, ms since the epoch. */
+/**
+ * Units that this isolate has charged and not given back, spent or not. Instants by the store's clock, ms since the
+ * epoch.
+ */
 export interface Charged {
   readonly units: number;
   readonly firstAtMs: number;
@@ -35,7 +41,10 @@ export interface Lease {
   readonly charged: Charged | undefined;
   /** Reset by this isolate: nothing is in stock any more, and nothing is given back. */
   readonly isOver: boolean;
-  /** The reply to the last call of this lease, the very object that the store told. All units in stock are charged in it. */
+  /**
+   * The reply to the last call of this lease, the very object that the store told. All units in stock are charged in
+   * it.
+   */
   readonly replies: readonly LimitReply[] | undefined;
   /** Units asked for recently, each weighing less as it ages: the rate times `lifeMs`. */
   readonly demand: number;

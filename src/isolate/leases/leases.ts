@@ -1,9 +1,9 @@
 /**
- * The leases of an isolate: units that it has taken from the store ahead of demand, and what it knows of the demand. Instants and
- * replies go in, what to ask for comes out; take-leased.ts makes the calls. No other file writes a lease.
+ * The leases of an isolate: units that it has taken from the store ahead of demand, and what it knows of the demand.
+ * Instants and replies go in, what to ask for comes out; take-leased.ts makes the calls. No other file writes a lease.
  *
- * A unit in stock has been charged, so that no more than the limit is ever handed out. How many units are in stock follows from the
- * recent rate of a key (lease-size.ts). Units that are not spent soon are given back.
+ * A unit in stock has been charged, so that no more than the limit is ever handed out. How many units are in stock
+ * follows from the recent rate of a key (lease-size.ts). Units that are not spent soon are given back.
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
@@ -15,7 +15,10 @@ import type { StoreClock } from "../store-clock.ts";
 import type { Charged, Grant, Lease, LeaseAnswer, LeaseRequest, Unused } from "./lease.ts";
 import { isLow, leastWanted, remaining, wanted } from "./lease-size.ts";
 
-/** A key of one window takes about 1.2 KiB: 24 MiB of the 128 MiB that an isolate has, in two generations (Node 24, 2026-11). */
+/**
+ * A key of one window takes about 1.2 KiB: 24 MiB of the 128 MiB that an isolate has, in two generations (Node 24,
+ * 2026-11).
+ */
 const MAX_KEYS = 10_000;
 /** The largest part of the remaining units that goes into one stock: other isolates need some too. */
 const LARGEST_SHARE = 1 / 3;
@@ -41,8 +44,8 @@ export interface Leases {
   isLow(lease: Lease, localAtMs: number): boolean;
   isCalling(lease: Lease, localAtMs: number): boolean;
   /**
-   * What to ask the store for: what the request needs beside the units reserved for it, and with `ahead` also units for the stock.
-   * From now on the lease has a call in flight.
+   * What to ask the store for: what the request needs beside the units reserved for it, and with `ahead` also units for
+   * the stock. From now on the lease has a call in flight.
    */
   request(lease: Lease, key: KeyRequest, localAtMs: number, ahead: boolean): LeaseRequest;
   /**
@@ -57,7 +60,8 @@ export interface Leases {
     localAtMs: number,
   ): void;
   /**
-   * Whether the store tells less than this isolate has charged: somebody has reset the key, and what was leased before is over.
+   * Whether the store tells less than this isolate has charged: somebody has reset the key, and what was leased before
+   * is over.
    *
    * @param units charged with this very reply. @param nowMs when the store decided.
    */
@@ -194,8 +198,8 @@ export function createLeases(clock: StoreClock): Leases {
       const needed = caller.cost - reserved.reduce((sum, { units }) => sum + units, 0);
       const target = ahead ? wanted(lease, localAtMs, earliestMs(localAtMs)) - inStock(lease, localAtMs) : 0;
       const free = Math.max(0, remaining(lease, earliestMs(localAtMs)) - needed);
-      // Without units in stock each waiting request would make a call: half of what remains is for them. A smaller part is ahead of
-      // demand.
+      // Without units in stock each waiting request would make a call: half of what remains is for them. A smaller part
+      // is ahead of demand.
       const waiting = ahead ? Math.min(lease.waiting, Math.ceil(free / 2)) : 0;
       const share = waiting + Math.ceil((free - waiting) * LARGEST_SHARE);
       const forStock = lease.isOver ? 0 : Math.max(0, Math.min(target, share));

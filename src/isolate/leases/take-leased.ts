@@ -1,4 +1,7 @@
-/** Takes under `leased`: answered from units that this isolate has in stock. The store is asked for units, and given them back, here. */
+/**
+ * Takes under `leased`: answered from units that this isolate has in stock. The store is asked for units, and given
+ * them back, here.
+ */
 
 import { algorithmOf } from "../../core/algorithms.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
@@ -14,13 +17,16 @@ import { createLeases } from "./leases.ts";
 
 /** How often a request looks whether the call of another request has been answered. */
 const POLL_MS = 4;
-/** Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). Another request's background goes on before that. */
+/**
+ * Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). Another request's background goes on
+ * before that.
+ */
 const MAX_TENDED_MS = 20_000;
 /** A background that tends a lease may be this late before another one takes over. */
 const TENDING_LATE_MS = 1_000;
 /**
- * Calls of one request that give units back; later requests give back the rest. A request may make 50 subrequests on Cloudflare's free
- * plan (10,000 on a paid one, 2026-11), and the origin and the application need some of them.
+ * Calls of one request that give units back; later requests give back the rest. A request may make 50 subrequests on
+ * Cloudflare's free plan (10,000 on a paid one, 2026-11), and the origin and the application need some of them.
  */
 const MAX_GIVE_BACKS = 10;
 /** After this many calls that admitted nothing, a request asks for what it needs alone, as under `strict`. */
@@ -104,7 +110,10 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     return { reply: { ...refused, keys }, source: known ? "cache" : calls.kind };
   }
 
-  /** Refused although the counts may admit: a moment ago this isolate was given less than it needs, and it does not ask again yet. */
+  /**
+   * Refused although the counts may admit: a moment ago this isolate was given less than it needs, and it does not ask
+   * again yet.
+   */
   function paused(wants: readonly Want[], nowMs: number): TakeReply | undefined {
     const isPaused = ({ key, lease }: Want) => lease.pausedUntilMs > nowMs && leases.inStock(lease, nowMs) < key.cost;
     const storeTime = clock.at(nowMs);
@@ -154,7 +163,10 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     }
   }
 
-  /** Whether reserved units have ended, with their bucket or with a reset. @param replies to this key, of a take that admitted. */
+  /**
+   * Whether reserved units have ended, with their bucket or with a reset. @param replies to this key, of a take that
+   * admitted.
+   */
   function hasEnded(
     { lease, key, reserved }: LeaseRequest,
     replies: readonly LimitReply[] | undefined,
@@ -189,7 +201,9 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     else leases.settle(more, undefined, undefined, nowMs);
   }
 
-  /** Gives unused units back when their time comes. The background of one request does it for all, as long as it may. */
+  /**
+   * Gives unused units back when their time comes. The background of one request does it for all, as long as it may.
+   */
   function tend(lease: Lease, own: RequestBackground, startMs: number): void {
     if (lease.tendedUntilMs > startMs || own.giveBacksLeft === 0) return;
     if (leases.reviewAfterMs(lease, startMs) === undefined) return;
