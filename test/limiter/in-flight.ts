@@ -6,13 +6,13 @@ import type { Hold } from "../../src/core/decision.ts";
 interface Held {
   readonly hold: Hold;
   readonly isolate: number;
-  /** The isolate whose own counters hold the slots. Undefined: the store holds them. */
+  /** The isolate's own counters hold the slots, not the store. */
   readonly isLocal: boolean;
   /** At the store's clock. */
   renewedAtMs: number;
 }
 
-/** @param isRun whether the store does what this isolate asks. */
+/** @param isRun whether the store runs the calls of this isolate. */
 export function createInFlight(limits: readonly ConcurrencyLimit[], isRun: (isolate: number) => boolean) {
   const holds: Held[] = [];
   let abandoned = 0;
