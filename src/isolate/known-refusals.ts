@@ -76,7 +76,7 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
     return limits.every((limit, l) => replies[l]!.refused && farAlgorithmOf(limit).hasFixedWait === true);
   }
 
-  /** Until the counts told of this key admit so many units, in ms; 0: now, or nothing is known. */
+  /** Until the counts told of this key admit this many units, in ms; 0: now, or nothing is known. */
   function admittedAfterMs({ key, limits }: KeyRequest, units: number, nowMs: number): number {
     const known = told.refusing(key);
     if (!known) return 0;

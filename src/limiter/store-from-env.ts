@@ -12,7 +12,7 @@ const stores = new WeakMap<object, Store>();
  * Makes a `redisStore` from `UPSTASH_REDIS_REST_URL`, `UPSTASH_REDIS_REST_TOKEN` and `REDIS_TIMEOUT_MS` (1 … 30000 ms,
  * default 250). If URL and token are both absent or empty: a `memoryStore`, with one warning on the console.
  *
- * The same `env` gives the same store, so that several limiters of an isolate share what they know of Redis.
+ * The same `env` gives the same store: several limiters of an isolate share its breaker.
  *
  * @param env a Worker's bindings, or `process.env`.
  * @throws {ConfigurationError} if either URL or token is missing, or if a value is wrong.

@@ -1,4 +1,4 @@
-// What this isolate has sent and nobody has ended.
+// Calls of this isolate that have no answer.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";

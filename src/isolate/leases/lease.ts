@@ -37,7 +37,7 @@ export interface Lease {
   /** How long the last call took. */
   readonly callMs: number;
   readonly grants: readonly Grant[];
-  /** Tells that somebody has reset the key. */
+  /** A reset by another isolate is noticed by it. */
   readonly charged: Charged | undefined;
   /** Reset by this isolate: nothing is in stock any more, and nothing is given back. */
   readonly isOver: boolean;
@@ -56,7 +56,7 @@ export interface Lease {
   /** When the call in flight was made. */
   readonly calledAtMs: number | undefined;
   readonly pausedUntilMs: number;
-  /** The background of a request gives back what is not used, until then. */
+  /** Until then the background of a request gives back unused units. */
   readonly tendedUntilMs: number;
 }
 

@@ -2,7 +2,7 @@
  * The leases of an isolate: units that it has taken from the store ahead of demand, and what it knows of the demand.
  * Instants and replies go in, what to ask for comes out; take-leased.ts makes the calls. No other file writes a lease.
  *
- * A unit in stock has been charged, so that no more than the limit is ever handed out. How many units are in stock
+ * A unit in stock has been charged: no more than the limit is ever handed out. How many units are in stock
  * follows from the recent rate of a key (lease-size.ts). Units that are not spent soon are given back.
  */
 
@@ -60,7 +60,7 @@ export interface Leases {
     localAtMs: number,
   ): void;
   /**
-   * Whether the store tells less than this isolate has charged: somebody has reset the key, and what was leased before
+   * Whether the store tells less than this isolate has charged: another isolate has reset the key, and what was leased before
    * is over.
    *
    * @param units charged with this very reply. @param nowMs when the store decided.
@@ -68,7 +68,7 @@ export interface Leases {
   wasReset(lease: Lease, units: number, replies: readonly LimitReply[], nowMs: number): boolean;
   /** The counts of the last reply, or of this one, at an instant of the store, without the units in stock. */
   views(lease: Lease, nowMs: number, replies?: readonly LimitReply[]): readonly LimitView[];
-  /** Takes out of the stock what no request will need soon, of at most so many buckets. */
+  /** Takes out of the stock what no request will need soon, of at most `buckets` buckets. */
   unused(lease: Lease, localAtMs: number, buckets: number): readonly Unused[];
   /** Until the next time to look for unused units, in ms; undefined: nothing is in stock. */
   reviewAfterMs(lease: Lease, localAtMs: number): number | undefined;
