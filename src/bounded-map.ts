@@ -1,13 +1,13 @@
 /**
- * A bounded map: what was used longest ago is forgotten first. Two generations: when the newer is full the older goes, so it holds
- * at least `maxSize` and at most twice as much, and the entry that was set last. (`quick-lru` works so too, without weights, and is
- * 1 KiB gzip of a limiter's 16.)
+ * A bounded map: what was used longest ago is forgotten first. Entries live in two generations. When the newer one is
+ * full, the older one is dropped: the map holds at least `maxSize`, at most twice as much, and always the entry that
+ * was set last. `quick-lru` works the same way, but without weights.
  */
 
 export interface BoundedMapOptions<V> {
-  /** 1 or more: of entries, or of what they weigh. */
+  /** 1 or more: a number of entries, or the sum of their weights. */
   readonly maxSize: number;
-  /** Above 0, and the same for as long as the value is there. Absent: 1 each. */
+  /** The weight of a value: above 0, and always the same for one value. Absent: 1 each. */
   readonly weigh?: (value: V) => number;
 }
 
@@ -16,7 +16,7 @@ export class BoundedMap<K, V> {
   readonly #weigh: (value: V) => number;
   #newer = new Map<K, V>();
   #older = new Map<K, V>();
-  /** Of the newer. */
+  /** The weight of the newer generation. */
   #size = 0;
 
   constructor({ maxSize, weigh = () => 1 }: BoundedMapOptions<V>) {

@@ -1,4 +1,4 @@
-/** Policies, a store and a region put together: who takes what, and what came of it. */
+/** Policies, a store and a region, put together into a limiter. */
 
 import { checkOptions } from "./check-options.ts";
 import { reading } from "./config/bindings.ts";
@@ -32,18 +32,18 @@ export interface LimiterOptions {
   /** Where counts are held: `redisStore(…)` for limits over all regions, or `memoryStore()`. */
   readonly store: Store;
   /**
-   * Name of the region that limits with `scope: "region"` count in: 1 to 32 letters, digits, `_` `.` `-`, beginning with a letter
-   * or digit. Default `"local"`.
+   * Name of the region under which limits with `scope: "region"` count: 1 to 32 letters, digits, `_` `.` `-`, beginning
+   * with a letter or digit. Default `"local"`.
    */
   readonly region?: string;
   /**
-   * Key of the hash that client keys become before they reach the store, at least 16 characters. Default: derived from the
-   * store's token.
+   * Secret with which client keys are hashed before they reach the store, at least 16 characters. Default: derived from
+   * the store's token.
    */
   readonly keySecret?: string;
   /**
-   * Called after every decision, before its answer. What it throws is reported on the console and goes no further. Default:
-   * decisions without the store are reported on the console, about one a second.
+   * Called after every decision, before its answer. What it throws is reported on the console and goes no further.
+   * Default: decisions without the store are reported on the console, about one each second.
    */
   readonly onDecision?: OnDecision;
 }
@@ -63,36 +63,37 @@ export interface TakeOptions extends KeyByHand {
   /** A name as in `LimiterOptions`. Default: the limiter's region. */
   readonly region?: string;
   /**
-   * Where work may go on after the answer: the `ctx` of a fetch handler. Without it a policy with `consistency: "leased"`
-   * behaves as `strict`.
+   * Where work may go on after the answer: the `ctx` of a fetch handler. Without it a policy with `consistency:
+   * "leased"` behaves as one with `"strict"`.
    */
   readonly background?: Background;
 }
 
 /** One of several policies of a take. */
 export interface PolicyTake extends KeyByHand {
-  /** Its name. */
+  /** The name of the policy. */
   readonly policy: string;
   /** Default: the cost of the whole take. */
   readonly cost?: number;
 }
 
 /**
- * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the
- * policy does not count by, a cost that is no integer of 0 … 10^9, a region that is no name, the same policy and key twice. A refusal is a value; a failing store is handled as the policy says.
+ * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the policy
+ * does not count by, a cost that is not an integer of 0 … 10^9, a region that is not a name, the same policy and key
+ * twice. A refusal is a value. A failing store is handled as the policy says.
  */
 export interface Limiter {
-  /** As they were understood: checked, defaults filled in, durations in milliseconds. */
+  /** The policies as they were understood: checked, with defaults filled in and durations in milliseconds. */
   readonly policies: readonly Policy[];
-  /** Name of the region that limits with `scope: "region"` count in, unless a call names another. */
+  /** Name of the region under which limits with `scope: "region"` count, unless a call names another. */
   readonly region: string;
   /** Checks every limit of the policy, or of several policies, and charges all or none, atomically. */
   take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
-  /** What a take of this cost would answer now. Charges nothing. */
+  /** The answer that a take of this cost would get now. Charges nothing. */
   peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
   reset(policy: string, options?: Omit<TakeOptions, "cost">): Promise<void>;
-  /** `take` for policies and keys that were matched already. The region is asked for if it matters. */
+  /** `take` for policies and keys that were matched already. `regionOf` is called only if a limit counts by region. */
   takeMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Decision>;
   /** `peek` for policies and keys that were matched already. */
   peekMatched(takes: readonly Take[], regionOf: () => string): Promise<Decision>;
@@ -114,10 +115,10 @@ const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
 };
 
 /**
- * Policies and a store, put together. No I/O, timer or randomness: may be called at module scope.
+ * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
  *
  * @throws {ConfigurationError} with every mistake of the policies, of `region` and of `keySecret`.
- * @throws {TypeError} for an unknown option, or one of a wrong type.
+ * @throws {TypeError} for an unknown option, or an option of a wrong type.
  */
 export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
@@ -152,24 +153,24 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     background?: Background,
   ): Promise<Decision> {
     const applied = await Promise.all(takes.map(apply));
-    // A name becomes part of a key of the store. Wherever it comes from, it passes here.
+    // The name becomes part of a key of the store: it is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
     const keys = keysOf(applied, region);
     if (keys.length === 0) return decide(store.kind, []);
 
     const requests = keys.map(({ request }) => request);
     const slot = slotFor(requests, flag);
-    const asking = { replies, flag, slot, unreleased: isolate?.unreleased, background };
+    const options = { replies, flag, slot, unreleased: isolate?.unreleased, background };
     let decision: Decision;
     let failure: StoreErrorCode | undefined;
     try {
-      decision = await decideFor(keys, { ...asking, mayLease: takes.every(mayLease) });
+      decision = await decideFor(keys, { ...options, mayLease: takes.every(mayLease) });
       isolate?.missed.tell(background);
     } catch (error) {
       const known = failureOf(error);
       failure = known.code;
       decision = await fallBack(keys, flag, slot);
-      if (flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, known, asking);
+      if (flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, known, options);
     }
     try {
       onDecision(decision, {
@@ -189,7 +190,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     return { policy, kind: key.kind, partition: await hash(key), cost };
   }
 
-  /** The store has no answer: what each policy declared for that. The strictest answer wins. */
+  /** The store has no answer: each policy says what happens then. The strictest answer wins. */
   async function fallBack(keys: readonly PolicyKey[], flag: Flag, slot: number): Promise<Decision> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
@@ -198,7 +199,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     return await decideFor(counted, { replies: fallback, flag, slot, unreleased: undefined });
   }
 
-  /** Policies and keys by hand, checked. */
+  /** Checks policies and keys that a caller names by hand. */
   function takesOf(policy: string | readonly PolicyTake[], options: TakeOptions): Take[] {
     checkOptions("take", options, TAKE_TYPES);
     const list: readonly PolicyTake[] = typeof policy === "string" ? [{ ...options, policy }] : policy;
@@ -237,13 +238,16 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
   };
 }
 
-/** @throws {TypeError} if it is no integer of 0 … 10^9. */
+/** @throws {TypeError} if the cost is not an integer of 0 … 10^9. */
 export function checkCost(cost: number): number {
   if (Number.isSafeInteger(cost) && cost >= 0 && cost <= MAX_UNITS) return cost;
   throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
 }
 
-/** One strict policy makes the whole request strict; so do one in shadow and a cost of 0, which only the script can answer. */
+/**
+ * One strict policy makes the whole request strict. A policy in shadow and a cost of 0 do too: only the script can
+ * answer them.
+ */
 function mayLease({ policy, cost }: Take): boolean {
   return policy.consistency === "leased" && policy.mode === "enforce" && cost > 0;
 }

@@ -36,7 +36,7 @@ const OWN = {
   seed: { type: "string" },
 } as const;
 
-/** Requests of one run of one's own: more take minutes. */
+/** Requests of one run that the command line describes. More take minutes. */
 const MAX_REQUESTS = 2_000_000;
 const OWN_WINDOWS = 6;
 
@@ -45,11 +45,11 @@ export interface Options {
   readonly out: string | undefined;
   readonly rows: readonly Row[];
   readonly seeds: readonly number[];
-  /** One run instead of the table: of each of these modes. */
+  /** Runs that the command line describes, in place of the table. */
   readonly own: readonly Scenario[] | undefined;
 }
 
-/** A wrong command line: its text says what was expected. */
+/** A wrong command line. The text says what was expected. */
 export class UsageError extends Error {}
 
 /** @throws {UsageError} */

@@ -1,4 +1,4 @@
-/** One run: traffic of one key over many isolates, and what became of it. */
+/** One run: traffic of one key over many isolates, and what was measured. */
 
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED } from "../../src/core/take.ts";
@@ -28,7 +28,7 @@ export interface Measured {
   readonly withoutWait: number;
   /** Most units admitted in any true window. */
   readonly mostInWindow: number;
-  /** Admitted units / what demand and limit leave to admit. */
+  /** Admitted units, divided by the units that demand and limit allow. */
   readonly used: number;
   /** Admissions per tenth of a window, for the chart. */
   readonly perTenth: readonly number[];
@@ -85,7 +85,7 @@ interface Arrival {
   readonly isolate: number;
 }
 
-/** Zipf with exponent 1 over the isolates: the n-th gets 1/n of what the first gets. */
+/** Zipf with exponent 1 over the isolates: the n-th isolate gets 1/n of the traffic of the first. */
 function arrivalsOf(scenario: Scenario, random: () => number): Arrival[] {
   const { limit, windowMs, demand, windows, arrivals } = scenario;
   const weights = Array.from({ length: scenario.isolates }, (_, i) => 1 / (i + 1));

@@ -1,6 +1,6 @@
 /**
- * `npm run simulate`: the code of src/region on a virtual clock and network (scripts/simulator/). Prints what leases and
- * remembered counts do for many traffics, and ends with exit code 1 if a bound of scripts/simulate/targets.ts is missed.
+ * `npm run simulate`: the code of src/isolate on a virtual clock and network. Prints what leases and known refusals do
+ * for many traffics, and ends with exit code 1 if a bound of scripts/simulate/targets.ts is missed.
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -12,10 +12,10 @@ import { type Result, reportOf, table } from "./report.ts";
 import type { Measured, Scenario } from "./run.ts";
 import { baseOf, exactOf, meansOf, missed, type Row, scenarioOf } from "./targets.ts";
 
-/** Of all these scenarios, each run once; a progress line on stderr if that is a terminal. */
+/** Runs each scenario once, with a progress line on stderr. */
 async function measure(scenarios: readonly Scenario[]): Promise<(scenario: Scenario) => Measured> {
   const distinct = new Map(scenarios.map((scenario) => [JSON.stringify(scenario), scenario]));
-  // The longest first, so that no processor is left with one at the end.
+  // The longest first: no processor begins a long run at the end.
   const keys = [...distinct.keys()].sort((a, b) => requestsOf(distinct.get(b)!) - requestsOf(distinct.get(a)!));
   const show = (done: number) => process.stderr.write(`\rsimulate: ${done} of ${keys.length} runs`);
   show(0);

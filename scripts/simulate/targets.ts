@@ -5,10 +5,10 @@ import type { Measured, Scenario } from "./run.ts";
 
 export interface Bounds {
   readonly callsAtMost?: number;
-  /** Of the most admitted in a true window, relative to strict on the same traffic. */
+  /** Bound of the most units admitted in a true window, relative to strict on the same traffic. */
   readonly mostAtMost?: number;
   readonly usedAtLeast?: number;
-  /** How much less than the row with 20 isolates and steady traffic it may use. */
+  /** How much less of the limit may be used than in the row with 20 isolates and steady traffic. */
   readonly usedLessBy?: number;
 }
 
@@ -28,7 +28,7 @@ export interface Means {
 
 export const WINDOW_MS = 10_000;
 export const DELAY_MS = [5, 100] as const;
-/** Ten times as many requests in a window as the limit are much to compute: fewer windows do. */
+/** Ten times as many requests in a window as the limit take long to compute: fewer windows are enough. */
 const WINDOWS = 6;
 const FEW_WINDOWS = 2;
 
@@ -47,7 +47,7 @@ const STRICT_TRAFFIC = [
   [1_000, 2],
 ] as const;
 
-/** The table of the design, then the same traffic from 100 isolates, and in bursts that all isolates begin at once. */
+/** Steady traffic from 20 isolates, then from 100 isolates, and in bursts that all isolates begin at once. */
 export const ROWS: readonly Row[] = [
   ...LEASED.map(([limit, demand, bounds]) => row(limit, demand, { bounds })),
   ...STRICT_TRAFFIC.map(([limit, demand]) => row(limit, demand, { mode: "strict", bounds: STRICT })),
@@ -78,14 +78,14 @@ export function scenarioOf({ bounds: _, limit, ...rest }: Row, seed: number): Sc
 }
 
 /**
- * What a row is compared with: strict on the same traffic. Far above the limit every request of `strict` waits to see
- * whether another one gets the next unit, which is much to compute: `direct` admits the same.
+ * The run that a row is compared with: strict on the same traffic. Far above the limit every request of `strict` waits
+ * to see whether another request gets the next unit. That takes long to compute, and `direct` admits the same.
  */
 export function exactOf(row: Row): Row {
   return { ...row, mode: row.demand > 2 ? "direct" : "strict", bounds: {} };
 }
 
-/** The row that this one must not use much less than. */
+/** The row with which the used part of the limit is compared. */
 export function baseOf(rows: readonly Row[], { limit, demand, mode }: Row): Row {
   return rows.find((one) => one.limit === limit && one.demand === demand && one.mode === mode)!;
 }
@@ -102,7 +102,7 @@ export function meansOf(runs: readonly Measured[], exact: readonly Measured[]): 
   };
 }
 
-/** The bounds that are missed, in words; none: all hold. */
+/** The bounds that are missed, in words; empty: all hold. */
 export function missed({ bounds }: Row, means: Means, base: Means): string[] {
   const { callsAtMost, mostAtMost, usedAtLeast, usedLessBy } = bounds;
   const least = Math.max(usedAtLeast ?? 0, usedLessBy === undefined ? 0 : base.used - usedLessBy);

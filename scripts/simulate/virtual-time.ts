@@ -6,7 +6,7 @@ export interface VirtualTime {
   sleep(ms: number): Promise<void>;
   /** Calls `event` at an instant. */
   at(atMs: number, event: () => void): void;
-  /** Runs every event up to an instant, each after all that the one before has set off. */
+  /** Runs every event up to an instant. Each event runs after everything that the event before it has set off. */
   runUntil(atMs: number): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ interface Event {
   readonly run: () => void;
 }
 
-/** After so many events what else runs in this process has its turn. */
+/** After this many events the rest of the process has its turn. */
 const EVENTS_PER_TURN = 1_000;
 
 export function virtualTime(startMs: number): VirtualTime {

@@ -1,4 +1,4 @@
-/** Isolates all over the world and the one store that they share: the code of src/, on a virtual clock and network. */
+/** Isolates all over the world and the one store that they share: the code of src/ on a virtual clock and network. */
 
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
@@ -8,7 +8,7 @@ import { type Store, StoreError } from "../../src/store/store.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 export interface Isolate {
-  /** Asks like a request of a Worker that may work on after its answer. @throws {StoreError} */
+  /** Takes like a request of a Worker whose background work may go on after the answer. @throws {StoreError} */
   take(keys: readonly KeyRequest[], mode: Mode): Promise<SourcedReply>;
   /** Forgets the counts of these keys. */
   reset(keys: readonly string[]): Promise<void>;
@@ -16,13 +16,13 @@ export interface Isolate {
   offsetMs: number;
 }
 
-/** `direct`: as if nothing were remembered, which admits the same as `strict` and takes a call for each request. */
+/** `direct`: every request is a call. It admits the same as `strict`. */
 export type Mode = "strict" | "leased" | "direct";
 
 export interface Link {
   /** One way to the store or back, for the next message, in ms. */
   delayMs(): number;
-  /** Whether the next reply is lost: the store has done what it was asked, and nobody hears of it. Default never. */
+  /** Whether the next reply is lost: the store has decided, and its reply does not arrive. Default: never. */
   isLost?(): boolean;
 }
 
@@ -34,16 +34,16 @@ export interface Booking {
 }
 
 export interface World {
-  /** The store itself, without a network; its clock is the virtual one in whole milliseconds. */
+  /** The store itself, without a network. Its clock is the virtual clock in whole milliseconds. */
   readonly central: { take(request: TakeRequest): Promise<TakeReply> };
   /** Calls that reached the store. */
   calls(): number;
-  /** Of all calls, in order; empty unless they are kept. */
+  /** The bookings of all calls, in order; empty unless they are kept. */
   readonly bookings: readonly Booking[];
   isolate(link: Link, offsetMs?: number): Isolate;
 }
 
-/** @param keepBookings for tests: a long run would keep many. */
+/** @param keepBookings for tests. A long run would keep very many. */
 export function createWorld(time: VirtualTime, keepBookings = false): World {
   const memory = memoryStore({ maxKeys: 1_000_000 });
   const central = { take: (request: TakeRequest) => memory.take(request, Math.floor(time.nowMs())) };

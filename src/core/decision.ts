@@ -60,14 +60,14 @@ export interface Decision {
 export function decideLimit(
   policy: Policy,
   limit: Limit,
-  { refused, view, heldBackMs }: LimitReply,
+  { refused, view, pausedMs }: LimitReply,
   cost: number,
   nowMs: number,
   charged = true,
 ): LimitDecision {
   const told = algorithmOf(limit).tell(view, limit, cost, refused, nowMs, charged);
-  const heldBack = heldBackMs !== undefined && { remaining: 0, retryAfterMs: heldBackMs, growsAfterMs: heldBackMs };
-  return { policy, limit, admitted: !refused, ...told, ...heldBack };
+  const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
+  return { policy, limit, admitted: !refused, ...told, ...paused };
 }
 
 /** One verdict over all limits: allowed if every enforced one admitted. */

@@ -57,10 +57,8 @@ export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
-  /**
-   * Refused by the region for so many milliseconds, whatever the counts say: it asks the store no more often (leases).
-   */
-  readonly heldBackMs?: number;
+  /** The isolate pauses for this many ms after a short lease, and refuses whatever the counts say. */
+  readonly pausedMs?: number;
 }
 
 export interface TakeReply {

@@ -1,41 +1,49 @@
 /**
- * Stops asking a store that does not answer: while the breaker is open a request costs no wait. One for each isolate and store.
+ * Stops calling a store that does not answer: while the breaker is open no request waits for the store. One for each
+ * isolate and store.
  *
- * No timers, and no request waits for another: a probe is an ordinary take that is let through. If its client goes away and
- * nobody hears what became of it, the permission to probe lapses.
+ * It needs no timers, and no request waits for another: a probe is an ordinary take that is let through. If the client
+ * of a probe goes away and the outcome is never heard, the permission to probe lapses.
  */
 
+import { isStoreError } from "../store/failure.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../store/store.ts";
 
-/** A failure counts 1 and a success takes back half of one: so many in a row open it, and so does more than a third for a while. */
+/**
+ * A failure counts 1 and a success takes back half of one. This many failures in a row open it, or more than a third of
+ * all calls.
+ */
 const OPENS_AT = 5;
 const FORGIVES = 0.5;
-/** Between two probes, give or take a fifth: isolates that saw the same failure must not all come back at once. */
+/** Time between two probes, give or take a fifth: isolates that saw the same failure must not all come back at once. */
 const PROBE_EVERY_MS = 1_000;
 const JITTER = 0.2;
-/** A probe that ends at all ends this much later than its budget at most. */
+/** The outcome of a probe is heard at most this long after its budget, or never. */
 const LAPSE_MS = 100;
-/** A timeout of which nothing is heard so long after its second budget has failed: the runtime ended what waited for the reply. */
+/**
+ * A timeout of which nothing is heard for this long after its budget is a failure: the runtime has ended what waited
+ * for the reply.
+ */
 const UNHEARD_MS = 10_000;
 
-/** Whether the store is asked (`closed`), or only probed about once a second (`open`). */
+/** Whether the store is called (`closed`), or only probed about once a second (`open`). */
 export type BreakerState = "closed" | "open";
 
-/** An isolate stopped asking its store, or asks it again. */
+/** An isolate has stopped calling its store, or calls it again. */
 export interface BreakerChange {
   /** The state from now on. */
   readonly state: BreakerState;
-  /** The failure that opened it. */
+  /** The failure that opened the breaker. */
   readonly failure?: StoreErrorCode;
-  /** The first word of Redis's own error, if it was one. */
+  /** The first word of Redis's own error, if Redis sent one. */
   readonly redis?: string;
 }
 
 export interface Breaker {
   readonly state: () => BreakerState;
-  /** The number of a call that may be made now; undefined: none may. */
+  /** The number of a call that may be made now; undefined: no call may be made. */
   start(nowMs: number): number | undefined;
-  /** What became of it. @returns whether that has opened or closed the breaker. */
+  /** The call has ended. @returns whether that has opened or closed the breaker. */
   end(call: number, failed: boolean, nowMs: number): boolean;
   /** The store has replied, too late for the request. @returns whether that has closed the breaker. */
   replied(): boolean;
@@ -46,7 +54,7 @@ export function createBreaker(budgetMs: number, random: () => number = Math.rand
   let score = 0;
   /** No probe before `atMs + waitMs`; absent: closed. */
   let open: { readonly atMs: number; readonly waitMs: number } | undefined;
-  /** What calls of an earlier one say is old news. */
+  /** The outcomes of calls of an earlier epoch are ignored. */
   let epoch = 0;
 
   function wait(nowMs: number, leastMs = 0): void {
@@ -60,7 +68,7 @@ export function createBreaker(budgetMs: number, random: () => number = Math.rand
     start(nowMs) {
       if (!open) return epoch;
       const elapsedMs = nowMs - open.atMs;
-      // A clock that stepped back must not keep it open.
+      // A clock that has stepped back must not keep the breaker open.
       if (elapsedMs >= 0 && elapsedMs < open.waitMs) return undefined;
       wait(nowMs, budgetMs + LAPSE_MS);
       return ++epoch;
@@ -97,22 +105,22 @@ export interface BreakerOptions {
   readonly onBreakerChange?: ((change: BreakerChange) => void) | undefined;
 }
 
-/** Writes a line whenever this isolate stops asking its store, or asks it again. */
+/** Writes a line whenever this isolate stops calling its store, or calls it again. */
 export function reportBreaker(write: (line: string) => void = console.warn): (change: object) => void {
   return (change) => write(JSON.stringify({ event: "breaker", at: new Date().toISOString(), ...change }));
 }
 
 /**
- * A success near the end of its budget is a success. A timeout is a failure once it is known that no reply arrives within a second
- * budget either.
+ * A success near the end of its budget is a success. A timeout is a failure once it is known that no reply arrives
+ * within a second budget either.
  */
 export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
   const breaker = createBreaker(timeoutMs);
-  /** Timeouts of which it is not known whether a reply follows, the oldest first. */
+  /** Timeouts that a reply may still follow, the oldest first. */
   const undecided = new Set<{ readonly call: number; readonly error: StoreError; readonly atMs: number }>();
 
   function ended(call: number, error?: StoreError): void {
-    // A reply about this one command is a sign of life.
+    // An error reply about this one command shows that the store is alive.
     const failure = error?.isReply ? undefined : error;
     if (breaker.end(call, failure !== undefined, Date.now())) changed(failure);
   }
@@ -128,7 +136,7 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
     }
   }
 
-  // A store that replies late is at work, and its late replies keep the isolate's own counts close to the truth.
+  // A store that replies late is at work. Its late replies keep the isolate's own counts close to the truth.
   function timedOut(call: number, error: StoreError, hasFailed: Promise<boolean>): void {
     const one = { call, error, atMs: Date.now() };
     undecided.add(one);
@@ -161,7 +169,7 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
         ended(call);
         return reply;
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
+        if (!isStoreError(error)) throw error;
         if (error.timeout) timedOut(call, error, error.timeout.hasFailed);
         else ended(call, error);
         throw error;

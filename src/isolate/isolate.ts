@@ -1,6 +1,6 @@
 /**
- * What one isolate adds to a store that it shares with others, and how its parts are put together. A limiter over a store in memory
- * needs none of it and does not carry it.
+ * What one isolate adds to a store that it shares with others, and how its parts are put together. A limiter over a
+ * store in memory needs none of it and does not carry it.
  */
 
 import { Flag } from "../core/take.ts";
@@ -11,7 +11,7 @@ import { createKnownRefusals } from "./known-refusals.ts";
 import { createLeasedTakes } from "./leases/take-leased.ts";
 import { countPendingUnits } from "./pending-units.ts";
 import { createDebts } from "./repay/debts.ts";
-import { createMissed, type Missed } from "./repay/missed.ts";
+import { createMissedByStore, type MissedByStore } from "./repay/missed-by-store.ts";
 import { createUnreleasedSlots, type UnreleasedSlots } from "./repay/unreleased-slots.ts";
 import { keepAlive, type ReplySource } from "./reply-source.ts";
 import { createStoreCalls } from "./store-calls.ts";
@@ -32,7 +32,7 @@ export interface Isolate {
   /** Replies while the store has no answer. */
   readonly fallback: ReplySource;
   /** What the store is to hear when it answers again. */
-  readonly missed: Missed;
+  readonly missed: MissedByStore;
   /** Slots that the store has yet to free. */
   readonly unreleased: UnreleasedSlots;
 }
@@ -82,5 +82,5 @@ export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING): Isol
       debts.forget(keys);
     },
   };
-  return { replies, fallback, missed: createMissed(calls, debts, unreleased), unreleased };
+  return { replies, fallback, missed: createMissedByStore(calls, debts, unreleased), unreleased };
 }

@@ -1,6 +1,6 @@
 /**
- * Refusals that this isolate is sure of without a call to the store. Counts only grow between two replies of the store: what the
- * counts of the last reply refuse, the store would refuse too.
+ * Refusals that this isolate is sure of without a call to the store. Counts only grow between two replies of the store:
+ * what the counts of the last reply refuse, the store would refuse too.
  */
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
@@ -25,15 +25,15 @@ export interface KnownRefusals {
    */
   refusal(request: TakeRequest, localAtMs: number): TakeReply | undefined;
   /**
-   * The refusal that another request was told, if that request was sent after this one came, and if it refuses this one too. A call
-   * of this request would have been told the same, though a unit may have come back by now.
+   * The refusal that another request was told, if that request was sent after this one came, and if it refuses this one
+   * too. A call of this request would have been told the same, though a unit may have come back by now.
    *
    * @param sinceMs when this request came, by the local clock, as `localAtMs`.
    */
   refusedSince(request: TakeRequest, sinceMs: number, localAtMs: number): TakeReply | undefined;
   /**
-   * How long a request that is not refused for sure should wait before it calls the store, in ms; 0: not at all. It waits until the
-   * store can admit it: without that, every request at a used-up limit would be a call.
+   * How long a request that is not refused for sure should wait before it calls the store, in ms; 0: not at all. It
+   * waits until the store can admit it: without that, every request at a used-up limit would be a call.
    */
   callAfterMs(request: TakeRequest, localAtMs: number): number;
 }
@@ -57,8 +57,9 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
   }
 
   /**
-   * Whether the wait that a refusal by this key tells is certain. Others may have taken what was left, and then the wait is longer.
-   * The wait is certain if nothing was left, if the store was asked at this very instant, or if others make no difference to it.
+   * Whether the wait that a refusal by this key tells is certain. Others may have taken what was left, and then the
+   * wait is longer. The wait is certain if nothing was left, if the store was asked at this very instant, or if others
+   * make no difference to it.
    *
    * @param replies what is recalled of the key at this instant.
    */
@@ -75,7 +76,7 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
     return limits.every((limit, l) => replies[l]!.refused && farAlgorithmOf(limit).hasFixedWait === true);
   }
 
-  /** Until the counts told of this key admit so many units, in ms; 0: now, or nothing is known. */
+  /** Until the counts told of this key admit this many units, in ms; 0: now, or nothing is known. */
   function admittedAfterMs({ key, limits }: KeyRequest, units: number, nowMs: number): number {
     const known = told.refusing(key);
     if (!known) return 0;
@@ -108,7 +109,8 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
       const at = (nowMs: number) => request.keys.map((key) => recall(key, localAtMs, nowMs));
       const [earliest, latest] = [at(storeTime.earliestMs), at(storeTime.latestMs)];
       if (!areKnown(earliest) || !areKnown(latest)) return undefined;
-      // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest: no wait is short.
+      // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest: no
+      // wait is short.
       return refuses(request, latest, storeTime.latestMs)
         ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest }
         : undefined;

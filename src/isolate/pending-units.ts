@@ -1,43 +1,45 @@
-/** What this isolate is asking the store for at this moment, or waits for, by key. */
+/** Units that requests of this isolate ask the store for at this moment, or wait for, by key. */
 
 import { BoundedMap } from "../bounded-map.ts";
 
-/** An ask that has not come back by then is not counted any more: its request was ended before it could say so. */
+/**
+ * Units are no longer counted after this long, in milliseconds: their request was ended before it could take them back.
+ */
 const FORGOTTEN_MS = 1_000;
 const MAX_KEYS = 10_000;
 
-interface Ask {
+interface Pending {
   readonly units: number;
   readonly atMs: number;
 }
 
 export interface PendingUnits {
-  /** Instants by the local clock, ms since the epoch. @returns what is to be called when the answer is there. */
+  /** Instants by the local clock, ms since the epoch. @returns a function to call when the answer has come. */
   begin(key: string, units: number, atMs: number): () => void;
-  /** Units that are asked for. */
+  /** Units that are pending under a key. */
   units(key: string, localAtMs: number): number;
 }
 
 export function countPendingUnits(): PendingUnits {
-  // Bounded, because an ask that was ended with its request is taken out by nobody but the next who counts.
-  const asks = new BoundedMap<string, Set<Ask>>({ maxSize: MAX_KEYS });
+  // Bounded: the units of a request that was ended stay until they are counted the next time.
+  const pending = new BoundedMap<string, Set<Pending>>({ maxSize: MAX_KEYS });
 
   return {
     begin(key, units, atMs) {
-      const ask = { units, atMs };
-      const same = asks.get(key) ?? new Set();
-      asks.set(key, same.add(ask));
+      const one = { units, atMs };
+      const same = pending.get(key) ?? new Set();
+      pending.set(key, same.add(one));
       return () => {
-        same.delete(ask);
-        if (same.size === 0 && asks.get(key) === same) asks.delete(key);
+        same.delete(one);
+        if (same.size === 0 && pending.get(key) === same) pending.delete(key);
       };
     },
     units(key, localAtMs) {
       let sum = 0;
-      const same = asks.get(key);
-      for (const ask of same ?? []) {
-        if (Math.abs(localAtMs - ask.atMs) < FORGOTTEN_MS) sum += ask.units;
-        else same!.delete(ask);
+      const same = pending.get(key);
+      for (const one of same ?? []) {
+        if (Math.abs(localAtMs - one.atMs) < FORGOTTEN_MS) sum += one.units;
+        else same!.delete(one);
       }
       return sum;
     },

@@ -1,4 +1,4 @@
-/** The store for production: one Redis for all regions, with everything that an isolate adds to it. */
+/** The store for production: one Redis for all regions, with everything that an isolate adds to a store. */
 
 import { checkOptions } from "../check-options.ts";
 import { DEFAULT_TIMEOUT_MS, redisPlace } from "../store/redis.ts";
@@ -30,10 +30,10 @@ const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
  * clock of Redis: the count is exact over all regions. What one true window can hold depends on the algorithm (docs/algorithms.md).
  * For 5 s after a reply, a refusal that the reply makes certain needs no call.
  *
- * No I/O until the first take: may be called at module scope.
+ * There is no I/O until the first take: it may be called at module scope.
  *
- * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or if `timeoutMs`
- * is not a positive integer; for an unknown option, or one of a wrong type.
+ * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or
+ * if `timeoutMs` is not a positive integer; for an unknown option, or an option of a wrong type.
  */
 export function redisStore(options: RedisStoreOptions): Store {
   checkOptions("redisStore", options, OPTION_TYPES);

@@ -10,9 +10,9 @@ export interface SourcedReply {
   readonly source: Source;
 }
 
-/** What keeps work alive after the answer: an `ExecutionContext`, for example. */
+/** Keeps work alive after the answer: an `ExecutionContext`, for example. */
 export interface Background {
-  /** Keeps the runtime from ending this work with the answer. */
+  /** Tells the runtime not to end this work with the answer. */
   waitUntil(work: Promise<unknown>): void;
 }
 
@@ -36,7 +36,9 @@ export function direct(store: Store, source: Source = store.kind): ReplySource {
   };
 }
 
-/** Lets work go on if the request that began it ends: a client that goes away leaves no charge undone and no slot taken. */
+/**
+ * Lets work go on if the request that began it ends: a client that goes away leaves no charge undone and no slot taken.
+ */
 export function keepAlive<T>(work: Promise<T>, background: Background | undefined): Promise<T> {
   background?.waitUntil(work.catch(() => {}));
   return work;

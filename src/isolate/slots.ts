@@ -8,38 +8,38 @@ import { failureOf } from "../store/failure.ts";
 import type { UnreleasedSlots } from "./repay/unreleased-slots.ts";
 import type { ReplySource } from "./reply-source.ts";
 
-/** What a hold asks, and what becomes of a slot that cannot be given back. */
+/** Where slots are renewed and released, and what becomes of a slot that cannot be given back. */
 export interface SlotOptions {
   readonly replies: ReplySource;
   /** The number of the request. */
   readonly slot: number;
-  /** Takes slots that the store gives back later; absent: they free themselves after their timeout. */
+  /** Slots that are given back later. Absent: they free themselves after their timeout. */
   readonly unreleased: UnreleasedSlots | undefined;
 }
 
-/** Renews and releases the slots of an admitted request. Other limits under the same keys stay as they are. */
+/** Renews and releases the slots of an admitted request. Other limits under the same keys do not change. */
 export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleased }: SlotOptions): Hold | undefined {
-  const held = keys.flatMap((request): KeyRequest[] => {
+  const slotKeys = keys.flatMap((request): KeyRequest[] => {
     const limits = request.limits.filter(isConcurrency);
     return limits.length > 0 && request.cost > 0 ? [{ ...request, limits }] : [];
   });
-  if (held.length === 0) return undefined;
-  const timeouts = held.flatMap(({ limits }) => limits.map((limit) => (limit as ConcurrencyLimit).timeoutMs));
+  if (slotKeys.length === 0) return undefined;
+  const timeouts = slotKeys.flatMap(({ limits }) => limits.map((limit) => (limit as ConcurrencyLimit).timeoutMs));
   return {
     renewEveryMs: Math.min(...timeouts) / 2,
     async renew() {
       try {
-        await replies.take({ keys: held, flag: Flag.chargeAnyway, slot });
+        await replies.take({ keys: slotKeys, flag: Flag.chargeAnyway, slot });
         return true;
       } catch (error) {
-        // If the store has no answer now, the next renewal may have one.
+        // If the store has no answer now, it may have one for the next renewal.
         return failureOf(error).code !== "SUBREQUESTS";
       }
     },
     async release() {
-      await replies.take({ keys: held, flag: Flag.giveBack, slot }).catch((error: unknown) => {
+      await replies.take({ keys: slotKeys, flag: Flag.giveBack, slot }).catch((error: unknown) => {
         failureOf(error);
-        unreleased?.add({ keys: held, slot, freeAtMs: Date.now() + Math.max(...timeouts) });
+        unreleased?.add({ keys: slotKeys, slot, freeAtMs: Date.now() + Math.max(...timeouts) });
       });
     },
   };
@@ -49,7 +49,10 @@ export function isConcurrency({ kind }: { readonly kind: Kind }): boolean {
   return kind === Kind.concurrency;
 }
 
-/** The number of a request that may hold slots, 53 random bits: no two requests in flight share one. 0: it holds none. */
+/**
+ * The number of a request that may hold slots, 53 random bits: no two requests in flight share one. 0: it holds no
+ * slots.
+ */
 export function slotFor(keys: readonly KeyRequest[], flag: Flag): number {
   const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));
   return holds ? randomSlot() : 0;

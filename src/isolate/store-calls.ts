@@ -1,4 +1,7 @@
-/** The calls of this isolate to its store. What an isolate knows of the store, it learns from the replies that pass here. */
+/**
+ * The calls of this isolate to its store. What an isolate knows of the store, it learns from the replies that pass
+ * here.
+ */
 
 import { BoundedMap } from "../bounded-map.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";

@@ -1,11 +1,14 @@
-/** What an isolate knows of the store's clock: an interval, from the instants in replies and the round trips that brought them. */
+/**
+ * What an isolate knows of the store's clock: an interval, computed from the instants in replies and from their round
+ * trips.
+ */
 
-/** Two clocks drift apart by this part at most (100 ppm is poor for a server's quartz). */
+/** The largest drift of two clocks, as a part of the time that passes (100 ppm is poor for a server's quartz). */
 const DRIFT = 1e-4;
-/** Local clocks stand still between I/O in production: what a request has computed since then, generously. */
+/** Local clocks stand still between I/O in production. This is more than a request computes in between. */
 const STANDSTILL_MS = 5;
 
-/** The store's time lies between the two, ms since the epoch. */
+/** The store's time lies between these two instants, ms since the epoch. */
 export interface StoreTime {
   readonly earliestMs: number;
   readonly latestMs: number;
@@ -13,21 +16,23 @@ export interface StoreTime {
 
 export interface StoreClock {
   /**
-   * Learns from a reply. All in ms since the epoch, the first two by the local clock.
+   * Learns from a reply. All instants in ms since the epoch, the first two by the local clock.
    *
-   * @returns false if one of the two clocks has stepped: what was computed with the old offset is worth nothing.
+   * @returns false if one of the two clocks has stepped: nothing that was computed with the old offset holds any more.
    */
   observe(sentAtMs: number, receivedAtMs: number, storeAtMs: number): boolean;
-  /** The store's time at a local instant; undefined before the first reply, and after a step back of the local clock. */
+  /**
+   * The store's time at a local instant; undefined before the first reply, and after a step back of the local clock.
+   */
   at(localAtMs: number): StoreTime | undefined;
 }
 
-/** No clock of its own: every instant is passed in. */
+/** It reads no clock: every instant is passed in. */
 export function createStoreClock(): StoreClock {
-  /** Store time minus local time, as it was known at `atMs`. */
+  /** Store time minus local time, as known at `atMs`. */
   let offset: { readonly atMs: number; readonly low: number; readonly high: number } | undefined;
 
-  /** The interval as it is known at a later instant: wider by what the clocks may have drifted. */
+  /** The interval at a later instant: wider by the drift of the clocks. */
   const widened = (localAtMs: number) => {
     if (!offset || localAtMs < offset.atMs) return undefined;
     const drift = (localAtMs - offset.atMs) * DRIFT;
@@ -36,7 +41,7 @@ export function createStoreClock(): StoreClock {
 
   return {
     observe(sentAtMs, receivedAtMs, storeAtMs) {
-      // The store looked at its clock between the two, and its millisecond may have been almost over.
+      // The store read its clock between these two instants, and its millisecond may have been almost over.
       const seen = { low: storeAtMs - receivedAtMs - STANDSTILL_MS, high: storeAtMs + 1 - sentAtMs };
       const known = widened(receivedAtMs);
       const low = Math.max(seen.low, known?.low ?? seen.low);

@@ -1,5 +1,6 @@
-/** The local clock and its timers, which a simulator replaces. */
+/** The local clock and its timers, and how a decision divides its time. */
 
+/** A simulator replaces it. */
 export interface Timing {
   /** Milliseconds since the epoch. */
   nowMs(): number;
@@ -13,7 +14,10 @@ export const LOCAL_TIMING: Timing = {
 
 /** The budget of a decision over a store that declares none, in milliseconds. */
 const DEFAULT_BUDGET_MS = 2_000;
-/** The largest part of its budget that a request waits for the answers to others: time must be left for a call of its own. */
+/**
+ * The largest part of its budget that a request waits for the answers to others: time must be left for a call of its
+ * own.
+ */
 const WAITED_PART = 0.5;
 /** Time is left for a call that takes this many times as long as the last one. */
 const CALL_RESERVE = 1.5;

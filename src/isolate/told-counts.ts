@@ -1,6 +1,6 @@
 /**
- * What the store told this isolate last, by key. Every reply is remembered here once. Known refusals (known-refusals.ts) and the
- * fallback (fallback/fallback.ts) read it.
+ * What the store told this isolate last, by key. Every reply is remembered here once. Known refusals
+ * (known-refusals.ts) and the fallback (fallback/fallback.ts) read it.
  */
 
 import { BoundedMap } from "../bounded-map.ts";
@@ -10,8 +10,8 @@ import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } fro
 import type { PendingUnits } from "./pending-units.ts";
 
 /**
- * A key of one window takes about 0.5 KiB: 10 MiB of the 128 MiB that an isolate has, in two generations (Node 24, 2026-11). A key of
- * eight windows of 60 buckets takes 5.4 KiB and counts as several.
+ * A key of one window takes about 0.5 KiB: 10 MiB of the 128 MiB that an isolate has, in two generations (Node 24,
+ * 2026-11). A key of eight windows of 60 buckets takes 5.4 KiB and counts as several.
  */
 const MAX_KEYS = 10_000;
 /** The least that a key counts for, in bytes. */
@@ -36,7 +36,8 @@ export interface ToldCounts {
   /**
    * Remembers a reply. About a key of which a newer reply is remembered, it teaches nothing.
    *
-   * @param sentAtMs when the request was sent, by the local clock, ms since the epoch. @param receivedAtMs when the reply came.
+   * @param sentAtMs when the request was sent, by the local clock, ms since the epoch. @param receivedAtMs when the
+   * reply came.
    */
   hear(request: TakeRequest, reply: TakeReply, sentAtMs: number, receivedAtMs: number): void;
   /** What was told of a key with a take or a look, if that may refuse a request. */
@@ -47,7 +48,10 @@ export interface ToldCounts {
   forgetRefusals(keys: readonly string[]): void;
   /** Forgets everything about these keys. */
   forget(keys: readonly string[]): void;
-  /** A clock has stepped: no instant can be compared with those that were told. The fallback still begins with the counts. */
+  /**
+   * A clock has stepped: no instant can be compared with those that were told. The fallback still begins with the
+   * counts.
+   */
   clearRefusals(): void;
 }
 
@@ -80,7 +84,8 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
       const storeAtMs = reply.nowMs;
       for (const [k, { key, cost, limits }] of request.keys.entries()) {
         const known = newest.get(key);
-        // A request that was sent after a reply had come is decided after it, also if the store's clock has stepped back.
+        // A request that was sent after a reply had come is decided after it, also if the store's clock has stepped
+        // back.
         if (known && storeAtMs < known.storeAtMs && sentAtMs < known.receivedAtMs) continue;
         const told = { sentAtMs, receivedAtMs, storeAtMs, cost, limits, replies: reply.keys[k]! };
         // Renewing or releasing a slot tells nothing of the other limits.

@@ -1,4 +1,4 @@
-/** From policies that apply to the keys of a store, to its answer, to a decision. */
+/** From the policies that apply to the keys of the store, and from its reply to a decision. */
 
 import { MAX_LIMITS } from "../config/policy-schema.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
@@ -12,15 +12,15 @@ import { holdSlots, isConcurrency, type SlotOptions } from "../isolate/slots.ts"
 export interface AppliedPolicy {
   /** The policy. */
   readonly policy: Policy;
-  /** Which kind of key the client presented, for example `ip`; `key` if it was given by hand without a kind. */
+  /** Which kind of key the client presented, for example `ip`; `key` if the key was given by hand without a kind. */
   readonly kind: string;
-  /** The hash of its value, as Redis sees it. */
+  /** The hash of the key, as Redis sees it. */
   readonly partition: string;
   /** Units. */
   readonly cost: number;
 }
 
-/** One key of the store, and the policy and limits that it belongs to. */
+/** One key of the store, with its policy and limits. */
 export interface PolicyKey {
   /** Position in the list of takes. */
   readonly take: number;
@@ -44,7 +44,7 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
   });
 }
 
-/** Who replies, and what is asked of it. */
+/** Where the reply comes from, and what is asked. */
 export interface DecideOptions extends SlotOptions {
   readonly flag: Flag;
   /** As for `ReplySource`. */
@@ -59,7 +59,7 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
   const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
   const limits = limitDecisions(keys, reply, flag !== Flag.look);
-  // How many requests are in flight is not known from memory: such a limit goes unsaid rather than wrong.
+  // How many requests are in flight is not known from memory. Such a limit is left out: it would be wrong.
   const known = source === "cache" ? limits.filter(({ limit }) => !isConcurrency(limit)) : limits;
   const decision = decide(source, known);
   if (!slot || !decision.allowed) return decision;
@@ -80,7 +80,7 @@ function limitDecisions(
       return { position, decision: decideLimit(policy, limit, replies[k]![l]!, cost, nowMs, charged) };
     }),
   );
-  // Two scopes of a policy are two keys; whoever reads the answer expects the order of the configuration.
+  // Two scopes of a policy are two keys. Readers of the decision expect the order of the configuration.
   decisions.sort((a, b) => a.position - b.position);
   return decisions.map(({ decision }) => decision);
 }

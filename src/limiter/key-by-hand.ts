@@ -1,34 +1,35 @@
-/** Whom a caller of the library means, in the form that is counted. */
+/** The client that a caller of the library names, in the form that is counted. */
 
 import { describeValue } from "../config/mistake.ts";
 import type { Policy } from "../core/policy.ts";
 import { ANONYMOUS, countedValue, formOf, GLOBAL } from "../keys/sources.ts";
 import type { ClientKey } from "../partition/hash.ts";
 
-/** Who is counted, named by the caller. */
+/** The client that is counted, named by the caller. */
 export interface KeyByHand {
   /**
-   * Who is counted, any text; of a combined kind (`header:x-user+ip`) one text for each part. May be left out only under a policy
-   * whose key is `global`, and for the kinds `global` and `anonymous`.
+   * The client that is counted, any text. Of a combined kind (`header:x-user+ip`): one text for each part. May be left
+   * out only under a policy whose key is `global`, and for the kinds `global` and `anonymous`.
    */
   readonly key?: string | readonly string[];
   /**
-   * What `key` is: one of the policy's kinds (`ip`, `bearer`, `header:x-user`, …), or `ip` or `anonymous`, which every policy falls
-   * back on. The client is then the one whom requests of that kind count as. Default: `key`, which no request is counted as.
+   * What `key` is: one of the policy's kinds (`ip`, `bearer`, `header:x-user`, …), or `ip` or `anonymous`, which every
+   * policy falls back on. Requests of that kind and this call then count as the same client. Default: `key`, which no
+   * request is counted as.
    */
   readonly kind?: string;
 }
 
-/** Kind of the keys that a program makes up by itself. */
+/** The kind of keys that a program makes up. */
 const NAMED = "key";
 
-/** The client key that a caller makes up. @throws {TypeError} if it is no text, or empty. */
+/** The client key that a caller makes up. @throws {TypeError} if it is not a text, or empty. */
 export function namedKey(key: unknown): ClientKey {
   if (typeof key === "string" && key !== "") return { kind: NAMED, values: [key] };
   throw new TypeError(`take: expected key to be a text that is not empty, found ${typeOf(key)}`);
 }
 
-/** @throws {TypeError} if the policy has no such kind, or the key is no value of it. */
+/** @throws {TypeError} if the policy has no such kind, or the key is not a value of this kind. */
 export function keyByHand(policy: Policy, { kind, key }: KeyByHand): ClientKey {
   const isAbsent = key === undefined || key === "";
   if (kind === undefined) {

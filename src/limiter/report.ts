@@ -1,4 +1,4 @@
-/** Without `onDecision` a program learns on the console that its store fails. */
+/** The default `onDecision`: the console says that the store fails. */
 
 import type { OnDecision } from "./on-decision.ts";
 
@@ -13,7 +13,7 @@ export function reportFailures(write: (line: string) => void = toConsole): OnDec
   return ({ allowed, source }, { takes, failure }) => {
     if (failure === undefined) return;
     const nowMs = Date.now();
-    // A clock that stepped back must not silence it.
+    // A clock that has stepped back must not silence the console.
     if (Math.abs(nowMs - lastAtMs) < REPORT_EVERY_MS) {
       suppressed++;
       return;

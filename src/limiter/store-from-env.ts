@@ -9,14 +9,14 @@ import type { Store } from "../store/store.ts";
 const stores = new WeakMap<object, Store>();
 
 /**
- * `redisStore` of `UPSTASH_REDIS_REST_URL`, `UPSTASH_REDIS_REST_TOKEN` and, if it is there, `REDIS_TIMEOUT_MS` (1 … 30000 ms, default
- * 250); `memoryStore` with one warning on the console if URL and token are both absent or empty.
+ * Makes a `redisStore` from `UPSTASH_REDIS_REST_URL`, `UPSTASH_REDIS_REST_TOKEN` and `REDIS_TIMEOUT_MS` (1 … 30000 ms,
+ * default 250). If URL and token are both absent or empty: a `memoryStore`, with one warning on the console.
  *
- * The same `env` gives the same store, so that several limiters of an isolate share what they know of Redis.
+ * The same `env` gives the same store: several limiters of an isolate share its breaker.
  *
  * @param env a Worker's bindings, or `process.env`.
- * @throws {ConfigurationError} if one of the two is missing, or a value is wrong.
- * @throws {TypeError} if `env` is no object.
+ * @throws {ConfigurationError} if either URL or token is missing, or if a value is wrong.
+ * @throws {TypeError} if `env` is not an object.
  */
 export function storeFromEnv(env: unknown): Store {
   if (typeof env !== "object" || env === null) throw new TypeError("storeFromEnv: expected the env of a Worker");

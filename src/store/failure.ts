@@ -12,10 +12,15 @@ export type StoreFailure = Pick<StoreError, "code" | "notRun" | "isReply" | "tim
  * elsewhere.
  */
 export function failureOf(error: unknown): StoreFailure {
-  const { name, code } = (error ?? {}) as Partial<StoreError>;
-  if (name === "StoreError" && typeof code === "string") return error as StoreError;
+  if (isStoreError(error)) return error;
   console.error("headgate: the store threw", error);
   return { code: "UNKNOWN", notRun: false, isReply: false, timeout: undefined };
+}
+
+/** Known by its name, not by its class: see `failureOf`. Says nothing on the console. */
+export function isStoreError(error: unknown): error is StoreError {
+  const thrown = error as Partial<StoreError> | undefined;
+  return thrown?.name === "StoreError" && typeof thrown.code === "string";
 }
 
 /** The late reply of the call that threw; undefined: no reply will come. Writes nothing to the console. */

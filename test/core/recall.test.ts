@@ -44,7 +44,7 @@ describe.each(unitAlgorithms)("%s", (name) => {
       const askedCost = fits(asked);
       const view = (reply: { keys: readonly (readonly LimitReply[])[] }) => reply.keys[0]![0]!;
       const first = view(counter.takeOne(limit, askedCost, nowMs, flag));
-      const tell = ({ view, refused }: Omit<LimitReply, "heldBackMs">, units: number, atMs: number) =>
+      const tell = ({ view, refused }: Omit<LimitReply, "pausedMs">, units: number, atMs: number) =>
         algorithmOf(limit).tell(view, limit, units, refused, atMs, false);
       const atMs = nowMs + afterMs(later, tell(first, askedCost, nowMs), limit);
       const units = sameCost ? askedCost : fits(other);

@@ -24,7 +24,7 @@ it("remembers the last maxSize keys used, and no more than twice as many", () =>
       for (const [value, { key, isSet }] of operations.entries()) {
         if (isSet) lru.set(key, value);
         else if (lru.get(key) === undefined) {
-          // Of the keys used last none may be missing.
+          // The keys used last must all be there.
           expect([...used.keys()].slice(-maxSize + 1 || used.size)).not.toContain(key);
           continue;
         }
@@ -40,7 +40,7 @@ it("remembers the last maxSize keys used, and no more than twice as many", () =>
 });
 
 it("with weights, remembers what was used last up to maxSize, and holds at most twice that and one more", () => {
-  // A key keeps its weight: one that was heavy before may have pushed out what would fit now.
+  // A key keeps its weight: a key that was heavier before may have pushed others out.
   const weights = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 13, maxLength: 13 });
   fc.assert(
     fc.property(
@@ -49,7 +49,7 @@ it("with weights, remembers what was used last up to maxSize, and holds at most 
       fc.array(fc.nat(12), { maxLength: 60 }),
       (maxSize, of, keys) => {
         const sets = keys.map((key) => ({ key, weight: of[key]! }));
-        // Played anew for each key, since looking for one moves it.
+        // Repeated for each key: looking for a key moves it.
         const held = new Map<number, number>();
         for (let key = 0; key <= 12; key++) {
           const lru = new BoundedMap<number, number>({ maxSize, weigh: (weight) => weight });

@@ -1,4 +1,4 @@
-// When a store is asked, and when not. The clock is the test's.
+// When a store is called, and when it is not. The test sets the clock.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -9,12 +9,12 @@ import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const BUDGET_MS = 250;
-/** No jitter, the least and the most. */
+/** No jitter, the smallest jitter and the largest. */
 const MIDDLE = () => 0.5;
 const LEAST = () => 0;
 const MOST = () => 1;
 
-/** Calls that begin and end at once: what became of each, `open` for one that was not made. */
+/** Calls that begin and end at once, and their outcomes. `open`: the call was not made. */
 function calls(breaker: Breaker, nowMs: number, outcomes: readonly boolean[]): string[] {
   return outcomes.map((failed) => {
     const call = breaker.start(nowMs);
@@ -100,7 +100,7 @@ describe("while open", () => {
     expect(breaker.start(2_200)).toBeDefined();
   });
 
-  it("lets the next probe through when nobody says what became of the last, and no sooner than it must have ended", () => {
+  it("lets the next probe through if the outcome of the last is never heard, once that probe must have ended", () => {
     const quick = opened();
     quick.start(1_000);
     expect([quick.start(1_999), quick.start(2_000)]).toEqual([undefined, expect.any(Number)]);
@@ -109,13 +109,13 @@ describe("while open", () => {
     expect([patient.start(6_099), patient.start(6_100)]).toEqual([undefined, expect.any(Number)]);
   });
 
-  it("does not listen to calls that began before it opened, whatever they say", () => {
+  it("ignores the outcomes of calls that began before it opened", () => {
     const breaker = createBreaker(BUDGET_MS, MIDDLE);
     const slow = [1, 2].map(() => breaker.start(0)!);
     calls(breaker, 0, failures(5));
     expect(breaker.end(slow[0]!, false, 100)).toBe(false);
     expect(breaker.state()).toBe("open");
-    // Nor does such a failure put the probe off, or weigh on the store that has come back.
+    // Such a failure does not delay the probe either, and it does not count once the store has come back.
     breaker.end(slow[1]!, true, 900);
     expect(calls(breaker, 1_000, [false])).toEqual(["closed"]);
   });
@@ -161,7 +161,7 @@ describe("a store behind it", () => {
       (error: Error) => error.message,
     );
 
-  it("is not asked while it is open, says so at once, and tells each change once", async () => {
+  it("is not called while the breaker is open: the error comes at once, and each change is told once", async () => {
     failure = new StoreError("REDIS", "READONLY");
     for (let i = 0; i < 5; i++) expect(await outcome()).toBe("store: REDIS (READONLY)");
     for (let i = 0; i < 100; i++) expect(await outcome()).toBe("store: OPEN");
@@ -224,7 +224,7 @@ describe("a store behind it", () => {
     });
   });
 
-  it("is given up if a runtime ends whoever waits for late replies", async () => {
+  it("is given up if a runtime ends what waits for late replies", async () => {
     vi.useFakeTimers({ now: 1_700_000_000_000, toFake: ["Date"] });
     const unheard = { answer: new Promise<undefined>(() => {}), hasFailed: new Promise<boolean>(() => {}) };
     failure = new StoreError("TIMEOUT", undefined, unheard);
@@ -235,7 +235,7 @@ describe("a store behind it", () => {
     expect(changes).toEqual([{ state: "open", failure: "TIMEOUT" }]);
   });
 
-  it("can be reset and pinged all the time", async () => {
+  it("can always be reset and pinged", async () => {
     failure = new StoreError("TIMEOUT");
     for (let i = 0; i < 6; i++) await outcome();
     await store.reset(["key"]);
@@ -264,7 +264,7 @@ it.each([
   expect(new StoreError(code, redisCode).notRun).toBe(notRun);
 });
 
-it("survives a listener that throws, also when nobody waits for the call any more", async () => {
+it("survives a listener that throws, also when no request waits for the call any more", async () => {
   const logged = vi.spyOn(console, "error").mockImplementation(() => {});
   const failing: Store = {
     ...memoryStore(),

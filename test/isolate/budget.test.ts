@@ -1,4 +1,5 @@
-// A store that has stopped answering: a decision ends within its own budget, also where it waits for the answers to other requests.
+// A store that has stopped answering: a decision ends within its own budget, also if it waits for the answers to other
+// requests.
 
 import { expect, it } from "vitest";
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
@@ -14,7 +15,9 @@ const ROUND_TRIP_MS = 40;
 const POLL_MS = 4;
 const SECONDS = 2;
 
-/** Requests every 3 ms, at a used-up limit of which ten units come back in a second. The store stops answering after a second. */
+/**
+ * A request every 3 ms at a used-up limit. Ten units come back each second. The store stops answering after one second.
+ */
 async function blackHole(mode: "strict" | "leased") {
   const time = virtualTime(START_MS);
   const central = memoryStore();
@@ -49,9 +52,12 @@ async function blackHole(mode: "strict" | "leased") {
   return tookMs;
 }
 
-it.each(["strict", "leased"] as const)("a decision ends within its budget, whoever asks: %s", async (mode) => {
-  const tookMs = await blackHole(mode);
-  expect(tookMs).toHaveLength(Math.ceil((SECONDS * 1_000) / 3));
-  expect(Math.max(...tookMs)).toBeGreaterThanOrEqual(BUDGET_MS);
-  expect(Math.max(...tookMs)).toBeLessThanOrEqual(BUDGET_MS + POLL_MS);
-});
+it.each(["strict", "leased"] as const)(
+  "a decision ends within its budget, also if it waits for another request: %s",
+  async (mode) => {
+    const tookMs = await blackHole(mode);
+    expect(tookMs).toHaveLength(Math.ceil((SECONDS * 1_000) / 3));
+    expect(Math.max(...tookMs)).toBeGreaterThanOrEqual(BUDGET_MS);
+    expect(Math.max(...tookMs)).toBeLessThanOrEqual(BUDGET_MS + POLL_MS);
+  },
+);

@@ -1,4 +1,5 @@
-// What was admitted while the store was known not to count: charged once, when it answers again, and no more than still counts.
+// Units that were admitted although the store is known not to have counted them. They are charged once, when the store
+// answers again.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -16,7 +17,7 @@ const slots: LimitSpec = { kind: Kind.concurrency, limit: 5, timeoutMs: 60_000 }
 const bucket: LimitSpec = { kind: Kind.bucket, limit: 100, windowMs: 60_000, burst: 20, maxDelayMs: 0 };
 const NOW_MS = 1_700_000_000_000;
 
-/** What is charged of each key. */
+/** What is charged under each key. */
 function charges({ takes }: { takes: readonly TakeRequest[] }): [string, number][] {
   return takes.flatMap(({ keys, flag }) => {
     expect(flag).toBe(Flag.chargeAnyway);
@@ -95,7 +96,7 @@ it("remembers 1,000 keys, those charged last, and charges 50 of them in a call, 
   ]);
 });
 
-it("is not charged again when the repayment may have run, or is refused for itself", async () => {
+it("is not charged again when the repayment may have run, or when the command itself is refused", async () => {
   const mayHaveRun = [new StoreError("TIMEOUT"), new StoreError("NETWORK"), new StoreError("REDIS", "ERR")];
   for (const error of [...mayHaveRun, new StoreError("CROSSSLOT")]) {
     const owed = createDebts();
@@ -109,14 +110,14 @@ it("is charged later when the repayment is known not to have run", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("a"), NOW_MS);
   const refused = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
-  // Other requests go on meanwhile.
+  // Other requests come meanwhile.
   owed.add(one("a", [minute], { cost: 2 }), NOW_MS);
   await refused;
   await owed.repay(store, NOW_MS);
   expect(charges(store)).toEqual([["a", 3]]);
 });
 
-it("is put back as it was when the repayment is known not to have run: all of it, and no younger", async () => {
+it("is put back with its instants when the repayment is known not to have run", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
   for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
   await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
@@ -146,7 +147,7 @@ it("shows a bug on the console, and charges nothing again that may have run", as
   written.mockRestore();
 });
 
-it("owes on what another request may still repay: this one may make no more calls", async () => {
+it("is still owed if this request may make no more calls: another request may repay it", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("a"), NOW_MS);
   await owed.repay(failing(new StoreError("SUBREQUESTS")), NOW_MS);

@@ -1,4 +1,5 @@
-// The store stops answering: this isolate goes on from what the store had told, and owes what the store could not count.
+// The store stops answering: this isolate goes on from the counts that it was told, and owes what the store could not
+// count.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput } from "../../src/config/policy-input.ts";
@@ -13,7 +14,7 @@ const NOW_MS = 1_700_000_040_000; // a minute begins
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** A store of several isolates that can be made to fail, each request before it runs or after. */
+/** A store of several isolates that can be made to fail, before a request runs or after it has run. */
 function sharedStore({ clockMs = 0 } = {}) {
   const memory = memoryStore();
   const state: { failure: StoreError | undefined; runsFirst: boolean } = { failure: undefined, runsFirst: false };
@@ -62,13 +63,13 @@ describe.each<[string, LimitInput]>([
       [true, "fallback"],
       [false, "fallback"],
     ]);
-    // Who had not heard of it starts from nothing, and counts for itself.
+    // An isolate that was told nothing of the key begins at zero and counts alone.
     const elsewhere = isolate(store, policyOf(limit));
     expect((await elsewhere.take(10)).allowed).toBe(true);
     expect((await elsewhere.take()).allowed).toBe(false);
   });
 
-  it("counts what the store told until it has surely left there", async () => {
+  it("counts what the store told until it has surely left the store", async () => {
     const { store, state } = sharedStore();
     const { take } = isolate(store, policyOf(limit));
     await take(4);
@@ -80,7 +81,7 @@ describe.each<[string, LimitInput]>([
     expect((await take(1)).allowed).toBe(false);
   });
 
-  it("forgets its own counts for those of the store when that answers again", async () => {
+  it("forgets its own counts when the store answers again: the counts of the store hold", async () => {
     const { store, state } = sharedStore();
     const { take, peek } = isolate(store, policyOf(limit));
     await take(2);
@@ -116,7 +117,7 @@ describe.each<[string, LimitInput]>([
   });
 });
 
-it("goes by the store's clock, whatever the isolate's own says", async () => {
+it("goes by the store's clock, whatever the isolate's own clock says", async () => {
   for (const clockMs of [-30_000, 30_000]) {
     const { store, state } = sharedStore({ clockMs });
     const { take } = isolate(store, policyOf({ limit: 10, window: "10s", algorithm: "sliding-log" }));
@@ -145,7 +146,7 @@ it("owes what `allow` let pass, and nothing of a request that was denied or only
   await vi.waitFor(async () => expect((await peek()).limits.map(({ remaining }) => remaining)).toEqual([8, 0]));
 });
 
-it("counts requests in flight from none: whose slots the store has is not known", async () => {
+it("counts requests in flight from zero: which requests hold the slots of the store is not known", async () => {
   const { store, state } = sharedStore();
   const { take } = isolate(store, policyOf({ algorithm: "concurrency", limit: 2 }));
   await take();
@@ -222,11 +223,11 @@ it("forgets the counts of a key that was reset", async () => {
   expect((await take(10)).allowed).toBe(true);
 });
 
-it("gives the repayment to whoever keeps work alive after the answer", async () => {
+it("gives the repayment to the background, which keeps work alive after the answer", async () => {
   const { store, state } = sharedStore();
   const { limiter } = isolate(store, policyOf({ limit: 10, window: "1h" }));
   const takes = [{ policy: limiter.policies[0]!, key: { kind: "global", values: [] }, cost: 1 }];
-  /** What is left, and how many works were given to the background: asking is one. */
+  /** What is left, and how many works were given to the background: the call is one. */
   const takeOne = async () => {
     const works: Promise<unknown>[] = [];
     const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };

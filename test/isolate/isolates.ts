@@ -8,10 +8,10 @@ import { countPendingUnits } from "../../src/isolate/pending-units.ts";
 import { createStoreClock, type StoreClock } from "../../src/isolate/store-clock.ts";
 import { createToldCounts, type ToldCounts } from "../../src/isolate/told-counts.ts";
 
-/** The store: what Redis would hold, decided by core. */
+/** The store: holds what Redis would hold, and decides by core. */
 export function virtualStore(values = new Map<string, Records | LimitValue>()) {
   return {
-    /** What it would say at another instant: even a look there drops what has expired by then. */
+    /** What the store would say at another instant. The look is made on a copy: it drops what has expired by then. */
     look: (keys: readonly KeyRequest[], nowMs: number): TakeReply =>
       virtualStore(new Map(values)).take(keys, Flag.look, nowMs),
     take(keys: readonly KeyRequest[], flag: Flag, nowMs: number): TakeReply {
@@ -30,7 +30,7 @@ export function virtualStore(values = new Map<string, Records | LimitValue>()) {
   };
 }
 
-/** One isolate: how far its clock is ahead of the store's, and what it remembers. */
+/** One isolate: what it remembers, and how far its clock is ahead of the store's. */
 export interface Isolate {
   readonly clock: StoreClock;
   readonly told: ToldCounts;
@@ -44,7 +44,7 @@ export function isolate(offsetMs: number): Isolate {
   return { clock, told, refusals: createKnownRefusals({ told, clock, inFlight: countPendingUnits() }), offsetMs };
 }
 
-/** What became of a request at `nowMs` of the store's clock. */
+/** The reply to a request, and whether the isolate gave it without a call. */
 export interface Outcome {
   readonly reply: TakeReply;
   readonly local: boolean;

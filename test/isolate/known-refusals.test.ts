@@ -11,14 +11,14 @@ const NO_DELAY = [0, 0] as const;
 const keyOf = (limit: LimitSpec, cost = 1): KeyRequest => ({ key: "k", group: ENFORCED, cost, limits: [limit] });
 const window: LimitSpec = { kind: Kind.weighted, limit: 5, bucketMs: 60_000, buckets: 1 };
 
-/** Takes until refused by the store; the refusal is what is remembered. */
+/** Takes until the store refuses. The refusal is remembered. */
 function useUp(store: ReturnType<typeof virtualStore>, one: ReturnType<typeof isolate>, limit = window) {
   for (let i = 0; i < limit.limit; i++)
     expect(request(store, one, [keyOf(limit)], START_MS, NO_DELAY).local).toBe(false);
 }
 
-describe("remembered counts", () => {
-  it("refuse without asking once the last unit has been taken", () => {
+describe("counts that were told", () => {
+  it("refuse without a call once the last unit has been taken", () => {
     const [store, one] = [virtualStore(), isolate(0)];
     useUp(store, one);
     const { reply, local } = request(store, one, [keyOf(window)], START_MS + 10, NO_DELAY);
@@ -60,7 +60,7 @@ describe("remembered counts", () => {
     });
   });
 
-  it("say of a log beside the limit that refuses what is true now, and ask when its units have left", () => {
+  it("tell the truth of a log beside the limit that refuses, and lead to a call when its units have left", () => {
     const [store, one] = [virtualStore(), isolate(0)];
     const day: LimitSpec = { kind: Kind.fixedWindow, limit: 2, windowMs: 86_400_000 };
     const log: LimitSpec = { kind: Kind.log, limit: 5, windowMs: 1_000 };
@@ -74,7 +74,7 @@ describe("remembered counts", () => {
     expect(logAt(0)).toEqual([false, 4, 1_000]);
     expect(logAt(300)).toEqual([false, 3, 1_000]);
     expect(logAt(900)).toEqual([true, 3, 1_000]);
-    // The first unit has left, and only the store knows when the second one does.
+    // The first unit has left. Only the store knows when the second unit leaves.
     expect(logAt(1_010)).toEqual([false, 4, 1_300]);
     expect(logAt(1_020)).toEqual([true, 4, 1_300]);
     expect(logAt(1_310)).toEqual([true, 5, undefined]);
@@ -94,7 +94,7 @@ describe("remembered counts", () => {
     expect(request(store, one, [keyOf(window)], START_MS + 100, NO_DELAY).local).toBe(false);
   });
 
-  it("need every limit of the request: one that is not known is asked for", () => {
+  it("need every limit of the request: if one is not known, the store is called", () => {
     const [store, one] = [virtualStore(), isolate(0)];
     useUp(store, one);
     const other: KeyRequest = { ...keyOf({ ...window, limit: 100 }), key: "other" };
@@ -170,7 +170,7 @@ it("what is refused locally would have been refused by the store, whatever clock
     ),
     { numRuns: 600 },
   );
-  // Else the property would be about nothing.
+  // Without local refusals the property would prove nothing.
   expect(localRefusals).toBeGreaterThan(1_000);
 });
 

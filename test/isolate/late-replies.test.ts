@@ -1,4 +1,4 @@
-// Decisions that are made while replies of the store are on their way: what was sent counts, and late replies teach.
+// Decisions made while replies of the store are on their way: what was sent counts, and late replies teach.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
@@ -22,9 +22,9 @@ interface Call {
   readonly request: TakeRequest;
   /** The budget of the call is spent. */
   timeout(): void;
-  /** The store decides; nobody hears of it yet. */
+  /** The store decides. Its reply is on its way. */
   decide(): Promise<TakeReply>;
-  /** The store decides, unless it has, and its reply arrives. */
+  /** The store decides, unless it has already, and its reply arrives. */
   arrive(): Promise<void>;
   /** No reply will arrive. */
   lose(): void;
@@ -73,7 +73,7 @@ const limiterOf = (limits: LimitInput[], more: Partial<PolicyInput> = {}) =>
 
 const background = { waitUntil() {} };
 
-/** Sends so many takes, which all wait for the store, in the order of their calls. */
+/** Sends this many takes. All of them wait for the store, in the order of their calls. */
 async function send(limiter: Limiter, count: number) {
   const sent = [];
   while (sent.length < count) {
@@ -87,7 +87,7 @@ it.each(Object.entries(LIMITS))(
   "a decision without an answer counts what was sent and not yet answered: %s",
   async (_, limit) => {
     const sent = await send(limiterOf([limit]), 2 * LIMIT);
-    // The first is decided alone while 19 are on their way: all units may be gone.
+    // The first take is decided alone while 19 others are on their way: all units may be gone.
     calls[0]!.timeout();
     const first = await Promise.race(sent);
     expect([first.source, first.allowed]).toEqual(["fallback", false]);
@@ -103,6 +103,17 @@ it.each(Object.entries(LIMITS))(
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(LIMIT);
   },
 );
+
+it("a leased request that loses its answer does not count its own units twice", async () => {
+  const limiter = limiterOf([{ limit: 2, window: "1h" }], { consistency: "leased" });
+  const [first] = await send(limiter, 1);
+  calls[0]!.timeout();
+  expect(await first!).toMatchObject({ source: "fallback", allowed: true, remaining: 1 });
+  // The counters of the isolate have the first request: its call, still without an answer, is not counted beside them.
+  isDown = true;
+  expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: true, remaining: 0 });
+  expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: false });
+});
 
 it("a late reply replaces what the isolate has counted alone", async () => {
   const limiter = limiterOf([LIMITS["sliding-window"]!]);
@@ -218,7 +229,7 @@ it("a slot of a refused request whose reply is lost is given back, also without 
   expect(releases().map(({ request }) => request.slot)).toEqual([calls[0]!.request.slot]);
 });
 
-it("what a lease was charged late for a refused request is given back as it was asked for", async () => {
+it("what a lease was charged late for a refused request is given back as it was charged", async () => {
   const policy = (name: string): PolicyInput => {
     return {
       name,
@@ -250,7 +261,7 @@ it("what a lease was charged late for a refused request is given back as it was 
   expect((await both).unavailable).toBe(true);
   await calls[0]!.arrive();
   const charged = request.keys.map(({ key, cost }) => [key, cost]);
-  // Some of it was held already, and more was asked for to hold.
+  // Some units were in stock already, and more were asked for the stock.
   expect(charged[0]![1]).not.toBe(COST);
   expect(releases().map(({ request }) => request.keys.map(({ key, cost }) => [key, cost]))).toEqual([charged]);
 });
@@ -286,7 +297,7 @@ it("what is charged before a reset is not given back to what is charged after it
   expect(releases()).toHaveLength(0);
 });
 
-it("a key that is reset owes nothing of before", async () => {
+it("a key that is reset owes nothing of before the reset", async () => {
   const limiter = limiterOf([{ limit: 1, window: "1h" }]);
   isDown = true;
   expect((await limiter.take("a")).source).toBe("fallback");

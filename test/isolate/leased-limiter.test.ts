@@ -1,4 +1,4 @@
-// When a request may be answered from a lease: every policy must agree to it, and there must be somewhere to work on.
+// When a request may be answered from a lease: every policy must agree to leases, and there must be a background.
 
 import { expect, it } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
@@ -30,7 +30,7 @@ async function answered(policies: PolicyInput[], takes: PolicyTake[], context?: 
   return { sources: [...sources].sort(), calls };
 }
 
-it("answers from what is held if every policy is leased", async () => {
+it("answers from the stock if every policy is leased", async () => {
   const { sources, calls } = await answered([policy("a"), policy("b")], [{ policy: "a" }, { policy: "b" }], background);
   expect(sources).toEqual(["lease", "redis"]);
   expect(calls).toBeLessThan(100);
@@ -60,7 +60,7 @@ it.each<[string, PolicyInput[], PolicyTake[], typeof background | undefined]>([
   expect(await answered(policies, takes, context)).toEqual({ sources: ["redis"], calls: 500 });
 });
 
-it("says how much is left, what this isolate holds included", async () => {
+it("says how much is left, with the units in stock of this isolate", async () => {
   const limiter = createLimiter({ policies: [policy("a")], store: remote({ ...memoryStore(), kind: "redis" }) });
   let previous = 1_000_000;
   for (let i = 0; i < 200; i++) {

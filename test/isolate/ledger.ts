@@ -1,13 +1,13 @@
-// All that some isolates admitted, by a counter that nothing ever fails for. It knows docs/failure-modes.md: what is forgiven there
-// is not counted here.
+// Everything that some isolates admitted, by a counter that never fails. What docs/failure-modes.md forgives is not
+// counted.
 
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag } from "../../src/core/take.ts";
 import { createCounts } from "../../src/store/memory.ts";
 
 /**
- * `owed`: known not to be counted by the store, until it is repaid. `unknown`: nobody knows whether the store counted it; it is forgiven
- * as soon as the store answers the isolate again.
+ * `owed`: known not to be counted by the store, until it is repaid. `unknown`: the store may have counted it. It is
+ * forgiven as soon as the store answers the isolate again.
  */
 export type Booking = "counted" | "owed" | "unknown" | "forgiven";
 
@@ -17,7 +17,7 @@ interface Admission {
   readonly atMs: number;
   readonly cost: number;
   booking: Booking;
-  /** The isolate has heard from the store since: it goes by the store's counts and by what it owes. */
+  /** The isolate has had a reply of the store since: it goes by the store's counts and by what it owes. */
   isOld: boolean;
 }
 
@@ -30,11 +30,11 @@ export interface Repayment {
 
 export interface Ledger {
   readonly repayments: readonly Repayment[];
-  /** Whether so many isolates times the limit leave room for it. */
+  /** Whether the limit, times this number of isolates, leaves room for it. */
   hasRoom(cost: number, atMs: number): boolean;
   admit(isolate: number, cost: number, atMs: number, booking: Booking): void;
   isOwing(isolate: number): boolean;
-  /** The isolate hears the store's counts. */
+  /** The isolate is told the store's counts. */
   heard(isolate: number): void;
   /** The store has charged a repayment. @param isHeard the isolate knows. */
   repaid(isolate: number, units: number, atMs: number, isHeard: boolean): void;
@@ -42,7 +42,7 @@ export interface Ledger {
   lost(isolate: number): void;
 }
 
-/** @param limits none of concurrency. */
+/** @param limits without concurrency limits. */
 export function createLedger(limits: readonly LimitSpec[], isolates: number, longestMs: number): Ledger {
   const admissions: Admission[] = [];
   const repayments: Repayment[] = [];
@@ -53,7 +53,10 @@ export function createLedger(limits: readonly LimitSpec[], isolates: number, lon
     for (const one of some) one.booking = "forgiven";
   };
 
-  /** No more is owed than what was admitted within the longest window, although a weighted window counts a part for longer. */
+  /**
+   * The most that is owed: what was admitted within the longest window. A weighted window counts a part of it for
+   * longer.
+   */
   const isCounted = ({ booking, isOld, atMs }: Admission, nowMs: number) =>
     booking !== "forgiven" && !(booking === "owed" && isOld && nowMs - atMs >= longestMs);
 
@@ -77,7 +80,7 @@ export function createLedger(limits: readonly LimitSpec[], isolates: number, lon
       const owed = bookedAs(isolate, "owed");
       const recently = owed.filter((one) => atMs - one.atMs < longestMs);
       repayments.push({ units, owed: sum(owed), recently: sum(recently) });
-      // The oldest is what is not repaid: it has left the window, or is more than a limit holds.
+      // The oldest part is not repaid: it has left the window, or it is more than a limit holds.
       let unpaid = sum(owed) - units;
       for (const one of owed) {
         one.booking = unpaid > 0 ? "forgiven" : "counted";

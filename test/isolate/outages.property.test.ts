@@ -6,7 +6,7 @@ import type { LimitInput } from "../../src/config/policy-input.ts";
 import { isConcurrency } from "../../src/isolate/slots.ts";
 import { type Fault, type Op, type Phase, type Story, tellStory } from "./outages.ts";
 
-/** Small, so that a story of a few requests uses them up. Seconds: see outages.ts. */
+/** Small limits: a story of a few requests uses them up. Seconds: see outages.ts. */
 const FIRST: Readonly<Record<string, LimitInput>> = {
   "sliding-window": { limit: 4, window: "20s" },
   "sliding-window, whole": { limit: 4, window: "20s", buckets: 4, oldest: "whole" },
@@ -100,12 +100,15 @@ it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts 
     }),
     { numRuns: 40 },
   );
-  // The stories were told: else nothing was proved.
+  // Without stories nothing would be proved.
   expect(local).toBeGreaterThan(100);
   if (one !== "concurrency" || other !== "concurrency") expect(repaid).toBeGreaterThan(10);
 });
 
-/** The most that is repaid at once, or no bound. Of the leaky bucket above: two at once, and those that wait for up to 10 s. */
+/**
+ * The most that is repaid at once, or no bound. The leaky bucket above: two units at once, and those that wait up to 10
+ * s.
+ */
 function unitsOf({ algorithm, limit }: LimitInput): number {
   if (algorithm === "concurrency") return Number.POSITIVE_INFINITY;
   return algorithm === "leaky-bucket" ? (limit === 4 ? 4 : 3) : Number(limit);

@@ -1,5 +1,5 @@
-// Isolates, one store, and outages of every kind between them, on virtual time: what each request was told, and whether all that
-// was admitted is within what docs/failure-modes.md promises.
+// Isolates, one store, and outages of every kind between them, in virtual time: what each request was told, and whether
+// everything admitted is within what docs/failure-modes.md promises.
 
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import type { LimitInput } from "../../src/config/policy-input.ts";
@@ -14,14 +14,14 @@ import { type Store, StoreError } from "../../src/store/store.ts";
 import { createInFlight } from "../limiter/in-flight.ts";
 import { createLedger, type Repayment } from "./ledger.ts";
 
-/** Half a second after a second began: no clock that is a little off sees another bucket. */
+/** Half a second after the beginning of a second: a clock that is a little off sees the same bucket. */
 const START_MS = 1_800_000_000_500;
 const END_MS = START_MS + 1e9;
 /** One way. */
 const DELAY_MS = 7;
 const SECOND_MS = 1_000;
 
-/** What becomes of a call: it is known not to have run, or it is not known and it ran, or it did not. */
+/** The outcome of a call: known not to have run; not known, and it ran; not known, and it did not run. */
 export type Fault = "known" | "ran" | "lost";
 
 export type Op =
@@ -31,7 +31,7 @@ export type Op =
 
 /** Between the isolates and the store, and what happens meanwhile. */
 export interface Phase {
-  /** Of each isolate; undefined: its calls are answered. */
+  /** The fault of each isolate; undefined: its calls are answered. */
   readonly faults: readonly (Fault | undefined)[];
   /** What becomes of repayments while other calls are answered. */
   readonly repayments: Fault | undefined;
@@ -40,7 +40,7 @@ export interface Phase {
 
 export interface Story {
   readonly limits: readonly LimitInput[];
-  /** Of the store, ahead of the isolates. */
+  /** How far the store's clock is ahead of the isolates. */
   readonly clockMs: number;
   readonly phases: readonly Phase[];
 }
@@ -48,15 +48,15 @@ export interface Story {
 export interface Told {
   readonly answers: readonly { readonly decision: Decision; readonly isWithin: boolean }[];
   readonly repayments: readonly Repayment[];
-  /** When all is released: by the store, and by each isolate without it. */
+  /** What is left when everything is released: at the store, and in each isolate without it. */
   readonly released: readonly Decision[];
   /** Slots of the store that only their timeout frees. */
   readonly abandoned: number;
-  /** When all has timed out too. */
+  /** The same when everything has timed out too. */
   readonly atLast: readonly Decision[];
 }
 
-/** The local clock is the virtual one meanwhile. */
+/** Meanwhile the local clock is the virtual one. */
 export async function tellStory(story: Story): Promise<Told> {
   const time = virtualTime(START_MS);
   const realNow = Date.now;
@@ -146,7 +146,7 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
 
   async function everything(): Promise<Pick<Told, "released" | "atLast">> {
     if (clockMs !== 0) {
-      // An isolate that has heard nothing yet has only its own clock to go by.
+      // An isolate that has had no reply yet goes by its own clock.
       faults.fill(undefined);
       for (const isolate of faults.keys()) await run({ do: "take", isolate, cost: 0 });
     }

@@ -28,7 +28,7 @@ it("always holds the store's true time, whatever the offset and the delays", () 
   );
 });
 
-it("narrows with a quick round trip, and widens again by what clocks drift", () => {
+it("narrows with a quick round trip, and widens again by the drift of the clocks", () => {
   const clock = createStoreClock();
   const width = (atMs: number) => clock.at(atMs)!.latestMs - clock.at(atMs)!.earliestMs;
   clock.observe(0, 200, 100);
@@ -38,7 +38,7 @@ it("narrows with a quick round trip, and widens again by what clocks drift", () 
   expect(width(302 + 100_000)).toBeGreaterThanOrEqual(width(302) + 20);
 });
 
-it("says when a clock has stepped, and goes by the new one from then on", () => {
+it("says when a clock has stepped, and goes by the new time from then on", () => {
   const clock = createStoreClock();
   expect(clock.observe(1_000, 1_010, 1_005)).toBe(true);
   expect(clock.observe(2_000, 2_010, 32_005)).toBe(false);

@@ -12,7 +12,7 @@ import { type Store, StoreError } from "../../src/store/store.ts";
 
 const START_MS = 1_700_000_000_000;
 const ONE_WAY_MS = 50;
-/** 10 s: leases live for 500 ms, and a short grant holds back for 250 ms. */
+/** 10 s: leases live for 500 ms, and a short grant is followed by a pause of 250 ms. */
 const limitOf = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: 10_000, buckets: 1 });
 const keyOf = (limit: number, cost = 1, key = "k"): KeyRequest => {
   return { key, group: ENFORCED, cost, limits: [limitOf(limit)] };
@@ -61,7 +61,7 @@ async function takes(count: number, ms: number, ...keys: KeyRequest[]): Promise<
 
 const once = async (...keys: KeyRequest[]) => (await settled([take(...keys)]))[0]!;
 
-/** Lets time pass until all of them are there. */
+/** Lets time pass until all of them have settled. */
 async function settled<T>(all: readonly Promise<T>[]): Promise<T[]> {
   let done = false;
   const both = Promise.all(all).finally(() => {
@@ -71,7 +71,7 @@ async function settled<T>(all: readonly Promise<T>[]): Promise<T[]> {
   return await both;
 }
 
-/** Units that the store has charged and not got back, in this bucket and the one before. */
+/** Units that the store has charged and that were not given back, in this bucket and the one before. */
 async function charged(key = keyOf(1)): Promise<number> {
   const { keys } = await central.take({ keys: [{ ...key, cost: 0 }], flag: Flag.look }, time.nowMs());
   const { counts } = keys[0]![0]!.view as unknown as { counts: number[] };
@@ -99,7 +99,7 @@ describe("demand", () => {
     expect(calls.map(({ keys }) => keys[0]!.cost)).toEqual([1, 1, 1, 1, 1]);
   });
 
-  it("at a high rate most requests are answered from what is held, and nothing is lost or made up", async () => {
+  it("at a high rate most requests are answered from the stock, and nothing is lost or made up", async () => {
     const all = await takes(400, 2_000, keyOf(10_000));
     expect(admitted(all)).toBe(400);
     expect(sourcesOf(all).filter((source) => source === "lease").length).toBeGreaterThan(360);
@@ -108,7 +108,7 @@ describe("demand", () => {
     expect(await charged()).toBe(400);
   });
 
-  it("of many requests at once one asks, then one asks for all that wait", async () => {
+  it("of many requests at once, one makes a call, then one makes a call for all that wait", async () => {
     const all = await takes(100, 0, keyOf(10_000));
     expect(admitted(all)).toBe(100);
     const asks = calls.filter(({ flag }) => flag === Flag.take);
@@ -116,7 +116,7 @@ describe("demand", () => {
     expect(asks[1]!.keys[0]!.cost).toBeGreaterThanOrEqual(99);
   });
 
-  it("never has two asks in flight for one key", async () => {
+  it("never has two calls in flight for one key", async () => {
     let inFlight = 0;
     let most = 0;
     const take = central.take.bind(central);
@@ -131,7 +131,7 @@ describe("demand", () => {
     expect(most).toBe(1);
   });
 
-  it("takes costs above 1 from what is held, and asks only for the rest", async () => {
+  it("takes costs above 1 from the stock, and asks the store only for the rest", async () => {
     await takes(200, 1_000, keyOf(10_000));
     const held = (await charged()) - 200;
     expect(held).toBeGreaterThan(10);
@@ -144,8 +144,8 @@ describe("demand", () => {
   });
 });
 
-describe("what is held", () => {
-  it("goes back when the demand has gone, and the store has as many as were spent", async () => {
+describe("the stock", () => {
+  it("goes back when the demand has gone: the store counts exactly what was spent", async () => {
     await takes(200, 1_000, keyOf(10_000));
     expect(await charged()).toBeGreaterThan(200);
     await time.runUntil(time.nowMs() + 3_000);
@@ -174,13 +174,13 @@ describe("what is held", () => {
     expect((await once(keyOf(10_000))).source).toBe("redis");
   });
 
-  it("is not given back after a reset, neither what was on its way", async () => {
+  it("is not given back after a reset, and what was on its way is not either", async () => {
     await takes(200, 1_000, keyOf(10_000));
     const inFlight = takes(100, 40, keyOf(10_000));
     await time.runUntil(time.nowMs() + 45);
     await settled([answers.reset(["k"])]);
     await inFlight;
-    // Charged by somebody else after the reset.
+    // Another isolate charges after the reset.
     const { allowed } = await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
     expect(allowed).toBe(true);
     const before = await charged();
@@ -188,7 +188,7 @@ describe("what is held", () => {
     expect(await charged()).toBe(before);
   });
 
-  /** Units that are held, when somebody else has reset the key and others have charged 100 since. */
+  /** Units in stock after another isolate has reset the key, and others have charged 100 since. */
   async function resetElsewhere(): Promise<number> {
     await takes(200, 1_000, keyOf(10_000));
     await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
@@ -200,14 +200,14 @@ describe("what is held", () => {
     return held;
   }
 
-  it("is over when an ask is told less than was charged here: somebody else has reset", async () => {
+  it("is emptied when a call is told less than was charged here: another isolate has reset the key", async () => {
     const key = keyOf(10_000, (await resetElsewhere()) + 20);
     expect((await once(key)).reply.allowed).toBe(true);
     await time.runUntil(time.nowMs() + 3_000);
     expect(await charged()).toBe(100 + key.cost);
   });
 
-  it("is over when what is given back is told less than was charged here", async () => {
+  it("is emptied when a give-back is told less than was charged here", async () => {
     const held = await resetElsewhere();
     await time.runUntil(time.nowMs() + 3_000);
     expect(calls.map(({ flag }) => flag)).toEqual([Flag.giveBack]);
@@ -223,7 +223,7 @@ describe("what is held", () => {
     expect(await charged(site)).toBe(admitted(all));
   });
 
-  it("of one key does not hold others back that share a key with it", async () => {
+  it("of one key does not delay requests that share another key with it", async () => {
     const site = keyOf(100_000, 1, "site");
     const [greedy, other] = [keyOf(20, 1, "greedy"), keyOf(1_000, 1, "other")];
     await takes(200, 500, site, greedy);
@@ -241,24 +241,24 @@ describe("at the limit", () => {
     expect(await charged()).toBe(admitted(all));
   });
 
-  it("holds back after a short grant, without a call, and says until when", async () => {
+  it("pauses after a short grant, makes no call, and says until when", async () => {
     await takes(400, 1_000, keyOf(2_000));
-    // Somebody else leaves less than this isolate wants to hold.
+    // Others leave less than this isolate wants in stock.
     const left = 2_000 - (await charged());
     await central.take({ keys: [keyOf(2_000, left - 60)], flag: Flag.take }, time.nowMs());
     const all = await takes(400, 1_000, keyOf(2_000));
-    const held = all.filter(({ reply }) => reply.keys[0]![0]!.heldBackMs !== undefined);
+    const held = all.filter(({ reply }) => reply.keys[0]![0]!.pausedMs !== undefined);
     expect(held.length).toBeGreaterThan(10);
     for (const { reply, source } of held) {
       expect([source, reply.allowed]).toEqual(["lease", false]);
-      expect(reply.keys[0]![0]!.heldBackMs).toBeGreaterThan(0);
-      expect(reply.keys[0]![0]!.heldBackMs).toBeLessThanOrEqual(250);
+      expect(reply.keys[0]![0]!.pausedMs).toBeGreaterThan(0);
+      expect(reply.keys[0]![0]!.pausedMs).toBeLessThanOrEqual(250);
     }
   });
 
-  it("asks for what the request itself needs if that and units to hold are too much together", async () => {
+  it("asks for what the request itself needs if that and units for the stock are too much together", async () => {
     await takes(200, 1_000, keyOf(1_000));
-    // Somebody else takes nearly all of it.
+    // Another isolate takes nearly all units.
     const left = 1_000 - (await charged());
     await central.take({ keys: [keyOf(1_000, left - 3)], flag: Flag.take }, time.nowMs());
     const all = await takes(400, 400, keyOf(1_000));
@@ -267,7 +267,7 @@ describe("at the limit", () => {
     expect(await charged()).toBe(200 + left - 3 + admitted(all));
   });
 
-  it("tells the wait of the whole cost, though a part of it is held: that goes back before", async () => {
+  it("tells the wait of the whole cost, though a part is in stock: the stock goes back before", async () => {
     await takes(200, 1_000, keyOf(1_000));
     const held = (await charged()) - 200;
     expect(held).toBeGreaterThan(20);
@@ -281,7 +281,7 @@ describe("at the limit", () => {
     expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
   });
 
-  it("asks when a larger cost is admitted while others may take what is left, once for all that wait", async () => {
+  it("calls the store to know when a larger cost is admitted, once for all that wait: others may take what is left", async () => {
     await central.take({ keys: [keyOf(100, 97)], flag: Flag.take }, time.nowMs());
     const key = keyOf(100, 5);
     expect((await once(key)).reply.allowed).toBe(false);
@@ -296,7 +296,7 @@ describe("at the limit", () => {
     }
   });
 
-  it("refuses from memory what the counts are sure of", async () => {
+  it("refuses from memory if the counts are sure", async () => {
     for (let i = 0; (await once(keyOf(20))).source !== "cache"; i++) {
       expect(i).toBeLessThan(40);
       await time.runUntil(time.nowMs() + 100);
@@ -310,7 +310,7 @@ describe("at the limit", () => {
 });
 
 describe("a store that does not answer", () => {
-  it("an ask with unknown outcome is not repeated", async () => {
+  it("a call with unknown outcome is not repeated", async () => {
     await once(keyOf(10_000));
     lost = true;
     calls.length = 0;
@@ -324,7 +324,7 @@ describe("a store that does not answer", () => {
     const asks = Array.from({ length: 5 }, () => take(keyOf(10_000)).catch((error: StoreError) => error));
     central.take = () => new Promise(() => {});
     await time.runUntil(time.nowMs() + 1_100);
-    // Each has asked for itself by now.
+    // By now each request has made a call of its own.
     expect(calls.length).toBeGreaterThan(1);
     expect(asks).toHaveLength(5);
   });

@@ -1,4 +1,4 @@
-// What this isolate has sent and nobody has ended.
+// Calls of this isolate that have no answer.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -13,4 +13,22 @@ it("requests that their runtime ended do not pile up under a busy key", () => {
   unanswered.begin([request()], 20_000);
   // As if the clock had stepped back: whatever is still there would count.
   expect(unanswered.beside([request()], 5_000)).toEqual([]);
+});
+
+it("a call is remembered for longer than the two budgets within which its answer may come", () => {
+  const BUDGET_MS = 30_000;
+  const unanswered = trackUnanswered(BUDGET_MS);
+  unanswered.begin([request()], 0);
+  expect(unanswered.beside([request()], 2 * BUDGET_MS + 2_000)).toMatchObject([{ units: 1, requests: 1 }]);
+  expect(unanswered.beside([request()], 2 * BUDGET_MS + 10_000)).toEqual([]);
+});
+
+it("of a call for several units, a request counts those that are not its own", () => {
+  const unanswered = trackUnanswered();
+  const [caller, other] = [request(), request()];
+  unanswered.begin([{ ...caller, cost: 10 }], 0, [{ key: caller, needed: 4 }]);
+  expect(unanswered.beside([caller], 1)).toMatchObject([{ units: 6, requests: 1 }]);
+  expect(unanswered.beside([other], 1)).toMatchObject([{ units: 10, requests: 1 }]);
+  unanswered.counted(caller);
+  expect(unanswered.beside([other], 1)).toMatchObject([{ units: 6, requests: 1 }]);
 });

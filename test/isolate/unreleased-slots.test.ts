@@ -1,4 +1,4 @@
-// Slots that wait for a store which answers.
+// Slots that are given back when the store answers again.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";

@@ -1,4 +1,5 @@
-// Requests that wait for the answer to another one under strict: the store is far away, and units come back faster than it answers.
+// Requests under strict that wait for the answer to another request: the store is far away, and units come back faster
+// than it answers.
 
 import { expect, it } from "vitest";
 import { mulberry32 } from "../../scripts/simulate/run.ts";
@@ -11,7 +12,7 @@ import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
 const ONE_WAY_MS = 80;
-/** Waiting requests look that often. */
+/** How often a waiting request looks for the answer. */
 const POLL_MS = 4;
 const WINDOW_MS = 60_000;
 /** Ten units come back in a second. */
@@ -27,12 +28,12 @@ interface Asked {
   readonly answer: SourcedReply;
 }
 
-/** A used-up limit that is hammered while it comes back. @param cost of the n-th request. */
+/** A request every millisecond at a used-up limit whose units come back. @param costOf the cost of the n-th request. */
 async function hammer(costOf: (n: number) => number) {
   const time = virtualTime(START_MS);
   const central = memoryStore();
   const keysOf = (cost: number) => [{ key: "k", group: ENFORCED, cost, limits: [LIMIT] }];
-  /** The instants at which the store looked, and the smallest cost that it would have refused then. */
+  /** The instants at which the store decided, and the smallest cost that it would have refused then. */
   const refusedFrom = new Map<number, number>();
   let calls = 0;
   const store = {
@@ -74,25 +75,25 @@ async function hammer(costOf: (n: number) => number) {
 
 const steady = (asked: readonly Asked[]) => asked.filter(({ atMs }) => atMs >= START_MS + WARM_UP_MS);
 
-it("one of them asks for all, and nobody waits for more than two round trips", async () => {
+it("one of them makes a call for all, and no request waits for more than two round trips", async () => {
   const { asked, callsPerSecond } = await hammer(() => 1);
   const admitted = asked.filter(({ answer }) => answer.reply.allowed).length;
   const due = ((WARM_UP_MS + MEASURED_MS) * LIMIT.limit) / WINDOW_MS;
   expect(Math.abs(admitted - due)).toBeLessThanOrEqual(2);
-  // Ten are admitted in a second; without sharing a thousand would ask.
+  // Ten are admitted in a second. Without sharing, there would be a thousand calls.
   expect(callsPerSecond).toBeLessThan(20);
   const waitsMs = steady(asked).map(({ atMs, answeredAtMs }) => answeredAtMs - atMs);
   expect(Math.max(...waitsMs)).toBeLessThanOrEqual(4 * ONE_WAY_MS + 3 * POLL_MS);
 });
 
-it("whoever waits is kept alive until it has its answer, so that it does not count as waiting for ever", async () => {
+it("a waiting request is kept alive until it has its answer, and is then no longer counted as waiting", async () => {
   const { asked, kept } = await hammer(() => 1);
   const waited = asked.filter(({ atMs, answeredAtMs }) => answeredAtMs > atMs);
   expect(waited.length).toBeGreaterThan(1_000);
   expect(kept).toBe(waited.length);
 });
 
-it("a refusal that is shared was right at a moment between the request and its answer", async () => {
+it("a shared refusal was right at an instant between the request and its answer", async () => {
   const random = mulberry32(7);
   const { asked, refusedFrom } = await hammer(() => 1 + Math.floor(3 * random()));
   const refused = asked.filter(({ answer: { reply, source } }) => !reply.allowed && source === "redis");

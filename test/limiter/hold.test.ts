@@ -65,7 +65,7 @@ it.each<[string, PolicyInput[], number]>([
   expect(decision).not.toHaveProperty("hold");
 });
 
-it("is absent when only looked", async () => {
+it("is absent after a look", async () => {
   const limiter = limiterOf(atOnce("two", 2));
   expect(await limiter.peek("two")).not.toHaveProperty("hold");
   expect((await limiter.peek("two")).remaining).toBe(2);
@@ -101,7 +101,7 @@ it.each([
   expect(await hold!.renew()).toBe(mayRenew);
 });
 
-it("is held by this isolate's own counters when the store is away", async () => {
+it("is of this isolate's own counters when the store is away", async () => {
   const limiter = createLimiter({ policies: [atOnce("two", 2)], store: remoteStore(failingStore()) });
   const { hold, source } = await limiter.take("two");
   expect(source).toBe("fallback");
@@ -111,7 +111,7 @@ it("is held by this isolate's own counters when the store is away", async () => 
   expect((await limiter.take("two")).allowed).toBe(true);
 });
 
-it("waits its turn of the slowest leaky bucket", async () => {
+it("waits for its turn in the slowest leaky bucket", async () => {
   const leaky = (name: string, window: string): PolicyInput => {
     const limits = [{ algorithm: "leaky-bucket" as const, limit: 1, burst: 1, window, maxDelay: "1m" }];
     return { name, key: ["global"], limits };

@@ -6,13 +6,13 @@ import type { Hold } from "../../src/core/decision.ts";
 interface Held {
   readonly hold: Hold;
   readonly isolate: number;
-  /** Its slots are that isolate's own, not the store's. */
+  /** The isolate's own counters hold the slots, not the store. */
   readonly isLocal: boolean;
   /** At the store's clock. */
   renewedAtMs: number;
 }
 
-/** @param isRun whether the store does what this isolate asks. */
+/** @param isRun whether the store runs the calls of this isolate. */
 export function createInFlight(limits: readonly ConcurrencyLimit[], isRun: (isolate: number) => boolean) {
   const holds: Held[] = [];
   let abandoned = 0;
@@ -24,7 +24,7 @@ export function createInFlight(limits: readonly ConcurrencyLimit[], isRun: (isol
       holds.push({ hold, isolate, isLocal, renewedAtMs: atMs });
     },
 
-    /** Neither the store nor an isolate has given out more slots than the limit, those that were lost left out. */
+    /** Neither the store nor an isolate has given out more slots than the limit. Lost slots are left out. */
     isWithin: (atMs: number): boolean =>
       limits.every((limit) => {
         const held = holds.filter((one) => isHeld(one, limit, atMs));
@@ -44,7 +44,7 @@ export function createInFlight(limits: readonly ConcurrencyLimit[], isRun: (isol
     /** @param n one of them, if there are any. */
     async renew(n: number, atMs: number): Promise<void> {
       const held = holds[n % holds.length];
-      // A slot that was lost is taken back whoever has it: that request is in flight nevertheless.
+      // A lost slot is taken back, and its request is in flight nevertheless.
       if (!held || limits.some((limit) => !isHeld(held, limit, atMs))) return;
       await held.hold.renew();
       if (held.isLocal || isRun(held.isolate)) held.renewedAtMs = atMs;

@@ -1,4 +1,4 @@
-// A client of the gateway, named by hand: looked at and freed under the very count that its requests are charged to.
+// A client of the gateway, named by hand: a look and a reset use the very count that its requests are charged to.
 
 import { describe, expect, it } from "vitest";
 import { clientKey } from "../../src/http/key.ts";
@@ -7,7 +7,7 @@ import { memoryStore } from "../../src/store/memory.ts";
 
 const ADDRESS = { "CF-Connecting-IP": "203.0.113.7" };
 
-/** A limiter of one policy, and what a request charges there as the gateway does it. */
+/** A limiter of one policy, and a function that charges a request as the gateway does. */
 function limited(...kinds: string[]) {
   const limiter = createLimiter({
     policies: [{ name: "api", key: kinds, limits: [{ limit: 3, window: "1m" }] }],
@@ -23,7 +23,7 @@ function limited(...kinds: string[]) {
   return { limiter, request };
 }
 
-/** Who sends requests, and how a caller names it. */
+/** A client that sends requests, and how a caller names it. */
 interface Client extends KeyByHand {
   readonly kind: string;
   readonly headers: Record<string, string>;
@@ -90,7 +90,7 @@ describe("one count for requests and for what is taken by hand", () => {
   });
 });
 
-it("a key without a kind, or of kind key, is nobody's who sends requests", async () => {
+it("a key without a kind, or of kind key, is the key of no request", async () => {
   const { limiter, request } = limited("ip");
   await limiter.take("api", { key: "203.0.113.7", cost: 3 });
   expect(await limiter.peek("api", { kind: "key", key: "203.0.113.7" })).toMatchObject({ remaining: 0 });

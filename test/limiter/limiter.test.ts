@@ -26,7 +26,7 @@ afterEach(() => {
 const limiterOf = (...policies: PolicyInput[]) => createLimiter({ policies, store: memoryStore() });
 
 describe("take", () => {
-  it("says how many are left, and when it is worth asking again", async () => {
+  it("says how many units are left, and when to ask again", async () => {
     const limiter = limiterOf(user);
     const first = await limiter.take("user", { key: "42", cost: 3 });
     const { limits, ...rest } = first;
@@ -43,7 +43,7 @@ describe("take", () => {
     expect(decision).not.toHaveProperty("retryAfterMs");
   });
 
-  it("counts each key on its own, and 1 unit unless told", async () => {
+  it("counts each key on its own, 1 unit by default", async () => {
     const limiter = limiterOf(user);
     await limiter.take("user", { key: "a" });
     expect((await limiter.take("user", { key: "a" })).remaining).toBe(3);

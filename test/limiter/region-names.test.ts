@@ -1,4 +1,5 @@
-// A region's name becomes part of a key in the store: wherever it comes from, it is checked as in the configuration.
+// The name of a region becomes part of a key in the store: wherever the name comes from, it is checked as in the
+// configuration.
 
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
@@ -10,10 +11,10 @@ const policies = [
   { name: "here", key: "global", limits: [{ algorithm: "sliding-log", limit: 5, window: "1m", scope: "region" }] },
 ] as const;
 
-/** The first writes onto the key of a sliding log's entries in region `eu`. */
+/** With the first name, counts would be written onto the key of a sliding log in region `eu`. */
 const WRONG = ["eu#5:60000", "eu:x", "eu}", " eu", "_eu", "a".repeat(33), "eu\n", 7, {}, ["eu"]];
 
-/** A limiter and what its store was asked. */
+/** A limiter, and what its store was asked. */
 function limited(options: Partial<LimiterOptions> = {}) {
   const store = recordingStore();
   return { store, limiter: createLimiter({ policies, store, ...options }) };
@@ -21,7 +22,7 @@ function limited(options: Partial<LimiterOptions> = {}) {
 
 type Region = Exclude<RateLimitOptions<never>["region"], undefined>;
 
-/** One request through the middleware; what it throws is thrown. */
+/** One request through the middleware. Throws what the middleware throws. */
 async function send(limiter: Limiter, region: unknown, cf?: object): Promise<void> {
   const app = new Hono();
   app.onError((error) => {
@@ -60,7 +61,7 @@ describe.each(WRONG)("the region %j is refused", (name) => {
     const { limiter } = limited();
     for (const region of [...(typeof name === "object" ? [] : [name]), { colo: { FRA: name } }]) {
       expect(() => rateLimit(limiter, { region: region as never })).toThrow(TypeError);
-      // Also where the limiter is made of env, with the first request.
+      // Also if the limiter is made from env, with the first request.
       expect(() => rateLimit(() => limiter, { region: region as Region })).toThrow(TypeError);
     }
   });

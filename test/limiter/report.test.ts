@@ -1,4 +1,4 @@
-// A program that does not listen hears of an outage all the same: on the console.
+// A program without onDecision learns of an outage too: on the console.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
@@ -19,7 +19,7 @@ afterEach(() => {
 
 const written = () => vi.mocked(console.warn).mock.calls.map(([line]) => JSON.parse(String(line)) as { event: string });
 
-/** Asks a Redis that is away, so many times at one instant. */
+/** Takes from a Redis that is away, this many times at one instant. */
 async function outage(options: Partial<LimiterOptions> = {}, onBreakerChange?: (change: BreakerChange) => void) {
   const url = `http://127.0.0.1:${await freePort()}`;
   const store = redisStore({ url, token: "t", timeoutMs: 10_000, ...(onBreakerChange && { onBreakerChange }) });
@@ -43,14 +43,14 @@ it("says that Redis is away once a second and once for a change of the breaker, 
   vi.setSystemTime(START_MS + 999);
   await take(1);
   expect(written()).toHaveLength(2);
-  // Later than any probe, which Redis does not answer either.
+  // Later than any probe. Redis does not answer the probe either.
   vi.setSystemTime(START_MS + 3_000);
   await take(2);
   const later = { ...failure, at: new Date(START_MS + 3_000).toISOString(), allowed: false, suppressed: 20 };
   expect(written().slice(2)).toEqual([{ ...later, failure: "NETWORK" }]);
 });
 
-it("is silent to a program that listens", async () => {
+it("is silent if the program has an onDecision", async () => {
   const [decisions, changes] = [vi.fn(), vi.fn()];
   const take = await outage({ onDecision: decisions }, changes);
   await take(6);
@@ -59,7 +59,7 @@ it("is silent to a program that listens", async () => {
   expect(written()).toEqual([]);
 });
 
-it("is heard of either failure by itself", async () => {
+it("reports either failure by itself", async () => {
   const take = await outage({ onDecision: () => {} });
   await take(6);
   expect(written().map(({ event }) => event)).toEqual(["breaker"]);

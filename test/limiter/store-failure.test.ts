@@ -1,4 +1,4 @@
-// The store has no answer: what each policy declared for that, and who is told.
+// The store has no answer: each policy says what happens then, and onDecision and the console are told.
 
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
@@ -41,7 +41,7 @@ it("lets pass without inventing numbers: allow", async () => {
   }
 });
 
-it("refuses as unavailable, which is no limit reached: deny", async () => {
+it("refuses as unavailable, and says that no limit was reached: deny", async () => {
   const decision = await without(failingStore(), deny)();
   expect(decision).toEqual({ allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true });
 });
@@ -70,7 +70,7 @@ it("rejects a reset that the store could not do", async () => {
   await expect(limiter.reset("local")).rejects.toMatchObject({ name: "StoreError", code: "TIMEOUT" });
 });
 
-/** A store that somebody else wrote: an object of a class, whose methods are not its own members. */
+/** A store that a user of the library wrote: an object of a class, whose methods are not its own members. */
 class StoreOfOnesOwn implements Store {
   readonly keySecret = "token";
   readonly #memory = memoryStore();
@@ -118,7 +118,7 @@ describe.each<[string, (store: Store) => Store]>([
   });
   afterEach(() => written.mockRestore());
 
-  /** Takes one unit after the other under one policy, and sees what is told of it. */
+  /** Takes one unit after the other under one policy, and records what onDecision is told. */
   function failing(policy: PolicyInput, thrown: unknown = error) {
     const failures: unknown[] = [];
     const store = new StoreOfOnesOwn(thrown);
@@ -150,7 +150,7 @@ describe.each<[string, (store: Store) => Store]>([
     }
   });
 
-  it("may throw what is not even an error", async () => {
+  it("may throw something that is not an error", async () => {
     for (const thrown of [undefined, null, "text", { code: "TIMEOUT" }]) {
       const { store, take, failures } = failing(local, thrown);
       store.fail();
@@ -168,7 +168,7 @@ describe.each<[string, (store: Store) => Store]>([
     expect(written).not.toHaveBeenCalled();
   });
 
-  it("may fail while a slot is given back: nobody is told but the console", async () => {
+  it("may fail while a slot is given back: only the console is told", async () => {
     const { store, take } = failing(policy("slots", { limits: [{ algorithm: "concurrency", limit: 1 }] }));
     const { hold } = await take();
     store.fail();
@@ -191,7 +191,7 @@ it("charges nothing later that a store may have counted before it threw", async 
   written.mockRestore();
 });
 
-it("tells onDecision every decision, for whom it was, and why the store had no answer", async () => {
+it("tells onDecision every decision, its client, and why the store had no answer", async () => {
   const told: [Decision, DecisionContext][] = [];
   const onDecision = (...call: [Decision, DecisionContext]) => void told.push(call);
   const stores = [memoryStore(), failingStore("TIMEOUT")];

@@ -53,7 +53,7 @@ describe("the store of a Worker's env", () => {
       { UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: TOKEN, REDIS_TIMEOUT_MS: 0 },
       "ERR_REDIS_TIMEOUT_MS",
     ],
-  ])("is none of %s: it throws, and repeats no token", (_what, env, code) => {
+  ])("is not made from %s: it throws, and repeats no token", (_what, env, code) => {
     const make = () => storeFromEnv(env);
     expect(make).toThrow(ConfigurationError);
     expect(make).toThrow(code);
@@ -61,7 +61,7 @@ describe("the store of a Worker's env", () => {
     expect(warnings()).toEqual([]);
   });
 
-  it.each([undefined, null, "env"])("is none of %j", (env) => {
+  it.each([undefined, null, "env"])("is not made from %j", (env) => {
     expect(() => storeFromEnv(env)).toThrow(TypeError);
   });
 });

@@ -1,4 +1,6 @@
-/** Isolates with any clocks behind any networks, asked at the worst moments, and a record of what they admitted. */
+/**
+ * Isolates with any clocks and any networks, with requests at the worst moments, and a record of what they admitted.
+ */
 
 import fc from "fast-check";
 import { mulberry32 } from "../../scripts/simulate/run.ts";
@@ -17,7 +19,7 @@ export type Key = (typeof KEYS)[number];
 /** Some requests at one isolate, close to each other. */
 interface Burst {
   readonly isolate: number;
-  /** Which bucket it is aligned to, and how long before its end it begins. */
+  /** The bucket to which the burst is aligned, and how long before the end of the bucket the burst begins. */
   readonly bucket: number;
   readonly beforeEndMs: number;
   readonly requests: number;
@@ -29,12 +31,12 @@ interface Burst {
 export interface Traffic {
   readonly mode: Mode;
   readonly limits: Readonly<Record<Key, LimitSpec>>;
-  /** The length that bursts are aligned to. */
+  /** The length of the buckets to which bursts are aligned. */
   readonly bucketMs: number;
-  /** Of each isolate: how far its clock is ahead, and the slowest message. */
+  /** For each isolate: how far its clock is ahead, and how long its slowest message takes. */
   readonly isolates: readonly { readonly offsetMs: number; readonly slowestMs: number }[];
   readonly bursts: readonly Burst[];
-  /** Part of the replies. */
+  /** The part of the replies that is lost. */
   readonly lost: number;
   readonly seed: number;
 }
@@ -48,7 +50,10 @@ export interface Admission {
 
 const BUCKETS = 12;
 
-/** @param isPlain every request has one key and costs 1, and round trips are below a second. @param mayLose some replies are lost. */
+/**
+ * @param isPlain every request has one key and costs 1, and round trips take less than a second. @param mayLose some
+ * replies are lost.
+ */
 export function traffics<L extends LimitSpec>(
   mode: Mode,
   spans: fc.Arbitrary<number>,
@@ -93,7 +98,7 @@ export async function run(
   const time = virtualTime(START_MS);
   const world = createWorld(time, true);
   const random = mulberry32(traffic.seed);
-  // Each message by itself, so that replies overtake each other.
+  // Each message has a delay of its own: replies overtake each other.
   const isolates = traffic.isolates.map(({ offsetMs, slowestMs }) =>
     world.isolate({ delayMs: () => slowestMs * random(), isLost: () => random() < lost }, offsetMs),
   );

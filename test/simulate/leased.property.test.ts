@@ -31,7 +31,7 @@ const bucket = (windowMs: number): fc.Arbitrary<BucketLimit> =>
     maxDelayMs: fc.constant(0),
   });
 
-/** Units admitted from leases, so that a property is about something. */
+/** Units admitted from leases: without them a property would prove nothing. */
 const local = (admissions: readonly Admission[]) =>
   admissions.reduce((sum, { isLocal, units }) => sum + (isLocal ? units : 0), 0);
 
@@ -68,9 +68,9 @@ it("fixed-window: no aligned window holds more than the limit", async () => {
   expect(locally).toBeGreaterThan(200);
 });
 
-// With h units held at the beginning of a time t: what is charged and not given back is at most `burst` more than what comes
-// back in t, and what is spent is at most that and h.
-it("token-bucket: in any time t at most burst + limit * t / window, and what was held at its beginning", async () => {
+// Let h units be in stock at the beginning of a time t. What is charged and not given back in t is at most `burst` more
+// than what comes back in t. What is spent in t is at most that sum and h.
+it("token-bucket: in any time t at most burst + limit * t / window, and the units in stock at its beginning", async () => {
   let locally = 0;
   await fc.assert(
     fc.asyncProperty(traffics("leased", spans, bucket, { mayLose: false, isPlain: false }), async (traffic) => {

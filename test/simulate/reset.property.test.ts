@@ -1,4 +1,5 @@
-// Resets in the middle of leased traffic: what was leased before ends with them, as far as an isolate can know of them.
+// Resets in the middle of leased traffic: what was leased before a reset ends with it, as far as an isolate can know of
+// the reset.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -13,9 +14,9 @@ const WINDOW_MS = 10_000;
 const LIMIT = 300;
 
 interface Story {
-  /** Of each isolate: one way to the store, ms. */
+  /** For each isolate: how long one way to the store takes, ms. */
   readonly delaysMs: readonly number[];
-  /** Each from an isolate, at an instant of the window, so many requests 1 ms apart. */
+  /** Each from one isolate, at an instant of the window: a number of requests, 1 ms apart. */
   readonly bursts: readonly { readonly isolate: number; readonly atMs: number; readonly requests: number }[];
   readonly resets: readonly { readonly isolate: number; readonly atMs: number }[];
 }
@@ -33,7 +34,10 @@ function stories(isolates: number): fc.Arbitrary<Story> {
   });
 }
 
-/** A reset: when it was called, and when it was done. Units that isolates held when it was called, in this window. */
+/**
+ * A reset: when it was called, when it was done, and the units of this window that isolates had in stock when it was
+ * called.
+ */
 interface Done {
   readonly calledAtMs: number;
   readonly doneAtMs: number;
@@ -74,11 +78,11 @@ async function tell({ delaysMs, bursts, resets }: Story) {
   return { admittedAtMs, done: done.sort((a, b) => a.doneAtMs - b.doneAtMs) };
 }
 
-/** For each reset: admitted from when it was done until the next one was called, and what was held elsewhere. */
+/** For each reset: units admitted from its end until the call of the next reset, and the units in stock elsewhere. */
 async function since(story: Story): Promise<{ admitted: number; held: number }[]> {
   const { admittedAtMs, done } = await tell(story);
   return done.map(({ doneAtMs, held }) => {
-    // Resets may overlap: the later one may have been called before this one was done.
+    // Resets may overlap: the later reset may have been called before this one was done.
     const next = done.filter((other) => other.doneAtMs > doneAtMs).map(({ calledAtMs }) => calledAtMs);
     const endMs = Math.min(START_MS + WINDOW_MS, ...next);
     // A reset by another isolate in the meantime begins anew.
@@ -100,7 +104,7 @@ it("the isolate that resets spends and gives back nothing that it had leased bef
   expect(usedUp).toBeGreaterThan(10);
 });
 
-it("of several isolates no more is admitted after a reset than the limit and what all of them held", async () => {
+it("of several isolates no more is admitted after a reset than the limit and all that they had in stock", async () => {
   let usedUp = 0;
   await fc.assert(
     fc.asyncProperty(stories(4), async (story) => {

@@ -1,4 +1,5 @@
-// What strict answers by itself: only refusals, and only those that the store would have given at that moment.
+// What an isolate answers by itself under strict: only refusals, and only those that the store would have given at that
+// instant.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -27,7 +28,7 @@ const limits = (spanMs: number): fc.Arbitrary<LimitSpec> => {
   );
 };
 
-it("the store would have admitted none of the requests that were refused without asking it", async () => {
+it("the store would have admitted none of the requests that were refused without a call", async () => {
   let refused = 0;
   const traffic = traffics("strict", fc.constantFrom(50, 200, 1_000, 3_000), limits, { mayLose: true, isPlain: false });
   await fc.assert(

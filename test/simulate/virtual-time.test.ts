@@ -51,7 +51,7 @@ it("runs what is set off within the time, and leaves the rest", async () => {
   expect(woken).toEqual([100, 110, 120, 130]);
 });
 
-it("the most within a span is what counting from every instant finds", () => {
+it("the most within a span is the most that counting from every instant finds", () => {
   const instants = fc.array(fc.integer({ min: 0, max: 60 }), { maxLength: 40 });
   fc.assert(
     fc.property(instants, fc.integer({ min: 1, max: 30 }), (unsorted, spanMs) => {

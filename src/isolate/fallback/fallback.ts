@@ -11,7 +11,7 @@ import type { ReplySource } from "../reply-source.ts";
 import type { StoreClock } from "../store-clock.ts";
 import type { Timing } from "../timing.ts";
 import type { ToldCounts } from "../told-counts.ts";
-import { takeBeside } from "./take-beside-unanswered.ts";
+import { takeCountingUnanswered } from "./take-counting-unanswered.ts";
 import type { UnansweredRequests } from "./unanswered.ts";
 
 /** At most 20 MiB of the 128 MiB that an isolate has (src/store/memory.ts). */
@@ -25,17 +25,21 @@ export interface FallbackParts {
   readonly timing: Timing;
 }
 
-/** With more than `MAX_KEYS` active keys limits loosen: the key used longest ago is forgotten first, and then begins at zero. */
+/**
+ * With more than `MAX_KEYS` active keys limits loosen: the key used longest ago is forgotten first, and then begins at
+ * zero.
+ */
 export function createFallback({ told, clock, unanswered, debts, timing }: FallbackParts): ReplySource {
   const counts = createCounts(MAX_KEYS);
 
   /**
-   * Counts what the store told last and what it has yet to be told. Once for each reply of the store: later in the same outage the
-   * counters have gone on from there.
+   * Counts what the store told last and what it has yet to be told. Once for each reply of the store: later in the same
+   * outage the counters have gone on from there.
    */
   function begin(key: string, nowMs: number): void {
     const known = told.begin(key);
-    // Slots come back at any moment, and which requests hold them is not known: requests in flight are counted from now on.
+    // Slots come back at any moment, and which requests hold them is not known: requests in flight are counted from now
+    // on.
     const views = known?.limits.flatMap((limit, l) => {
       const { view } = known.replies[l]!;
       return isSlots(view) ? [] : [{ limit, view }];
@@ -62,7 +66,7 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
       const nowMs = clock.at(localAtMs)?.earliestMs ?? localAtMs;
       for (const { key } of request.keys) begin(key, nowMs);
       if (request.flag !== Flag.take) return { reply: counts.take(request, nowMs), source: "fallback" };
-      const reply = takeBeside(counts, unanswered.beside(request.keys, localAtMs), request, nowMs);
+      const reply = takeCountingUnanswered(counts, unanswered.beside(request.keys, localAtMs), request, nowMs);
       if (reply.allowed) for (const key of request.keys) unanswered.counted(key);
       return { reply, source: "fallback" };
     },

@@ -1,6 +1,6 @@
 /**
- * What this isolate has sent to the store and has no answer to. The store may have charged it: a decision that is made without
- * the store counts it as charged.
+ * What this isolate has sent to the store and has no answer to. The store may have charged it: a decision that is made
+ * without the store counts it as charged.
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
@@ -8,8 +8,8 @@ import type { KeyRequest } from "../../core/take.ts";
 
 const MAX_KEYS = 10_000;
 /**
- * An answer comes within two budgets of a call. After this long beyond them, in milliseconds, none will come: the runtime has ended
- * the request that waited for it.
+ * An answer comes within two budgets of a call. After this long beyond them, in milliseconds, none will come: the
+ * runtime has ended the request that waited for it.
  */
 const FORGOTTEN_MS = 10_000;
 
@@ -41,11 +41,15 @@ export interface Unanswered {
 
 export interface UnansweredRequests {
   /**
-   * @param atMs by the local clock, ms since the epoch. @param callers one for each key. Default: the keys, with all their units.
+   * @param atMs by the local clock, ms since the epoch. @param callers one for each key. Default: the keys, with all
+   * their units.
    * @returns ends it: the answer is there, or none will come.
    */
   begin(keys: readonly KeyRequest[], atMs: number, callers?: readonly Caller[]): () => void;
-  /** What is unanswered under the keys of a request, without what the request needs itself and without what is counted already. */
+  /**
+   * What is unanswered under the keys of a request, without what the request needs itself and without what is counted
+   * already.
+   */
   beside(keys: readonly KeyRequest[], atMs: number): readonly Unanswered[];
   /** The isolate's own counters have charged this request. */
   counted(request: KeyRequest): void;

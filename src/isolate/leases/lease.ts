@@ -1,64 +1,77 @@
-/** What an isolate holds of one key, what it asks for, and what it is answered: plain data. */
+/**
+ * A lease: the units of one key that an isolate has in stock, and what it knows of the demand. Plain data; leases.ts
+ * alone writes it.
+ */
 
 import type { LimitSpec } from "../../core/algorithms.ts";
 import type { KeyRequest, LimitReply } from "../../core/take.ts";
 
-/** Instants by the store's clock, ms since the epoch. */
+/** Units in stock that were charged together. Instants by the store's clock, ms since the epoch. */
 export interface Grant {
-  units: number;
+  readonly units: number;
   readonly chargedAtMs: number;
   readonly endsAtMs: number;
-  /** Until then nobody asks whether they are still needed. */
-  reviewedAtMs: number;
+  /** The next time to see whether the units are still needed. */
+  readonly reviewedAtMs: number;
 }
 
-/** Units that this isolate has charged and not given back, spent or not. Instants by the store's clock, ms since the epoch. */
+/**
+ * Units that this isolate has charged and not given back, spent or not. Instants by the store's clock, ms since the
+ * epoch.
+ */
 export interface Charged {
-  units: number;
+  readonly units: number;
   readonly firstAtMs: number;
-  lastAtMs: number;
-  /** When those of the first instant end; later ones may be left out of the sum. */
+  readonly lastAtMs: number;
+  /** When the units of the first instant end. Units of later instants may be left out of the sum. */
   readonly endsAtMs: number;
 }
 
-/** What is held of one key; instants without another word by the local clock. */
+/** The lease of one key. Instants by the local clock, ms since the epoch, unless another clock is named. */
 export interface Lease {
   readonly key: string;
   readonly limits: readonly LimitSpec[];
   readonly lifeMs: number;
-  readonly heldBackForMs: number;
-  /** How long the last ask took. */
-  askMs: number;
-  grants: Grant[];
-  /** By which a reset by somebody else is noticed. */
-  charged: Charged | undefined;
-  /** Reset by this isolate: nothing is held any more, and nothing is given back. */
-  isOver: boolean;
-  /** The counts that the store told last, everything that is held here charged. */
-  replies: readonly LimitReply[] | undefined;
+  /** How long nothing is asked for after a short grant. */
+  readonly pauseMs: number;
+  /** How long the last call took. */
+  readonly callMs: number;
+  readonly grants: readonly Grant[];
+  /** A reset by another isolate is noticed by it. */
+  readonly charged: Charged | undefined;
+  /** Reset by this isolate: nothing is in stock any more, and nothing is given back. */
+  readonly isOver: boolean;
+  /**
+   * The reply to the last call of this lease, the very object that the store told. All units in stock are charged in
+   * it.
+   */
+  readonly replies: readonly LimitReply[] | undefined;
   /** Units asked for recently, each weighing less as it ages: the rate times `lifeMs`. */
-  demand: number;
-  demandAtMs: number;
-  /** Units that the latest request wanted. */
-  latest: number;
+  readonly demand: number;
+  readonly demandAtMs: number;
+  /** Units that the latest request needs. */
+  readonly latest: number;
   /** Units that requests wait for at this moment. */
-  waiting: number;
-  /** When the ask in flight was sent. */
-  askedAtMs: number | undefined;
-  heldBackUntilMs: number;
-  /** Somebody looks after what is held until then. */
-  tendedUntilMs: number;
+  readonly waiting: number;
+  /** When the call in flight was made. */
+  readonly calledAtMs: number | undefined;
+  readonly pausedUntilMs: number;
+  /** Until then the background of a request gives back unused units. */
+  readonly tendedUntilMs: number;
 }
 
-/** What is asked of the store for one key. */
-export interface LeaseAsk {
+/** What one lease asks of the store: units for the request that calls, and units for the stock. */
+export interface LeaseRequest {
   readonly lease: Lease;
-  /** Its cost: what the request that asks needs, and the units to hold. */
+  /** As the request that calls names it. */
+  readonly caller: KeyRequest;
+  /** As the store is asked. Its cost: `needed` and `forStock`. */
   readonly key: KeyRequest;
-  /** Units for the request that asks, and units to hold. */
-  readonly own: number;
-  readonly extra: number;
-  /** Taken out of what is held, for the request that asks. */
+  /** Units for the request that calls. */
+  readonly needed: number;
+  /** Units to have in stock. */
+  readonly forStock: number;
+  /** Taken out of the stock for the request that calls. */
   readonly reserved: readonly Grant[];
   /** Fewer than the demand would need. */
   readonly isShort: boolean;
@@ -72,8 +85,8 @@ export interface Unused {
 
 export interface LeaseAnswer {
   readonly allowed: boolean;
-  /** When, by the store's clock. */
+  /** When the store decided, by its clock. */
   readonly nowMs: number;
-  /** The request is not admitted by it: what was charged for it is held instead. */
+  /** Too late for the request that called: what was charged for it goes into the stock. */
   readonly late: boolean;
 }

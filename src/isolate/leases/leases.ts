@@ -1,9 +1,9 @@
 /**
- * Units that this isolate has taken from the store ahead of demand, and what it knows of the demand. Plain data: instants
- * and replies go in, what to ask for comes out (leasing.ts asks).
+ * The leases of an isolate: units that it has taken from the store ahead of demand, and what it knows of the demand.
+ * Instants and replies go in, what to ask for comes out; take-leased.ts makes the calls. No other file writes a lease.
  *
- * A unit that is held has been charged, so no more than the limit is ever handed out. How many are held follows from the
- * recent rate of a key (lease-size.ts): what is not spent soon is given back.
+ * A unit in stock has been charged: no more than the limit is ever handed out. How many units are in stock
+ * follows from the recent rate of a key (lease-size.ts). Units that are not spent soon are given back.
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
@@ -12,73 +12,96 @@ import { leasedMs } from "../../core/far-algorithm.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import type { KeyRequest, LimitReply } from "../../core/take.ts";
 import type { StoreClock } from "../store-clock.ts";
-import type { Grant, Lease, LeaseAnswer, LeaseAsk, Unused } from "./lease.ts";
+import type { Charged, Grant, Lease, LeaseAnswer, LeaseRequest, Unused } from "./lease.ts";
 import { isLow, leastWanted, remaining, wanted } from "./lease-size.ts";
 
-/** A key of one window takes about 1.2 KiB: 24 MiB of the 128 MiB that an isolate has, in two generations (Node 24, 2026-11). */
+/**
+ * A key of one window takes about 1.2 KiB: 24 MiB of the 128 MiB that an isolate has, in two generations (Node 24,
+ * 2026-11).
+ */
 const MAX_KEYS = 10_000;
-/** Of what remains nobody takes a larger part, so that the others find some too. */
+/** The largest part of the remaining units that goes into one stock: other isolates need some too. */
 const LARGEST_SHARE = 1 / 3;
-/** Getting less than this part of what would be held if there were nearly nothing is a short grant. */
+/** A grant is short if it is less than this part of what a stock needs when nearly nothing remains. */
 const SHORT_PART = 0.5;
 /** After a short grant nothing is asked for this long, or for this part of the window if that is shorter. */
-const HELD_BACK_MS = 250;
-const HELD_BACK_PART = 1 / 40;
-/** An ask that has not come back by then was ended with its request. */
+const PAUSE_MS = 250;
+const PAUSE_PART = 1 / 40;
+/** A call without an answer after this long has ended with its request. */
 const FORGOTTEN_MS = 1_000;
 
 export interface Leases {
   of(request: KeyRequest): Lease;
-  /** Counts what a request wants. */
-  want(lease: Lease, units: number, localAtMs: number): void;
+  /** A request that needs units has come. */
+  addDemand(lease: Lease, units: number, localAtMs: number): void;
+  /** A request begins to wait for units, or with a negative number no longer does. */
+  addWaiting(lease: Lease, units: number): void;
   /** Units that may be spent. */
-  held(lease: Lease, localAtMs: number): number;
-  /** Spends units that are held. */
+  inStock(lease: Lease, localAtMs: number): number;
+  /** Spends units that are in stock. */
   spend(lease: Lease, units: number, localAtMs: number): readonly Grant[];
   /** Whether it is time to ask for more in the background. */
   isLow(lease: Lease, localAtMs: number): boolean;
-  isAsking(lease: Lease, localAtMs: number): boolean;
-  /** What to ask for: what the request needs beside what is held for it, and with `ahead` also units to hold. */
-  ask(lease: Lease, key: KeyRequest, localAtMs: number, ahead: boolean): LeaseAsk;
-  /** The answer to an ask, none if its outcome is not known; the key's replies if the key was asked for at all. */
+  isCalling(lease: Lease, localAtMs: number): boolean;
+  /**
+   * What to ask the store for: what the request needs beside the units reserved for it, and with `ahead` also units for
+   * the stock. From now on the lease has a call in flight.
+   */
+  request(lease: Lease, key: KeyRequest, localAtMs: number, ahead: boolean): LeaseRequest;
+  /**
+   * Books the answer to a request.
+   *
+   * @param answer absent: the outcome is not known. @param replies to this key; absent: the key was not asked for.
+   */
   settle(
-    ask: LeaseAsk,
+    request: LeaseRequest,
     answer: LeaseAnswer | undefined,
     replies: readonly LimitReply[] | undefined,
     localAtMs: number,
   ): void;
   /**
-   * Whether the store tells less than this isolate has charged: somebody has reset the key, and what was leased before is over.
+   * Whether the store tells less than this isolate has charged: another isolate has reset the key, and what was leased before
+   * is over.
    *
-   * @param units charged with this very reply. @param nowMs when the store looked.
+   * @param units charged with this very reply. @param nowMs when the store decided.
    */
   wasReset(lease: Lease, units: number, replies: readonly LimitReply[], nowMs: number): boolean;
-  /** The counts that were told last, or these, at an instant of the store, without what is held. */
+  /** The counts of the last reply, or of this one, at an instant of the store, without the units in stock. */
   views(lease: Lease, nowMs: number, replies?: readonly LimitReply[]): readonly LimitView[];
-  /** What nobody needs any more, of so many buckets at most; it is not held after this. */
+  /** Takes out of the stock what no request will need soon, of at most `buckets` buckets. */
   unused(lease: Lease, localAtMs: number, buckets: number): readonly Unused[];
-  /** Until the next time to ask for what is not used, in ms; undefined: nothing is held. */
+  /** Until the next time to look for unused units, in ms; undefined: nothing is in stock. */
   reviewAfterMs(lease: Lease, localAtMs: number): number | undefined;
-  /** Nothing that is held is worth anything. */
+  /** The background of a request looks after the lease until an instant by the local clock; 0: no longer. */
+  tend(lease: Lease, untilMs: number): void;
+  /** Empties the stock: its units are worth nothing. */
   end(lease: Lease): void;
-  /** The same of these keys, and what is on its way to them neither. */
+  /** These keys were reset: stocks are emptied, and the answers to calls in flight add nothing to them. */
   forget(keys: readonly string[]): void;
   clear(): void;
 }
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A lease as it is written here. */
+interface LeaseState extends Omit<Writable<Lease>, "grants" | "charged"> {
+  grants: Writable<Grant>[];
+  charged: Writable<Charged> | undefined;
+}
+
 export function createLeases(clock: StoreClock): Leases {
-  const leases = new BoundedMap<string, Lease>({ maxSize: MAX_KEYS });
+  const leases = new BoundedMap<string, LeaseState>({ maxSize: MAX_KEYS });
 
   const earliestMs = (localAtMs: number) => clock.at(localAtMs)?.earliestMs;
   /** Nothing may be spent unless the store's clock is known. */
   const latestMs = (localAtMs: number) => clock.at(localAtMs)?.latestMs ?? Number.POSITIVE_INFINITY;
 
-  function held({ grants }: Lease, localAtMs: number): number {
+  function inStock({ grants }: Lease, localAtMs: number): number {
     const atMs = latestMs(localAtMs);
     return grants.reduce((sum, { units, endsAtMs }) => (endsAtMs > atMs ? sum + units : sum), 0);
   }
 
-  function spend(lease: Lease, units: number, localAtMs: number): Grant[] {
+  function spend(lease: LeaseState, units: number, localAtMs: number): Grant[] {
     const atMs = latestMs(localAtMs);
     let left = units;
     const spent: Grant[] = [];
@@ -102,13 +125,27 @@ export function createLeases(clock: StoreClock): Leases {
     });
   }
 
-  function end(lease: Lease): void {
+  function end(lease: LeaseState): void {
     lease.grants = [];
     lease.charged = undefined;
   }
 
+  /** Books units that the store has charged. @param stocked how many of them go into the stock. */
+  function addCharge(lease: LeaseState, units: number, stocked: number, chargedAtMs: number): void {
+    const ends = lease.limits.map((limit) => farAlgorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
+    const endsAtMs = Math.min(...ends);
+    const reviewedAtMs = chargedAtMs + lease.lifeMs;
+    if (stocked > 0) lease.grants.push({ units: stocked, chargedAtMs, endsAtMs, reviewedAtMs });
+    if (!lease.charged || lease.charged.endsAtMs <= chargedAtMs) {
+      lease.charged = { units, firstAtMs: chargedAtMs, lastAtMs: chargedAtMs, endsAtMs };
+    } else {
+      lease.charged.units += units;
+      lease.charged.lastAtMs = Math.max(lease.charged.lastAtMs, chargedAtMs);
+    }
+  }
+
   return {
-    held,
+    inStock,
     spend,
     wasReset,
 
@@ -116,12 +153,12 @@ export function createLeases(clock: StoreClock): Leases {
       const known = leases.get(key);
       if (known) return known;
       const windowMs = Math.min(...limits.map((limit) => farAlgorithmOf(limit).lease?.windowMs(limit) ?? 0));
-      const lease: Lease = {
+      const lease: LeaseState = {
         key,
         limits,
         lifeMs: leasedMs(windowMs),
-        heldBackForMs: Math.min(HELD_BACK_MS, windowMs * HELD_BACK_PART),
-        askMs: 0,
+        pauseMs: Math.min(PAUSE_MS, windowMs * PAUSE_PART),
+        callMs: 0,
         grants: [],
         charged: undefined,
         isOver: false,
@@ -130,77 +167,71 @@ export function createLeases(clock: StoreClock): Leases {
         demandAtMs: 0,
         latest: 0,
         waiting: 0,
-        askedAtMs: undefined,
-        heldBackUntilMs: 0,
+        calledAtMs: undefined,
+        pausedUntilMs: 0,
         tendedUntilMs: 0,
       };
       leases.set(key, lease);
       return lease;
     },
 
-    want(lease, units, localAtMs) {
+    addDemand(lease: LeaseState, units, localAtMs) {
       const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
       lease.demand = lease.demand * Math.exp(-ageMs / lease.lifeMs) + units;
       lease.demandAtMs = localAtMs;
       lease.latest = units;
     },
 
-    isLow: (lease, localAtMs) =>
-      localAtMs >= lease.heldBackUntilMs && isLow(lease, held(lease, localAtMs), localAtMs, earliestMs(localAtMs)),
-
-    isAsking({ askedAtMs }, localAtMs) {
-      return askedAtMs !== undefined && Math.abs(localAtMs - askedAtMs) < FORGOTTEN_MS;
+    addWaiting(lease: LeaseState, units) {
+      lease.waiting += units;
     },
 
-    ask(lease, key, localAtMs, ahead) {
-      const reserved = spend(lease, key.cost, localAtMs);
-      const own = key.cost - reserved.reduce((sum, { units }) => sum + units, 0);
-      const target = ahead ? wanted(lease, localAtMs, earliestMs(localAtMs)) - held(lease, localAtMs) : 0;
-      const free = Math.max(0, remaining(lease, earliestMs(localAtMs)) - own);
-      // Whoever waits would else ask for itself: of what remains, half may go to them, and a smaller part ahead of demand.
+    isLow: (lease, localAtMs) =>
+      localAtMs >= lease.pausedUntilMs && isLow(lease, inStock(lease, localAtMs), localAtMs, earliestMs(localAtMs)),
+
+    isCalling({ calledAtMs }, localAtMs) {
+      return calledAtMs !== undefined && Math.abs(localAtMs - calledAtMs) < FORGOTTEN_MS;
+    },
+
+    request(lease: LeaseState, caller, localAtMs, ahead) {
+      const reserved = spend(lease, caller.cost, localAtMs);
+      const needed = caller.cost - reserved.reduce((sum, { units }) => sum + units, 0);
+      const target = ahead ? wanted(lease, localAtMs, earliestMs(localAtMs)) - inStock(lease, localAtMs) : 0;
+      const free = Math.max(0, remaining(lease, earliestMs(localAtMs)) - needed);
+      // Without units in stock each waiting request would make a call: half of what remains is for them. A smaller part
+      // is ahead of demand.
       const waiting = ahead ? Math.min(lease.waiting, Math.ceil(free / 2)) : 0;
       const share = waiting + Math.ceil((free - waiting) * LARGEST_SHARE);
-      const extra = lease.isOver ? 0 : Math.max(0, Math.min(target, share));
-      lease.askedAtMs = localAtMs;
+      const forStock = lease.isOver ? 0 : Math.max(0, Math.min(target, share));
+      lease.calledAtMs = localAtMs;
       return {
         lease,
-        key: { ...key, cost: own + extra },
-        own,
-        extra,
+        caller,
+        key: { ...caller, cost: needed + forStock },
+        needed,
+        forStock,
         reserved,
-        isShort: lease.replies !== undefined && extra < Math.min(target, leastWanted(lease)) * SHORT_PART,
+        isShort: lease.replies !== undefined && forStock < Math.min(target, leastWanted(lease)) * SHORT_PART,
       };
     },
 
-    settle({ lease, own, extra, reserved, isShort }, answer, replies, localAtMs) {
-      if (replies && lease.askedAtMs !== undefined) lease.askMs = Math.max(0, localAtMs - lease.askedAtMs);
-      lease.askedAtMs = undefined;
+    settle(request: Omit<LeaseRequest, "lease"> & { readonly lease: LeaseState }, answer, replies, localAtMs) {
+      const { lease, needed, forStock, reserved, isShort } = request;
+      if (replies && lease.calledAtMs !== undefined) lease.callMs = Math.max(0, localAtMs - lease.calledAtMs);
+      lease.calledAtMs = undefined;
       if (replies) lease.replies = replies;
-      // Whether it was charged before or after the reset is not known: it lapses with its window.
+      // Whether the charge came before or after the reset is not known: it lapses with its window.
       if (lease.isOver) return;
-      const charged = answer?.allowed && replies ? own + extra : 0;
+      const charged = answer?.allowed && replies ? needed + forStock : 0;
       if (answer && replies && wasReset(lease, charged, replies, answer.nowMs)) {
         end(lease);
       } else if (!answer?.allowed || answer.late) {
         lease.grants.push(...reserved);
       }
-      if (answer && charged > 0) {
-        const { nowMs: chargedAtMs } = answer;
-        const ends = lease.limits.map((limit) => farAlgorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
-        const endsAtMs = Math.min(...ends);
-        const reviewedAtMs = chargedAtMs + lease.lifeMs;
-        const units = answer.late ? charged : extra;
-        if (units > 0) lease.grants.push({ units, chargedAtMs, endsAtMs, reviewedAtMs });
-        if (!lease.charged || lease.charged.endsAtMs <= chargedAtMs) {
-          lease.charged = { units: charged, firstAtMs: chargedAtMs, lastAtMs: chargedAtMs, endsAtMs };
-        } else {
-          lease.charged.units += charged;
-          lease.charged.lastAtMs = Math.max(lease.charged.lastAtMs, chargedAtMs);
-        }
-      }
-      // What was too much together with units to hold is asked for again, less.
-      const refused = replies?.some((reply) => reply.refused) && !(own > 0 && extra > 0);
-      if (refused || (answer?.allowed && isShort)) lease.heldBackUntilMs = localAtMs + lease.heldBackForMs;
+      if (answer && charged > 0) addCharge(lease, charged, answer.late ? charged : forStock, answer.nowMs);
+      // A refusal of units that were partly for the stock is no pause: the request is repeated with fewer.
+      const refused = replies?.some((reply) => reply.refused) && !(needed > 0 && forStock > 0);
+      if (refused || (answer?.allowed && isShort)) lease.pausedUntilMs = localAtMs + lease.pauseMs;
     },
 
     views({ limits, replies, grants }, nowMs, told = replies!) {
@@ -215,10 +246,10 @@ export function createLeases(clock: StoreClock): Leases {
       });
     },
 
-    unused(lease, localAtMs, buckets) {
+    unused(lease: LeaseState, localAtMs, buckets) {
       const atMs = latestMs(localAtMs);
       const kept: Grant[] = [];
-      // What ends at the same instant was charged in the same buckets.
+      // Units that end at the same instant were charged in the same buckets.
       const unused = new Map<number, { units: number; chargedAtMs: number }>();
       let needed = wanted(lease, localAtMs, earliestMs(localAtMs));
       for (const grant of lease.grants) {
@@ -248,13 +279,17 @@ export function createLeases(clock: StoreClock): Leases {
       );
     },
 
+    tend(lease: LeaseState, untilMs) {
+      lease.tendedUntilMs = untilMs;
+    },
+
     end,
 
     forget(keys) {
       for (const key of keys) {
         const lease = leases.get(key);
         if (!lease) continue;
-        // Requests that wait, and whoever looks after it, still hold the lease itself.
+        // Waiting requests and the background that tends the lease still have the object.
         end(lease);
         lease.isOver = true;
         leases.delete(key);

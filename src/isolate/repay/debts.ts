@@ -1,7 +1,7 @@
 /**
- * What this isolate admitted while its store was known not to have counted it: charged when the store answers again, once. It is
- * charged as of then, and never more than what still counts, nor more than the smallest limit of a key holds: paying back alone
- * keeps nobody out for longer than that limit does.
+ * Units that this isolate admitted although its store is known not to have counted them. They are charged once, when
+ * the store answers again, at that instant. No more is charged than what still counts, and no more than the smallest
+ * limit of a key holds: repayment alone keeps a client out for no longer than that limit does.
  */
 
 import { Kind } from "../../core/algorithm.ts";
@@ -21,27 +21,33 @@ import type { Takes } from "../store-calls.ts";
 
 /** The key charged longest ago is dropped first. */
 const MAX_KEYS = 1_000;
-/** Of a window: what is owed is forgotten so exactly. */
+/** Buckets per window: a debt expires at most one eighth of a window late. */
 const PARTS = 8;
-/** Of one call. */
+/** Keys that one call repays. */
 const KEYS_PER_CALL = 50;
 
 interface Debt {
   readonly limits: readonly LimitSpec[];
-  /** The longest window, and the smallest limit, of the key. */
+  /** The longest window and the smallest limit of the key. */
   readonly span: WindowLimit;
   readonly record: WindowRecord;
 }
 
 export interface Debts {
   readonly size: number;
-  /** What this key owes and is not repaid yet, in units; what has left its longest window is no debt any more. @param nowMs as for `add`. */
+  /**
+   * What this key still owes, in units. What has left the longest window is no debt any more. @param nowMs as for
+   * `add`.
+   */
   units(key: string, nowMs: number): number;
-  /** Notes what was admitted; slots of requests in flight, and policies in shadow, are left out. @param nowMs of any one clock. */
+  /**
+   * Adds what was admitted, without slots of requests in flight and policies in shadow. @param nowMs always by the same
+   * clock.
+   */
   add(keys: readonly KeyRequest[], nowMs: number): void;
-  /** These keys owe nothing: they were reset. */
+  /** These keys were reset: they owe nothing. */
   forget(keys: readonly string[]): void;
-  /** Charges some of it: a call or none. Never rejects because of the store. */
+  /** Charges some of the debts, in one call at most. Never rejects because of the store. */
   repay(store: Takes, nowMs: number): Promise<void>;
 }
 
@@ -65,7 +71,7 @@ export function createDebts(): Debts {
     if (debts.size > MAX_KEYS) debts.delete(oldest!);
   }
 
-  /** Owes again what was not repaid, as of when it was admitted, beside what was added meanwhile. */
+  /** Owes again what was not repaid, at the instants at which it was admitted, beside what was added meanwhile. */
   function putBack(key: string, debt: Debt, nowMs: number): void {
     const later = debts.get(key)?.record;
     const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
@@ -87,7 +93,8 @@ export function createDebts(): Debts {
     },
 
     async repay(store, nowMs) {
-      // Taken out before the call: nobody else repays them meanwhile, and what may have run is never charged again.
+      // Debts are taken out before the call: no other request repays them meanwhile, and what may have run is never
+      // charged again.
       const taken = [...debts].slice(0, KEYS_PER_CALL);
       for (const [key] of taken) debts.delete(key);
       const keys = taken.flatMap(([key, { limits, span, record }]): KeyRequest[] => {
@@ -99,7 +106,8 @@ export function createDebts(): Debts {
         await store.take({ keys, flag: Flag.chargeAnyway });
       } catch (error) {
         const { notRun, isReply, code } = failureOf(error);
-        // Refused by itself (keys of several slots), it would be so again, with every request but one that may still make calls.
+        // An error about the command itself (keys of several slots) would come again. Another request may still make
+        // calls.
         if (notRun && (!isReply || code === "SUBREQUESTS")) for (const [key, debt] of taken) putBack(key, debt, nowMs);
       }
     },

@@ -4,7 +4,7 @@ import { Flag, type KeyRequest } from "../../core/take.ts";
 import { failureOf } from "../../store/failure.ts";
 import type { Takes } from "../store-calls.ts";
 
-/** The oldest goes first; it then frees itself after its timeout. */
+/** Beyond this number the oldest are dropped: they free themselves after their timeout. */
 const MAX_SLOTS = 1_000;
 /** Each slot is one call. */
 const CALLS_PER_DECISION = 5;
@@ -14,14 +14,16 @@ export interface Slot {
   readonly keys: readonly KeyRequest[];
   /** The request's number. */
   readonly slot: number;
-  /** When it has freed itself, by the local clock, ms since the epoch. */
+  /** When the slots free themselves, by the local clock, ms since the epoch. */
   readonly freeAtMs: number;
 }
 
 export interface UnreleasedSlots {
   readonly size: number;
   add(slot: Slot): void;
-  /** Gives some of them back. Giving back a slot that was never taken does nothing. Never rejects because of the store. */
+  /**
+   * Gives some slots back. Giving back a slot that was never taken does nothing. Never rejects because of the store.
+   */
   release(store: Takes, nowMs: number): Promise<void>;
 }
 

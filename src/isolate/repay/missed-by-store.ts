@@ -1,4 +1,7 @@
-/** What the store has missed while it had no answer: units that were admitted without it, and slots that it was not given back. */
+/**
+ * What the store has missed while it had no answer: units that were admitted without it, and slots that were not given
+ * back to it.
+ */
 
 import type { Decision, Hold } from "../../core/decision.ts";
 import { Flag, type KeyRequest, type TakeReply } from "../../core/take.ts";
@@ -9,25 +12,25 @@ import type { Takes } from "../store-calls.ts";
 import type { Debts } from "./debts.ts";
 import type { UnreleasedSlots } from "./unreleased-slots.ts";
 
-/** How the store was asked, and what keeps work alive after the answer. */
+/** How the store was called, and what keeps work alive after the answer. */
 export interface NoteOptions extends SlotOptions {
   readonly background?: Background | undefined;
 }
 
-export interface Missed {
+export interface MissedByStore {
   /**
-   * Notes a take that was decided without the store. What the store surely has not charged is charged later. What it has charged for
-   * a refused request is given back. Slots that it may have given are given back when the request has ended, or at once if it was
-   * refused.
+   * Notes a take that was decided without the store. What the store surely has not charged is charged later. What the
+   * store has charged for a refused request is given back. Slots that the store may have given are given back when the
+   * request has ended, or at once if the request was refused.
    *
-   * @returns the decision, whose hold holds the slots at the store too.
+   * @returns the decision. Its hold also renews and releases the slots at the store.
    */
   note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Decision;
-  /** The store answers again: it hears some of what it missed. */
+  /** The store answers again: it is told some of what it missed. */
   tell(background: Background | undefined): void;
 }
 
-export function createMissed(calls: Takes, debts: Debts, unreleased: UnreleasedSlots): Missed {
+export function createMissedByStore(calls: Takes, debts: Debts, unreleased: UnreleasedSlots): MissedByStore {
   return {
     note(decision, keys, { notRun, timeout }, options) {
       const { slot, background } = options;
@@ -41,12 +44,12 @@ export function createMissed(calls: Takes, debts: Debts, unreleased: UnreleasedS
       const late = timeout?.answer.then(async (reply) => {
         if (!reply) return;
         if (!reply.allowed) owe();
-        // Charged, and refused without the store: the client must not pay.
+        // The store has charged, and the isolate has refused: the client must not pay.
         else if (!decision.allowed) await giveBack(calls, timeout?.asked ?? keys, reply, slot);
       });
       const atStore = slot ? holdSlots(keys, options) : undefined;
       const release = async () => {
-        // The store must hear of the release after it has heard of the take.
+        // The release must reach the store after the take.
         await late;
         await atStore?.release();
       };
@@ -68,7 +71,7 @@ export function createMissed(calls: Takes, debts: Debts, unreleased: UnreleasedS
   };
 }
 
-/** Gives back what a late reply says was charged. If that fails, the units lapse with their window. */
+/** Gives back what was charged according to a late reply. If that fails, the units lapse with their window. */
 async function giveBack(calls: Takes, asked: readonly KeyRequest[], reply: TakeReply, slot: number): Promise<void> {
   const refused = new Set(
     asked.flatMap(({ group }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [group] : [])),
@@ -78,7 +81,9 @@ async function giveBack(calls: Takes, asked: readonly KeyRequest[], reply: TakeR
   await calls.take({ keys: charged, flag: Flag.giveBack, atMs: reply.nowMs, slot }).catch(failureOf);
 }
 
-/** One request that may hold slots in two places: in the isolate's own counters, which admitted it, and at the store. */
+/**
+ * Of a request that may hold slots in two places: in the isolate's own counters, which admitted it, and at the store.
+ */
 function bothHolds(here: Hold | undefined, atStore: Hold): Hold {
   if (!here) return atStore;
   return {

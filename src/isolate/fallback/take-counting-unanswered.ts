@@ -1,4 +1,7 @@
-/** A take from the isolate's own counters that counts what the store may have charged meanwhile, and does not keep it. */
+/**
+ * A take from the isolate's own counters. For this one decision, what the store may have charged for calls without an
+ * answer counts too.
+ */
 
 import { Kind } from "../../core/algorithm.ts";
 import type { LimitValue } from "../../core/algorithms.ts";
@@ -9,8 +12,8 @@ import { ENFORCED, Flag, limitKeyOf, type Stored, type TakeReply, type TakeReque
 import type { Counts } from "../../store/memory.ts";
 import type { Unanswered } from "./unanswered.ts";
 
-/** @param nowMs ms since the epoch. @returns the reply with what is unanswered in its counts. */
-export function takeBeside(
+/** @param nowMs ms since the epoch. @returns the reply. Its counts include what is unanswered. */
+export function takeCountingUnanswered(
   counts: Counts,
   unanswered: readonly Unanswered[],
   request: TakeRequest,
@@ -26,7 +29,7 @@ export function takeBeside(
   return reply;
 }
 
-/** The counters as they would be with everything unanswered charged. Nothing of it is written. */
+/** The counters as they would be if everything unanswered was charged. Nothing is written. */
 function withUnanswered(counts: Counts, unanswered: readonly Unanswered[], nowMs: number): Stored {
   const charged = new Map<string, Records | LimitValue | undefined>();
   const at = (key: string) => (charged.has(key) ? charged.get(key) : counts.read(key));

@@ -1,0 +1,79 @@
+// Which replies are remembered, and for whom.
+
+import { describe, expect, it } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
+import { countPendingUnits } from "../../src/isolate/pending-units.ts";
+import { createToldCounts, type Told } from "../../src/isolate/told-counts.ts";
+import { virtualStore } from "./isolates.ts";
+
+const NOW_MS = 1_700_000_000_000;
+const window: LimitSpec = { kind: Kind.fixedWindow, limit: 10, windowMs: 3_600_000 };
+const slots: LimitSpec = { kind: Kind.concurrency, limit: 50, timeoutMs: 60_000 };
+const keyOf = (cost: number, ...limits: LimitSpec[]): KeyRequest => ({ key: "k", group: ENFORCED, cost, limits });
+
+/** A store and what is remembered of it. The clocks agree. */
+function memoryOf() {
+  const store = virtualStore();
+  const told = createToldCounts(countPendingUnits());
+  /** @param storeMs when the store decides. @param sentMs and @param heardMs when the isolate asks and hears. */
+  const call = (key: KeyRequest, flag: Flag, storeMs: number, sentMs = storeMs, heardMs = storeMs) => {
+    const reply = store.take([key], flag, NOW_MS + storeMs);
+    told.hear({ keys: [key], flag }, reply, NOW_MS + sentMs, NOW_MS + heardMs);
+  };
+  return { told, call };
+}
+
+/** Units that are counted in what was told. */
+const unitsOf = (known: Told | undefined) => known && (known.replies[0]!.view as unknown as { count: number }).count;
+
+describe("what is remembered of a key", () => {
+  it("is for the fallback always, and refuses only if a limit is close", () => {
+    const { told, call } = memoryOf();
+    call(keyOf(1, window), Flag.take, 0);
+    expect(told.refusing("k")).toBeUndefined();
+    call(keyOf(9, window), Flag.take, 1);
+    expect(unitsOf(told.refusing("k"))).toBe(10);
+    expect(unitsOf(told.begin("k"))).toBe(10);
+    expect(told.begin("k")).toBeUndefined();
+    expect(unitsOf(told.refusing("k"))).toBe(10);
+  });
+
+  it("is not replaced by an older reply, also once the fallback has begun with it", () => {
+    const { told, call } = memoryOf();
+    call(keyOf(8, window), Flag.take, 10, 0, 20);
+    call(keyOf(1, window), Flag.take, 5, 0, 30);
+    expect(unitsOf(told.begin("k"))).toBe(8);
+    call(keyOf(1, window), Flag.take, 6, 0, 40);
+    expect(told.begin("k")).toBeUndefined();
+  });
+
+  it("is replaced by a later reply of a store whose clock has stepped back", () => {
+    const { told, call } = memoryOf();
+    call(keyOf(2, window), Flag.take, 10_000);
+    call(keyOf(3, window), Flag.take, 500, 10_001, 10_002);
+    expect(unitsOf(told.begin("k"))).toBe(5);
+  });
+
+  it("stays as it is when slots are renewed, and changes for the fallback alone when a debt is repaid", () => {
+    const { told, call } = memoryOf();
+    call(keyOf(10, window, slots), Flag.take, 0);
+    call(keyOf(1, slots), Flag.chargeAnyway, 1);
+    expect(unitsOf(told.refusing("k"))).toBe(10);
+    call(keyOf(4, window), Flag.chargeAnyway, 2);
+    expect(unitsOf(told.refusing("k"))).toBe(10);
+    expect(unitsOf(told.begin("k"))).toBe(14);
+  });
+
+  it("refuses no more after a step of a clock, and the fallback still begins with it; a reset forgets both", () => {
+    const { told, call } = memoryOf();
+    call(keyOf(10, window), Flag.take, 0);
+    told.clearRefusals();
+    expect(told.refusing("k")).toBeUndefined();
+    expect(unitsOf(told.begin("k"))).toBe(10);
+    call(keyOf(0, window), Flag.look, 1);
+    told.forget(["k"]);
+    expect([told.refusing("k"), told.begin("k")]).toEqual([undefined, undefined]);
+  });
+});
