@@ -207,7 +207,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     if (list.length === 0) throw new TypeError("take: expected at least one policy, found an empty list");
     if (typeof policy !== "string" && (options.key !== undefined || options.kind !== undefined)) {
       throw new TypeError(
-        "take: in a list of policies each has a key and kind of its own; found one key or kind for all",
+        "take: with a list of policies each has its own key and kind; found one for all",
       );
     }
     if (options.region !== undefined) checkRegion(options.region);

@@ -18,8 +18,8 @@ export function failureOf(error: unknown): StoreFailure {
 
 /** Known by its name, not by its class: see `failureOf`. Says nothing on the console. */
 export function isStoreError(error: unknown): error is StoreError {
-  const { name, code } = (error ?? {}) as Partial<StoreError>;
-  return name === "StoreError" && typeof code === "string";
+  const thrown = error as Partial<StoreError> | undefined;
+  return thrown?.name === "StoreError" && typeof thrown.code === "string";
 }
 
 /** What may still become of the call that threw; undefined: nothing. Says nothing on the console. */
