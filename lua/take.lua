@@ -1,23 +1,23 @@
 -- One decision: checks every limit of every policy, then charges all of them or none.
 -- Mirror: src/core/take.ts
 --
--- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua). Behind it the limit
---               key of each of its limits that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
+-- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua). Behind it the
+--               limit key of each of its limits that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
 --
 -- Names in capitals are the numbers of src/core/layout.ts.
 --
--- ARGV[1]       now_ms     the instant of the decision, ms since the epoch. 0: this server's clock. Other values: tests and
---                          simulation
+-- ARGV[1]       now_ms     the instant of the decision, ms since the epoch. 0: this server's clock. Other values: tests
+--                          and simulation
 --   then for each key of records:
 --               head       ((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag
---                 group    0 enforced; g > 0 the g-th shadow policy: charged only if it admits too, and never blocks. Below
---                          2^17
+--                 group    0 enforced; g > 0 the g-th shadow policy: charged only if it admits too, and never blocks.
+--                          Below 2^17
 --                 cost     0 … MAX_UNITS units; 0 looks without charging
 --                 limits   1 … 8, how many follow
---                 flag     0 check, then charge · 1 charge even a refused cost · 2 give back · 3 look: check only. The flags of
---                          one call may differ: src/core/take.ts has the law
---               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. For slots 0 is
---                          enough
+--                 flag     0 check, then charge · 1 charge even a refused cost · 2 give back · 3 look: check only. The
+--                          flags of one call may differ: src/core/take.ts has the law
+--               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. For slots 0
+--                          is enough
 --     then for each limit:
 --               limit      1 … MAX_UNITS units
 --               id         what its record is found by: (a * ID_BUCKETS + buckets) * ID_KINDS + kind

@@ -26,9 +26,9 @@ const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
 };
 
 /**
- * The store for production: one Redis for all regions, over HTTP. Every decision is one call of one atomic script, which reads the
- * clock of Redis: the count is exact over all regions. What one true window can hold depends on the algorithm (docs/algorithms.md).
- * For 5 s after a reply, a refusal that the reply makes certain needs no call.
+ * The store for production: one Redis for all regions, over HTTP. Every decision is one call of one atomic script,
+ * which reads the clock of Redis: the count is exact over all regions. What one true window can hold depends on the
+ * algorithm (docs/algorithms.md). For 5 s after a reply, a refusal that the reply makes certain needs no call.
  *
  * There is no I/O until the first take: it may be called at module scope.
  *

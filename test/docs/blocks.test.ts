@@ -1,4 +1,5 @@
-// Every block of the guides is run by a test, or is the output of a block that is: a new one fails here until it has its test.
+// Every block of the guides is run by a test, or is the output of a block that is: a new one fails here until it has
+// its test.
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -23,8 +24,8 @@ afterEach(() => {
 });
 
 /**
- * What runs each command: a file that holds the second text. `npm run test:examples` installs from the registry, and is no part
- * of `npm test`.
+ * What runs each command: a file that holds the second text. `npm run test:examples` installs from the registry, and is
+ * no part of `npm test`.
  */
 const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [/^npm ci && npm test$/, ".ci/run", "npm ci\nnpm test"],
@@ -155,7 +156,10 @@ it("the blocks of docs/library.md that are examples are their whole source", () 
   expect(service!.text).toBe(read("examples/service-binding/src/index.ts"));
 });
 
-/** What runs the blocks of the other pages. docs/migrate has its tests in test/migrate; docs/api.md is made from the types. */
+/**
+ * What runs the blocks of the other pages. docs/migrate has its tests in test/migrate; docs/api.md is made from the
+ * types.
+ */
 const OTHERS: Record<string, string> = {
   "docs/algorithms.md": "test/docs/configuration.test.ts",
   "docs/architecture.md": "test/examples/architecture.test.ts",

@@ -35,7 +35,10 @@ export function commandsOf({ text }: Block): string[] {
   return lines.map((line) => line.replace(/(?:^|\s+)# .*/, "")).filter((line) => line !== "");
 }
 
-/** The rows of the first table in `text` whose first heading is `heading`, each as heading → cell, without backticks and bold. */
+/**
+ * The rows of the first table in `text` whose first heading is `heading`, each as heading → cell, without backticks and
+ * bold.
+ */
 export function tableIn(text: string, heading: string): Record<string, string>[] {
   const lines = text.split("\n");
   const start = lines.findIndex((line) => line.startsWith(`| ${heading} |`));

@@ -1,4 +1,5 @@
-// The first page: its length, its commands, its picture, and its figures, which are those of the pages that measured them.
+// The first page: its length, its commands, its picture, and its figures, which are those of the pages that measured
+// them.
 
 import { expect, it } from "vitest";
 import { blocksOf, commandsOf, read, sectionOf, tableIn } from "./markdown.ts";

@@ -1,4 +1,5 @@
-// docs/architecture.md, replayed: the same request through the gateway, the same arguments through the script, and what both say.
+// docs/architecture.md, replayed: the same request through the gateway, the same arguments through the script, and what
+// both say.
 
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";

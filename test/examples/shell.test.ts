@@ -1,4 +1,5 @@
-// The commands of the guides that ask a gateway, run by a shell as a reader would, and what the guides say that they print.
+// The commands of the guides that ask a gateway, run by a shell as a reader would, and what the guides say that they
+// print.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";

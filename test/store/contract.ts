@@ -165,7 +165,10 @@ export function describeStore({ open, clock, isAlone }: StoreUnderTest): void {
     const slots: LimitSpec = { kind: Kind.concurrency, limit: 2, timeoutMs: 600_000 };
     const SLOT = 7;
 
-    /** Three keys with 4, 6 and 6 units, of which the last hold a slot too: charged at NOW_MS, and the log again 60 s later. */
+    /**
+     * Three keys with 4, 6 and 6 units, of which the last hold a slot too: charged at NOW_MS, and the log again 60 s
+     * later.
+     */
     async function charged() {
       const keys = [
         keyRequest(newKey(), [above!], { cost: 4 }),

@@ -1,6 +1,7 @@
-// What the algorithms are, for make.ts. Independent of src and lua, and to stay so: nothing is imported from there. Each model is
-// the definition of its algorithm (design.md sections 3 and 4) over the whole history of a key, in exact rational arithmetic;
-// every wait is *searched for*, never calculated. What an implementation makes clever, this file does the long way.
+// What the algorithms are, for make.ts. Independent of src and lua, and to stay so: nothing is imported from there.
+// Each model is the definition of its algorithm (docs/algorithms.md) over the whole history of a key, in exact
+// rational arithmetic; every wait is *searched for*, never calculated. What an implementation makes clever, this file
+// does the long way.
 
 /** Integers below it are exact as doubles. */
 export const EXACT = 2n ** 53n;

@@ -18,7 +18,7 @@ import {
 } from "./definitions.ts";
 
 const DAY_MS = 86_400_000n;
-const LARGEST_LIMIT = 1_000_000_000n; // design.md section 3
+const LARGEST_LIMIT = 1_000_000_000n; // the largest that a configuration may have (docs/configuration.md)
 const EPOCH_MS = 1_700_000_000_000n;
 const LONGEST_GAP_MS = 400n * DAY_MS; // keeps the instants of a story near EPOCH_MS
 

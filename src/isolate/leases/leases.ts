@@ -60,8 +60,8 @@ export interface Leases {
     localAtMs: number,
   ): void;
   /**
-   * Whether the store tells less than this isolate has charged: another isolate has reset the key, and what was leased before
-   * is over.
+   * Whether the store tells less than this isolate has charged: another isolate has reset the key, and what was leased
+   * before is over.
    *
    * @param units charged with this very reply. @param nowMs when the store decided.
    */
