@@ -58,6 +58,7 @@ export default defineConfig({
         test: {
           name: "alone",
           include: ALONE,
+          fileParallelism: false,
           globalSetup: ["test/support/gateway/gateway-build.ts"],
           testTimeout: 60_000,
           sequence: { groupOrder: 1 },

@@ -12,7 +12,7 @@ export interface LocalGateway {
 
 /** Reports what the Worker would only lose: a promise that nobody waited for, and that failed. */
 const ENTRY = `
-import worker from "../src/worker.ts";
+import worker from "./src/worker.ts";
 addEventListener("unhandledrejection", ({ reason }) => console.error("uncaught exception; source = unhandled; " + reason));
 export default worker;`;
 

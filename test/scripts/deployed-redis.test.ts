@@ -32,7 +32,7 @@ function run(script: string, ...args: string[]) {
 }
 
 it("npm run config prints the configuration, and where the token is", () => {
-  const { status, stdout, stderr } = run("config.ts");
+  const { status, stdout, stderr } = run("dev/config.ts");
   expect([status, JSON.parse(stdout)]).toMatchObject([
     0,
     { store: { kind: "redis", url: "https://x.upstash.io", token: "(a secret of the deployed Worker)" } },
@@ -43,7 +43,7 @@ it("npm run config prints the configuration, and where the token is", () => {
 
 it("npm run config says nothing of it where the token is there", () => {
   write(".dev.vars", `${TOKEN_NAME}=t0ken`);
-  const { status, stdout, stderr } = run("config.ts");
+  const { status, stdout, stderr } = run("dev/config.ts");
   expect([status, JSON.parse(stdout).store.token, stderr]).toEqual([0, "(hidden)", ""]);
 });
 
@@ -54,12 +54,12 @@ it.each([
 ])("npm run config still refuses it where %s", (_what, toml, devVars, code) => {
   write("wrangler.toml", toml);
   write(".dev.vars", devVars);
-  const { status, stderr } = run("config.ts");
+  const { status, stderr } = run("dev/config.ts");
   expect([status, stderr]).toEqual([1, expect.stringContaining(code)]);
 });
 
 it("npm run docs:limits writes its files", () => {
-  const { status, stderr } = run("docs-limits.ts", "--out", directory);
+  const { status, stderr } = run("docs/docs-limits.ts", "--out", directory);
   expect([status, stderr]).toEqual([0, expect.stringContaining("UPSTASH_REDIS_REST_TOKEN is not on this machine")]);
   expect(readdirSync(directory)).toEqual(expect.arrayContaining(["limits.html", "limits.json", "limits.md"]));
 });
