@@ -21,7 +21,7 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     silent: "passed-only",
     // Many tests wait for clocks and sockets more than they compute.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    maxWorkers: Math.max(4, availableParallelism() - 1),
     projects: [
       {
         // Plain functions: no server, no Worker.

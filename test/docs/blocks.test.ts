@@ -35,7 +35,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [
     /^npm run docs:limits( -- --origin \S+ --out \S+)?$/,
     "test/scripts/deployed-redis.test.ts",
-    '"docs-limits.ts", "--out"',
+    '"docs/docs-limits.ts", "--out"',
   ],
   [
     /^npm run redis-http -- --port 8079 --token local --redis redis:\S+$/,
