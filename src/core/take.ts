@@ -33,7 +33,10 @@ export interface KeyRequest {
   readonly cost: number;
   /** 1 … 8, no two that would share a record. */
   readonly limits: readonly LimitSpec[];
-  /** Absent: the request's. */
+  /**
+   * Absent: the request's. For calls that go straight to a store: what an isolate keeps (src/isolate) reads the
+   * request's flag alone.
+   */
   readonly flag?: Flag;
   /** With `Flag.giveBack`, an instant of the bucket to give back to, ms since the epoch. Absent: the request's. */
   readonly atMs?: number;

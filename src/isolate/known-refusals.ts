@@ -101,6 +101,11 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
     return isRefused;
   }
 
+  /** A reply that refuses names the limit that does: without one it would be read as admitted. */
+  function isRefusedBy({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[]): boolean {
+    return keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
+  }
+
   return {
     refusal(request, localAtMs) {
       const storeTime = clock.at(localAtMs);
@@ -111,7 +116,7 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
       if (!areKnown(earliest) || !areKnown(latest)) return undefined;
       // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest: no
       // wait is short.
-      return refuses(request, latest, storeTime.latestMs)
+      return refuses(request, latest, storeTime.latestMs) && isRefusedBy(request, earliest)
         ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest }
         : undefined;
     },

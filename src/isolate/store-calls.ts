@@ -4,7 +4,7 @@
  */
 
 import { BoundedMap } from "../bounded-map.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { lateReplyOf } from "../store/failure.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import type { Caller, UnansweredRequests } from "./fallback/unanswered.ts";
@@ -54,15 +54,23 @@ export interface StoreCallParts {
 
 export function createStoreCalls(parts: StoreCallParts): StoreCalls {
   const { store, timing, clock, told, inFlight, unanswered, onClockStep } = parts;
-  /** By the local clock, ms since the epoch. */
-  const resetAtMs = new BoundedMap<string, number>({ maxSize: MAX_RESETS });
+  /** Calls are numbered in the order in which they are sent. */
+  let sent = 0;
+  /** By key: the number of the last call that was sent before its reset. */
+  const lastBeforeReset = new BoundedMap<string, number>({ maxSize: MAX_RESETS });
   let lastMs = 0;
+
+  function isFromBeforeReset(keys: readonly KeyRequest[], call: number): boolean {
+    return keys.some(({ key }) => (lastBeforeReset.get(key) ?? 0) >= call);
+  }
 
   function learn(request: TakeRequest, reply: TakeReply, sentAtMs: number): void {
     const receivedAtMs = timing.nowMs();
     if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) {
       told.clearRefusals();
       onClockStep();
+      // The local clock was set back during the call: the instant of the request is not comparable with later ones.
+      if (receivedAtMs < sentAtMs) return;
     }
     told.hear(request, reply, sentAtMs, receivedAtMs);
   }
@@ -78,12 +86,14 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       const { keys, flag } = request;
       const isDecision = flag === Flag.take || flag === Flag.look;
       const sentAtMs = timing.nowMs();
+      const call = ++sent;
       const arrived = isDecision ? keys.map(({ key, cost }) => inFlight.begin(key, cost, sentAtMs)) : [];
       const answered = flag === Flag.take ? unanswered.begin(keys, sentAtMs, callers) : () => {};
       try {
         const reply = await store.take(request, undefined, budgetMs);
         if (isDecision) lastMs = timing.nowMs() - sentAtMs;
-        learn(request, reply, sentAtMs);
+        // The counts of before a reset mean nothing any more.
+        if (!isFromBeforeReset(keys, call)) learn(request, reply, sentAtMs);
         answered();
         return reply;
       } catch (error) {
@@ -94,8 +104,8 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
         }
         const answer = late.answer.then((reply) => {
           answered();
-          // A reset has removed what was charged before it. The counts of before mean nothing any more.
-          if (!reply || keys.some(({ key }) => (resetAtMs.get(key) ?? 0) >= sentAtMs)) return undefined;
+          // A reset has removed what was charged before it, and there is nothing to give back.
+          if (!reply || isFromBeforeReset(keys, call)) return undefined;
           learn(request, reply, sentAtMs);
           return reply;
         });
@@ -108,7 +118,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
 
     async reset(keys) {
       await store.reset(keys);
-      for (const key of keys) resetAtMs.set(key, timing.nowMs());
+      for (const key of keys) lastBeforeReset.set(key, sent);
     },
   };
 }

@@ -43,6 +43,11 @@ export function createStoreClock(): StoreClock {
     observe(sentAtMs, receivedAtMs, storeAtMs) {
       // The store read its clock between these two instants, and its millisecond may have been almost over.
       const seen = { low: storeAtMs - receivedAtMs - STANDSTILL_MS, high: storeAtMs + 1 - sentAtMs };
+      // The local clock was set back while the call was on its way: the reply says nothing about the offset.
+      if (seen.low > seen.high) {
+        offset = undefined;
+        return false;
+      }
       const known = widened(receivedAtMs);
       const low = Math.max(seen.low, known?.low ?? seen.low);
       const high = Math.min(seen.high, known?.high ?? seen.high);

@@ -83,6 +83,12 @@ async function send(limiter: Limiter, count: number) {
   return sent;
 }
 
+/** The n-th call, once it has been made. */
+async function nextCall(n: number): Promise<Call> {
+  while (calls.length <= n) await new Promise(setImmediate);
+  return calls[n]!;
+}
+
 it.each(Object.entries(LIMITS))(
   "a decision without an answer counts what was sent and not yet answered: %s",
   async (_, limit) => {
@@ -284,6 +290,44 @@ it("a late reply from before a reset brings no counts back and gives nothing bac
   for (let i = 0; i < 10; i++) await new Promise(setImmediate);
   await calls[0]?.arrive();
   expect(await next).toMatchObject({ source: "redis", allowed: true });
+});
+
+it("a reply in time that a reset has overtaken brings no counts back", async () => {
+  const limiter = limiterOf([{ algorithm: "fixed-window", limit: 2, window: "1h" }]);
+  const first = limiter.take("a", { background });
+  await (await nextCall(0)).arrive();
+  await first;
+  const last = limiter.take("a", { background });
+  await (await nextCall(1)).decide();
+  await limiter.reset("a");
+  await calls[1]!.arrive();
+  expect((await last).remaining).toBe(0);
+
+  const next = limiter.take("a", { background });
+  await (await nextCall(2)).arrive();
+  expect((await next).source).toBe("redis");
+  expect((await next).allowed).toBe(true);
+});
+
+it("no request is admitted uncharged after the local clock was set back during a call", async () => {
+  const limiter = limiterOf([{ algorithm: "token-bucket", limit: 60, burst: 2, window: "1m" }]);
+  const first = limiter.take("a", { background });
+  await (await nextCall(0)).arrive();
+  await first;
+  const last = limiter.take("a", { background });
+  await (await nextCall(1)).decide();
+  vi.setSystemTime(Date.now() - 60_000);
+  await calls[1]!.arrive();
+  expect((await last).remaining).toBe(0);
+
+  for (let i = 0; i < 20; i++) {
+    vi.setSystemTime(Date.now() + 100);
+    const before = calls.length;
+    const taken = limiter.take("a", { background });
+    await new Promise(setImmediate);
+    if (calls.length > before) await calls.at(-1)!.arrive();
+    expect([(await taken).allowed, calls.length > before]).not.toEqual([true, false]);
+  }
 });
 
 it("what is charged before a reset is not given back to what is charged after it", async () => {

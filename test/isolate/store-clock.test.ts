@@ -51,3 +51,10 @@ it("knows nothing while the local clock is behind its last reply", () => {
   clock.observe(1_000, 1_010, 1_005);
   expect(clock.at(1_009)).toBeUndefined();
 });
+
+it("learns nothing from a call during which the local clock was set back", () => {
+  const clock = createStoreClock();
+  clock.observe(1_000_000, 1_000_010, 1_000_005);
+  expect(clock.observe(1_001_000, 941_010, 1_001_005)).toBe(false);
+  expect(clock.at(941_020)).toBeUndefined();
+});

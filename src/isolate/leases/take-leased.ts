@@ -174,7 +174,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
   ): boolean {
     if (reserved.length === 0) return false;
     const wasReset = replies !== undefined && leases.wasReset(lease, key.cost, replies, nowMs);
-    return wasReset || reserved.some(({ endsAtMs }) => endsAtMs <= nowMs);
+    return lease.isOver || wasReset || reserved.some(({ endsAtMs }) => endsAtMs <= nowMs);
   }
 
   /** @returns undefined: the request is not answered yet, and stock and known refusals have to be looked at again. */
