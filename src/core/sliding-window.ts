@@ -117,7 +117,7 @@ export function windowRetryAfterMs(
   const sinceNewestMs = nowMs - record.newest * bucketMs;
   let room = limit - cost;
   for (let age = 0; age < buckets; age++) room -= counts[age]!;
-  for (let steps = 0; ; steps++) {
+  for (let steps = 0; steps <= buckets; steps++) {
     // After `steps` more buckets, the one that decays is the one that is `steps` newer than the oldest now.
     const oldest = counts[buckets - steps] ?? 0;
     if (room >= 0) {
@@ -127,6 +127,8 @@ export function windowRetryAfterMs(
     }
     room += counts[buckets - 1 - steps] ?? 0;
   }
+  // Every count has left by then. Counts near 2^53, which no charge leaves, add up to a rounded room that stays below 0.
+  return (buckets + 1) * bucketMs - sinceNewestMs;
 }
 
 /** How far into a bucket the decaying one leaves `room` for itself: 0 … bucketMs (not inside this bucket). */

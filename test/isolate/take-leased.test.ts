@@ -174,6 +174,20 @@ describe("the stock", () => {
     expect((await once(keyOf(10_000))).source).toBe("redis");
   });
 
+  it("is not spent by a request that the reset has overtaken", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const taken = take(keyOf(10_000, 2_000));
+    await time.runUntil(time.nowMs() + 1);
+    await answers.reset(["k"]);
+    // The charges of another isolate hide from the counts that there was a reset.
+    await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
+    expect((await settled([taken]))[0]!.reply.allowed).toBe(true);
+    // The first call left out what was in stock, which has gone with the reset: a second one asks for the whole cost.
+    const costs = calls.map(({ keys }) => keys[0]!.cost).filter((cost) => cost > 1_000);
+    expect(costs).toHaveLength(2);
+    expect(costs[1]).toBeGreaterThanOrEqual(2_000);
+  });
+
   it("is not given back after a reset, and what was on its way is not either", async () => {
     await takes(200, 1_000, keyOf(10_000));
     const inFlight = takes(100, 40, keyOf(10_000));
