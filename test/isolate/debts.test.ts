@@ -128,6 +128,15 @@ it("is put back with its instants when the repayment is known not to have run", 
   expect(store.takes).toEqual([]);
 });
 
+it("is owed no longer after a reset that came while it was being repaid", async () => {
+  const owed = createDebts();
+  owed.add([...one("reset"), ...one("kept")], NOW_MS);
+  const repaid = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
+  owed.forget(["reset"]);
+  await repaid;
+  expect([owed.units("reset", NOW_MS), owed.units("kept", NOW_MS)]).toEqual([0, 1]);
+});
+
 it("tells what a key owes until it is repaid or has left its window", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
   expect(owed.units("a", NOW_MS)).toBe(0);

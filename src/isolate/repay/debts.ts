@@ -53,6 +53,8 @@ export interface Debts {
 
 export function createDebts(): Debts {
   const debts = new Map<string, Debt>();
+  /** Debts that are on their way to the store. A reset takes them out, and then they are not owed again. */
+  const repaying = new Map<string, Debt>();
 
   function add(keys: readonly KeyRequest[], nowMs: number): void {
     for (const { key, group, cost, limits: all } of keys) {
@@ -86,7 +88,10 @@ export function createDebts(): Debts {
       return debt ? rollWindow(debt.record, nowMs).counts.reduce((sum, units) => sum + units, 0) : 0;
     },
     forget(keys) {
-      for (const key of keys) debts.delete(key);
+      for (const key of keys) {
+        debts.delete(key);
+        repaying.delete(key);
+      }
     },
     get size() {
       return debts.size;
@@ -97,18 +102,23 @@ export function createDebts(): Debts {
       // charged again.
       const taken = [...debts].slice(0, KEYS_PER_CALL);
       for (const [key] of taken) debts.delete(key);
+      const isOwed = ([key, debt]: [string, Debt]) => repaying.get(key) === debt;
       const keys = taken.flatMap(([key, { limits, span, record }]): KeyRequest[] => {
         const cost = span.limit - windowRemaining(rollWindow(record, nowMs), span.limit, nowMs);
         return cost > 0 ? [{ key, group: ENFORCED, cost, limits }] : [];
       });
       if (keys.length === 0) return;
+      for (const [key, debt] of taken) repaying.set(key, debt);
       try {
         await store.take({ keys, flag: Flag.chargeAnyway });
       } catch (error) {
         const { notRun, isReply, code } = failureOf(error);
         // An error about the command itself (keys of several slots) would come again. Another request may still make
         // calls.
-        if (notRun && (!isReply || code === "SUBREQUESTS")) for (const [key, debt] of taken) putBack(key, debt, nowMs);
+        if (!notRun || (isReply && code !== "SUBREQUESTS")) return;
+        for (const [key, debt] of taken.filter(isOwed)) putBack(key, debt, nowMs);
+      } finally {
+        for (const [key] of taken.filter(isOwed)) repaying.delete(key);
       }
     },
   };
