@@ -1,4 +1,4 @@
-// Numbers are the same wherever they are told: in the page, the JSON, the Markdown and the header fields.
+// The numbers are the same on the page, in the JSON, in the Markdown and in the header fields.
 
 import { expect, it } from "vitest";
 import { limitsFiles } from "../../scripts/docs/docs-limits.ts";
