@@ -1,4 +1,4 @@
-// What is sent again and what is not, and when a client gives up.
+// Which requests are sent again, which are not, and when a client gives up.
 
 import { describe, expect, it, vi } from "vitest";
 import { isReplayable } from "../../src/client/again.ts";
