@@ -1,4 +1,4 @@
-// A client can avoid a policy on keys that it chooses itself: such a policy is allowed, with a warning.
+// A client can avoid a policy whose keys it chooses itself. Such a policy is allowed, with a warning.
 
 import { expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";

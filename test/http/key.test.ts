@@ -141,7 +141,7 @@ describe("a key", () => {
 });
 
 describe("a cookie", () => {
-  /** The definition: the header is split at every semicolon. Slow for 64 KiB of semicolons. */
+  /** The definition of a cookie: split the header at every semicolon. Slow for 64 KiB of semicolons. */
   function cut(header: string, name: string): string | undefined {
     const pairs = header
       .split(";")

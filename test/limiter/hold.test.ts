@@ -1,4 +1,4 @@
-// What an admitted request holds: slots of concurrency limits, and its turn of a leaky bucket.
+// What an admitted request holds: slots of concurrency limits, and its place in a leaky bucket.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
