@@ -1,4 +1,4 @@
-// Something else wrote into a key of ours: counting starts anew, and the next charge replaces it.
+// Another program wrote into a key of headgate's. Counting starts at zero, and the next charge replaces the value.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { Redis } from "ioredis";

@@ -1,4 +1,4 @@
-// One Redis over REST: tried once, in time, and nothing of a failure but its kind.
+// One Redis over REST: one attempt, within the time budget. An error shows only the kind of failure.
 
 import { expect, inject, it, vi } from "vitest";
 import { RedisError, type RedisOptions, replyOf, withRedis } from "../../src/redis/client.ts";
