@@ -1,4 +1,4 @@
-/** Part 5: what a decision costs Redis with many keys, and with many limits. */
+/** Part 5: what a decision costs Redis with many keys and with many limits. */
 
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ import { median } from "../support/stats.ts";
 const UNLIMITED = 1_000_000;
 const HOUR_MS = 3_600_000;
 const CALLS = 200;
-/** What a policy may have. */
+/** The most limits that a policy may have. */
 const LIMITS_PER_POLICY = 8;
 
 export const scale: Part = async ({ quick, progress }) => {
@@ -33,7 +33,7 @@ export const scale: Part = async ({ quick, progress }) => {
         for (let i = filled; i < until; i++) many.push(ours(i));
         await redis.send(many);
       }
-      // Clients at random, so that no cache of the processor knows them.
+      // Random clients, so that the processor's caches do not help.
       const [a, b]: [number[], number[]] = [[], []];
       for (let round = -1; round < rounds; round++) {
         const clients = Array.from({ length: CALLS }, () => Math.floor(Math.random() * size));
@@ -133,7 +133,7 @@ export const scale: Part = async ({ quick, progress }) => {
   }
 };
 
-/** In a process of its own, whose collector can be called. */
+/** Runs in a separate process, because it needs --expose-gc. */
 function isolateBytes(): { strict: number; leased: number } {
   const program = fileURLToPath(new URL("../isolate-bytes.ts", import.meta.url));
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--expose-gc", program], { encoding: "utf8" });

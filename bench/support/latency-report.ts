@@ -1,4 +1,4 @@
-/** The tables of the part `latency`, and what they say of the targets. */
+/** The tables of the part `latency`, and its targets. */
 
 import { bars } from "./chart.ts";
 import { type LimiterWorker, WORKERS } from "./limiters.ts";
@@ -12,7 +12,7 @@ export interface Measured {
   readonly worker: LimiterWorker;
   readonly answers: readonly Answer[];
   readonly calls: number;
-  /** Of the Worker without a limiter, in the same seconds. */
+  /** The answers of the Worker without a limiter in the same seconds. */
   readonly baseline: readonly Answer[];
 }
 
@@ -178,7 +178,7 @@ export function sectionOf(
   };
 }
 
-/** Within a turn, to the first. */
+/** The ratio to the first Worker's rate in the same turn; the median over the turns. */
 const ratioOf = (of: readonly Served[], one: Served) =>
   median(one.perSecond.map((value, i) => value / of[0]!.perSecond[i]!));
 const cpuRatioOf = (of: readonly Served[], one: Served) =>

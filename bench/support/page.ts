@@ -1,4 +1,4 @@
-/** docs/benchmarks.md, put together from what each part kept when it ran last. */
+/** Writes docs/benchmarks.md from the results that each part kept when it last ran. */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { peerVersions } from "./machine.ts";
@@ -27,7 +27,7 @@ export function kept(part: string): Kept | undefined {
   return existsSync(fileOf(part)) ? JSON.parse(readFileSync(fileOf(part), "utf8")) : undefined;
 }
 
-/** @returns where it is. */
+/** @returns where the page is. */
 export function writePage(parts: readonly string[]): string {
   const prose = (name: string) => readFileSync(new URL(`${name}.md`, PROSE), "utf8").trim();
   const all = parts.flatMap((part) => {

@@ -1,4 +1,4 @@
-/** The tables of the part `truth`, and what they say of the targets. */
+/** The tables of the part `truth`, and its targets. */
 
 import { bars } from "../support/chart.ts";
 import { number, type Section, type Target, table } from "../support/part.ts";
@@ -6,7 +6,8 @@ import type { Result } from "./judge.ts";
 import { RETRY, type Trace } from "./traces.ts";
 
 /**
- * As bench/peers/limiters.mjs has them; here by name, so that nothing of the peers is loaded before they are installed.
+ * The names in bench/peers/limiters.mjs. They are repeated here, so that no peer is loaded before the peers are
+ * installed.
  */
 export const PEERS = [
   "headgate sliding-window",
@@ -26,7 +27,7 @@ export const PEERS = [
   "hash of sub-buckets",
 ] as const;
 
-/** Without Redis, and only as Miniflare simulates it. */
+/** A limiter without Redis, simulated by Miniflare. */
 export const BINDING = "rate limit binding";
 
 export type Retries = Map<string, { early: number; late: number; promised: boolean }>;
