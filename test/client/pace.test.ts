@@ -135,7 +135,7 @@ describe("a limit on requests in flight", () => {
   });
 });
 
-it("far back in line a call looks again before its time is over, and is not sent for want of a later look", () => {
+it("a call far back in line waits until its time budget ends, and is not sent early", () => {
   const { ask, tell } = calls();
   tell(ask(), { remaining: 0, quota: 1, isConcurrent: true });
   expect(ask().waitMs).toBe(0);

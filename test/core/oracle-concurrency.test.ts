@@ -69,7 +69,7 @@ it("frees a lost slot by its own timeout while others keep theirs by renewing", 
   }
 });
 
-it("promises no time for a refusal but one second, and none for its end", () => {
+it("tells a refused client to wait one second, and promises no time at which a slot is free", () => {
   const limit: ConcurrencyLimit = { kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 };
   const counter = new Counter();
   counter.takeOne(limit, 1, 5000, Flag.take, 1);

@@ -60,7 +60,7 @@ describe("sliding log and oldest = whole", () => {
     fc.assert(property, RUNS);
   });
 
-  it("nor before one that asks at every millisecond around every boundary and every expiry, for all that is left", () => {
+  it("nor if a client asks at every millisecond, around every boundary and every expiry, for all that is left", () => {
     const small = { bucketMs: fc.integer({ min: 2, max: 12 }), buckets: 3 };
     const windows = windowLimit({ kind: Kind.whole, ...small });
     const logs = fc.record<LogLimit>({

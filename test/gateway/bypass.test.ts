@@ -148,7 +148,7 @@ it("what is not counted as a path is not that path for the origin either: it get
   expect(origin.requests.map(({ url }) => url)).toEqual(others);
 });
 
-it("naming it in Connection does not hide from the origin what was said of the client's address", async () => {
+it("naming it in Connection does not hide the client's address from the origin", async () => {
   const origin = await startOrigin((_request, response) => response.end());
   const policies = [{ name: "any", limits: TWO }];
   const gateway = await startGateway({ policies, redis: null, vars: { ORIGIN_URL: origin.url } });

@@ -18,7 +18,7 @@ async function raw({ url }: Gateway, head: string): Promise<string> {
 const HOST = "Host: gate.example\r\nCF-Connecting-IP: 192.0.2.1";
 const UTF_8 = Buffer.from("😀é").toString("latin1");
 
-it("every head gets one answer, which is none of the gateway's faults, and the next client gets its own", async () => {
+it("every head gets one answer that is not an error of the gateway, and the next client gets its own answer", async () => {
   const policies = [{ name: "key", key: ["header:x-user", "query:u"], limits: [{ limit: 2, window: "30d" }] }];
   const gateway = await startGateway({ policies, redis: null });
   // workerd accepts these as requests. It answers by itself if the Host or the target makes no valid URL.

@@ -161,7 +161,7 @@ describe("the X- fields", () => {
     expect(fieldsFor("legacy", two().reverse()).legacy).toEqual({ limit: 10, remaining: 7, resetAt: 1_800_000_001 });
   });
 
-  it("show, of several with as few, the one that stays so longest", () => {
+  it("show, of limits with equally few units, the one whose units come back last", () => {
     const tied = [
       { limit: 5, windowMs: 1_000, remaining: 0, growsAfterMs: 1_000 },
       { limit: 20, windowMs: 60_000, remaining: 0, growsAfterMs: 30_000 },
@@ -210,7 +210,7 @@ describe("after a slow handler", () => {
     expect(legacy).toMatchObject({ resetAt: 1_800_000_031 });
   });
 
-  it("a wait that has passed is 1: what is left is told as of the decision", () => {
+  it("a wait that has already passed is told as 1 s, because `r` is from the decision", () => {
     const headers = new Headers();
     const limits = decisions({ limit: 3, windowMs: 60_000, remaining: 1, growsAfterMs: 2_000 });
     addRateLimitFields(headers, "both", limits, NOW_MS + 60_000, 60_000);

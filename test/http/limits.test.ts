@@ -129,7 +129,7 @@ describe("page and Markdown alike", () => {
     if (method === "HEAD") expect(samples({ method, url })[0]![1]).toBe(`curl -I --retry 3 '${url}'`);
   });
 
-  it("speak of costs below only where there are any, and of neither where no policy is published", async () => {
+  it("mention costs only if a policy has some, and nothing of counting if no policy is published", async () => {
     for (const said of await saidOf({ POLICIES: [login] })) {
       expect(said).toContain("A request costs 1 unit.");
       expect(said).not.toContain("except for those");

@@ -242,7 +242,7 @@ describe("a method", () => {
     },
   );
 
-  it("in such a field counts where only a cost names methods, and makes no preflight where nothing does", () => {
+  it("in such a field also chooses a cost, and makes a preflight count as a request", () => {
     const dear = matcherOf({ all: { cost: [{ method: "DELETE", cost: 5 }] } });
     expect(dear("/", { method: "POST", headers: { "X-HTTP-Method": "DELETE" } })).toEqual({ all: 5 });
     const any = matcherOf({ all: {} });

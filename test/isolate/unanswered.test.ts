@@ -23,7 +23,7 @@ it("a call is remembered for longer than the two budgets within which its answer
   expect(unanswered.beside([request()], 2 * BUDGET_MS + 10_000)).toEqual([]);
 });
 
-it("of a call for several units, a request counts those that are not its own", () => {
+it("a request counts the units of a call that are for other requests", () => {
   const unanswered = trackUnanswered();
   const [caller, other] = [request(), request()];
   unanswered.begin([{ ...caller, cost: 10 }], 0, [{ key: caller, needed: 4 }]);

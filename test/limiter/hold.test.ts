@@ -101,7 +101,7 @@ it.each([
   expect(await hold!.renew()).toBe(mayRenew);
 });
 
-it("is of this isolate's own counters when the store is away", async () => {
+it("holds slots of this isolate's own counters when the store is away", async () => {
   const limiter = createLimiter({ policies: [atOnce("two", 2)], store: remoteStore(failingStore()) });
   const { hold, source } = await limiter.take("two");
   expect(source).toBe("fallback");

@@ -119,7 +119,7 @@ describe("a full Redis and what is in the way", () => {
     await refusedForRoom(request(keys), NOW_MS);
   });
 
-  it("refuses what is charged behind a policy in shadow that refuses and could drop something", async () => {
+  it("refuses an enforced limit although a refusing policy in shadow before it could drop expired entries", async () => {
     const shadow = key("a", [log, none(window)], 1);
     await store.take(request([key("a", [log])]), NOW_MS);
     for (const enforced of [log, slots, window]) {

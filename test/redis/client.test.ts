@@ -57,7 +57,7 @@ it("hands on an answer that arrives too late", async () => {
   expect(await error.timeout!.answer).toBe("PONG");
 });
 
-it("hears no more of an answer that is refused after its time", async () => {
+it("reports nothing of a refusal that arrives after the time budget", async () => {
   const { url } = await startOrigin((_request, response) => {
     setTimeout(() => response.writeHead(400).end('{"error":"READONLY a-key"}'), 100);
   });

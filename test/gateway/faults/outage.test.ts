@@ -10,7 +10,7 @@ const WINDOW_MS = 1_000;
 const OUTAGE_MS = 2_500;
 const PER_SECOND = 60;
 
-it.each([1, 2])("%i isolates admit no more than so many times the limit in any window", async (regions) => {
+it.each([1, 2])("%i isolates admit at most that many times the limit in any window", async (regions) => {
   const limits = [{ algorithm: "sliding-log", limit: LIMIT, window: WINDOW_MS }];
   const policies = [{ name: uniqueName("outage"), key: ["global"], limits }];
   const { rig, gateways } = await startFaultyGateway(policies, 1_000, regions);
