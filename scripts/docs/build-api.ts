@@ -92,7 +92,7 @@ function undocumented({ name, doc, code }: Declaration): string[] {
   return [...(doc ? [] : [name]), ...members];
 }
 
-/** A docstring as Markdown. Each tag gets its own line. */
+/** A docstring as Markdown. Each tag becomes an item of a list, broken at column 120. */
 function proseOf(doc: string): string {
   const text = doc
     .replace(/^\/\*\*|\*\/$/g, "")
@@ -107,7 +107,9 @@ function proseOf(doc: string): string {
       .replace(/^@returns/, "- Returns")
       .replace(/^@throws \{(\w+)\}/, "- Throws `$1`")
       .replace(/^@throws/, "- Throws")
-      .trim(),
+      .trim()
+      .replace(/(.{1,118})(?: |$)/g, "$1\n  ")
+      .trimEnd(),
   );
   return [prose.trim(), lines.join("\n")].filter(Boolean).join("\n\n");
 }
