@@ -60,8 +60,8 @@ export const money: Part = async ({ figures }) => {
       ["no limiter", ...Array.from({ length: cases.length + 1 }, () => dollars(none))],
       ...rows.map(({ title, dollars: all }) => [title, ...all.map(dollars)]),
     ]),
-    `As of 2026-11: Upstash pay as you go ${dollars(PRICES.perCommand * 100_000)} per 100,000 commands ([billing](https://upstash.com/docs/redis/overall/billing)), Workers ${dollars(PRICES.perRequest * 1e6)} per million requests ([pricing](https://developers.cloudflare.com/workers/platform/pricing/)); free allowances, storage and bandwidth left out. CPU time, at ${dollars(PRICES.perCpuMs * 1e6)} per million ms, is left out too: a millisecond on this machine is none of Cloudflare's.`,
-    `Every command inside a script is counted. That Upstash bills them so follows from its [table of costs](https://upstash.com/docs/redis/sdks/ratelimit-ts/costs); no bill was looked at.`,
+    `As of 2026-11: Upstash pay as you go ${dollars(PRICES.perCommand * 100_000)} per 100,000 commands ([billing](https://upstash.com/docs/redis/overall/billing)), Workers ${dollars(PRICES.perRequest * 1e6)} per million requests ([pricing](https://developers.cloudflare.com/workers/platform/pricing/)); free allowances, storage and bandwidth left out. CPU time, at ${dollars(PRICES.perCpuMs * 1e6)} per million ms, is left out too: a millisecond on this machine is not a millisecond at Cloudflare.`,
+    `Every command inside a script is counted. Upstash's [table of costs](https://upstash.com/docs/redis/sdks/ratelimit-ts/costs) shows that it bills them; no bill was looked at.`,
   ].join("\n\n");
   const chart = bars({
     title: "Dollars per million requests at half of 12,000 per minute",

@@ -197,7 +197,7 @@ async function warmth(
     rows.push(row);
   }
   const note =
-    "CPU of headgate's decision / that of `@upstash/ratelimit`'s calls, by how many calls of one script follow each other. Between turns Redis waits for this program, and the processor does other work. The rows above, and the targets, are of turns of 200.";
+    "CPU time of headgate's decision, divided by that of `@upstash/ratelimit`'s calls, by the number of calls of one script in a row (a turn). Between turns Redis waits for this program, and the processor does other work. The tables above and the targets have turns of 200 calls.";
   return `${note}\n\n${table(["calls of a turn", "1 limit", "3 limits", "8 limits"], rows)}`;
 }
 
@@ -237,7 +237,7 @@ async function bytes(redis: CostRedis, recorded: Recorded): Promise<string> {
     rows.push(row);
   }
   const note =
-    "After 50 requests of one client in one window, in so many keys (`MEMORY USAGE`). `@upstash/ratelimit` keeps the window before it too: up to twice as much.";
+    "After 50 requests of one client in one window, with the number of keys (`MEMORY USAGE`). `@upstash/ratelimit` also keeps the previous window: up to twice as much.";
   return `${table(["", "1 limit", "3 limits", "8 limits"], rows)}\n\n${note}`;
 }
 

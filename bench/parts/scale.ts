@@ -90,12 +90,12 @@ export const scale: Part = async ({ quick, progress }) => {
         ["keys", "headgate, µs", "@upstash/ratelimit, µs"],
         keyRows.map((row) => row.map((value, i) => (i === 0 ? value : number(value)))),
       ),
-      `### Limits of one request\n\nPolicies of up to ${LIMITS_PER_POLICY} limits each, one key a policy. Each further limit costs ${number(slope)} times what the first costs with the call itself.`,
+      `### Limits of one request\n\nPolicies with up to ${LIMITS_PER_POLICY} limits each, one key for each policy. Each further limit costs ${number(slope)} times as much as the call with its first limit.`,
       table(
         ["limits", "headgate, µs", "@upstash/ratelimit, µs", "ratio", "headgate's commands"],
         limitRows.map(([n, a, b, c]) => [n!, number(a!), number(b!), number(a! / b!), number(c!)]),
       ),
-      "### Memory of an isolate\n\nHeap for each client that is remembered, in bytes, V8's own structures included; 10,000 to 20,000 are.",
+      "### Memory of an isolate\n\nHeap for each remembered client, in bytes, including V8's own structures. An isolate remembers 10,000 to 20,000 clients.",
       table(
         ["what is remembered", "bytes"],
         [

@@ -53,7 +53,7 @@ export const size: Part = async ({ quick, progress }) => {
     return {
       markdown: [
         table(head, rows),
-        "What a consumer's bundler makes of each entry of the package, minified; Hono is the consumer's own, and not counted.",
+        "The size of each entry of the package in a user's bundle, minified. Hono is not counted, because users bring it themselves.",
         table(["", "KiB gzip"], entries),
       ].join("\n\n"),
       targets: [],

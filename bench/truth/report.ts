@@ -63,7 +63,7 @@ export function report(
         ["", ...names],
         rows(({ unused }) => percent(unused)),
       ),
-      "### Refused although the weighted two-window counter would admit, part of all requests\n\nFor the limiters that use this counter: what a cache or a lease refuses beyond it.",
+      "### Refused although the weighted two-window counter would admit, part of all requests\n\nOnly the limiters that use this counter: what a cache or a lease refuses in addition.",
       table(
         ["", ...names],
         peers
@@ -92,7 +92,7 @@ export function report(
       return promised ? [peer, percent(early), percent(late)] : [peer, "no wait told", "–"];
     });
     parts.push(
-      "### The promised wait\n\nRefused again of those that waited as told; and which part of the wait was needless, since asking earlier was admitted.",
+      "### The promised wait\n\nThe part of the clients that waited as told and were refused again, and the part of the wait that was needless, because an earlier request was admitted.",
       table(["", "refused again", "needless"], rows),
     );
   }
