@@ -21,7 +21,7 @@ import { LOCAL_TIMING, type Timing } from "./timing.ts";
 import { createToldCounts } from "./told-counts.ts";
 
 /** A store far away: it is called as seldom as possible, and it can fail. */
-export interface RemoteStore extends Store {
+export interface StoreWithIsolate extends Store {
   /** Makes what one limiter of this isolate keeps beside the store. */
   isolate(): Isolate;
 }
@@ -38,13 +38,13 @@ export interface Isolate {
 }
 
 /** @param timing the clock and timers of the isolate; tests and the simulator replace them. */
-export function remoteStore(store: Store, timing?: Timing): RemoteStore {
+export function withIsolate(store: Store, timing?: Timing): StoreWithIsolate {
   return { ...store, isolate: () => createIsolate(store, timing) };
 }
 
 /** What a limiter keeps beside this store. Undefined for a store in memory. */
 export function isolateOf(store: Store): Isolate | undefined {
-  return "isolate" in store ? (store as RemoteStore).isolate() : undefined;
+  return "isolate" in store ? (store as StoreWithIsolate).isolate() : undefined;
 }
 
 /** One clock and one memory of replies. All calls to the store pass `calls`. */

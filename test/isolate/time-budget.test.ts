@@ -6,13 +6,13 @@ const BUDGET_MS = 250;
 /** Of a busy isolate. */
 const EXTENSION_MS = 50;
 const EXTENSIONS = 40;
-let budget: typeof import("../../src/redis/budget.ts");
+let budget: typeof import("../../src/time-budget.ts");
 
 beforeEach(async () => {
   vi.useFakeTimers({ now: 1_700_000_000_000 });
   // What an isolate knows of itself begins anew.
   vi.resetModules();
-  budget = await import("../../src/redis/budget.ts");
+  budget = await import("../../src/time-budget.ts");
 });
 afterEach(() => void vi.useRealTimers());
 
