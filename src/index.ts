@@ -1,5 +1,6 @@
 /** `headgate`: the library, a limiter to use in other Workers. */
 
+export type { CountsNamespace, LocationHint } from "./config/counts.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
 export type {
   ConcurrencyInput,
@@ -23,6 +24,7 @@ export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take
 export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
+export { type DurableObjectStoreOptions, durableObjectStore } from "./isolate/durable-object-store.ts";
 export { type RedisStoreOptions, redisStore } from "./isolate/redis-store.ts";
 export { type RemoteStoreOptions, remoteStore } from "./isolate/remote-store.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";

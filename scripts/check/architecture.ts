@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   client: [],
   pattern: [],
   config: ["core", "keys", "pattern"],
-  store: ["bounded-map", "check-options", "core", "redis"],
+  store: ["bounded-map", "check-options", "config", "core", "redis"],
   isolate: ["bounded-map", "check-options", "config", "core", "store", "time-budget"],
   limiter: ["check-options", "config", "core", "isolate", "keys", "partition", "store"],
   http: ["bounded-map", "check-options", "config", "core", "keys", "partition", "pattern", "limiter"],
@@ -24,8 +24,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   version: [],
   gateway: ["config", "core", "health", "http", "isolate", "limiter", "store", "version"],
   service: ["config", "core", "gateway", "limiter"],
+  "durable-object": ["config", "isolate", "store"],
   index: ["config", "core", "http", "isolate", "limiter", "store"],
-  worker: ["config", "gateway", "service"],
+  worker: ["config", "gateway", "service", "store"],
 };
 
 /** A line for each place that breaks the rule. @param root the folder that holds the layers. */

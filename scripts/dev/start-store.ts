@@ -11,6 +11,8 @@ export interface ConfiguredStore {
   found?: { url: string; source: string };
   /** The URL in wrangler.toml of a Redis that cannot be used here, because its token is not on this machine. */
   unusable?: string;
+  /** Whether the Durable Object `COUNTS` is bound. */
+  hasCounts: boolean;
   /**
    * The text of one more `--env-file`, if something came from the environment, which is no Worker binding by itself. A
    * file, since a command line can be read by every user of the machine. Absent if wrangler finds everything by itself.
@@ -24,19 +26,20 @@ export interface ConfiguredStore {
 
 /** The first source that has a name wins, each name by itself, and an empty value counts as absent. */
 export function findConfiguredStore(wranglerArgs: string[], environment: NodeJS.ProcessEnv): ConfiguredStore {
-  const { sources, fromDevVars, defaultEnvFiles } = bindingSources(wranglerArgs, environment);
+  const { sources, fromDevVars, defaultEnvFiles, objects } = bindingSources(wranglerArgs, environment);
+  const hasCounts = objects.includes("COUNTS");
   const unusable = deployedRedis(sources);
-  if (unusable !== undefined) return { unusable, otherEnvFiles: [] };
+  if (unusable !== undefined) return { unusable, hasCounts, otherEnvFiles: [] };
   const url = lookUp(sources, URL_NAME);
-  if (url === undefined) return { otherEnvFiles: [] };
+  if (url === undefined) return { hasCounts, otherEnvFiles: [] };
   const token = lookUp(sources, TOKEN_NAME);
   const handedOn: Record<string, string> = {};
   if (url.source === "the environment") handedOn[URL_NAME] = url.value;
   if (token?.source === "the environment") handedOn[TOKEN_NAME] = token.value;
   const found = { url: url.value, source: url.source };
-  if (Object.keys(handedOn).length === 0) return { found, otherEnvFiles: [] };
+  if (Object.keys(handedOn).length === 0) return { found, hasCounts, otherEnvFiles: [] };
   // wrangler reads .dev.vars as it stands but expands `$NAME` in env files, so its values move into ours, escaped.
-  return { found, envFile: formatEnv({ ...fromDevVars, ...handedOn }), otherEnvFiles: defaultEnvFiles };
+  return { found, hasCounts, envFile: formatEnv({ ...fromDevVars, ...handedOn }), otherEnvFiles: defaultEnvFiles };
 }
 
 /** Values as dotenv and dotenv-expand give them back unchanged: quoted with a quote they do not hold, `$` escaped. */

@@ -32,6 +32,11 @@ export interface GatewayOptions {
   readonly cf?: Record<string, unknown>;
   /** The REST service; default the bridge that all tests share. Null: no Redis, the memory store. */
   readonly redis?: { readonly url: string; readonly token: string } | null;
+  /**
+   * The Durable Object, in place of a Redis that is null. `persistTo`: the folder in which its counts survive the
+   * gateway.
+   */
+  readonly counts?: { readonly persistTo?: string };
   /** The service binding ORIGIN; `"itself"`: the gateway. */
   readonly origin?: ((request: WorkerdRequest) => WorkerdResponse) | "itself";
   /** Where it listens; default any free port. */
@@ -41,6 +46,9 @@ export interface GatewayOptions {
   /** Where the bundled Worker is; default the one that `wrangler deploy` would upload. */
   readonly directory?: string;
 }
+
+/** How a Worker binds the class, as wrangler.toml does. */
+export const COUNTS = { COUNTS: { className: "HeadgateCounts", useSQLite: true } };
 
 /** Long enough that a busy machine causes no fallback decisions. */
 const REDIS_TIMEOUT_MS = 10_000;
@@ -57,6 +65,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       modulesRoot: directory,
       ...compatibility(),
       cf: options.cf ?? false,
+      ...(options.counts && { durableObjects: COUNTS, durableObjectsPersist: options.counts.persistTo ?? false }),
       ...(options.origin && {
         serviceBindings: { ORIGIN: options.origin === "itself" ? kCurrentWorker : options.origin },
       }),
@@ -86,7 +95,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 }
 
 /** As `wrangler deploy` would set it. */
-function compatibility() {
+export function compatibility() {
   const toml = parse(readFileSync(new URL("../../../wrangler.toml", import.meta.url), "utf8"));
   return {
     compatibilityDate: toml.compatibility_date as string,
