@@ -24,7 +24,7 @@ it("constructs stores and limiters at module scope, where a Worker may do no I/O
   const directory = temporaryDirectory();
   await bundle(directory, "test/worker/module-scope.ts");
   renameSync(join(directory, "module-scope.js"), join(directory, "worker.js"));
-  const gateway = await startGateway({ policies: [], redis: null, counts: {}, directory });
+  const gateway = await startGateway({ policies: [], redis: null, counts: true, directory });
 
   expect(await (await gateway.fetch("/")).json()).toEqual([true, true, false]);
 });

@@ -32,11 +32,8 @@ export interface GatewayOptions {
   readonly cf?: Record<string, unknown>;
   /** The REST service; default the bridge that all tests share. Null: no Redis, the memory store. */
   readonly redis?: { readonly url: string; readonly token: string } | null;
-  /**
-   * The Durable Object, in place of a Redis that is null. `persistTo`: the folder in which its counts survive the
-   * gateway.
-   */
-  readonly counts?: { readonly persistTo?: string };
+  /** The Durable Object of this gateway alone, with nothing in it; used if `redis` is null. */
+  readonly counts?: true;
   /** The service binding ORIGIN; `"itself"`: the gateway. */
   readonly origin?: ((request: WorkerdRequest) => WorkerdResponse) | "itself";
   /** Where it listens; default any free port. */
@@ -65,7 +62,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       modulesRoot: directory,
       ...compatibility(),
       cf: options.cf ?? false,
-      ...(options.counts && { durableObjects: COUNTS, durableObjectsPersist: options.counts.persistTo ?? false }),
+      ...(options.counts && { durableObjects: COUNTS }),
       ...(options.origin && {
         serviceBindings: { ORIGIN: options.origin === "itself" ? kCurrentWorker : options.origin },
       }),

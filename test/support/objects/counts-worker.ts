@@ -21,14 +21,14 @@ let bundled: Promise<string> | undefined;
 
 /** @param persistTo a folder in which counts survive a stop; absent: they are gone then. */
 export async function startCountsWorker(persistTo?: string): Promise<CountsWorker> {
-  bundled ??= bundle();
+  bundled ??= bundleWorker("counts-worker.ts");
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       modules: [{ type: "ESModule", path: "worker.js", contents: await bundled }],
       ...compatibility(),
       cf: false,
       durableObjects: COUNTS,
-      ...(persistTo !== undefined && { durableObjectsPersist: persistTo }),
+      ...(persistTo !== undefined && { resourcePersistencePath: persistTo }),
     } as V4MiniflareOptions),
   );
   const url = await miniflare.ready;
@@ -71,9 +71,10 @@ export async function startCountsWorker(persistTo?: string): Promise<CountsWorke
   };
 }
 
-async function bundle(): Promise<string> {
+/** A Worker of test/worker, in one module. */
+export async function bundleWorker(name: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL("../../worker/counts-worker.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(`../../worker/${name}`, import.meta.url))],
     bundle: true,
     format: "esm",
     target: "es2024",
