@@ -12,9 +12,18 @@ export interface CountsNamespace {
 
 /** Where Cloudflare can place a new object (2026-11). */
 export const LOCATION_HINTS = [
-  ...(["wnam", "enam", "sam", "weur", "eeur"] as const),
-  ...(["apac", "apac-ne", "apac-se", "oc", "afr", "me"] as const),
-];
+  "wnam",
+  "enam",
+  "sam",
+  "weur",
+  "eeur",
+  "apac",
+  "apac-ne",
+  "apac-se",
+  "oc",
+  "afr",
+  "me",
+] as const;
 /** A part of the world, as Cloudflare names it: `weur` is Western Europe. */
 export type LocationHint = (typeof LOCATION_HINTS)[number];
 
