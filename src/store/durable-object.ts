@@ -28,7 +28,7 @@ const NEXT_EXPIRY = "SELECT MIN(expires_at) AS at FROM counts";
 const MAX_SPARE_MS = 3_600_000;
 /** Every alarm is billed as a request and a written row. */
 const ALARM_EVERY_MS = 60_000;
-/** Rows that one alarm removes, which takes about 10 ms: requests wait meanwhile. */
+/** Rows that one alarm removes at most: requests wait meanwhile. */
 const MAX_REMOVED = 5_000;
 /** The pause before more is removed, when one alarm was not enough. */
 const ALARM_AGAIN_MS = 1_000;
