@@ -46,8 +46,8 @@ const ALARM_AGAIN_MS = 1_000;
  * new_sqlite_classes = ["HeadgateCounts"]
  * ```
  *
- * Then `durableObjectStore(env.COUNTS)` is a store. Every method rejects with a `TypeError` if it is called wrongly, and
- * changes nothing then. A reply leaves the object only after what it has written is durable (Cloudflare's output
+ * Then `durableObjectStore(env.COUNTS)` is a store. Every method rejects with a `TypeError` if it is called wrongly,
+ * and changes nothing then. A reply leaves the object only after what it has written is durable (Cloudflare's output
  * gates).
  */
 export class HeadgateCounts extends DurableObject {
