@@ -20,7 +20,7 @@ import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
-import { redisStore } from "./isolate/redis-store.ts";
+import { storeOf } from "./limiter/store-from-env.ts";
 import { type Background, createLimiter, type Limiter, limiterOf } from "./limiter.ts";
 import { memoryStore } from "./store/memory.ts";
 import { VERSION } from "./version.ts";
@@ -49,7 +49,7 @@ export function createGateway(bindings: Bindings): Gateway {
 }
 
 function gateway(settings: Settings): Gateway {
-  const store = settings.redis ? redisStore(settings.redis) : memoryStore();
+  const store = storeOf(settings);
   const limiter = limiterOf(settings.policies, {
     store,
     onDecision: logDecisions(),
@@ -66,7 +66,8 @@ function gateway(settings: Settings): Gateway {
   const enforce = createEnforce(answering);
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
-  const probe = settings.redis && createProbe(store, settings.redis.timeoutMs);
+  const central = settings.redis ?? settings.counts;
+  const probe = central && createProbe(store, central.timeoutMs);
 
   const notes = storeAndOriginNotes(settings);
   // Everybody can read health. Warnings say which policies a client can evade: they go to the operator's log only.
@@ -76,16 +77,16 @@ function gateway(settings: Settings): Gateway {
 
   const app = new Hono();
   app.get("/.headgate/health", async (c) => {
-    const redis = await probe?.(backgroundOf(c));
-    const healthy = redis?.reachable ?? true;
+    const found = await probe?.(backgroundOf(c));
+    const healthy = found?.reachable ?? true;
     const body = {
-      status: !healthy ? "unavailable" : redis?.breaker === "open" ? "degraded" : "ok",
+      status: !healthy ? "unavailable" : found?.breaker === "open" ? "degraded" : "ok",
       version: VERSION,
       store: store.kind,
       region: resolveRegion(c.req.raw),
-      ...(redis && { redis }),
+      ...(found && { [settings.redis ? "redis" : "counts"]: found }),
       origin: settings.origin.kind,
-      notes,
+      notes: [...notes, ...keySecretNotes(settings, c.req.url)],
     };
     return c.json(body, healthy ? 200 : 503, { "Cache-Control": "no-store" });
   });
@@ -100,11 +101,20 @@ function gateway(settings: Settings): Gateway {
 }
 
 /** Notes about a valid configuration that may not be what the operator meant. */
-function storeAndOriginNotes({ redis, origin }: Settings): string[] {
+function storeAndOriginNotes({ redis, counts, origin }: Settings): string[] {
   return [
-    ...(redis ? [] : ["no Redis is configured: limits hold per isolate (memory store)"]),
+    ...(redis || counts ? [] : ["no Redis and no COUNTS is configured: limits hold per isolate (memory store)"]),
     ...(origin.kind === "demo" ? ["no origin is configured: the built-in demo answers"] : []),
   ];
+}
+
+/**
+ * Without `KEY_SECRET` the id of an object is the secret. On Cloudflare only the account can know it; `wrangler dev`
+ * makes it from the names in wrangler.toml. The Worker cannot ask where it runs: an address of this machine tells it.
+ */
+function keySecretNotes({ counts, keySecret }: Settings, url: string): string[] {
+  if (!counts || keySecret !== undefined || !/^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(url)) return [];
+  return ["KEY_SECRET is not set: on this machine the hashes of client keys hide nothing"];
 }
 
 /**

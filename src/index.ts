@@ -1,5 +1,6 @@
 /** `headgate`: the library, a limiter to use in other Workers. */
 
+export type { CountsNamespace, LocationHint } from "./config/counts.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
 export type {
   ConcurrencyInput,
@@ -19,10 +20,13 @@ export type { RegionNames } from "./config/regions.ts";
 export type { RateLimitHeaders } from "./config/settings.ts";
 export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
+export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
 export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
+export { type DurableObjectStoreOptions, durableObjectStore } from "./isolate/durable-object-store.ts";
 export { type RedisStoreOptions, redisStore } from "./isolate/redis-store.ts";
+export { type RemoteStoreOptions, remoteStore } from "./isolate/remote-store.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";
 export { storeFromEnv } from "./limiter/store-from-env.ts";
 export {
@@ -37,4 +41,5 @@ export {
   type TakeOptions,
 } from "./limiter.ts";
 export { type MemoryStoreOptions, memoryStore } from "./store/memory.ts";
-export { type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
+export { type LateReply, type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
+export { takeFrom, type Write } from "./store/take-from.ts";

@@ -7,7 +7,7 @@ import { parsePolicies } from "./config/policies.ts";
 import type { PolicyInput } from "./config/policy-input.ts";
 import { checkRegion, readRegion } from "./config/regions.ts";
 import { readKeySecret } from "./config/settings.ts";
-import { type Decision, decide } from "./core/decision.ts";
+import { type Decision, decide, SOURCES_OF_AN_ISOLATE } from "./core/decision.ts";
 import { MAX_UNITS } from "./core/layout.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
@@ -29,7 +29,7 @@ export { type Background, type DecisionContext, type KeyByHand, namedKey, type O
 export interface LimiterOptions {
   /** The policies as in wrangler.toml. Every mistake in them is reported at once. */
   readonly policies: readonly PolicyInput[];
-  /** Where counts are held: `redisStore(…)` for limits over all regions, or `memoryStore()`. */
+  /** Where counts are held: `redisStore(…)` for limits over all regions, `memoryStore()`, or a store of your own. */
   readonly store: Store;
   /**
    * Name of the region under which limits with `scope: "region"` count: 1 to 32 letters, digits, `_` `.` `-`, beginning
@@ -124,7 +124,12 @@ export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
   const { policies, region, keySecret, ...options } = all;
   if (typeof options.store?.take !== "function") {
-    throw new TypeError("createLimiter: store: expected what redisStore or memoryStore makes");
+    throw new TypeError("createLimiter: store: expected what redisStore or memoryStore makes, or a store of your own");
+  }
+  const { kind } = options.store;
+  if (typeof kind !== "string" || kind === "" || SOURCES_OF_AN_ISOLATE.includes(kind)) {
+    const expected = `a word for its kind that is not ${SOURCES_OF_AN_ISOLATE.join(", ")}`;
+    throw new TypeError(`createLimiter: store: expected ${expected}, found ${JSON.stringify(kind)}`);
   }
   if (keySecret === "") throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
   const parsed = parsePolicies(policies, "policies");

@@ -6,16 +6,17 @@ import { dirname, join, relative, resolve } from "node:path";
 /** What a layer may import besides itself. A layer is a folder, or a file at the top of src/. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
-  redis: [],
+  redis: ["time-budget"],
   "bounded-map": [],
   "check-options": [],
+  "time-budget": [],
   partition: ["bounded-map"],
   keys: ["bounded-map", "partition", "pattern"],
   client: [],
   pattern: [],
   config: ["core", "keys", "pattern"],
-  store: ["bounded-map", "check-options", "core", "redis"],
-  isolate: ["bounded-map", "check-options", "config", "core", "store"],
+  store: ["bounded-map", "check-options", "config", "core", "redis"],
+  isolate: ["bounded-map", "check-options", "config", "core", "store", "time-budget"],
   limiter: ["check-options", "config", "core", "isolate", "keys", "partition", "store"],
   http: ["bounded-map", "check-options", "config", "core", "keys", "partition", "pattern", "limiter"],
   health: ["isolate", "store"],
@@ -23,8 +24,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   version: [],
   gateway: ["config", "core", "health", "http", "isolate", "limiter", "store", "version"],
   service: ["config", "core", "gateway", "limiter"],
+  "durable-object": ["config", "isolate", "store"],
   index: ["config", "core", "http", "isolate", "limiter", "store"],
-  worker: ["config", "gateway", "service"],
+  worker: ["config", "gateway", "service", "store"],
 };
 
 /** Returns a line for each broken rule. @param root the folder that holds the layers. */

@@ -7,6 +7,7 @@
 import { describeMistake } from "../../src/config/mistake.ts";
 import { writePolicy } from "../../src/config/policies.ts";
 import { parseSettings, type Settings } from "../../src/config/settings.ts";
+import type { StoreSettings } from "../../src/config/store.ts";
 import { policyWarnings } from "../../src/config/warnings.ts";
 import { DEPLOYED_TOKEN, readBindings } from "./read-bindings.ts";
 
@@ -25,16 +26,24 @@ try {
   process.exitCode = 1;
 }
 
-function effective({ policies, redis, origin, region, regions, keySecret, ...rest }: Settings): unknown {
+function effective({ policies, redis, counts, origin, region, regions, keySecret, ...rest }: Settings): unknown {
   return {
-    store: redis ? { kind: "redis", ...redis, token: shownToken(redis.token) } : { kind: "memory" },
+    store: storeOf({ redis, counts }),
     origin: origin.kind === "url" ? { kind: "url", url: origin.url.href } : { kind: origin.kind },
     region: region ?? "by request",
     regions,
-    keySecret: keySecret === undefined ? "derived from the Redis token" : "(hidden)",
+    keySecret:
+      keySecret !== undefined ? "(hidden)" : `derived from ${redis ? "the Redis token" : "the id of an object"}`,
     ...rest,
     policies: policies.map(writePolicy),
   };
+}
+
+function storeOf({ redis, counts }: StoreSettings): unknown {
+  if (redis) return { kind: "redis", ...redis, token: shownToken(redis.token) };
+  if (!counts) return { kind: "memory" };
+  const { namespace: _, ...shown } = counts;
+  return { kind: "durable-object", ...shown };
 }
 
 function shownToken(token: string): string {

@@ -19,12 +19,14 @@ interface Service {
  * @param args the arguments for wrangler.
  */
 export function readBindings(args: string[]): Bindings {
-  const { sources, configPath } = bindingSources(args, redisVariables(process.env));
+  const { sources, configPath, objects } = bindingSources(args, redisVariables(process.env));
   const text = readFileSync(configPath, "utf8");
   const config = parseToml(text) as { services?: Service[]; env?: Record<string, { services?: Service[] }> };
   const [name] = optionValues(args, "--env", "-e");
   const services = (name ? config.env?.[name]?.services : config.services) ?? [];
   const bound = services.map(({ binding }): [string, unknown] => [binding, { fetch() {} }]);
+  // Namespaces that nothing is asked of.
+  bound.push(...objects.map((name): [string, unknown] => [name, { idFromName() {}, get() {} }]));
   const bindings = Object.assign(Object.fromEntries(bound), ...sources.toReversed().map(([, values]) => values));
   if (deployedRedis(sources) === undefined) return bindings;
   console.error(`note: ${TOKEN_MISSING}`);

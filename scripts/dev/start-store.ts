@@ -11,6 +11,8 @@ export interface ConfiguredStore {
   found?: { url: string; source: string };
   /** The URL of a Redis in wrangler.toml that cannot be used here, because its token is not on this machine. */
   unusable?: string;
+  /** Whether the Durable Object `COUNTS` is bound. */
+  hasCounts: boolean;
   /**
    * The text of an additional `--env-file`, if a value comes from the environment, which wrangler does not pass on. It
    * is a file, because every user of the machine can read a command line. Absent if wrangler finds every value itself.
@@ -22,19 +24,20 @@ export interface ConfiguredStore {
 
 /** Each name is looked up by itself. The first source that has it wins. An empty value counts as absent. */
 export function findConfiguredStore(wranglerArgs: string[], environment: NodeJS.ProcessEnv): ConfiguredStore {
-  const { sources, fromDevVars, defaultEnvFiles } = bindingSources(wranglerArgs, environment);
+  const { sources, fromDevVars, defaultEnvFiles, objects } = bindingSources(wranglerArgs, environment);
+  const hasCounts = objects.includes("COUNTS");
   const unusable = deployedRedis(sources);
-  if (unusable !== undefined) return { unusable, otherEnvFiles: [] };
+  if (unusable !== undefined) return { unusable, hasCounts, otherEnvFiles: [] };
   const url = lookUp(sources, URL_NAME);
-  if (url === undefined) return { otherEnvFiles: [] };
+  if (url === undefined) return { hasCounts, otherEnvFiles: [] };
   const token = lookUp(sources, TOKEN_NAME);
   const handedOn: Record<string, string> = {};
   if (url.source === "the environment") handedOn[URL_NAME] = url.value;
   if (token?.source === "the environment") handedOn[TOKEN_NAME] = token.value;
   const found = { url: url.value, source: url.source };
-  if (Object.keys(handedOn).length === 0) return { found, otherEnvFiles: [] };
+  if (Object.keys(handedOn).length === 0) return { found, hasCounts, otherEnvFiles: [] };
   // wrangler reads .dev.vars unchanged but expands `$NAME` in env files. So the values move into our file, escaped.
-  return { found, envFile: formatEnv({ ...fromDevVars, ...handedOn }), otherEnvFiles: defaultEnvFiles };
+  return { found, hasCounts, envFile: formatEnv({ ...fromDevVars, ...handedOn }), otherEnvFiles: defaultEnvFiles };
 }
 
 /** Quotes values for dotenv and dotenv-expand: with a quote that the value does not hold, and `$` escaped. */

@@ -52,7 +52,8 @@ async function chooseStore(userArgs: string[]): Promise<string[]> {
   }
   if (findRedisServer() === undefined) {
     const noUrl = unusable === undefined ? "no UPSTASH_REDIS_REST_URL, " : "";
-    console.log(`headgate: store is this process's memory (${noUrl}no redis-server on PATH)`);
+    const store = configured.hasCounts ? "a Durable Object, in wrangler dev" : "this process's memory";
+    console.log(`headgate: store is ${store} (${noUrl}no redis-server on PATH)`);
     return unusable === undefined ? [] : ["--var", "UPSTASH_REDIS_REST_URL:"];
   }
   const redis = await startRedisServer();
@@ -77,8 +78,8 @@ function startWrangler(storeArgs: string[], userArgs: string[]): void {
   const port = optionValues(userArgs, "--port").length > 0 ? [] : ["--port", "8787"];
   // Two gateways that start at the same moment would both find the default port 9229 free.
   const inspector = optionValues(userArgs, "--inspector-port").length > 0 ? [] : ["--inspector-port", "0"];
-  // The Worker stores nothing on disk, but workerd opens databases at its start. Two gateways that start at the same
-  // moment in one directory fail with "database is locked".
+  // The Durable Object keeps its counts there: each start begins with fresh ones, as with a private Redis. And two
+  // gateways that start at the same moment in one directory fail with "database is locked".
   const state = optionValues(userArgs, "--persist-to").length > 0 ? [] : ["--persist-to", temporaryDirectory()];
   // Start wrangler's program directly: its wrapper turns a crash into exit code 0.
   const cli = createRequire(import.meta.url).resolve("wrangler");

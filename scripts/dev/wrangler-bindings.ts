@@ -18,6 +18,8 @@ export interface BindingSources {
   /** Env files that wrangler reads by default. It does not read them once it gets an `--env-file`. */
   readonly defaultEnvFiles: string[];
   readonly configPath: string;
+  /** The names of the Durable Objects that wrangler.toml binds. */
+  readonly objects: readonly string[];
 }
 
 /** Relative paths begin at the current directory. */
@@ -32,14 +34,16 @@ export function bindingSources(wranglerArgs: string[], environment: NodeJS.Proce
 
   const fromFiles = Object.assign({}, ...[...givenEnvFiles, ...defaultEnvFiles].map(readEnvFile));
   const fromDevVars = givenEnvFiles.length === 0 && devVars ? readEnvFile(devVars) : {};
+  const config = configOf(configPath, environmentName);
   const sources: Source[] = [
     ["--var", variablesOnCommandLine(wranglerArgs)],
     ["the environment", environment],
     [".dev.vars", fromDevVars],
     ["an env file", fromFiles],
-    ["wrangler.toml", variablesInConfig(configPath, environmentName)],
+    ["wrangler.toml", config.vars ?? {}],
   ];
-  return { sources, fromDevVars, defaultEnvFiles, configPath };
+  const objects = config.durable_objects?.bindings?.map(({ name }) => name) ?? [];
+  return { sources, fromDevVars, defaultEnvFiles, configPath, objects };
 }
 
 /** A text and its source. The first source that has it wins. An empty value counts as absent. */
@@ -108,18 +112,23 @@ function readEnvFile(file: string): NodeJS.Dict<string> {
   return existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
 }
 
-function variablesInConfig(file: string, environmentName: string | undefined): Record<string, unknown> {
+/** An environment inherits neither variables nor bindings. */
+function configOf(file: string, environmentName: string | undefined): Bound {
   if (!file.endsWith(".toml") || !existsSync(file)) return {};
   try {
     const config = parseToml(readFileSync(file, "utf8")) as WranglerConfig;
-    // An environment does not inherit the variables of the top level.
-    return (environmentName ? config.env?.[environmentName]?.vars : config.vars) ?? {};
+    // An environment does not inherit the variables and bindings of the top level.
+    return (environmentName ? config.env?.[environmentName] : config) ?? {};
   } catch {
     return {}; // wrangler reads the file too, and explains better what is wrong
   }
 }
 
-interface WranglerConfig {
+interface Bound {
   vars?: Record<string, unknown>;
-  env?: Record<string, { vars?: Record<string, unknown> }>;
+  durable_objects?: { bindings?: { name: string }[] };
+}
+
+interface WranglerConfig extends Bound {
+  env?: Record<string, Bound>;
 }

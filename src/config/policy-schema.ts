@@ -1,7 +1,7 @@
 /** The fields of a policy in the configuration, each by itself. policies.ts checks the fields together. */
 
 import * as v from "valibot";
-import { MAX_UNITS } from "../core/layout.ts";
+import { MAX_BUCKETS, MAX_LIMITS, MAX_LOG_UNITS, MAX_UNITS, MAX_WINDOW_MS } from "../core/layout.ts";
 import type { AlgorithmName } from "../core/policy.ts";
 import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { type PatternKind, PatternMistake } from "../pattern/node.ts";
@@ -12,11 +12,6 @@ import type { PolicyInput } from "./policy-input.ts";
 
 export type { PolicyInput };
 
-export const MAX_LIMITS = 8;
-export const MAX_WINDOW_MS = 31 * 86_400_000;
-export const MAX_BUCKETS = 60;
-/** A log has an entry of about 12 bytes in Redis for each request. */
-export const MAX_LOG_UNITS = 10_000;
 /** The longest delay of a request: below the 100 s after which Cloudflare closes a silent connection (2026-11). */
 const MAX_DELAY_MS = 60_000;
 /** A slot is renewed after half of its timeout. */

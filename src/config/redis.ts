@@ -1,7 +1,6 @@
-/** The bindings of the central Redis, checked in the same way for the gateway and for `storeFromEnv`. */
+/** The bindings of the central Redis. */
 
-import { type Bindings, type Get, isHttpUrl, reading, readMilliseconds, schemeOf, type Wrong } from "./bindings.ts";
-import type { Parsed } from "./policies.ts";
+import { type Get, isHttpUrl, schemeOf, type Wrong } from "./bindings.ts";
 
 export interface RedisSettings {
   readonly url: string;
@@ -10,19 +9,9 @@ export interface RedisSettings {
   readonly timeoutMs: number;
 }
 
-const DEFAULT_TIMEOUT_MS = 250;
-const MAX_TIMEOUT_MS = 30_000;
-
 /** Undefined: no Redis is configured. */
-export function parseRedis(bindings: Bindings): Parsed<RedisSettings | undefined> {
-  const { get, wrong, mistakes } = reading(bindings);
-  const value = readRedis(get, wrong);
-  return mistakes.length > 0 ? { mistakes } : { value };
-}
-
-export function readRedis(get: Get, wrong: Wrong): RedisSettings | undefined {
+export function readRedis(get: Get, wrong: Wrong, timeoutMs: number): RedisSettings | undefined {
   const [url, token] = [get("UPSTASH_REDIS_REST_URL"), get("UPSTASH_REDIS_REST_TOKEN")];
-  const timeoutMs = readMilliseconds("REDIS_TIMEOUT_MS", 1, MAX_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, get, wrong);
   if (url === undefined && token === undefined) return undefined;
 
   if (!isHttpUrl(url)) {

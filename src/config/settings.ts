@@ -4,8 +4,8 @@ import type { Policy } from "../core/policy.ts";
 import { type Bindings, type Get, isHttpUrl, reading, readMilliseconds, schemeOf, type Wrong } from "./bindings.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
-import { type RedisSettings, readRedis } from "./redis.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
+import { readStore, type StoreSettings } from "./store.ts";
 
 export type { Bindings, RegionNames };
 
@@ -27,10 +27,8 @@ interface OriginService {
   fetch(request: Request, init?: RequestInit): Promise<Response>;
 }
 
-export interface Settings {
+export interface Settings extends StoreSettings {
   readonly policies: readonly Policy[];
-  /** Absent: the memory store. */
-  readonly redis: RedisSettings | undefined;
   readonly origin: Origin;
   /** Milliseconds until the origin's header section has arrived; 0: no limit. */
   readonly originTimeoutMs: number;
@@ -55,7 +53,7 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
 
   const settings: Settings = {
     policies: policies.mistakes ? [] : policies.value,
-    redis: readRedis(get, wrong),
+    ...readStore(get, wrong),
     origin: readOrigin(get, wrong),
     originTimeoutMs: readMilliseconds(
       "ORIGIN_TIMEOUT_MS",

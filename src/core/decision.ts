@@ -5,8 +5,14 @@ import { algorithmOf } from "./algorithms.ts";
 import type { Limit, Policy } from "./policy.ts";
 import type { LimitReply } from "./take.ts";
 
-/** Who answered: the script, this isolate from memory, a lease, the memory store, or a fallback without the store. */
-export type Source = "redis" | "cache" | "lease" | "memory" | "fallback";
+/**
+ * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had in stock,
+ * `fallback` is the isolate without the store. Any other word is the `kind` of the store that answered.
+ */
+export type Source = "redis" | "memory" | "cache" | "lease" | "fallback" | (string & {});
+
+/** Words that name no store: its `kind` must be another. */
+export const SOURCES_OF_AN_ISOLATE: readonly string[] = ["cache", "lease", "fallback", "live"];
 
 /** One limit's part in a decision. */
 export interface LimitDecision extends Told {

@@ -46,6 +46,14 @@ export const HEAD_COST = HEAD_LIMITS * HEAD_FLAGS;
 /** 2^30: above every cost. */
 export const HEAD_COSTS = 1_073_741_824;
 
+/** The largest number of limits of a policy. */
+export const MAX_LIMITS = 8;
+/** The longest window and the longest timeout. */
+export const MAX_WINDOW_MS = 31 * 86_400_000;
+/** The largest number of buckets of a window. */
+export const MAX_BUCKETS = 60;
+/** The largest limit of a log, which has an entry of about 12 bytes in Redis for each request. */
+export const MAX_LOG_UNITS = 10_000;
 /** The largest limit and the largest cost, in units. */
 export const MAX_UNITS = 1_000_000_000;
 /** 2^31, the largest count: sums of 61 forced counts stay far below 2^53. */

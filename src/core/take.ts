@@ -26,6 +26,7 @@ export { ENFORCED, Flag } from "./layout.ts";
  * that has one.
  */
 export interface KeyRequest {
+  /** The name under which the store keeps the counts. */
   readonly key: string;
   /** `ENFORCED`, or n > 0 for the n-th policy in shadow. It is charged only if it admits too, and never blocks. */
   readonly group: number;
@@ -42,6 +43,7 @@ export interface KeyRequest {
   readonly atMs?: number;
 }
 
+/** What a store is asked to decide in one call. */
 export interface TakeRequest {
   /** At least one key, and no key twice. */
   readonly keys: readonly KeyRequest[];
@@ -57,6 +59,7 @@ export interface TakeRequest {
 
 /** The outcome for one limit. */
 export interface LimitReply {
+  /** The limit does not admit the cost. */
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
@@ -64,6 +67,7 @@ export interface LimitReply {
   readonly pausedMs?: number;
 }
 
+/** What a store has decided. */
 export interface TakeReply {
   /** The instant of the decision by the store's clock, ms since the epoch. */
   readonly nowMs: number;

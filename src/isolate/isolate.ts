@@ -21,7 +21,7 @@ import { LOCAL_TIMING, type Timing } from "./timing.ts";
 import { createToldCounts } from "./told-counts.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
-export interface RemoteStore extends Store {
+export interface StoreWithIsolate extends Store {
   /** Makes the parts that one limiter of this isolate keeps beside the store. */
   isolate(): Isolate;
 }
@@ -38,13 +38,13 @@ export interface Isolate {
 }
 
 /** @param timing the isolate's clock and timers. Tests and the simulation replace them. */
-export function remoteStore(store: Store, timing?: Timing): RemoteStore {
+export function withIsolate(store: Store, timing?: Timing): StoreWithIsolate {
   return { ...store, isolate: () => createIsolate(store, timing) };
 }
 
 /** The parts that a limiter keeps beside this store. undefined for a store in memory. */
 export function isolateOf(store: Store): Isolate | undefined {
-  return "isolate" in store ? (store as RemoteStore).isolate() : undefined;
+  return "isolate" in store ? (store as StoreWithIsolate).isolate() : undefined;
 }
 
 /** One clock and one memory of replies. All calls to the store go through `calls`. */

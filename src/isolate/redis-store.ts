@@ -4,7 +4,7 @@ import { checkOptions } from "../check-options.ts";
 import { DEFAULT_TIMEOUT_MS, redisPlace } from "../store/redis.ts";
 import type { Store } from "../store/store.ts";
 import { type BreakerOptions, reportBreaker, withBreaker } from "./breaker.ts";
-import { remoteStore } from "./isolate.ts";
+import { withIsolate } from "./isolate.ts";
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
@@ -39,5 +39,5 @@ export function redisStore(options: RedisStoreOptions): Store {
   checkOptions("redisStore", options, OPTION_TYPES);
   const { onBreakerChange = reportBreaker(), ...place } = options;
   const timeoutMs = place.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  return remoteStore(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange }));
+  return withIsolate(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange }));
 }

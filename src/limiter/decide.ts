@@ -1,8 +1,7 @@
 /** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
-import { MAX_LIMITS } from "../config/policy-schema.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
-import { KEY_PREFIX } from "../core/layout.ts";
+import { KEY_PREFIX, MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { Background } from "../isolate/reply-source.ts";

@@ -1,7 +1,8 @@
-/** The store that a Worker's variables and secrets name. */
+/** The store that a Worker's bindings name. */
 
 import { ConfigurationError } from "../config/mistake.ts";
-import { parseRedis } from "../config/redis.ts";
+import { parseStore, type StoreSettings } from "../config/store.ts";
+import { durableObjectStore } from "../isolate/durable-object-store.ts";
 import { redisStore } from "../isolate/redis-store.ts";
 import { memoryStore } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
@@ -9,8 +10,12 @@ import type { Store } from "../store/store.ts";
 const stores = new WeakMap<object, Store>();
 
 /**
- * Makes a `redisStore` from `UPSTASH_REDIS_REST_URL`, `UPSTASH_REDIS_REST_TOKEN` and `REDIS_TIMEOUT_MS` (1 … 30000 ms,
- * default 250). If URL and token are both absent or empty: a `memoryStore`, with one warning on the console.
+ * Makes the store that the bindings name:
+ * - a `redisStore`, from `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN`;
+ * - without both a `durableObjectStore`, from the binding `COUNTS` and the variable `COUNTS_LOCATION`;
+ * - without `COUNTS` too a `memoryStore`, with one warning on the console.
+ *
+ * An empty text counts as absent. `REDIS_TIMEOUT_MS` (1 … 30000 ms, default 250) is the time budget of either.
  *
  * The same `env` gives the same store: several limiters of an isolate share its breaker.
  *
@@ -26,11 +31,21 @@ export function storeFromEnv(env: unknown): Store {
 }
 
 function create(env: object): Store {
-  const parsed = parseRedis(env as Readonly<Record<string, unknown>>);
+  const parsed = parseStore(env as Readonly<Record<string, unknown>>);
   if (parsed.mistakes) throw new ConfigurationError(parsed.mistakes);
-  if (parsed.value) return redisStore(parsed.value);
-  console.warn(
-    "headgate: no UPSTASH_REDIS_REST_URL and no UPSTASH_REDIS_REST_TOKEN: limits hold in each isolate by itself, in memory",
-  );
-  return memoryStore();
+  const store = storeOf(parsed.value);
+  if (store.kind === "memory") {
+    console.warn(
+      "headgate: no UPSTASH_REDIS_REST_URL, no UPSTASH_REDIS_REST_TOKEN and no binding COUNTS: limits hold in each isolate by itself, in memory",
+    );
+  }
+  return store;
+}
+
+/** The store of settings that were checked already. */
+export function storeOf({ redis, counts }: StoreSettings): Store {
+  if (redis) return redisStore(redis);
+  if (!counts) return memoryStore();
+  const { namespace, ...options } = counts;
+  return durableObjectStore(namespace, options);
 }

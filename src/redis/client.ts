@@ -1,7 +1,7 @@
 /** One Redis over Upstash's REST protocol. It knows commands and failures, and nothing about rate limits. */
 
 import { Redis } from "@upstash/redis/cloudflare";
-import { isIsolateBusy, spendBudget } from "./budget.ts";
+import { type LateAnswer, OutOfTime, withinBudget } from "../time-budget.ts";
 
 export interface RedisOptions {
   /** Base URL of the REST service, `https://…` or `http://…`. */
@@ -10,23 +10,9 @@ export interface RedisOptions {
   readonly token: string;
   /**
    * Time budget of one call in milliseconds, connection included. Time in which this isolate is too busy to read an
-   * answer hardly counts (budget.ts).
+   * answer hardly counts (time-budget.ts).
    */
   readonly timeoutMs: number;
-}
-
-/** How long the client still waits for an answer after two budgets, only to learn from the answer, ms. */
-const LATE_ANSWER_MS = 2_000;
-
-/** What is known about a call whose budget is spent. */
-export interface LateAnswer<T> {
-  /** The answer if it still arrives; `undefined` if it does not. Never rejects. */
-  readonly answer: Promise<T | undefined>;
-  /**
-   * Whether the service has failed: no answer within a second budget, or, if this isolate is too busy to read answers,
-   * within 2 s more. Never rejects.
-   */
-  readonly hasFailed: Promise<boolean>;
 }
 
 /**
@@ -77,27 +63,19 @@ export async function withRedis<T>(
     // Replies are integers and status lines, which need no base64.
     responseEncoding: false,
   });
-  return await new Promise<T>((resolve, reject) => {
-    const working = work(redis);
-    let stop = spendBudget(budgetMs, () => {
-      const answer = working.catch(() => undefined);
-      const hasFailed = new Promise<boolean>((decide) => {
-        working.then(
-          () => decide(false),
-          () => decide(true),
-        );
-        stop = spendBudget(options.timeoutMs, () => {
-          if (!isIsolateBusy()) decide(true);
-          stop = spendBudget(LATE_ANSWER_MS, () => requests.abort());
-        });
-      });
-      reject(new RedisError("TIMEOUT", undefined, { answer, hasFailed }));
+  try {
+    return await withinBudget(work(redis), {
+      budgetMs,
+      timeoutMs: options.timeoutMs,
+      abort: () => requests.abort(),
     });
-    working.then(resolve, (error) => reject(redisErrorOf(error))).finally(() => stop());
-  });
+  } catch (error) {
+    throw redisErrorOf(error);
+  }
 }
 
 function redisErrorOf(error: unknown): RedisError {
+  if (error instanceof OutOfTime) return new RedisError("TIMEOUT", undefined, error.late);
   // Cloudflare's error for a request that has made all the calls it may make. This call was not sent.
   if (error instanceof Error && /^too many subrequests/i.test(error.message)) return new RedisError("SUBREQUESTS");
   const reply = replyOf(error);

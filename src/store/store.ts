@@ -7,10 +7,16 @@
 
 import type { KeyRequest, TakeReply, TakeRequest } from "../core/take.ts";
 
-/** The place that holds the counts, made by `redisStore` or `memoryStore`. */
+/**
+ * The place that holds the counts: what `redisStore` or `memoryStore` makes, or a store of your own. A store that is far
+ * away gets from `remoteStore` what an isolate adds: see docs/stores.md.
+ */
 export interface Store {
-  /** `memory`: limits hold for this isolate only. */
-  readonly kind: "redis" | "memory";
+  /**
+   * The store's own word, which decisions name as their `source`: `redis`, `memory`, or any other word but `cache`,
+   * `lease`, `fallback` and `live`.
+   */
+  readonly kind: string;
 
   /** The secret for hashing client keys when the operator gives none. */
   readonly keySecret: string;
@@ -47,6 +53,8 @@ export type StoreErrorCode =
   | "TIMEOUT"
   /** The connection failed, or broke before the reply. */
   | "NETWORK"
+  /** The store has refused the call because it has too many: the take did not run. */
+  | "OVERLOADED"
   /** The REST service refused the token. */
   | "UNAUTHORIZED"
   /** This request has made all the calls that its platform allows. Other requests may still call the store. */
@@ -63,7 +71,7 @@ export type StoreErrorCode =
 /** Errors of a cluster node about keys of other nodes: nothing was charged, and the node can serve its own keys. */
 const OF_OTHER_NODES = "CROSSSLOT MOVED ASK TRYAGAIN";
 /** Refused before the command ran: nothing was charged. */
-const BEFORE_IT_RAN = "OPEN SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
+const BEFORE_IT_RAN = "OPEN OVERLOADED SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
 /** Refused at the first read (a stale replica) or the first write: nothing was charged (lua/take.lua sees to it). */
 const BEFORE_IT_WROTE = "MASTERDOWN READONLY OOM MISCONF NOREPLICAS";
 

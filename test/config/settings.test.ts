@@ -131,6 +131,23 @@ describe("settings", () => {
     ]);
   });
 
+  it("take the Durable Object where no Redis is configured, with the time budget of both", () => {
+    const COUNTS = { idFromName: () => ({}), get: () => ({}) };
+    expect(settingsOf({ POLICIES, COUNTS })).toMatchObject({ redis: undefined, counts: { timeoutMs: 250 } });
+    const placed = settingsOf({ POLICIES, COUNTS, COUNTS_LOCATION: "weur", REDIS_TIMEOUT_MS: "900" });
+    expect(placed.counts).toEqual({ namespace: COUNTS, location: "weur", timeoutMs: 900 });
+    expect(settingsOf({ POLICIES, ...REDIS, COUNTS })).toMatchObject({ redis: {}, counts: undefined });
+  });
+
+  it("refuse a service binding as COUNTS, which answers to every name, without asking it anything", () => {
+    const asked: string[] = [];
+    const service = new Proxy({}, { get: (_, name) => () => void asked.push(String(name)) });
+    expect(mistakesOf({ POLICIES, COUNTS: service })).toMatchObject([
+      { code: "ERR_COUNTS", path: "COUNTS", found: '"a binding of another kind"' },
+    ]);
+    expect(asked).toEqual([]);
+  });
+
   it("report the mistakes of all variables at once, and repeat no secret", () => {
     const mistakes = mistakesOf({
       POLICIES: [{ name: "api", limits: [{ limit: 0, window: "1s" }] }],
@@ -142,12 +159,16 @@ describe("settings", () => {
       REGIONS: { planet: {} },
       KEY_SECRET: "s3cret",
       RATE_LIMIT_HEADERS: "all",
+      COUNTS: "text",
+      COUNTS_LOCATION: "europe",
     });
     expect(mistakes.map(({ code, path }) => [code, path])).toEqual([
       ["ERR_POLICY_LIMIT", "POLICIES[0].limits[0].limit"],
       ["ERR_REDIS_TIMEOUT_MS", "REDIS_TIMEOUT_MS"],
       ["ERR_REDIS_URL", "UPSTASH_REDIS_REST_URL"],
       ["ERR_REDIS_TOKEN", "UPSTASH_REDIS_REST_TOKEN"],
+      ["ERR_COUNTS_LOCATION", "COUNTS_LOCATION"],
+      ["ERR_COUNTS", "COUNTS"],
       ["ERR_ORIGIN_URL", "ORIGIN_URL"],
       ["ERR_REGION", "REGION"],
       ["ERR_REGIONS", "REGIONS.planet"],

@@ -1,7 +1,6 @@
 // Every valid configuration fits into the layout of the arguments and records.
 
 import { expect, it } from "vitest";
-import { MAX_BUCKETS, MAX_LIMITS, MAX_WINDOW_MS } from "../../src/config/policy-schema.ts";
 import {
   Flag,
   HEAD_COSTS,
@@ -10,8 +9,11 @@ import {
   ID_BUCKETS,
   ID_KINDS,
   Kind,
+  MAX_BUCKETS,
   MAX_COUNT,
+  MAX_LIMITS,
   MAX_UNITS,
+  MAX_WINDOW_MS,
 } from "../../src/core/layout.ts";
 import { recordIdOf } from "../../src/core/records.ts";
 import { encodeRequest } from "../../src/store/redis.ts";

@@ -56,6 +56,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   ],
   [/^UPSTASH_REDIS_REST_(URL|TOKEN)="\S+"$/, ".dev.vars.example", "# UPSTASH_REDIS_REST_URL="],
   // These commands are not run: they need Cloudflare and an image registry. Their names are compared below.
+  [/^npx wrangler login$/, "docs/deploy.md", "Cloudflare account"],
   [/^npx wrangler secret put [A-Z_]+$/, "docs/deploy.md", "wrangler login"],
   [/^docker run .*hiett\/serverless-redis-http:latest$/, "docs/limits.md", "SRH"],
 ];
@@ -80,6 +81,9 @@ it.each(blocks.filter(({ language }) => language === "sh"))(
 it.each(blocks.filter(({ language }) => !["sh", "ts", "toml"].includes(language)))(
   "block $index of $page is the output of the block before it, or has a test of its own",
   ({ page, index, language, text }) => {
+    // The button in the form of Cloudflare's documentation.
+    if (language === "md")
+      return expect(text).toMatch(/^\[!\[Deploy to Cloudflare\]\(\S+\/button\)\]\(\S+\?url=.+\)\n$/);
     expect(["text", "json"]).toContain(language);
     if (text.startsWith("ACL SETUSER ")) return expect(read("test/redis/acl.test.ts")).toContain(`"${page}"`);
     const [before] = blocksOf(page).slice(index - 1);
@@ -97,6 +101,10 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
     string,
     Record<string, unknown>
   >;
+  if (rest.durable_objects) {
+    const { durable_objects, migrations } = parseToml(read("wrangler.toml"));
+    return expect(rest).toEqual({ durable_objects, migrations });
+  }
   expect(rest).toEqual({});
   if (routes) expect(routes).toEqual([{ pattern: expect.any(String), zone_name: expect.any(String) }]);
   if (!vars) return expect(text).toMatch(/^routes = |^#:schema \.\/docs\/wrangler\.schema\.json\n$/);
@@ -106,7 +114,7 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
 });
 
 /** How many simultaneous requests each TypeScript block admits. */
-const ADMITTED: Record<string, readonly number[]> = { "README.md": [5, 2], "docs/library.md": [2, 2, 2, 2] };
+const ADMITTED: Record<string, readonly number[]> = { "README.md": [5, 2], "docs/library.md": [2, 2, 2, 2, 2] };
 
 it("every TypeScript block is run", () => {
   const pages = blocks.filter(({ language }) => language === "ts").map(({ page }) => page);
@@ -124,7 +132,12 @@ it.each(code)("a block of $page runs as it stands, and admits $admitted:\n$text"
   vi.stubGlobal("fetch", forwarded);
   const { outputFiles } = await build({
     stdin: { contents: text, loader: "ts", resolveDir: ROOT },
-    alias: { "headgate/hono": join(ROOT, "src/hono.ts"), headgate: join(ROOT, "src/index.ts") },
+    alias: {
+      "headgate/durable-object": join(ROOT, "src/durable-object.ts"),
+      "cloudflare:workers": join(ROOT, "test/support/objects/no-workers.ts"),
+      "headgate/hono": join(ROOT, "src/hono.ts"),
+      headgate: join(ROOT, "src/index.ts"),
+    },
     bundle: true,
     format: "esm",
     write: false,
@@ -135,7 +148,8 @@ it.each(code)("a block of $page runs as it stands, and admits $admitted:\n$text"
     policies: [{ name: "api", limits: [{ limit: 2, window: "1m" }] }],
     store: memoryStore(),
   });
-  const env = { HEADGATE };
+  const counts = memoryStore();
+  const env = { HEADGATE, COUNTS: { idFromName: (name: string) => name, get: () => counts } };
   const ctx = { waitUntil() {}, passThroughOnException() {} };
   const [, path = "/v1/responses"] = /app\.post\("(.+?)"/.exec(text) ?? [];
   const body = JSON.stringify({ input: "x".repeat(2_000), max_output_tokens: 4_000 });
@@ -151,7 +165,7 @@ it.each(code)("a block of $page runs as it stands, and admits $admitted:\n$text"
 });
 
 it("the blocks of docs/library.md that are examples are their whole source", () => {
-  const [handler, , , service] = blocksOf("docs/library.md", "ts");
+  const [handler, , , , service] = blocksOf("docs/library.md", "ts");
   expect(handler!.text).toBe(read("examples/fetch-handler/src/index.ts"));
   expect(service!.text).toBe(read("examples/service-binding/src/index.ts"));
 });

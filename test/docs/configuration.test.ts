@@ -70,7 +70,9 @@ it("every algorithm has its promise, its section on its page, and examples that 
 });
 
 it("the bindings table has every binding that the code reads, and its default", () => {
-  const source = ["settings", "redis", "regions"].map((name) => read(`src/config/${name}.ts`)).join("");
+  const source = ["settings", "store", "redis", "counts", "regions"]
+    .map((name) => read(`src/config/${name}.ts`))
+    .join("");
   const names = [...source.matchAll(/"([A-Z][A-Z_]+)"/g)].map(([, name]) => name!);
   const bindings = table("Binding", "Default");
   expect([...bindings.keys()].sort()).toEqual([...new Set(names.filter((name) => !name.startsWith("ERR_")))].sort());

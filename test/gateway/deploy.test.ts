@@ -11,12 +11,12 @@ function temporaryDirectory(): string {
   return directory;
 }
 
-it("would deploy with `wrangler deploy`, with the policies as its only binding", async () => {
+it("would deploy with `wrangler deploy`, with the policies and the object that counts as its only bindings", async () => {
   const directory = temporaryDirectory();
   const output = await bundle(directory);
 
   expect(output).toContain("--dry-run: exiting now.");
-  expect(output.match(/\benv\.\w+/g)).toEqual(["env.POLICIES"]);
+  expect(output.match(/\benv\.\w+/g)).toEqual(["env.COUNTS", "env.POLICIES"]);
   expect(readdirSync(directory).filter((name) => !/\.map$|^README\.md$/.test(name))).toEqual(["worker.js"]);
 });
 
@@ -24,7 +24,7 @@ it("constructs stores and limiters at module scope, where a Worker may do no I/O
   const directory = temporaryDirectory();
   await bundle(directory, "test/worker/module-scope.ts");
   renameSync(join(directory, "module-scope.js"), join(directory, "worker.js"));
-  const gateway = await startGateway({ policies: [], redis: null, directory });
+  const gateway = await startGateway({ policies: [], redis: null, counts: true, directory });
 
   expect(await (await gateway.fetch("/")).json()).toEqual([true, true, false]);
 });

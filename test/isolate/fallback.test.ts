@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput } from "../../src/config/policy-input.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
-import { remoteStore } from "../../src/isolate/isolate.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -35,7 +35,7 @@ const policyOf = (limit: LimitInput, more: Partial<PolicyInput> = {}): PolicyInp
   return { name: "p", key: ["global"], limits: [limit], ...more };
 };
 const isolate = (store: Store, ...policies: PolicyInput[]) => {
-  const limiter = createLimiter({ policies, store: remoteStore(store) });
+  const limiter = createLimiter({ policies, store: withIsolate(store) });
   const names = policies.map(({ name }) => ({ policy: name }));
   return { limiter, take: (cost = 1) => limiter.take(names, { cost }), peek: () => limiter.peek(names) };
 };

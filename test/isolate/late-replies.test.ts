@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
-import { remoteStore } from "../../src/isolate/isolate.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -69,7 +69,7 @@ beforeEach(() => {
 afterEach(() => void vi.useRealTimers());
 
 const limiterOf = (limits: LimitInput[], more: Partial<PolicyInput> = {}) =>
-  createLimiter({ policies: [{ name: "a", key: ["global"], limits, ...more }], store: remoteStore(store) });
+  createLimiter({ policies: [{ name: "a", key: ["global"], limits, ...more }], store: withIsolate(store) });
 
 const background = { waitUntil() {} };
 
@@ -245,7 +245,7 @@ it("what a lease was charged late for a refused request is given back as it was 
       limits: [{ limit: 100_000, window: "1h" }],
     };
   };
-  const limiter = createLimiter({ policies: [policy("held"), policy("asked")], store: remoteStore(store) });
+  const limiter = createLimiter({ policies: [policy("held"), policy("asked")], store: withIsolate(store) });
   const COST = 50;
   let source: string;
   do {

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
-import { remoteStore as remote } from "../../src/isolate/isolate.ts";
+import { withIsolate as remote } from "../../src/isolate/isolate.ts";
 import { createLimiter, type PolicyTake } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 

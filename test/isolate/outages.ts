@@ -6,7 +6,7 @@ import type { LimitInput } from "../../src/config/policy-input.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
-import { remoteStore } from "../../src/isolate/isolate.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
 import { isConcurrency } from "../../src/isolate/slots.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
@@ -78,7 +78,7 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
   let repaymentFault: Fault | undefined;
 
   const limiters = faults.map((_, isolate): Limiter => {
-    const store = remoteStore(linkOf(isolate), { nowMs: Date.now, sleep: time.sleep });
+    const store = withIsolate(linkOf(isolate), { nowMs: Date.now, sleep: time.sleep });
     return createLimiter({ policies: [{ name: "p", key: ["global"], limits }], store });
   });
   const specs: readonly LimitSpec[] = limiters[0]!.policies[0]!.limits;

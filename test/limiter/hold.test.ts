@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
-import { remoteStore } from "../../src/isolate/isolate.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -102,7 +102,7 @@ it.each([
 });
 
 it("holds slots of this isolate's own counters when the store is away", async () => {
-  const limiter = createLimiter({ policies: [atOnce("two", 2)], store: remoteStore(failingStore()) });
+  const limiter = createLimiter({ policies: [atOnce("two", 2)], store: withIsolate(failingStore()) });
   const { hold, source } = await limiter.take("two");
   expect(source).toBe("fallback");
   await limiter.take("two");

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } fr
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import type { TakeRequest } from "../../src/core/take.ts";
-import { remoteStore } from "../../src/isolate/isolate.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
+import { remoteStore } from "../../src/isolate/remote-store.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -18,7 +19,7 @@ const allow = policy("allow", { onStoreFailure: "allow" });
 const deny = policy("deny", { onStoreFailure: "deny" });
 
 function without(store: ReturnType<typeof failingStore>, ...policies: PolicyInput[]) {
-  const limiter = createLimiter({ policies, store: remoteStore(store) });
+  const limiter = createLimiter({ policies, store: withIsolate(store) });
   return () => limiter.take(policies.map(({ name }) => ({ policy: name })));
 }
 
@@ -60,13 +61,13 @@ it("is not refused for a policy in shadow", async () => {
 });
 
 it("charges nothing when it only looks", async () => {
-  const limiter = createLimiter({ policies: [local], store: remoteStore(failingStore()) });
+  const limiter = createLimiter({ policies: [local], store: withIsolate(failingStore()) });
   for (let i = 0; i < 5; i++) await limiter.peek("local");
   expect((await limiter.take("local")).remaining).toBe(1);
 });
 
 it("rejects a reset that the store could not do", async () => {
-  const limiter = createLimiter({ policies: [local], store: remoteStore(failingStore("TIMEOUT")) });
+  const limiter = createLimiter({ policies: [local], store: withIsolate(failingStore("TIMEOUT")) });
   await expect(limiter.reset("local")).rejects.toMatchObject({ name: "StoreError", code: "TIMEOUT" });
 });
 
@@ -96,20 +97,9 @@ class StoreOfOnesOwn implements Store {
   async ping() {}
 }
 
-function withIsolate(store: Store): Store {
-  const { kind, keySecret } = store;
-  return remoteStore({
-    kind,
-    keySecret,
-    take: (request) => store.take(request),
-    reset: (keys) => store.reset(keys),
-    ping: () => store.ping(),
-  });
-}
-
 describe.each<[string, (store: Store) => Store]>([
   ["as it is", (store) => store],
-  ["with all that Redis has", withIsolate],
+  ["with all that Redis has", (store) => remoteStore(store)],
 ])("a store of one's own, %s", (_how, wrapped) => {
   const error = new RangeError("not ours");
   let written: MockInstance<typeof console.error>;
@@ -181,7 +171,7 @@ describe.each<[string, (store: Store) => Store]>([
 it("charges nothing later that a store may have counted before it threw", async () => {
   const written = vi.spyOn(console, "error").mockImplementation(() => {});
   const store = new StoreOfOnesOwn(new RangeError("not ours"));
-  const limiter = createLimiter({ policies: [local], store: withIsolate(store) });
+  const limiter = createLimiter({ policies: [local], store: remoteStore(store) });
   store.fail();
   await limiter.take("local");
   store.fail(false);
@@ -199,7 +189,7 @@ it("tells onDecision every decision, its client, and why the store had no answer
   for (const store of stores) {
     const limiter = createLimiter({
       policies: [local],
-      store: remoteStore(store),
+      store: withIsolate(store),
       region: "eu",
       keySecret: "a secret of tests",
       onDecision,

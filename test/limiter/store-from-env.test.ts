@@ -31,10 +31,25 @@ describe("the store of a Worker's env", () => {
     const store = storeFromEnv(env);
     expect(store.kind).toBe("memory");
     expect(storeFromEnv(env)).toBe(store);
-    expect(warnings()).toEqual([expect.stringMatching(/no UPSTASH_REDIS_REST_URL and no UPSTASH_REDIS_REST_TOKEN/)]);
+    expect(warnings()).toEqual([expect.stringMatching(/no UPSTASH_REDIS_REST_URL, .* and no binding COUNTS/)]);
+  });
+
+  const COUNTS = { idFromName: (name: string) => `id of ${name}`, get: () => ({}) };
+
+  it("is the Durable Object where only that is bound, and Redis where both are", () => {
+    expect(storeFromEnv({ COUNTS, COUNTS_LOCATION: "weur", UPSTASH_REDIS_REST_URL: "" })).toMatchObject({
+      kind: "durable-object",
+      keySecret: "id of headgate:key",
+      timeoutMs: 250,
+    });
+    const both = { COUNTS, UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: TOKEN };
+    expect(storeFromEnv(both).kind).toBe("redis");
+    expect(warnings()).toEqual([]);
   });
 
   it.each([
+    ["a namespace that is none", { COUNTS: {} }, "ERR_COUNTS"],
+    ["a location that does not exist", { COUNTS, COUNTS_LOCATION: "mars" }, "ERR_COUNTS_LOCATION"],
     ["no token", { UPSTASH_REDIS_REST_URL: URL }, "ERR_REDIS_TOKEN"],
     ["an empty token", { UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: "" }, "ERR_REDIS_TOKEN"],
     ["no URL", { UPSTASH_REDIS_REST_TOKEN: TOKEN }, "ERR_REDIS_URL"],

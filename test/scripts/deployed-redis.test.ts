@@ -67,7 +67,7 @@ it("npm run docs:limits writes its files", () => {
 it("npm start does not use that Redis, and does as soon as the token is there", () => {
   const find = (args: string[] = [], environment = {}) =>
     findConfiguredStore(["--cwd", directory, ...args], environment);
-  expect(find()).toEqual({ unusable: "https://x.upstash.io", otherEnvFiles: [] });
+  expect(find()).toEqual({ unusable: "https://x.upstash.io", hasCounts: false, otherEnvFiles: [] });
   const used = { url: "https://x.upstash.io", source: "wrangler.toml" };
   expect(find(["--var", `${TOKEN_NAME}:t`]).found).toEqual(used);
   expect(find([], { [TOKEN_NAME]: "t" }).found).toEqual(used);

@@ -24,7 +24,7 @@ const find = (args: string[], environment: NodeJS.ProcessEnv = {}) =>
 describe("findConfiguredStore", () => {
   it("finds nothing where nothing is set, or set to nothing", () => {
     write("wrangler.toml", `name = "x"\n[vars]\n${URL_NAME} = ""`);
-    expect(find(["--var", "OTHER:1"], { [URL_NAME]: "" })).toEqual({ otherEnvFiles: [] });
+    expect(find(["--var", "OTHER:1"], { [URL_NAME]: "" })).toEqual({ hasCounts: false, otherEnvFiles: [] });
   });
 
   it("prefers --var, then the environment, then .dev.vars, then wrangler.toml", () => {
@@ -70,9 +70,20 @@ describe("findConfiguredStore", () => {
     expect(find(["--var", `${URL_NAME}:http://x`, `${TOKEN_NAME}:y`], { [TOKEN_NAME]: "t" }).envFile).toBeUndefined();
   });
 
+  it("sees whether the Durable Object is bound, in the environment that is chosen", () => {
+    const bound = (section: string) =>
+      `[[${section}durable_objects.bindings]]\nname = "COUNTS"\nclass_name = "HeadgateCounts"`;
+    write("wrangler.toml", bound(""));
+    expect(find([]).hasCounts).toBe(true);
+    expect(find(["--env", "staging"]).hasCounts).toBe(false);
+    write("wrangler.toml", bound("env.staging."));
+    expect(find([]).hasCounts).toBe(false);
+    expect(find(["--env", "staging"]).hasCounts).toBe(true);
+  });
+
   it("leaves a broken wrangler.toml to wrangler", () => {
     write("wrangler.toml", "= nonsense");
-    expect(find([])).toEqual({ otherEnvFiles: [] });
+    expect(find([])).toEqual({ hasCounts: false, otherEnvFiles: [] });
   });
 });
 

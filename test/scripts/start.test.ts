@@ -80,21 +80,21 @@ const nodeStart: [string, ...string[]] = [process.execPath, "scripts/dev/start.t
 
 describe("npm start", () => {
   let withRedis: Gateway;
-  let withMemory: Gateway;
+  let withObject: Gateway;
   let withEnvironment: Gateway;
   let withDeployed: Gateway;
 
   // All run at the same time, which also shows that they do not disturb each other.
   beforeAll(async () => {
     withRedis = await start(["npm", "start", "--"]);
-    withMemory = await start(nodeStart, { PATH: directory });
+    withObject = await start(nodeStart, { PATH: directory });
     const environment = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
     withEnvironment = await start(nodeStart, environment);
     withDeployed = await start([...nodeStart, "--config", deployedConfig()], { PATH: directory });
   });
 
   afterAll(() => {
-    for (const gateway of [withRedis, withMemory, withEnvironment, withDeployed]) gateway?.child.kill("SIGTERM");
+    for (const gateway of [withRedis, withObject, withEnvironment, withDeployed]) gateway?.child.kill("SIGTERM");
     rmSync(directory, { recursive: true });
   });
 
@@ -108,17 +108,26 @@ describe("npm start", () => {
     await expectNothingLeft(withRedis, pids, () => withRedis.child.kill("SIGTERM"));
   });
 
-  it("uses memory where there is no Redis on PATH, and Ctrl-C leaves nothing behind", async () => {
-    expect(await health(withMemory)).toMatchObject({ store: "memory" });
-    expect(withMemory.output()).toMatch(/^headgate: store is this process's memory/m);
-    // wrangler dev wraps the Worker in a middleware that reads the rest of a request's body. The demo's echo must work
-    // with it.
-    const echo = await fetch(`http://localhost:${withMemory.port}/`, { method: "POST", body: "hello" });
+  it("uses the Durable Object where there is no Redis on PATH, and Ctrl-C leaves nothing behind", async () => {
+    expect(await health(withObject)).toMatchObject({
+      status: "ok",
+      store: "durable-object",
+      counts: { reachable: true },
+    });
+    expect(withObject.output()).toMatch(/^headgate: store is a Durable Object, in wrangler dev \(no UPSTASH_/m);
+    const ask = async () => (await fetch(`http://localhost:${withObject.port}/`)).status;
+    const statuses = await Promise.all(Array.from({ length: 200 }, ask));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(60);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(140);
+    // wrangler dev wraps the Worker in a middleware that reads what is left of a body: the demo's echo must get on with
+    // it.
+    const headers = { "CF-Connecting-IP": "192.0.2.9" };
+    const echo = await fetch(`http://localhost:${withObject.port}/`, { method: "POST", body: "hello", headers });
     expect([echo.status, await echo.text()]).toEqual([200, "hello"]);
-    const pids = descendants(withMemory.child.pid as number);
+    const pids = descendants(withObject.child.pid as number);
     expect(pids.map(commandLine).join("\n")).toMatch("workerd");
-    await expectNothingLeft(withMemory, pids, () => process.kill(-(withMemory.child.pid as number), "SIGINT"));
-    expect(withMemory.child.exitCode).toBe(0);
+    await expectNothingLeft(withObject, pids, () => process.kill(-(withObject.child.pid as number), "SIGINT"));
+    expect(withObject.child.exitCode).toBe(0);
   });
 
   it("hands a Redis from the environment on, without its token on a command line", async () => {
@@ -133,7 +142,7 @@ describe("npm start", () => {
   });
 
   it("goes on without a Redis of wrangler.toml whose token is a secret of the deployed Worker, and says so", async () => {
-    expect(await health(withDeployed)).toMatchObject({ status: "ok", store: "memory" });
+    expect(await health(withDeployed)).toMatchObject({ status: "ok", store: "durable-object" });
     expect(withDeployed.output()).toContain(
       "headgate: wrangler.toml names the Redis at deployed.upstash.io. UPSTASH_REDIS_REST_TOKEN is not on this machine",
     );

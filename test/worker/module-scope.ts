@@ -1,6 +1,9 @@
 // A Worker that test/gateway/deploy.test.ts bundles. It constructs everything at module scope, where a Worker may do no
 // I/O, start no timer and draw no random number. Then it takes three times from a limit of two.
 
+import { env } from "cloudflare:workers";
+import type { CountsNamespace } from "../../src/config/counts.ts";
+import { durableObjectStore } from "../../src/isolate/durable-object-store.ts";
 import { redisStore } from "../../src/isolate/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
@@ -8,6 +11,10 @@ import { memoryStore } from "../../src/store/memory.ts";
 const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }];
 const limiter = createLimiter({ policies, store: memoryStore() });
 createLimiter({ policies, store: redisStore({ url: "https://redis.example", token: "never-used" }) });
+const { COUNTS } = env as { readonly COUNTS?: CountsNamespace };
+createLimiter({ policies, store: durableObjectStore(COUNTS!) });
+
+export { HeadgateCounts } from "../../src/store/durable-object.ts";
 
 export default {
   async fetch(): Promise<Response> {

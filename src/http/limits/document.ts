@@ -15,7 +15,7 @@ import { describeQuota, quotaOf } from "../quota.ts";
 export type LimitsDocument = ReturnType<typeof describeLimits>;
 export type PolicyDocument = LimitsDocument["regions"][number]["policies"][number];
 
-type Described = Pick<Settings, "policies" | "redis" | "region" | "regions" | "rateLimitHeaders">;
+type Described = Pick<Settings, "policies" | "redis" | "counts" | "region" | "regions" | "rateLimitHeaders">;
 
 /** Whether clients see a policy: not with `documented = false`, and not in shadow. */
 export function isDocumented({ documented, mode }: Policy): boolean {
@@ -25,8 +25,8 @@ export function isDocumented({ documented, mode }: Policy): boolean {
 /** @param region the region that answers; absent in a copy that is published elsewhere. */
 export function describeLimits(settings: Described, region?: string) {
   const { policies, rateLimitHeaders } = settings;
-  // A copy is made without the gateway's secrets: whether there is a Redis is not known, and one is assumed.
-  const central = settings.redis !== undefined || region === undefined;
+  // A copy is made without the gateway's secrets: whether there is a central store is not known, and one is assumed.
+  const central = settings.redis !== undefined || settings.counts !== undefined || region === undefined;
   const documented = policies.filter(isDocumented);
   const described = documented.map((policy) => describePolicy(policy, central));
   const names = [...new Set([...(region === undefined ? [] : [region]), ...regionNames(settings)])];

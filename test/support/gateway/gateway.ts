@@ -32,6 +32,8 @@ export interface GatewayOptions {
   readonly cf?: Record<string, unknown>;
   /** The REST service. Default: the bridge that all tests share. Null: no Redis; the gateway uses the memory store. */
   readonly redis?: { readonly url: string; readonly token: string } | null;
+  /** The Durable Object of this gateway alone, with nothing in it; used if `redis` is null. */
+  readonly counts?: true;
   /** The service binding ORIGIN. `"itself"`: the gateway. */
   readonly origin?: ((request: WorkerdRequest) => WorkerdResponse) | "itself";
   /** The port to listen on. Default: any free port. */
@@ -41,6 +43,9 @@ export interface GatewayOptions {
   /** The folder with the bundled Worker. Default: the bundle that `wrangler deploy` would upload. */
   readonly directory?: string;
 }
+
+/** How a Worker binds the class, as wrangler.toml does. */
+export const COUNTS = { COUNTS: { className: "HeadgateCounts", useSQLite: true } };
 
 /** Long enough that a busy machine causes no fallback decisions. */
 const REDIS_TIMEOUT_MS = 10_000;
@@ -57,6 +62,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       modulesRoot: directory,
       ...compatibility(),
       cf: options.cf ?? false,
+      ...(options.counts && { durableObjects: COUNTS }),
       ...(options.origin && {
         serviceBindings: { ORIGIN: options.origin === "itself" ? kCurrentWorker : options.origin },
       }),
@@ -86,7 +92,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 }
 
 /** The compatibility date and flags that `wrangler deploy` would set. */
-function compatibility() {
+export function compatibility() {
   const toml = parse(readFileSync(new URL("../../../wrangler.toml", import.meta.url), "utf8"));
   return {
     compatibilityDate: toml.compatibility_date as string,

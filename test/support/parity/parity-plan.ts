@@ -20,6 +20,8 @@ import { type Command, type Content, ParityStore } from "./parity-store.ts";
 import { toldBy } from "./told.ts";
 
 export interface PlannedStep {
+  readonly request: TakeRequest;
+  readonly nowMs: number;
   readonly keys: readonly string[];
   readonly args: readonly number[];
   /** Commands of another program before the step. */
@@ -80,6 +82,8 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const expiryOf = new Map(expiries.map(([key, expiryMs]) => [key, Math.max(MIN_EXPIRY_MS, expiryMs)]));
     const all = keysOfRequest(request);
     return {
+      request,
+      nowMs,
       keys: all,
       args: argsOf(request, nowMs),
       damage,

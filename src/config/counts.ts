@@ -1,0 +1,65 @@
+/** The Durable Object that counts, as wrangler.toml binds it. */
+
+import type { Get, Wrong } from "./bindings.ts";
+
+/** The part of a Durable Object namespace that is used here: `env.COUNTS` of a Worker. */
+export interface CountsNamespace {
+  /** The id of the object of this name. No I/O. */
+  idFromName(name: string): { toString(): string };
+  /** A stub of the object. No I/O. */
+  get(id: object, options?: { readonly locationHint?: LocationHint }): object;
+}
+
+/** Where Cloudflare can place a new object (2026-11). */
+export const LOCATION_HINTS = [
+  "wnam",
+  "enam",
+  "sam",
+  "weur",
+  "eeur",
+  "apac",
+  "apac-ne",
+  "apac-se",
+  "oc",
+  "afr",
+  "me",
+] as const;
+/** A part of the world, as Cloudflare names it: `weur` is Western Europe. */
+export type LocationHint = (typeof LOCATION_HINTS)[number];
+
+export interface CountsSettings {
+  readonly namespace: CountsNamespace;
+  /** Absent: near the first request. */
+  readonly location?: LocationHint;
+  /** Time budget of one decision's calls. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Whether a value is a namespace. A service binding is none, although it has every method that one asks it for: it
+ * takes their names for those of another Worker's methods.
+ */
+export function isCountsNamespace(value: unknown): value is CountsNamespace {
+  const { idFromName, fetch } = (value ?? {}) as { idFromName?: unknown; fetch?: unknown };
+  return typeof idFromName === "function" && typeof fetch !== "function";
+}
+
+export function isLocationHint(value: unknown): value is LocationHint {
+  return LOCATION_HINTS.includes(value as LocationHint);
+}
+
+/** Undefined: no object is bound. */
+export function readCounts(get: Get, wrong: Wrong, timeoutMs: number): CountsSettings | undefined {
+  const [namespace, location] = [get("COUNTS"), get("COUNTS_LOCATION")];
+  if (location !== undefined && !isLocationHint(location)) {
+    wrong("ERR_COUNTS_LOCATION", "COUNTS_LOCATION", `one of ${LOCATION_HINTS.join(", ")}`, location);
+  }
+  if (namespace === undefined) return undefined;
+  if (!isCountsNamespace(namespace)) {
+    const expected = "a Durable Object ([[durable_objects.bindings]] in wrangler.toml)";
+    // Not the binding itself: to look at it could call another Worker.
+    wrong("ERR_COUNTS", "COUNTS", expected, typeof namespace === "string" ? namespace : "a binding of another kind");
+    return undefined;
+  }
+  return { namespace, timeoutMs, ...(isLocationHint(location) && { location }) };
+}

@@ -1,0 +1,29 @@
+/** The bindings that name the central store, checked in the same way for the gateway and for `storeFromEnv`. */
+
+import { type Bindings, type Get, reading, readMilliseconds, type Wrong } from "./bindings.ts";
+import { type CountsSettings, readCounts } from "./counts.ts";
+import type { Parsed } from "./policies.ts";
+import { type RedisSettings, readRedis } from "./redis.ts";
+
+/** At most one of the two. Neither: the memory store. */
+export interface StoreSettings {
+  readonly redis: RedisSettings | undefined;
+  /** The Durable Object. A Redis that is configured comes before it. */
+  readonly counts: CountsSettings | undefined;
+}
+
+const DEFAULT_TIMEOUT_MS = 250;
+const MAX_TIMEOUT_MS = 30_000;
+
+export function parseStore(bindings: Bindings): Parsed<StoreSettings> {
+  const { get, wrong, mistakes } = reading(bindings);
+  const value = readStore(get, wrong);
+  return mistakes.length > 0 ? { mistakes } : { value };
+}
+
+export function readStore(get: Get, wrong: Wrong): StoreSettings {
+  const timeoutMs = readMilliseconds("REDIS_TIMEOUT_MS", 1, MAX_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, get, wrong);
+  const redis = readRedis(get, wrong, timeoutMs);
+  const counts = readCounts(get, wrong, timeoutMs);
+  return { redis, counts: redis ? undefined : counts };
+}

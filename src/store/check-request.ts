@@ -1,0 +1,85 @@
+/**
+ * Checks a request that came from another program, before anything is read or written. The gateway never sends a wrong
+ * one: this is for those who call the object by hand.
+ */
+
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import {
+  Flag,
+  HEAD_COSTS,
+  Kind,
+  MAX_BUCKETS,
+  MAX_EXACT,
+  MAX_LIMITS,
+  MAX_LOG_UNITS,
+  MAX_UNITS,
+  MAX_WINDOW_MS,
+} from "../core/layout.ts";
+import { type KeyRequest, keysOfRequest, type TakeRequest } from "../core/take.ts";
+
+/** One object decides them all in one turn, and other requests wait. */
+const MAX_KEYS = 1_000;
+/** Ours have at most 131 characters. */
+const MAX_KEY_LENGTH = 1_024;
+
+/** @throws {TypeError} that names the place, what was expected, and nothing of a key. */
+export function checkRequest(request: TakeRequest): void {
+  const { keys, flag, atMs, slot } = (request ?? {}) as Partial<TakeRequest>;
+  expectInteger("flag", flag, 0, Flag.look);
+  expectInteger("atMs", atMs ?? 0, 0, MAX_EXACT);
+  expectInteger("slot", slot ?? 0, 0, MAX_EXACT);
+  expectList("keys", keys, MAX_KEYS);
+  for (const [k, one] of keys!.entries()) checkKey(`keys[${k}]`, one ?? {});
+  const all = keysOfRequest(request);
+  if (new Set(all).size < all.length) throw new TypeError("take: keys: expected no key twice");
+}
+
+/** @throws {TypeError} */
+export function checkKeys(keys: readonly string[]): void {
+  if (!Array.isArray(keys)) throw new TypeError("reset: keys: expected a list");
+  for (const [k, key] of keys.entries()) expectKey(`keys[${k}]`, key);
+}
+
+/** An instant in ms since the epoch, or none. @throws {TypeError} */
+export function checkInstant(nowMs: number | undefined): void {
+  expectInteger("nowMs", nowMs ?? 0, 0, MAX_EXACT);
+}
+
+function checkKey(where: string, { key, group, cost, limits, flag, atMs }: Partial<KeyRequest>): void {
+  expectKey(`${where}.key`, key);
+  expectInteger(`${where}.group`, group, 0, MAX_KEYS);
+  expectInteger(`${where}.cost`, cost, 0, HEAD_COSTS - 1);
+  expectInteger(`${where}.flag`, flag ?? 0, 0, Flag.look);
+  expectInteger(`${where}.atMs`, atMs ?? 0, 0, MAX_EXACT);
+  expectList(`${where}.limits`, limits, MAX_LIMITS);
+  for (const [l, limit] of limits!.entries()) checkLimit(`${where}.limits[${l}]`, limit ?? {});
+}
+
+function checkLimit(where: string, limit: LimitSpec): void {
+  if (!Object.values<unknown>(Kind).includes(limit.kind)) {
+    throw new TypeError(`take: ${where}.kind: expected an integer from 1 to ${Kind.concurrency}`);
+  }
+  const algorithm = algorithmOf(limit);
+  const [spanMs, buckets, ...more] = algorithm.encode(limit);
+  expectInteger(`${where}.limit`, limit.limit, 1, limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS);
+  expectInteger(`${where}: its time in ms`, spanMs, 1, MAX_WINDOW_MS);
+  expectInteger(`${where}.buckets`, buckets, "buckets" in limit ? 1 : 0, MAX_BUCKETS);
+  for (const number of more) expectInteger(`${where}: each number`, number, 0, MAX_EXACT);
+  const fits = algorithm.tooLarge?.(limit);
+  if (fits !== undefined) throw new TypeError(`take: ${where}: expected ${fits}`);
+}
+
+function expectKey(where: string, key: unknown): void {
+  if (typeof key === "string" && key.length > 0 && key.length <= MAX_KEY_LENGTH) return;
+  throw new TypeError(`${where}: expected a text of 1 to ${MAX_KEY_LENGTH} characters`);
+}
+
+function expectList(where: string, list: unknown, most: number): void {
+  if (Array.isArray(list) && list.length > 0 && list.length <= most) return;
+  throw new TypeError(`take: ${where}: expected a list of 1 to ${most}`);
+}
+
+function expectInteger(where: string, value: unknown, least: number, most: number): void {
+  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return;
+  throw new TypeError(`take: ${where}: expected an integer from ${least} to ${most}`);
+}

@@ -1,0 +1,55 @@
+/** One Durable Object as a store: asks src/store/durable-object.ts by RPC. */
+
+import type { CountsNamespace, LocationHint } from "../config/counts.ts";
+import type { Store } from "./store.ts";
+import { StoreError } from "./store.ts";
+
+/** The object that counts. It must never change: another name is another object, which starts at zero. */
+const COUNTS_NAME = "headgate:counts";
+/**
+ * An object that is never called: only its id is used. Cloudflare makes the id from a secret of the namespace, and
+ * everybody who shares the namespace makes the same.
+ */
+const KEY_NAME = "headgate:key";
+
+/** What the object offers. A stub has the methods of its object, and all of them return promises. */
+type CountsStub = Pick<Store, "take" | "reset" | "ping">;
+
+/**
+ * Every decision is one call of one object, which reads its own clock.
+ *
+ * No I/O until the first take: may be called at module scope.
+ *
+ * @param location where Cloudflare is to place the object when it is called for the first time.
+ */
+export function durableObjectPlace(namespace: CountsNamespace, location?: LocationHint): Store {
+  async function call<T>(work: (counts: CountsStub) => Promise<T>): Promise<T> {
+    try {
+      const id = namespace.idFromName(COUNTS_NAME);
+      // A stub is of no use after an exception: every call gets its own.
+      return await work(namespace.get(id, location && { locationHint: location }) as CountsStub);
+    } catch (error) {
+      throw storeErrorOf(error);
+    }
+  }
+
+  return {
+    kind: "durable-object",
+    keySecret: namespace.idFromName(KEY_NAME).toString(),
+    take: (request, nowMs) => call((counts) => counts.take(request, nowMs)),
+    reset: (keys) => call((counts) => counts.reset(keys)),
+    ping: () => call((counts) => counts.ping()),
+  };
+}
+
+/**
+ * The error's text goes no further: it may quote what was sent. `overloaded` means that the call was still queued
+ * before the object (Cloudflare, 2026-11). With `remote` it comes from within: the object ran out of memory or time,
+ * perhaps after a charge.
+ */
+function storeErrorOf(error: unknown): StoreError {
+  const { message, overloaded, remote } = (error ?? {}) as { message?: string; overloaded?: true; remote?: true };
+  // Cloudflare's error for a request that has made all the calls it may make. This call was not sent.
+  if (/^too many subrequests/i.test(message ?? "")) return new StoreError("SUBREQUESTS");
+  return new StoreError(overloaded && !remote ? "OVERLOADED" : "NETWORK");
+}

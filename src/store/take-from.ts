@@ -1,0 +1,59 @@
+/**
+ * The decision over any storage that keeps text under keys: what a Durable Object and stores of one's own run. Read,
+ * decide and write must be one transaction.
+ */
+
+import type { LimitValue } from "../core/algorithms.ts";
+import type { Records } from "../core/records.ts";
+import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
+
+/** What a decision leaves under one key. */
+export interface Write {
+  /** A key of the request, or the key of one of its logs or of its slots. */
+  readonly key: string;
+  /** The new text; undefined: the key is to be deleted. */
+  readonly text: string | undefined;
+  /** The text means nothing any more after this many milliseconds, at least 1; 0 with an undefined text. */
+  readonly expiryMs: number;
+}
+
+/**
+ * Checks every limit of the request, then charges all limits or none (the rules: core/take.ts).
+ *
+ * @param read the text under a key, as an earlier decision wrote it; undefined if there is none or it has expired.
+ * @param nowMs the clock of the storage, ms since the epoch.
+ * @returns the reply, and what is to be written; a refusal writes nothing.
+ * @throws {SyntaxError} if a text is not what an earlier decision wrote.
+ */
+export function takeFrom(
+  read: (key: string) => string | undefined,
+  request: TakeRequest,
+  nowMs: number,
+): { readonly reply: TakeReply; readonly writes: readonly Write[] } {
+  const valueUnder = (key: string) => {
+    const text = read(key);
+    return text === undefined ? undefined : fromText(text);
+  };
+  const stored = {
+    records: (key: string) => valueUnder(key) as Records | undefined,
+    value: (key: string) => valueUnder(key) as LimitValue | undefined,
+  };
+  const { reply, records, values } = take(stored, request, nowMs);
+  const writes = [
+    ...records.map(({ key, records, expiryMs }): Write => ({ key, text: toText(records), expiryMs })),
+    ...values.map(({ key, kept }): Write => {
+      return { key, text: kept && toText(kept.value), expiryMs: kept?.expiryMs ?? 0 };
+    }),
+  ];
+  return { reply, writes };
+}
+
+/** Slots are the only value that is no list. */
+function toText(value: Records | LimitValue): string {
+  return JSON.stringify(value instanceof Map ? { slots: [...value] } : value);
+}
+
+function fromText(text: string): Records | LimitValue {
+  const value = JSON.parse(text) as Records | { readonly slots: readonly (readonly [number, number])[] };
+  return "slots" in value ? new Map(value.slots) : value;
+}

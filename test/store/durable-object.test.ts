@@ -1,0 +1,80 @@
+// The Durable Object in workerd, asked through a Worker.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, expect, it, onTestFinished } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { WindowLimit } from "../../src/core/sliding-window.ts";
+import { Flag } from "../../src/core/take.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import type { Store } from "../../src/store/store.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { descendants } from "../support/gateway/processes.ts";
+import { startCountsWorker } from "../support/objects/counts-worker.ts";
+import { type ParityCase, parityCases, parityNames } from "../support/parity/parity-case.ts";
+import { planCase } from "../support/parity/parity-plan.ts";
+import { firstWindow } from "../support/parity/views.ts";
+import { describeStore } from "./contract.ts";
+
+const worker = await startCountsWorker();
+afterAll(() => worker.stop());
+
+describeStore({ open: () => worker.store, clock: async () => Date.now() });
+
+const hour: WindowLimit = { limit: 1_000_000, kind: Kind.weighted, bucketMs: 3_600_000, buckets: 10 };
+const charge = (store: Store, key: string, cost = 1) =>
+  store.take({ keys: [keyRequest(key, [hour], { cost })], flag: Flag.take });
+const countOf = async (store: Store, key: string) =>
+  firstWindow(await charge(store, key, 0)).counts.reduce((sum, count) => sum + count, 0);
+
+// The script on Redis is compared with src/core in test/lua/parity.test.ts, from the same cases.
+it.each(parityNames)("replies what a memory store replies, step by step: %s", async (name) => {
+  const seed = Number(process.env.PARITY_SEED ?? Date.now() % 2 ** 31);
+  let played = 0;
+  const play = async (drawn: ParityCase) => {
+    const memory = memoryStore();
+    const prefix = `parity:${name}:${played++}:`;
+    // Damage is what another program does to Redis; nobody else reaches the rows of the object.
+    const steps = planCase({ ...drawn, steps: drawn.steps.map((step) => ({ ...step, damage: undefined })) });
+    for (const { request, nowMs } of steps) {
+      const keys = request.keys.map((key) => ({ ...key, key: prefix + key.key }));
+      const reply = await worker.store.take({ ...request, keys }, nowMs);
+      expect(reply).toEqual(await memory.take({ ...request, keys }, nowMs));
+    }
+  };
+  // Side by side: their calls go to the Worker together.
+  const cases = fc.array(parityCases[name], { minLength: 40, maxLength: 40 });
+  const property = fc.asyncProperty(cases, async (all) => void (await Promise.all(all.map(play))));
+  await fc.assert(property, { seed, numRuns: 1, endOnFailure: true });
+});
+
+it("has every charge that it acknowledged after workerd was killed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-counts-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const before = new Set(descendants(process.pid));
+  const first = await startCountsWorker(folder);
+  const [workerd] = descendants(process.pid).filter((pid) => !before.has(pid));
+
+  const acknowledged: string[] = [];
+  let isAlive = true;
+  const client = async (c: number) => {
+    for (let i = 0; isAlive; i++) {
+      const key = `survives:${c}:${i}`;
+      await charge(first.store, key);
+      acknowledged.push(key);
+    }
+  };
+  const clients = Array.from({ length: 20 }, (_, c) => client(c).catch(() => {}));
+  await expect.poll(() => acknowledged.length, { timeout: 30_000 }).toBeGreaterThan(300);
+  process.kill(workerd!, "SIGKILL");
+  await Promise.all(clients);
+  isAlive = false;
+  await first.stop();
+
+  const second = await startCountsWorker(folder);
+  onTestFinished(() => second.stop());
+  const counts = await Promise.all(acknowledged.map((key) => countOf(second.store, key)));
+  expect(new Set(counts)).toEqual(new Set([1]));
+});

@@ -1,0 +1,85 @@
+// A Durable Object in workerd, as a store that tests in Node can ask.
+
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
+import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/store.ts";
+import { COUNTS, compatibility } from "../gateway/gateway.ts";
+
+export interface CountsWorker {
+  /** Calls that are made at once are one request to the Worker, which makes them at once. */
+  readonly store: Store;
+  stop(): Promise<void>;
+}
+
+interface Answer {
+  readonly reply?: unknown;
+  readonly code?: StoreErrorCode;
+}
+
+let bundled: Promise<string> | undefined;
+
+/** @param persistTo a folder in which counts survive a stop; absent: they are gone then. */
+export async function startCountsWorker(persistTo?: string): Promise<CountsWorker> {
+  bundled ??= bundleWorker("counts-worker.ts");
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({
+      modules: [{ type: "ESModule", path: "worker.js", contents: await bundled }],
+      ...compatibility(),
+      cf: false,
+      durableObjects: COUNTS,
+      ...(persistTo !== undefined && { resourcePersistencePath: persistTo }),
+    } as V4MiniflareOptions),
+  );
+  const url = await miniflare.ready;
+
+  interface Waiting {
+    readonly call: { readonly method: string; readonly args: readonly unknown[] };
+    readonly answered: (answer: Promise<Answer>) => void;
+  }
+  let waiting: Waiting[] = [];
+
+  async function send(sent: readonly Waiting[]): Promise<Answer[]> {
+    const answer = await fetch(url, { method: "POST", body: JSON.stringify(sent.map(({ call }) => call)) });
+    return (await answer.json()) as Answer[];
+  }
+
+  async function call<T>(method: string, ...args: unknown[]): Promise<T> {
+    const { reply, code } = await new Promise<Answer>((answered) => {
+      waiting.push({ call: { method, args }, answered });
+      if (waiting.length > 1) return;
+      setImmediate(() => {
+        const sent = waiting;
+        waiting = [];
+        const answers = send(sent);
+        for (const [i, one] of sent.entries()) one.answered(answers.then((all) => all[i]!));
+      });
+    });
+    if (code !== undefined) throw new StoreError(code);
+    return reply as T;
+  }
+
+  return {
+    store: {
+      kind: "durable-object",
+      keySecret: "not of interest",
+      take: (request, nowMs) => call("take", request, nowMs),
+      reset: (keys) => call("reset", keys),
+      ping: () => call("ping"),
+    },
+    stop: () => miniflare.dispose(),
+  };
+}
+
+/** A Worker of test/worker, in one module. */
+export async function bundleWorker(name: string): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL(`../../worker/${name}`, import.meta.url))],
+    bundle: true,
+    format: "esm",
+    target: "es2024",
+    external: ["cloudflare:*"],
+    write: false,
+  });
+  return outputFiles[0]!.text;
+}

@@ -1,0 +1,278 @@
+// The object that counts, and the store that asks it, inside workerd.
+
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { LOCATION_HINTS, type LocationHint } from "../../src/config/counts.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
+import { durableObjectStore } from "../../src/isolate/durable-object-store.ts";
+import type { HeadgateCounts } from "../../src/store/durable-object.ts";
+import { durableObjectPlace } from "../../src/store/durable-object-place.ts";
+import { uniqueName } from "./support.ts";
+
+const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
+
+/** An object of this test alone. */
+const newObject = () => COUNTS.getByName(uniqueName("object"));
+
+const second: LimitSpec = { kind: Kind.fixedWindow, limit: 5, windowMs: 1_000 };
+const log: LimitSpec = { kind: Kind.log, limit: 5, windowMs: 60_000 };
+
+function requestOf(key: string, limits: readonly LimitSpec[] = [second], cost = 1): TakeRequest {
+  return { keys: [{ key, group: 0, cost, limits }], flag: Flag.take };
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  readonly key: string;
+  readonly text: string;
+  readonly expires_at: number;
+}
+
+function rowsOf(object: DurableObjectStub<HeadgateCounts>): Promise<Row[]> {
+  return runInDurableObject(object, (_, { storage }) => {
+    return storage.sql.exec<Row>("SELECT * FROM counts ORDER BY key").toArray();
+  });
+}
+const alarmOf = (object: DurableObjectStub<HeadgateCounts>) =>
+  runInDurableObject(object, (_, { storage }) => storage.getAlarm());
+
+/** As if all rows had been written so long ago. */
+function age(object: DurableObjectStub<HeadgateCounts>, byMs: number): Promise<unknown> {
+  return runInDurableObject(object, (_, { storage }) => {
+    storage.sql.exec("UPDATE counts SET expires_at = expires_at - ?", byMs);
+  });
+}
+
+describe("rows", () => {
+  it("are one for each key and limit key, and live a little longer than their counts", async () => {
+    const object = newObject();
+    const fromMs = Date.now();
+    await object.take(requestOf("k", [second, log]));
+    const rows = await rowsOf(object);
+    expect(rows.map(({ key }) => key)).toEqual(["k", "k#5:60000"]);
+    for (const { expires_at } of rows) {
+      expect(expires_at).toBeGreaterThan(fromMs + 60_000);
+      expect(expires_at).toBeLessThanOrEqual(Date.now() + 120_000);
+    }
+  });
+
+  it("are billed once for a charge of a known key: their place in the index stays", async () => {
+    const object = newObject();
+    await object.take(requestOf("k", [log]));
+    const [before] = await rowsOf(object);
+    await object.take(requestOf("k", [log]));
+    const [after] = await rowsOf(object);
+    expect(after!.expires_at).toBe(before!.expires_at);
+    expect(after!.text).not.toBe(before!.text);
+  });
+
+  it("that have expired are not read", async () => {
+    const object = newObject();
+    await object.take(requestOf("k", [log], 5));
+    expect((await object.take(requestOf("k", [log]))).allowed).toBe(false);
+    await age(object, 130_000);
+    expect((await object.take(requestOf("k", [log], 5))).allowed).toBe(true);
+  });
+
+  it("are not written by a refusal or a look", async () => {
+    const object = newObject();
+    await object.take(requestOf("k", [second], 6));
+    await object.take(requestOf("k", [second], 0));
+    await object.take({ ...requestOf("k"), flag: Flag.look });
+    expect(await rowsOf(object)).toEqual([]);
+    expect(await alarmOf(object)).toBeNull();
+  });
+});
+
+describe("the alarm", () => {
+  it("is set by the first charge, a minute ahead at least, and stays while other keys come", async () => {
+    const object = newObject();
+    const fromMs = Date.now();
+    await object.take(requestOf("a"));
+    const first = await alarmOf(object);
+    expect(first).toBeGreaterThanOrEqual(fromMs + 60_000);
+    for (const key of ["b", "c"]) await object.take(requestOf(key));
+    expect(await alarmOf(object)).toBe(first);
+  });
+
+  it("comes sooner when a key comes that expires much sooner", async () => {
+    const object = newObject();
+    const day: LimitSpec = { kind: Kind.fixedWindow, limit: 5, windowMs: 30 * 86_400_000 };
+    await object.take(requestOf("long", [day]), Date.now());
+    expect(await alarmOf(object)).toBeGreaterThan(Date.now() + 3_600_000);
+    await object.take(requestOf("short"));
+    expect(await alarmOf(object)).toBeLessThanOrEqual(Date.now() + 61_000);
+  });
+
+  it("removes what has expired and nothing else, and is not set again when nothing is left", async () => {
+    const object = newObject();
+    await object.take(requestOf("gone", [log]));
+    await age(object, 130_000);
+    await object.take(requestOf("kept", [log]));
+    expect(await runDurableObjectAlarm(object)).toBe(true);
+    expect((await rowsOf(object)).map(({ key }) => key)).toEqual(["kept", "kept#5:60000"]);
+    expect(await alarmOf(object)).toBeGreaterThan(Date.now() + 50_000);
+    await age(object, 130_000);
+    expect(await runDurableObjectAlarm(object)).toBe(true);
+    expect(await rowsOf(object)).toEqual([]);
+    expect(await alarmOf(object)).toBeNull();
+    await object.take(requestOf("new"));
+    expect(await alarmOf(object)).not.toBeNull();
+  });
+
+  it("removes 5,000 rows, and comes back in a second for the rest", async () => {
+    const object = newObject();
+    await object.take(requestOf("first"));
+    await runInDurableObject(object, (_, { storage }) => {
+      for (let i = 0; i < 6_000; i++) storage.sql.exec("INSERT INTO counts VALUES (?, '[]', 1)", `old ${i}`);
+    });
+    await runDurableObjectAlarm(object);
+    expect(await rowsOf(object)).toHaveLength(1_001);
+    expect(await alarmOf(object)).toBeLessThanOrEqual(Date.now() + 1_000);
+    await runDurableObjectAlarm(object);
+    expect((await rowsOf(object)).map(({ key }) => key)).toEqual(["first"]);
+  });
+});
+
+describe("a wrong call is a TypeError that changes nothing", () => {
+  const one = requestOf("k").keys[0]!;
+  const withKey = (change: object) => ({ keys: [{ ...one, ...change }], flag: Flag.take });
+  const withLimit = (change: object) => withKey({ limits: [{ ...second, ...change }] });
+
+  it.each<[string, unknown, RegExp]>([
+    ["nothing", undefined, /flag: expected an integer from 0 to 3/],
+    ["no keys", { keys: [], flag: 0 }, /keys: expected a list of 1 to 1000/],
+    ["a flag that is none", { keys: [one], flag: 4 }, /flag: expected/],
+    ["a key that is a number", withKey({ key: 7 }), /keys\[0\]\.key: expected a text/],
+    ["a key that is too long", withKey({ key: "x".repeat(1_025) }), /keys\[0\]\.key: expected a text/],
+    ["the same key twice", { keys: [one, one], flag: 0 }, /no key twice/],
+    [
+      "a limit key as a key",
+      {
+        keys: [
+          { ...one, limits: [log] },
+          { ...one, key: "k#5:60000" },
+        ],
+        flag: 0,
+      },
+      /twice/,
+    ],
+    ["a cost below 0", withKey({ cost: -1 }), /keys\[0\]\.cost/],
+    ["a cost of a text", withKey({ cost: "1" }), /keys\[0\]\.cost/],
+    ["a group of 0.5", withKey({ group: 0.5 }), /keys\[0\]\.group/],
+    ["nine limits", withKey({ limits: Array.from({ length: 9 }, () => second) }), /keys\[0\]\.limits/],
+    ["null as a limit", withKey({ limits: [null] }), /keys\[0\]\.limits\[0\]\.kind/],
+    ["another algorithm", withLimit({ kind: 7 }), /limits\[0\]\.kind: expected an integer from 1 to 6/],
+    ["a limit of 0", withLimit({ limit: 0 }), /limits\[0\]\.limit/],
+    ["no window", withLimit({ windowMs: undefined }), /limits\[0\]: its time in ms/],
+    ["a billion buckets", withLimit({ kind: 1, bucketMs: 1, buckets: 1e9 }), /limits\[0\]\.buckets/],
+    ["a log of a million", withLimit({ ...log, limit: 1_000_000 }), /limits\[0\]\.limit/],
+    [
+      "numbers that are too large",
+      withLimit({ kind: 4, windowMs: 1e9, burst: 1e9, maxDelayMs: 0 }),
+      /burst of at most/,
+    ],
+  ])("take of %s", async (_what, request, message) => {
+    const object = newObject();
+    await expect(Promise.resolve(object.take(request as TakeRequest))).rejects.toThrow(message);
+    expect(await rowsOf(object)).toEqual([]);
+  });
+
+  it("take at an instant that is none", async () => {
+    const object = newObject();
+    await expect(Promise.resolve(object.take(requestOf("k"), Number.NaN))).rejects.toThrow(/nowMs/);
+    expect(await rowsOf(object)).toEqual([]);
+  });
+
+  it.each([[["k", 7]], ["k"]])("reset of %j", async (keys) => {
+    const object = newObject();
+    await object.take(requestOf("k"));
+    await expect(Promise.resolve(object.reset(keys as string[]))).rejects.toThrow(/keys/);
+    expect(await rowsOf(object)).toHaveLength(1);
+  });
+});
+
+it("charges nothing of a request whose second key cannot be written", async () => {
+  const object = newObject();
+  await object.take(requestOf("a"));
+  await runInDurableObject(object, (_, { storage }) => {
+    storage.sql.exec(
+      "CREATE TRIGGER full BEFORE INSERT ON counts WHEN NEW.key = 'b' BEGIN SELECT RAISE(ABORT, 'full'); END",
+    );
+  });
+  const [before] = await rowsOf(object);
+  const keys: KeyRequest[] = ["a", "b"].map((key) => ({ ...requestOf(key).keys[0]! }));
+  await expect(Promise.resolve(object.take({ keys, flag: Flag.take }))).rejects.toThrow("full");
+  expect(await rowsOf(object)).toEqual([before]);
+});
+
+describe("the store", () => {
+  it("takes namespaces as the runtime and its types have them, and Cloudflare's location hints", async () => {
+    const untyped = COUNTS as unknown as DurableObjectNamespace;
+    expect(durableObjectStore(untyped).kind).toBe("durable-object");
+    const hints: readonly DurableObjectLocationHint[] = LOCATION_HINTS;
+    for (const location of hints as readonly LocationHint[]) {
+      const store = durableObjectStore(COUNTS, { location, timeoutMs: 10_000 });
+      await expect(store.ping()).resolves.toBeUndefined();
+    }
+    // Fails to compile if Cloudflare knows a hint that is not in the list.
+    const all: Record<DurableObjectLocationHint, LocationHint> = Object.fromEntries(
+      LOCATION_HINTS.map((hint) => [hint, hint]),
+    ) as Record<LocationHint, LocationHint>;
+    expect(Object.keys(all)).toHaveLength(hints.length);
+  });
+
+  it("hashes keys with the id of an object that is never called, the same for everybody with the namespace", () => {
+    const { keySecret } = durableObjectStore(COUNTS);
+    expect(keySecret).toBe(COUNTS.idFromName("headgate:key").toString());
+    expect(keySecret).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it.each([undefined, null, "COUNTS", {}, { fetch() {}, idFromName() {} }])("refuses the namespace %j", (namespace) => {
+    expect(() => durableObjectStore(namespace as never)).toThrow(/^durableObjectStore: expected a Durable Object/);
+  });
+
+  it("refuses a place that Cloudflare does not know, a wrong budget and an unknown option", () => {
+    const make = (options: object) => () => durableObjectStore(COUNTS, options);
+    expect(make({ location: "mars" })).toThrow(/location must be one of wnam, enam/);
+    expect(make({ timeoutMs: 0 })).toThrow(TypeError);
+    expect(make({ shards: 4 })).toThrow(/unknown option shards/);
+  });
+
+  it.each([
+    ["an object with too many calls in its queue", { overloaded: true }, "OVERLOADED", true],
+    ["an object that ran out of memory", { overloaded: true, remote: true }, "NETWORK", false],
+    ["an object that threw", { remote: true }, "NETWORK", false],
+    ["a connection that broke", { retryable: true }, "NETWORK", false],
+    [
+      "a request without calls left",
+      { message: "Too many subrequests by single Worker invocation." },
+      "SUBREQUESTS",
+      true,
+    ],
+  ])("tells of %s whether the take ran, and nothing of the error's text", async (_what, thrown, code, notRun) => {
+    const { message = "a key of the request", ...properties } = thrown as { message?: string };
+    const take = () => Promise.reject(Object.assign(new Error(message), properties));
+    const place = durableObjectPlace({ idFromName: () => "id", get: () => ({ take }) });
+    const error = await place.take(requestOf("k")).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(error).toMatchObject({ name: "StoreError", code, notRun, message: `store: ${code}` });
+  });
+
+  it("asks with a new stub each time, since one that has thrown stays broken", async () => {
+    const stubs: object[] = [];
+    const get = () => {
+      const stub = { ping: async () => {} };
+      stubs.push(stub);
+      return stub;
+    };
+    const place = durableObjectPlace({ idFromName: () => "id", get });
+    await place.ping();
+    await place.ping();
+    expect(new Set(stubs).size).toBe(2);
+  });
+});
