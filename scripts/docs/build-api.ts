@@ -16,6 +16,7 @@ const ENTRIES: readonly (readonly [specifier: string, file: string])[] = [
   ["headgate/hono", "hono.d.ts"],
   ["headgate/client", "client/index.d.ts"],
   ["headgate/worker", "worker.d.ts"],
+  ["headgate/testing", "testing/index.d.ts"],
 ];
 
 /** Something that is exported: its text, and its docstring. */

@@ -26,6 +26,7 @@ export { ENFORCED, Flag } from "./layout.ts";
  * key.
  */
 export interface KeyRequest {
+  /** Any text of up to 512 bytes. */
   readonly key: string;
   /** `ENFORCED`, or n > 0 for the n-th shadow policy: charged only if it admits too, and never blocks. */
   readonly group: number;
@@ -42,6 +43,7 @@ export interface KeyRequest {
   readonly atMs?: number;
 }
 
+/** What a store is asked: one decision. */
 export interface TakeRequest {
   /** At least one; no key twice. */
   readonly keys: readonly KeyRequest[];
@@ -57,6 +59,7 @@ export interface TakeRequest {
 
 /** What became of one limit. */
 export interface LimitReply {
+  /** This limit alone would have refused the cost. */
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
@@ -64,6 +67,7 @@ export interface LimitReply {
   readonly pausedMs?: number;
 }
 
+/** What a store answers. */
 export interface TakeReply {
   /** The instant of the decision by the store's clock, ms since the epoch. */
   readonly nowMs: number;

@@ -9,6 +9,7 @@ import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
 
 /** What a decision leaves under one key. */
 export interface Write {
+  /** A key of the request, or a limit key. */
   readonly key: string;
   /** The new text; undefined: the key is to be deleted. */
   readonly text: string | undefined;
