@@ -13,7 +13,7 @@ export interface StoreUnderTest {
   readonly name?: string;
   /**
    * Makes the store, ready for use; called twice, for two stores that share their counts. Give it without `remoteStore`,
-   * and with time for 300 calls at once.
+   * and with time for 400 calls at once.
    */
   open(): Store | Promise<Store>;
   /**

@@ -52,7 +52,8 @@ export const replies: readonly StoreCase[] = [
   {
     title: "are not changed later, and neither is a request",
     async run({ newKey, take }) {
-      const keys = [newKey(":b"), newKey(":a")].map((key) => keyRequest(key, [tenMinutes(5)]));
+      const names = [newKey(), newKey()].sort().reverse();
+      const keys = names.map((key) => keyRequest(key, [tenMinutes(5)]));
       const request = structuredClone(keys);
       const first = await take(keys);
       const copy = structuredClone(first);
