@@ -24,8 +24,8 @@ const DEFAULT_TIMEOUT_MS = 250;
 
 /**
  * Gives a store of your own what `redisStore` has: a time budget for each call, a breaker, refusals from memory where
- * they are certain, leases, counts of the isolate's own while the store has no answer, and repayment afterwards. A store
- * in the isolate's own memory needs none of it.
+ * they are certain, leases, counts of the isolate's own while the store has no answer, and repayment afterwards. A
+ * store in the isolate's own memory needs none of it.
  *
  * An error of the store that is no `StoreError` is written to the console, and counts as a failure like the others:
  * the take may have run.

@@ -8,8 +8,8 @@
 import type { KeyRequest, TakeReply, TakeRequest } from "../core/take.ts";
 
 /**
- * The place that holds the counts: what `redisStore` or `memoryStore` makes, or a store of your own. A store that is far
- * away gets from `remoteStore` what an isolate adds: see docs/stores.md.
+ * The place that holds the counts: what `redisStore` or `memoryStore` makes, or a store of your own. A store that is
+ * far away gets from `remoteStore` what an isolate adds: see docs/stores.md.
  */
 export interface Store {
   /**

@@ -12,8 +12,8 @@ export interface StoreUnderTest {
   /** Heading of the tests. Default: `the store contract`. */
   readonly name?: string;
   /**
-   * Makes the store, ready for use; called twice, for two stores that share their counts. Give it without `remoteStore`,
-   * and with time for 400 calls at once.
+   * Makes the store, ready for use; called twice, for two stores that share their counts. Give it without
+   * `remoteStore`, and with time for 400 calls at once.
    */
   open(): Store | Promise<Store>;
   /**

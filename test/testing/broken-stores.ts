@@ -74,7 +74,7 @@ function eachKey(other: (key: KeyRequest, request: TakeRequest) => KeyRequest): 
   return asking((request) => ({ ...request, keys: request.keys.map((key) => other(key, request)) }));
 }
 
-/** Reads, waits, decides and writes. The calls that `hasLock` names wait for each other, in one store and not in two. */
+/** Reads, waits, decides and writes. Calls that `hasLock` names wait for each other, in one store and not in two. */
 function waitingStore(rows: Map<string, Row>, hasLock: (request: TakeRequest) => boolean): Store {
   let last: Promise<unknown> = Promise.resolve();
   async function decide(request: TakeRequest, nowMs = CLOCK_MS): Promise<TakeReply> {
