@@ -131,7 +131,9 @@ export function createLimiter(all: LimiterOptions): Limiter {
     const expected = `a word for its kind that is not ${SOURCES_OF_AN_ISOLATE.join(", ")}`;
     throw new TypeError(`createLimiter: store: expected ${expected}, found ${JSON.stringify(kind)}`);
   }
-  if (keySecret === "") throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
+  if (!(keySecret ?? options.store.keySecret)) {
+    throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
+  }
   const parsed = parsePolicies(policies, "policies");
   const { get, wrong, mistakes } = reading({ region, keySecret });
   const [name, secret] = [readRegion(get, wrong, "region"), readKeySecret(get, wrong, "keySecret")];

@@ -87,7 +87,11 @@ export interface BudgetOptions {
 export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }: BudgetOptions): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     let stop = spendBudget(budgetMs, () => {
-      const answer = call.catch(() => undefined);
+      let giveUp = () => {};
+      const answer = new Promise<T | undefined>((tell) => {
+        giveUp = () => tell(undefined);
+        call.then(tell, giveUp);
+      });
       const hasFailed = new Promise<boolean>((decide) => {
         call.then(
           () => decide(false),
@@ -97,6 +101,8 @@ export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }
           if (!isIsolateBusy()) decide(true);
           stop = spendBudget(LATE_ANSWER_MS, () => {
             decide(true);
+            // Without `abort` the call may never end.
+            giveUp();
             abort?.();
           });
         });

@@ -27,6 +27,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "durable-object": ["config", "isolate", "store"],
   index: ["config", "core", "http", "isolate", "limiter", "store"],
   worker: ["config", "gateway", "service", "store"],
+  // Needs vitest, which no Worker has: no other layer may import it.
+  testing: ["core", "store"],
 };
 
 /** Returns a line for each broken rule. @param root the folder that holds the layers. */

@@ -17,6 +17,7 @@ const ENTRIES: readonly (readonly [specifier: string, file: string])[] = [
   ["headgate/client", "client/index.d.ts"],
   ["headgate/durable-object", "durable-object.d.ts"],
   ["headgate/worker", "worker.d.ts"],
+  ["headgate/testing", "testing/index.d.ts"],
 ];
 
 /** An exported declaration: its name, its docstring and its text. */

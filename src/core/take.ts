@@ -26,7 +26,7 @@ export { ENFORCED, Flag } from "./layout.ts";
  * that has one.
  */
 export interface KeyRequest {
-  /** The name under which the store keeps the counts. */
+  /** The name under which the store keeps the counts: any text of up to 512 bytes. */
   readonly key: string;
   /** `ENFORCED`, or n > 0 for the n-th policy in shadow. It is charged only if it admits too, and never blocks. */
   readonly group: number;
@@ -59,7 +59,7 @@ export interface TakeRequest {
 
 /** The outcome for one limit. */
 export interface LimitReply {
-  /** The limit does not admit the cost. */
+  /** This limit alone would have refused the cost. */
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;

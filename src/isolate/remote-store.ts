@@ -1,6 +1,7 @@
 /** Any store that is far away, with everything that an isolate adds to a store. */
 
 import { checkOptions } from "../check-options.ts";
+import { failureOf, isStoreError } from "../store/failure.ts";
 import { type LateReply, type Store, StoreError } from "../store/store.ts";
 import { OutOfTime, withinBudget } from "../time-budget.ts";
 import { type BreakerOptions, reportBreaker, withBreaker } from "./breaker.ts";
@@ -23,12 +24,20 @@ const DEFAULT_TIMEOUT_MS = 250;
 
 /**
  * Gives a store of your own what `redisStore` has: a time budget for each call, a breaker, refusals from memory where
- * they are certain, leases, counts of the isolate's own while the store has no answer, and repayment afterwards. A store
- * in the isolate's own memory needs none of it.
+ * they are certain, leases, counts of the isolate's own while the store has no answer, and repayment afterwards. A
+ * store in the isolate's own memory needs none of it.
  *
- * @throws {TypeError} if `timeoutMs` is not a positive integer; for an unknown option, or an option of a wrong type.
+ * An error of the store that is no `StoreError` is written to the console, and counts as a failure like the others:
+ * the take may have run.
+ *
+ * @throws {TypeError} if `store` is not a store, if `timeoutMs` is not a positive integer; for an unknown option, or an
+ * option of a wrong type.
  */
 export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Store {
+  for (const method of ["take", "reset", "ping"] as const) {
+    if (typeof store?.[method] === "function") continue;
+    throw new TypeError(`remoteStore: store: expected the methods take, reset and ping, found no ${method}`);
+  }
   checkOptions("remoteStore", options, OPTION_TYPES);
   const { timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange = reportBreaker() } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
@@ -37,14 +46,16 @@ export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Sto
   return withIsolate(withBreaker(withTimeBudget(store, timeoutMs), { timeoutMs, onBreakerChange }));
 }
 
-/** A store whose calls end within `timeoutMs`, or within the budget of the decision. */
+/** A store whose calls end within `timeoutMs`, or within the budget of the decision, and throw `StoreError` only. */
 function withTimeBudget(store: Store, timeoutMs: number): Store {
-  async function within<T>(call: Promise<T>, budgetMs = timeoutMs): Promise<T> {
+  async function within<T>(work: () => Promise<T>, budgetMs = timeoutMs): Promise<T> {
+    // A store may throw before there is a promise.
+    const call = (async () => await work())();
     try {
       return await withinBudget(call, { budgetMs, timeoutMs });
     } catch (error) {
-      if (!(error instanceof OutOfTime)) throw error;
-      throw new StoreError("TIMEOUT", undefined, error.late as LateReply);
+      if (error instanceof OutOfTime) throw new StoreError("TIMEOUT", undefined, error.late as LateReply);
+      throw isStoreError(error) ? error : new StoreError(failureOf(error).code);
     }
   }
 
@@ -53,8 +64,8 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     kind: store.kind,
     keySecret: store.keySecret,
     timeoutMs,
-    take: (request, nowMs, budgetMs) => within(store.take(request, nowMs, budgetMs), budgetMs),
-    reset: (keys) => within(store.reset(keys)),
-    ping: () => within(store.ping()),
+    take: (request, nowMs, budgetMs) => within(() => store.take(request, nowMs, budgetMs), budgetMs),
+    reset: (keys) => within(() => store.reset(keys)),
+    ping: () => within(() => store.ping()),
   };
 }

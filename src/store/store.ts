@@ -1,5 +1,5 @@
 /**
- * The contract of every store. `test/store/contract.ts` is this contract as tests: a store must pass them.
+ * The contract of every store. `describeStore` (src/testing) is this contract as tests: a store must pass them.
  *
  * A store holds counts and decides with them, atomically: a take that runs beside another take sees all of its charges
  * or none. The store owns the clock: callers whose clocks disagree still share one window.
@@ -8,8 +8,8 @@
 import type { KeyRequest, TakeReply, TakeRequest } from "../core/take.ts";
 
 /**
- * The place that holds the counts: what `redisStore` or `memoryStore` makes, or a store of your own. A store that is far
- * away gets from `remoteStore` what an isolate adds: see docs/stores.md.
+ * The place that holds the counts: what `redisStore` or `memoryStore` makes, or a store of your own. A store that is
+ * far away gets from `remoteStore` what an isolate adds: see docs/stores.md.
  */
 export interface Store {
   /**

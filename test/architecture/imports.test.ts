@@ -48,6 +48,8 @@ describe("the rule", () => {
     ["only a type is imported", "core/take.ts", 'import type { Store } from "../store/store.ts";'],
     ["an import has several lines", "core/take.ts", 'import {\n  a,\n  b,\n} from "../store/store.ts";'],
     ["it is an export", "core/take.ts", 'export { a } from "../store/store.ts";'],
+    ["the library imports what is for tests", "index.ts", 'import { fakeClock } from "./testing/index.ts";'],
+    ["what is for tests imports the limiter", "testing/clock.ts", 'import { createLimiter } from "../limiter.ts";'],
     ["a layer has no place", "helpers/one.ts", "export const a = 1;"],
   ])("is broken when %s", (_what, file, text) => {
     expect(brokenIn({ [file]: `${text}\n` })).toHaveLength(1);
@@ -85,6 +87,13 @@ function packagesOf(layer: string): string[] {
   const found = files.flatMap((text) => [...text.matchAll(/^(?:import|export)\b[^;]*?from "([^."][^"]*)"/gm)]);
   return [...new Set(found.map(([, name]) => name!))].sort();
 }
+
+it("leaves vitest to testing/ alone", () => {
+  const sources = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
+  const users = sources.filter((file) => readFileSync(join(SRC, file), "utf8").includes('from "vitest"'));
+  expect(users).toContain("testing/describe-store.ts");
+  expect(users.filter((file) => !file.startsWith("testing/"))).toEqual([]);
+});
 
 it("leaves core without any package, and Redis's client to redis/ alone", () => {
   expect(packagesOf("core")).toEqual([]);

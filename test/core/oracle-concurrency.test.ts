@@ -5,10 +5,10 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { ConcurrencyLimit } from "../../src/core/concurrency.ts";
 import { Flag } from "../../src/core/take.ts";
+import { toldBy } from "../../src/testing/requests.ts";
 import { instant } from "../support/cases/arbitrary.ts";
 import { concurrencyLimit } from "../support/cases/arbitrary-limits.ts";
 import { Counter } from "../support/gateway/counter.ts";
-import { toldBy } from "../support/parity/told.ts";
 
 interface Slot {
   readonly number: number;

@@ -1,7 +1,7 @@
 // Runs the stories of test/vectors through core alone.
 
 import { expect, it } from "vitest";
-import { answerOf, expectedOf, requestOf, storiesOf, vectorFiles } from "../support/cases/vectors.ts";
+import { answerOf, expectedOf, requestOf, storiesOf, vectorFiles } from "../../src/testing/vectors.ts";
 import { Counter } from "../support/gateway/counter.ts";
 
 it.each(vectorFiles)("tells every story of %s as the vectors do", (file) => {

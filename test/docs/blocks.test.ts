@@ -113,17 +113,20 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
   expect(parseSettings({ ...vars, ...token, POLICIES: policies }).mistakes).toBeUndefined();
 });
 
-/** How many simultaneous requests each TypeScript block admits. */
+/** Blocks that are tests are run by test/examples/examples.test.ts. */
+const workersOf = (page: string) => blocksOf(page, "ts").filter(({ text }) => !text.includes('from "vitest"'));
+
+/** How many simultaneous requests each other TypeScript block admits. */
 const ADMITTED: Record<string, readonly number[]> = { "README.md": [5, 2], "docs/library.md": [2, 2, 2, 2, 2] };
 
 it("every TypeScript block is run", () => {
-  const pages = blocks.filter(({ language }) => language === "ts").map(({ page }) => page);
+  const pages = GUIDES.flatMap((page) => workersOf(page).map(() => page));
   const counted = Object.entries(ADMITTED).flatMap(([page, counts]) => counts.map(() => page));
   expect(pages).toEqual(counted);
 });
 
 const code = Object.entries(ADMITTED).flatMap(([page, counts]) =>
-  blocksOf(page, "ts").map(({ text }, i) => ({ page, text, admitted: counts[i]! })),
+  workersOf(page).map(({ text }, i) => ({ page, text, admitted: counts[i]! })),
 );
 
 it.each(code)("a block of $page runs as it stands, and admits $admitted:\n$text", async ({ text, admitted }) => {
@@ -165,7 +168,7 @@ it.each(code)("a block of $page runs as it stands, and admits $admitted:\n$text"
 });
 
 it("the blocks of docs/library.md that are examples are their whole source", () => {
-  const [handler, , , , service] = blocksOf("docs/library.md", "ts");
+  const [handler, , , , service] = workersOf("docs/library.md");
   expect(handler!.text).toBe(read("examples/fetch-handler/src/index.ts"));
   expect(service!.text).toBe(read("examples/service-binding/src/index.ts"));
 });
@@ -182,6 +185,7 @@ const OTHERS: Record<string, string> = {
   "docs/errors.md": "test/docs/blocks.test.ts",
   "docs/failure-modes.md": "test/docs/blocks.test.ts",
   "docs/storage-schema.md": "test/examples/architecture.test.ts",
+  "docs/stores.md": "test/examples/examples.test.ts",
   "examples/README.md": "scripts/check/test-examples.ts",
   "lua/README.md": "test/redis/script.test.ts",
 };

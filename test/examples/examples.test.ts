@@ -64,6 +64,7 @@ async function example(name: Example, bindings: object = {}, options: object = {
   return worker(name, await packed.bundle(name), { bindings: all, ...options });
 }
 
+const isTest = ({ text }: { readonly text: string }) => text.includes('from "vitest"');
 const statusesOf = (answers: readonly Response[]) => answers.map(({ status }) => status).sort();
 const threeOf = (ask: () => Promise<Response>) => Promise.all([ask(), ask(), ask()]);
 
@@ -187,11 +188,40 @@ it("a thousand requests create one limiter", async () => {
 });
 
 it("all examples and the blocks of the guides are well typed under strict, libraries included", () => {
-  for (const [i, { text }] of GUIDES.flatMap((page) => blocksOf(page, "ts")).entries()) {
+  const blocks = GUIDES.flatMap((page) => blocksOf(page, "ts")).filter((block) => !isTest(block));
+  for (const [i, { text }] of blocks.entries()) {
     const folder = join(packed.directory, `examples/block-${i}/src`);
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "index.ts"), text);
   }
   expect(packed.check()).toBe("");
   expect(EXAMPLES).toHaveLength(5);
+});
+
+it("the tests of the documents pass as somebody would run them: a store of one's own, and a limit under a clock", () => {
+  const folder = join(packed.directory, "tests");
+  mkdirSync(folder, { recursive: true });
+  const [store, storeTest, limiter, ...others] = blocksOf("docs/stores.md", "ts");
+  const limits = blocksOf("docs/library.md", "ts").filter(isTest);
+  expect([others, limits]).toEqual([[], [expect.anything()]]);
+  const ask = `
+    import { expect, it } from "vitest";
+    import { limiter } from "./limiter.ts";
+    it("decides", async () => {
+      expect(await limiter.take("api", { key: "ann" })).toMatchObject({ source: "sqlite", remaining: 99 });
+    });
+  `;
+  const files = {
+    "sqlite-store.ts": store!.text,
+    "sqlite-store.test.ts": storeTest!.text,
+    "limiter.ts": limiter!.text,
+    "limiter.test.ts": ask,
+    "limits.test.ts": limits[0]!.text,
+    "package.json": JSON.stringify({ type: "module" }),
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  expect(packed.checkTests(folder)).toBe("");
+  const report = packed.runTests(folder);
+  expect(report, report.failures).toMatchObject({ success: true, numPendingTests: 0 });
+  expect(report.numPassedTests).toBeGreaterThan(30);
 });

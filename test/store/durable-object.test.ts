@@ -10,13 +10,13 @@ import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
+import { describeStore } from "../../src/testing/index.ts";
+import { firstWindow } from "../../src/testing/requests.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { descendants } from "../support/gateway/processes.ts";
 import { startCountsWorker } from "../support/objects/counts-worker.ts";
 import { type ParityCase, parityCases, parityNames } from "../support/parity/parity-case.ts";
 import { planCase } from "../support/parity/parity-plan.ts";
-import { firstWindow } from "../support/parity/views.ts";
-import { describeStore } from "./contract.ts";
 
 const worker = await startCountsWorker();
 afterAll(() => worker.stop());

@@ -3,9 +3,9 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { describeStore } from "../../src/testing/describe-store.ts";
+import { firstWindow } from "../../src/testing/requests.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
-import { firstWindow } from "../support/parity/views.ts";
-import { describeStore } from "./contract.ts";
 
 describeStore({
   open: () => memoryStore(),

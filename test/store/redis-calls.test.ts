@@ -5,8 +5,8 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
+import { firstWindow } from "../../src/testing/requests.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
-import { firstWindow } from "../support/parity/views.ts";
 import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const limit: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 3_600_000, buckets: 1 };

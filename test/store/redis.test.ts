@@ -6,9 +6,9 @@ import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { type WindowLimit, windowResetAfterMs } from "../../src/core/sliding-window.ts";
 import { Flag, keysOfRequest } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
+import { describeStore } from "../../src/testing/describe-store.ts";
+import { windowOf } from "../../src/testing/requests.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
-import { windowOf } from "../support/parity/views.ts";
-import { describeStore } from "./contract.ts";
 
 let redis: Redis;
 beforeAll(() => {

@@ -3,8 +3,8 @@
 import type { Told } from "../../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
 import { Flag } from "../../../src/core/take.ts";
+import { toldBy } from "../../../src/testing/requests.ts";
 import { Counter } from "../gateway/counter.ts";
-import { toldBy } from "../parity/told.ts";
 import type { Event } from "./arbitrary.ts";
 import { largestCostOf, spanOf } from "./arbitrary-limits.ts";
 

@@ -3,7 +3,10 @@
 import type { LimitSpec, LimitValue } from "../../../src/core/algorithms.ts";
 import type { Records } from "../../../src/core/records.ts";
 import type { WindowRecord } from "../../../src/core/sliding-window.ts";
-import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest, take } from "../../../src/core/take.ts";
+import { Flag, type TakeReply, type TakeRequest, take } from "../../../src/core/take.ts";
+import { keyRequest } from "../../../src/testing/requests.ts";
+
+export { keyRequest };
 
 export class Counter {
   readonly values: Map<string, Records>;
@@ -46,12 +49,4 @@ export class Counter {
     const record = this.values.get(key)?.[position] as WindowRecord | undefined;
     return (record?.counts ?? []).reduce((sum, count) => sum + count, 0);
   }
-}
-
-export function keyRequest(
-  key: string,
-  limits: readonly LimitSpec[],
-  { group = ENFORCED, cost = 1 }: { readonly group?: number; readonly cost?: number } = {},
-): KeyRequest {
-  return { key, group, cost, limits };
 }

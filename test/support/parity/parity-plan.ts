@@ -13,11 +13,11 @@ import {
   type TakeRequest,
   take,
 } from "../../../src/core/take.ts";
+import { toldBy } from "../../../src/testing/requests.ts";
 import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
 import { argsOf, flatten } from "../redis/script-call.ts";
 import type { BackTo, ParityCase, StepPlan } from "./parity-case.ts";
 import { type Command, type Content, ParityStore } from "./parity-store.ts";
-import { toldBy } from "./told.ts";
 
 export interface PlannedStep {
   readonly request: TakeRequest;

@@ -1,7 +1,7 @@
 // The package as npm would install it: built, packed, and unpacked into a temporary folder, beside the examples. Its
 // dependencies are links to this repository's, so that no registry is asked.
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -23,7 +23,27 @@ export interface Packed {
   bundleText(source: string): Promise<string>;
   /** Checks the types of all examples under `strict`. @returns what the compiler complained about. */
   check(): string;
+  /** The types of a folder with tests. @returns what the compiler complained about. */
+  checkTests(folder: string): string;
+  /** Runs the tests of a folder with vitest. */
+  runTests(folder: string): TestReport;
   remove(): void;
+}
+
+/** @returns what the compiler complained about. */
+function compile(folder: string): string {
+  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+  const { stdout } = spawnSync(process.execPath, [tsc, "-p", folder], { encoding: "utf8" });
+  return stdout;
+}
+
+/** As vitest writes it. */
+export interface TestReport {
+  readonly success: boolean;
+  readonly numPassedTests: number;
+  readonly numPendingTests: number;
+  /** What vitest printed, if a test failed. */
+  readonly failures: string;
 }
 
 export function packAndInstall(): Packed {
@@ -35,7 +55,11 @@ export function packAndInstall(): Packed {
   const { dependencies, peerDependencies } = JSON.parse(
     readFileSync(join(modules, "headgate/package.json"), "utf8"),
   ) as Record<"dependencies" | "peerDependencies", Record<string, string>>;
-  for (const name of [...Object.keys({ ...dependencies, ...peerDependencies }), "@cloudflare/workers-types"]) {
+  for (const name of [
+    ...Object.keys({ ...dependencies, ...peerDependencies }),
+    "@cloudflare/workers-types",
+    "@types/node",
+  ]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true });
     symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
   }
@@ -68,13 +92,25 @@ export function packAndInstall(): Packed {
       ) as { compilerOptions: object };
       const config = { compilerOptions, include: ["examples/*/src"] };
       writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(config));
-      const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
-      try {
-        execFileSync(process.execPath, [tsc, "-p", directory], { encoding: "utf8" });
-        return "";
-      } catch (error) {
-        return (error as { stdout: string }).stdout;
-      }
+      return compile(directory);
+    },
+    checkTests(folder) {
+      const compilerOptions = {
+        ...{ target: "es2024", module: "preserve", strict: true, noEmit: true, allowImportingTsExtensions: true },
+        // Types of vitest name packages that are installed beside it, not here.
+        ...{ types: ["node"], skipLibCheck: true },
+      };
+      writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["."] }));
+      return compile(folder);
+    },
+    runTests(folder) {
+      const vitest = join(modules, "vitest/vitest.mjs");
+      const out = join(folder, "report.json");
+      const args = [vitest, "run", "--root", folder, "--reporter=json", "--outputFile", out];
+      // Without the variables by which this vitest tells its processes that they are tests.
+      const { PATH, HOME } = process.env;
+      const { stderr } = spawnSync(process.execPath, args, { encoding: "utf8", cwd: folder, env: { PATH, HOME } });
+      return { ...JSON.parse(readFileSync(out, "utf8")), failures: stderr } as TestReport;
     },
     remove: () => rmSync(directory, { recursive: true }),
   };

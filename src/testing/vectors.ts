@@ -1,11 +1,18 @@
-// The stories of test/vectors. They are made with exact rational arithmetic and search, not with the code under test.
+/**
+ * The stories of test/vectors. They are made with exact rational arithmetic and search, not with the code under test.
+ * The package has the files too, at the same place.
+ */
 
-import { readFileSync } from "node:fs";
-import { Kind } from "../../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../../src/core/algorithms.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
-import { keyRequest } from "../gateway/counter.ts";
-import { toldBy } from "../parity/told.ts";
+import concurrency from "../../test/vectors/concurrency.json" with { type: "json" };
+import fixedWindow from "../../test/vectors/fixed-window.json" with { type: "json" };
+import leakyBucket from "../../test/vectors/leaky-bucket.json" with { type: "json" };
+import slidingLog from "../../test/vectors/sliding-log.json" with { type: "json" };
+import slidingWindow from "../../test/vectors/sliding-window.json" with { type: "json" };
+import tokenBucket from "../../test/vectors/token-bucket.json" with { type: "json" };
+import type { LimitSpec } from "../core/algorithms.ts";
+import { Kind } from "../core/layout.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { keyRequest, toldBy } from "./requests.ts";
 
 /** A request at an instant, and what the client is told: the state after the step. */
 export interface Step {
@@ -57,9 +64,18 @@ const LIMITS = {
 export type VectorFile = keyof typeof LIMITS;
 export const vectorFiles = Object.keys(LIMITS) as VectorFile[];
 
+const FILES: Readonly<Record<VectorFile, { readonly stories: readonly unknown[] }>> = {
+  "sliding-window": slidingWindow,
+  "fixed-window": fixedWindow,
+  "token-bucket": tokenBucket,
+  "leaky-bucket": leakyBucket,
+  "sliding-log": slidingLog,
+  concurrency,
+};
+
+/** All stories of a file. */
 export function storiesOf(file: VectorFile): readonly Story[] {
-  const text = readFileSync(new URL(`../../vectors/${file}.json`, import.meta.url), "utf8");
-  const { stories } = JSON.parse(text) as { stories: (Numbers & { steps: Step[] })[] };
+  const stories = FILES[file].stories as readonly (Numbers & { readonly steps: readonly Step[] })[];
   return stories.map(({ steps, ...numbers }, i) => {
     return { title: `story ${i + 1}: ${JSON.stringify(numbers)}`, limit: LIMITS[file](numbers as Numbers), steps };
   });

@@ -1,0 +1,126 @@
+/** What a decision leaves: charges, and what is given back. */
+
+import { expect } from "vitest";
+import type { LimitSpec } from "../../core/algorithms.ts";
+import { Kind } from "../../core/layout.ts";
+import type { WindowLimit } from "../../core/sliding-window.ts";
+import { Flag } from "../../core/take.ts";
+import { firstWindow, keyRequest, remainingOf } from "../requests.ts";
+import { everyKind, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
+
+/** The largest limit and the largest cost. */
+const MOST = 1_000_000_000;
+/** The largest count: 2^31, which is one more than a signed integer of 32 bits holds. */
+const LARGEST_COUNT = 2_147_483_648;
+
+export const charges: readonly StoreCase[] = [
+  {
+    title: "are nothing for a refusal, nor for a cost of 0",
+    async run({ newKey, take, countOf }) {
+      const key = newKey();
+      for (const cost of [4, 2, 0]) await take([keyRequest(key, [tenMinutes(5)], { cost })]);
+      expect(await countOf(key)).toBe(4);
+    },
+  },
+  {
+    title: "are made above the limit when told to, and given back to the bucket that is named",
+    async run({ newKey, take }) {
+      const key = newKey();
+      const ask = async (cost: number, flag: Flag, nowMs: number, atMs?: number) => {
+        const asked = { flag, nowMs, ...(atMs !== undefined && { atMs }) };
+        const reply = await take([keyRequest(key, [tenMinutes(5)], { cost })], asked);
+        return [reply.allowed, ...firstWindow(reply).counts.slice(0, 2)];
+      };
+      expect(await ask(9, Flag.chargeAnyway, NOW_MS)).toEqual([false, 9, 0]);
+      expect(await ask(3, Flag.chargeAnyway, NOW_MS + 60_000)).toEqual([false, 3, 9]);
+      expect(await ask(4, Flag.giveBack, NOW_MS + 60_000, NOW_MS)).toEqual([true, 3, 5]);
+      expect(await ask(4, Flag.giveBack, NOW_MS + 60_000, NOW_MS + 60_000)).toEqual([true, 0, 5]);
+    },
+  },
+  {
+    title: "are given back down to nothing, and never below",
+    async run({ newKey, take }) {
+      for (const limit of Object.values(everyKind(5))) {
+        const keys = [keyRequest(newKey(), [limit], { cost: 2 })];
+        const giveBack = async () => {
+          const more = keys.map((one) => ({ ...one, cost: 9 }));
+          const reply = await take(more, { flag: Flag.giveBack, nowMs: NOW_MS, atMs: NOW_MS, slot: 1 });
+          expect(remainingOf(reply, keys)).toEqual([5]);
+        };
+        await giveBack();
+        await take(keys, { nowMs: NOW_MS, slot: 1 });
+        await giveBack();
+        const admitted = [];
+        for (let slot = 1; slot <= 6; slot++) {
+          const one = keys.map((key) => ({ ...key, cost: 1 }));
+          admitted.push((await take(one, { nowMs: NOW_MS, slot })).allowed);
+        }
+        expect(admitted).toEqual([true, true, true, true, true, false]);
+      }
+    },
+  },
+  {
+    title: "may be as large as the largest limit, and add up to the largest count",
+    async run({ newKey, take, countOf }) {
+      const key = newKey();
+      const most = [keyRequest(key, [tenMinutes(MOST)], { cost: MOST })];
+      expect((await take(most)).allowed).toBe(true);
+      expect((await take([keyRequest(key, [tenMinutes(MOST)])])).allowed).toBe(false);
+      for (let i = 0; i < 2; i++) await take(most, { flag: Flag.chargeAnyway });
+      expect(await countOf(key)).toBe(LARGEST_COUNT);
+    },
+  },
+  {
+    title: "of 50 keys are made together or not at all",
+    async run({ newKey, take, countOf }) {
+      const keys = Array.from({ length: 50 }, () => keyRequest(newKey(), [tenMinutes(1)]));
+      const last = keys.at(-1)!;
+      const counts = () => Promise.all(keys.map(({ key }) => countOf(key)));
+      await take([last]);
+      expect((await take(keys)).allowed).toBe(false);
+      expect(await counts()).toEqual([...Array(49).fill(0), 1]);
+      const free = keys.map((one) => (one === last ? { ...one, cost: 0 } : one));
+      expect((await take(free)).allowed).toBe(true);
+      expect(await counts()).toEqual(Array(50).fill(1));
+    },
+  },
+  {
+    title: "of 8 limits under one key, of every algorithm, are made together or not at all",
+    async run({ newKey, take }) {
+      const windows = [1, 2].map((hours): WindowLimit => ({ ...tenMinutes(6), bucketMs: hours * 3_600_000 }));
+      const log: LimitSpec = { kind: Kind.log, limit: 5, windowMs: 86_400_000 };
+      // The log admits 5: it refuses what all others admit.
+      const limits = [...Object.values(everyKind(6)), ...windows, log];
+      const keys = [keyRequest(newKey(), limits, { cost: 5 })];
+      const left = async () => remainingOf(await take(keys, { flag: Flag.look, nowMs: NOW_MS, slot: 99 }), keys);
+      expect((await take(keys, { nowMs: NOW_MS, slot: 1 })).allowed).toBe(true);
+      const after = [1, 1, 1, 1, 5, 1, 1, 0];
+      expect(await left()).toEqual(after);
+      expect((await take([{ ...keys[0]!, cost: 1 }], { nowMs: NOW_MS, slot: 2 })).allowed).toBe(false);
+      expect(await left()).toEqual(after);
+    },
+  },
+  {
+    title: "stay with limits that stay when others come, go, move or change their number",
+    async run({ newKey, take, countOf }) {
+      const key = newKey();
+      const hour: WindowLimit = { limit: 50, kind: Kind.whole, bucketMs: 3_600_000, buckets: 1 };
+      await take([keyRequest(key, [tenMinutes(5), hour], { cost: 2 })], { nowMs: NOW_MS });
+      await take([keyRequest(key, [hour, { ...hour, buckets: 3 }, tenMinutes(7)])], { nowMs: NOW_MS });
+      expect(await countOf(key, tenMinutes(5), NOW_MS)).toBe(3);
+      expect(await countOf(key, hour, NOW_MS)).toBe(3);
+      expect(await countOf(key, { ...hour, buckets: 3 }, NOW_MS)).toBe(1);
+    },
+  },
+  {
+    title: "are not made by a look, which answers as a take of the same cost would",
+    async run({ newKey, take }) {
+      const limits = [tenMinutes(5), { kind: Kind.log, limit: 5, windowMs: 600_000 }];
+      const keys = limits.map((limit) => keyRequest(newKey(), [limit], { cost: 3 }));
+      const ask = async (flag: Flag) => (await take(keys, { flag, nowMs: NOW_MS })).allowed;
+      expect([await ask(Flag.look), await ask(Flag.look), await ask(Flag.take)]).toEqual([true, true, true]);
+      expect([await ask(Flag.look), await ask(Flag.take)]).toEqual([false, false]);
+      expect(remainingOf(await take(keys, { flag: Flag.look, nowMs: NOW_MS }), keys)).toEqual([2, 2]);
+    },
+  },
+];

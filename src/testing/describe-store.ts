@@ -1,0 +1,61 @@
+/** The contract of every store as a suite of vitest. */
+
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { atomicity } from "./cases/atomicity.ts";
+import { charges } from "./cases/charges.ts";
+import { clocks } from "./cases/clocks.ts";
+import { flags } from "./cases/flags.ts";
+import { keys } from "./cases/keys.ts";
+import { replies } from "./cases/replies.ts";
+import { shadow } from "./cases/shadow.ts";
+import { slots } from "./cases/slots.ts";
+import { stories } from "./cases/stories.ts";
+import { type Bench, createBench, type StoreCase, type StoreUnderTest } from "./store-case.ts";
+
+/** All cases, by what they are about. */
+export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {
+  "the vectors": stories,
+  atomicity,
+  "the clock": clocks,
+  replies,
+  charges,
+  "the flags of one call": flags,
+  "policies in shadow": shadow,
+  slots,
+  keys,
+};
+
+/** For stores over a network on a busy machine. */
+const TIMEOUT_MS = 60_000;
+
+/**
+ * Registers the contract suite of `headgate/testing` in a test file of vitest: a store that passes it can be given to
+ * `createLimiter`. It tries the decision of every algorithm on stories that were computed exactly, atomicity, flags,
+ * keys and clocks. Each test uses keys of its own, `headgate-test:…`, and they are removed at the end.
+ *
+ * The suite gives instants of its own to `take`, in no order between keys: a store must not remove other keys because
+ * of such an instant.
+ */
+export function describeStore(place: StoreUnderTest): void {
+  describe(place.name ?? "the store contract", () => {
+    let bench: Bench;
+    beforeAll(async () => {
+      bench = await createBench(place);
+    });
+    afterAll(() => bench?.close(), TIMEOUT_MS);
+
+    describe.each(Object.entries(STORE_CASES))("%s", (_about, cases) => {
+      for (const one of cases) {
+        const reason = whyNot(one, place);
+        if (reason === undefined) it(one.title, { timeout: TIMEOUT_MS }, () => one.run(bench));
+        else it.skip(`${one.title} (skipped: ${reason})`);
+      }
+    });
+  });
+}
+
+/** Why a case cannot run on this store. */
+function whyNot({ needs }: StoreCase, { clock, isAlone }: StoreUnderTest): string | undefined {
+  if (needs === "clock" && !clock) return "describeStore was given no clock to compare with";
+  return needs === "sharing" ? isAlone : undefined;
+}

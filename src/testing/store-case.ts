@@ -1,0 +1,111 @@
+/** One promise of the contract (src/store/store.ts) as a test, and what it is tried on. */
+
+import type { LimitSpec } from "../core/algorithms.ts";
+import { Kind } from "../core/layout.ts";
+import type { WindowLimit } from "../core/sliding-window.ts";
+import { Flag, type KeyRequest, keysOfRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import type { Store } from "../store/store.ts";
+import { firstWindow, keyRequest } from "./requests.ts";
+
+/** A store, for `describeStore`. */
+export interface StoreUnderTest {
+  /** Heading of the tests. Default: `the store contract`. */
+  readonly name?: string;
+  /**
+   * Makes the store, ready for use; called twice, for two stores that share their counts. Give it without
+   * `remoteStore`, and with time for 400 calls at once.
+   */
+  open(): Store | Promise<Store>;
+  /**
+   * The store's own clock, ms since the epoch: replies without a given instant must lie between two readings. Absent:
+   * that test is skipped.
+   */
+  clock?(): number | Promise<number>;
+  /** Why a second store, made alike, has counts of its own; absent if both share them. */
+  readonly isAlone?: string;
+}
+
+/** Which tests cannot run on every store: without a clock to compare with, or without counts that are shared. */
+export type Need = "clock" | "sharing";
+
+export interface StoreCase {
+  readonly title: string;
+  readonly needs?: Need;
+  /** @throws an error of vitest's `expect` if the store breaks the promise. */
+  run(bench: Bench): Promise<void>;
+}
+
+/** What a case asks beside the keys. The flag is `take` if absent; the instants are as in the contract. */
+export interface Asked extends Pick<TakeRequest, "atMs" | "slot"> {
+  readonly flag?: Flag;
+  readonly nowMs?: number;
+}
+
+/** A store on which cases are run. */
+export interface Bench {
+  readonly store: Store;
+  /** A second store, made alike; the same one if it is alone. */
+  readonly elsewhere: Store;
+  clock(): number | Promise<number>;
+  /** A key that nobody has used, with this ending. */
+  newKey(ending?: string): string;
+  take(keys: readonly KeyRequest[], asked?: Asked): Promise<TakeReply>;
+  /** Units counted under one window. */
+  countOf(key: string, limit?: WindowLimit, nowMs?: number): Promise<number>;
+  /** Removes what was left in the store. */
+  close(): Promise<void>;
+}
+
+/** So long that no test sees it end: a burst charged now is counted in full for 9 minutes. */
+export const tenMinutes = (limit: number): WindowLimit => {
+  return { limit, kind: Kind.weighted, bucketMs: 60_000, buckets: 10 };
+};
+export const NOW_MS = 1_700_000_000_000;
+
+/** Every algorithm with this limit, none of which changes within ten minutes of `NOW_MS` by itself. */
+export const everyKind = (limit: number): Readonly<Record<string, LimitSpec>> => ({
+  "sliding-window": tenMinutes(limit),
+  "fixed-window": { kind: Kind.fixedWindow, limit, windowMs: 31 * 86_400_000 },
+  "token-bucket": { kind: Kind.bucket, limit, windowMs: 31 * 86_400_000, burst: limit, maxDelayMs: 0 },
+  "sliding-log": { kind: Kind.log, limit, windowMs: 3_600_000 },
+  concurrency: { kind: Kind.concurrency, limit, timeoutMs: 3_600_000 },
+});
+
+/** How many keys are removed with one call. */
+const REMOVED_AT_ONCE = 100;
+
+export async function createBench({ open, clock, isAlone }: StoreUnderTest): Promise<Bench> {
+  const store = await open();
+  const elsewhere = isAlone === undefined ? await open() : store;
+  const used = new Set<string>();
+
+  async function take(keys: readonly KeyRequest[], { nowMs, flag = Flag.take, ...asked }: Asked = {}) {
+    const request: TakeRequest = { ...asked, keys, flag };
+    for (const key of keysOfRequest(request)) used.add(key);
+    return await store.take(request, nowMs);
+  }
+
+  return {
+    store,
+    elsewhere,
+    clock() {
+      if (!clock) throw new Error("describeStore: expected a clock");
+      return clock();
+    },
+    newKey(ending = "") {
+      const key = `headgate-test:${crypto.randomUUID()}${ending}`;
+      used.add(key);
+      return key;
+    },
+    take,
+    async countOf(key, limit = tenMinutes(1), nowMs?: number) {
+      const looks = [keyRequest(key, [limit], { cost: 0 })];
+      const reply = await take(looks, { flag: Flag.look, ...(nowMs !== undefined && { nowMs }) });
+      return firstWindow(reply).counts.reduce((sum, count) => sum + count, 0);
+    },
+    async close() {
+      const keys = [...used];
+      for (let i = 0; i < keys.length; i += REMOVED_AT_ONCE) await store.reset(keys.slice(i, i + REMOVED_AT_ONCE));
+    },
+  };
+}

@@ -1,0 +1,322 @@
+// A store of one's own that is far away: slow, silent, failing or throwing.
+
+import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
+import type { BreakerChange } from "../../src/isolate/breaker.ts";
+import { type RemoteStoreOptions, remoteStore } from "../../src/isolate/remote-store.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
+import { keyRequest } from "../../src/testing/requests.ts";
+import { tenMinutes } from "../../src/testing/store-case.ts";
+
+/** Of this file alone: a budget asks whether the isolate was busy within a second of now. */
+const NOW_MS = 1_750_000_000_000;
+/** How long a late reply is waited for after two budgets, ms. */
+const LATE_MS = 2_000;
+const request: TakeRequest = { keys: [keyRequest("key", [tenMinutes(100)])], flag: Flag.take };
+
+let written: MockInstance<typeof console.error>;
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW_MS, toFake: ["Date", "setTimeout", "clearTimeout"] });
+  written = vi.spyOn(console, "error").mockImplementation(() => {});
+});
+afterEach(() => {
+  vi.useRealTimers();
+  written.mockRestore();
+});
+
+/** As somebody writes it: a class, whose methods and kind are those of its prototype, and use private members. */
+class StoreOfOnesOwn implements Store {
+  readonly keySecret = "token";
+  readonly #memory = memoryStore();
+  readonly takes: TakeRequest[] = [];
+  /** What happens to a call instead of an answer, or before it. */
+  trouble: (() => unknown) | undefined;
+
+  get kind() {
+    return "mine";
+  }
+  async take(asked: TakeRequest) {
+    this.takes.push(asked);
+    await this.trouble?.();
+    return await this.#memory.take(asked);
+  }
+  async reset(keys: readonly string[]) {
+    await this.trouble?.();
+    await this.#memory.reset(keys);
+  }
+  async ping() {
+    await this.trouble?.();
+  }
+}
+
+const hang = () => new Promise<never>(() => {});
+const slow = (ms: number) => () => new Promise((resolve) => setTimeout(resolve, ms));
+const fail = (error: unknown) => () => {
+  throw error;
+};
+
+function opened(options: RemoteStoreOptions = {}) {
+  const own = new StoreOfOnesOwn();
+  const changes: BreakerChange[] = [];
+  return { own, changes, store: remoteStore(own, { onBreakerChange: (change) => changes.push(change), ...options }) };
+}
+
+async function failureOf(work: Promise<unknown>): Promise<StoreError> {
+  const error = await work.then(
+    () => new Error("expected a failure, found an answer"),
+    (error) => error,
+  );
+  expect(error).toBeInstanceOf(StoreError);
+  return error;
+}
+
+/** A failure that comes after this many milliseconds, and not one earlier. */
+async function failsAfter(ms: number, work: Promise<unknown>): Promise<StoreError> {
+  let isDone = false;
+  const failure = failureOf(work).finally(() => {
+    isDone = true;
+  });
+  await vi.advanceTimersByTimeAsync(ms - 1);
+  expect(isDone).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  return await failure;
+}
+
+describe("a call", () => {
+  it("goes to the store as it is, with its kind and secret, and gets its answer", async () => {
+    const { own, store } = opened();
+    own.trouble = slow(249);
+    const asked = store.take(request, NOW_MS);
+    await vi.advanceTimersByTimeAsync(249);
+    expect(await asked).toMatchObject({ allowed: true });
+    expect(own.takes).toEqual([request]);
+    expect(store).toMatchObject({ kind: "mine", keySecret: "token", timeoutMs: 250 });
+  });
+
+  it("of any kind ends with its budget: 250 ms, or the one that is given", async () => {
+    for (const [options, budgetMs] of [
+      [{}, 250],
+      [{ timeoutMs: 40 }, 40],
+    ] as const) {
+      const { own, store } = opened(options);
+      own.trouble = hang;
+      for (const ask of [() => store.take(request), () => store.reset(["key"]), () => store.ping()]) {
+        expect((await failsAfter(budgetMs, ask())).code).toBe("TIMEOUT");
+      }
+    }
+  });
+
+  it("ends with the budget of its decision", async () => {
+    const { own, store } = opened();
+    own.trouble = hang;
+    expect((await failsAfter(70, store.take(request, undefined, 70))).code).toBe("TIMEOUT");
+  });
+
+  it("tells a reply that comes late", async () => {
+    const { own, store } = opened();
+    own.trouble = slow(300);
+    const { timeout } = await failsAfter(250, store.take(request));
+    await vi.advanceTimersByTimeAsync(50);
+    expect(await timeout!.answer).toMatchObject({ allowed: true });
+    expect(await timeout!.hasFailed).toBe(false);
+  });
+
+  it("tells that no reply comes late: the store failed late, or never answers", async () => {
+    const { own, store } = opened();
+    own.trouble = async () => {
+      await slow(300)();
+      throw new Error("late");
+    };
+    const late = await failsAfter(250, store.take(request));
+    await vi.advanceTimersByTimeAsync(50);
+    expect([await late.timeout!.answer, await late.timeout!.hasFailed]).toEqual([undefined, true]);
+
+    own.trouble = hang;
+    const never = await failsAfter(250, store.take(request));
+    await vi.advanceTimersByTimeAsync(250 + LATE_MS);
+    expect([await never.timeout!.answer, await never.timeout!.hasFailed]).toEqual([undefined, true]);
+  });
+
+  it("that fails with a StoreError fails with that very error", async () => {
+    const { own, store } = opened();
+    const error = new StoreError("OVERLOADED");
+    own.trouble = fail(error);
+    for (const ask of [() => store.take(request), () => store.reset(["key"]), () => store.ping()]) {
+      expect(await failureOf(ask())).toBe(error);
+    }
+    expect(written).not.toHaveBeenCalled();
+  });
+
+  it.each([new RangeError("a driver's"), undefined, "text", { code: "TIMEOUT" }])(
+    "that throws %s fails with UNKNOWN: it may have run, and the console has what was thrown",
+    async (thrown) => {
+      const { own, store } = opened();
+      own.trouble = fail(thrown);
+      for (const ask of [() => store.take(request), () => store.reset(["key"]), () => store.ping()]) {
+        expect(await failureOf(ask())).toMatchObject({ code: "UNKNOWN", notRun: false, isReply: false });
+      }
+      expect(written.mock.calls).toEqual(Array(3).fill(["headgate: the store threw", thrown]));
+    },
+  );
+
+  it("may throw, or answer, before there is a promise", async () => {
+    const error = new RangeError("at once");
+    const reply = { nowMs: NOW_MS, allowed: true, keys: [] };
+    const throwing = remoteStore({ ...memoryStore(), take: fail(error) });
+    const sync = remoteStore({ ...memoryStore(), take: () => reply as unknown as Promise<TakeReply> });
+    expect((await failureOf(throwing.take(request))).code).toBe("UNKNOWN");
+    expect(await sync.take(request)).toBe(reply);
+  });
+});
+
+describe("the breaker", () => {
+  it.each([
+    ["an error of a driver", fail(new Error("ECONNRESET")), "UNKNOWN"],
+    ["a StoreError", fail(new StoreError("NETWORK")), "NETWORK"],
+    ["silence", hang, "TIMEOUT"],
+  ] as const)("opens after five times %s, and closes when a probe is answered", async (_what, trouble, code) => {
+    const { own, store, changes } = opened();
+    own.trouble = trouble;
+    for (let i = 0; i < 5; i++) {
+      const failure = failureOf(store.take(request));
+      await vi.advanceTimersByTimeAsync(500 + LATE_MS);
+      expect((await failure).code).toBe(code);
+    }
+    expect([store.breaker!(), changes]).toEqual(["open", [{ state: "open", failure: code }]]);
+    // More than a second has passed since then: a probe is due.
+    own.trouble = undefined;
+    const asked = own.takes.length;
+    await store.take(request);
+    expect(own.takes).toHaveLength(asked + 1);
+    expect([store.breaker!(), changes.at(-1)]).toEqual(["closed", { state: "closed" }]);
+  });
+
+  it("keeps the store from being asked, and says so", async () => {
+    const { own, store } = opened();
+    own.trouble = fail(new Error("ECONNRESET"));
+    for (let i = 0; i < 5; i++) await failureOf(store.take(request));
+    expect((await failureOf(store.take(request))).code).toBe("OPEN");
+    expect(own.takes).toHaveLength(5);
+  });
+
+  it("stays closed while the store is slow, and its replies arrive", async () => {
+    const { own, store, changes } = opened();
+    own.trouble = slow(400);
+    for (let i = 0; i < 20; i++) {
+      const failure = failureOf(store.take(request));
+      await vi.advanceTimersByTimeAsync(400);
+      expect((await failure).code).toBe("TIMEOUT");
+    }
+    expect(changes).toEqual([]);
+  });
+
+  it("writes a line on the console by default", async () => {
+    const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const own = new StoreOfOnesOwn();
+    own.trouble = fail(new StoreError("UNAUTHORIZED"));
+    const store = remoteStore(own);
+    for (let i = 0; i < 5; i++) await failureOf(store.take(request));
+    const lines = warned.mock.calls.map(([line]) => JSON.parse(String(line)) as object);
+    expect(lines).toEqual([expect.objectContaining({ event: "breaker", state: "open", failure: "UNAUTHORIZED" })]);
+    warned.mockRestore();
+  });
+});
+
+describe("a limiter over it", () => {
+  const works: Promise<unknown>[] = [];
+  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+  beforeEach(() => void works.splice(0));
+
+  function limited(more: Partial<PolicyInput> = {}) {
+    const own = new StoreOfOnesOwn();
+    const store = remoteStore(own, { onBreakerChange() {} });
+    const policies: PolicyInput[] = [{ name: "p", key: ["global"], limits: [{ limit: 3, window: "1h" }], ...more }];
+    const limiter = createLimiter({ policies, store, onDecision() {} });
+    return { own, limiter, take: () => limiter.take("p", { background }) };
+  }
+  const asked = async (own: StoreOfOnesOwn, calls: number) => {
+    while (own.takes.length < calls) await new Promise(setImmediate);
+  };
+
+  it("refuses from memory what the last reply makes certain", async () => {
+    const { own, take } = limited();
+    for (const source of ["mine", "mine", "mine", "cache"]) expect((await take()).source).toBe(source);
+    expect(own.takes).toHaveLength(3);
+  });
+
+  it("takes leases if the policy is leased and there is a background", async () => {
+    const { own, take } = limited({ consistency: "leased", limits: [{ limit: 100_000, window: "1h" }] });
+    const sources = new Set<string>();
+    for (let i = 0; i < 200; i++) sources.add((await take()).source);
+    expect([...sources].sort()).toEqual(["lease", "mine"]);
+    expect(own.takes.length).toBeLessThan(50);
+  });
+
+  it("decides by itself while the store is silent, and learns from its late reply", async () => {
+    const { own, limiter, take } = limited();
+    await take();
+    own.trouble = slow(300);
+    const decisions = [take(), take()];
+    await asked(own, 3);
+    await vi.advanceTimersByTimeAsync(250);
+    expect((await Promise.all(decisions)).map(({ source }) => source)).toEqual(["fallback", "fallback"]);
+    await vi.advanceTimersByTimeAsync(50);
+    await Promise.all(works);
+    expect(await take()).toMatchObject({ source: "cache", allowed: false });
+    expect(own.takes).toHaveLength(3);
+    await expect(failsAfter(250, limiter.reset("p"))).resolves.toMatchObject({ code: "TIMEOUT" });
+  });
+
+  it.each([
+    ["charges later what was surely not charged", new StoreError("OVERLOADED"), 0],
+    ["charges nothing later that may have been charged", new Error("ECONNRESET"), 2],
+  ])("%s", async (_what, error, remaining) => {
+    const { own, limiter, take } = limited();
+    own.trouble = fail(error);
+    for (let i = 0; i < 2; i++) expect(await take()).toMatchObject({ source: "fallback", allowed: true });
+    own.trouble = undefined;
+    expect(await take()).toMatchObject({ source: "mine", remaining: 2 });
+    await Promise.all(works);
+    expect(await limiter.peek("p")).toMatchObject({ source: "mine", remaining });
+  });
+});
+
+describe("misuse", () => {
+  it.each<[string, () => unknown]>([
+    ["no store", () => remoteStore(undefined as unknown as Store)],
+    ["a store without take", () => remoteStore({ ...memoryStore(), take: undefined } as unknown as Store)],
+    ["a store without reset", () => remoteStore({ ...memoryStore(), reset: undefined } as unknown as Store)],
+    ["a store without ping", () => remoteStore({ ...memoryStore(), ping: "pong" } as unknown as Store)],
+    ["a budget of 0", () => remoteStore(memoryStore(), { timeoutMs: 0 })],
+    ["a budget of 1.5 ms", () => remoteStore(memoryStore(), { timeoutMs: 1.5 })],
+    ["a budget that is a text", () => remoteStore(memoryStore(), { timeoutMs: "250" as unknown as number })],
+    ["an option that there is not", () => remoteStore(memoryStore(), { timeout: 250 } as RemoteStoreOptions)],
+    ["a listener that is none", () => remoteStore(memoryStore(), { onBreakerChange: 1 } as unknown as object)],
+  ])("throws a TypeError: %s", (_what, make) => {
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(/^remoteStore: /);
+  });
+
+  const limiterOver = (store: object) => () =>
+    createLimiter({ policies: [{ name: "p", limits: [{ limit: 1, window: "1h" }] }], store: store as Store });
+
+  it.each(["cache", "lease", "fallback", "live", "", undefined, 7])("createLimiter refuses the kind %j", (kind) => {
+    expect(limiterOver({ ...memoryStore(), kind })).toThrow(/^createLimiter: store: expected a word for its kind/);
+    expect(limiterOver(remoteStore({ ...memoryStore(), kind } as unknown as Store))).toThrow(TypeError);
+  });
+
+  it.each(["", undefined])("createLimiter refuses the keySecret %j of a store", (keySecret) => {
+    expect(limiterOver({ ...memoryStore(), keySecret })).toThrow(
+      /^createLimiter: keySecret: expected a text that is not empty/,
+    );
+  });
+
+  it("createLimiter needs no secret of the store if it gets one", () => {
+    const policies = [{ name: "p", limits: [{ limit: 1, window: "1h" }] }];
+    const store = { ...memoryStore(), keySecret: "" };
+    expect(() => createLimiter({ policies, store, keySecret: "sixteen letters!" })).not.toThrow();
+  });
+});

@@ -1,0 +1,45 @@
+// Does the contract suite notice? Every store with a mistake must fail a case, and a store without one none.
+
+import { describe, expect, it } from "vitest";
+import { STORE_CASES } from "../../src/testing/describe-store.ts";
+import { describeStore } from "../../src/testing/index.ts";
+import { createBench } from "../../src/testing/store-case.ts";
+import { BROKEN_STORES, CLOCK_MS, storeOverRows } from "./broken-stores.ts";
+
+const cases = Object.values(STORE_CASES).flat();
+const clock = () => CLOCK_MS;
+
+const rows = new Map();
+describeStore({ name: "a store over rows, without a mistake", open: async () => storeOverRows(rows), clock });
+
+it.each(Object.keys(BROKEN_STORES))("notices a store that %s", async (mistake) => {
+  const { open, noticedBy } = BROKEN_STORES[mistake]!;
+  const one = cases.find(({ title }) => title === noticedBy);
+  await expect(one?.run(await createBench({ open, clock }))).rejects.toThrow();
+});
+
+it("has a mistake for every case but the stories, which are about the algorithms", () => {
+  const noticed = new Set(Object.values(BROKEN_STORES).map(({ noticedBy }) => noticedBy));
+  const others = cases.map(({ title }) => title).filter((title) => !noticed.has(title));
+  expect(others.filter((title) => !title.startsWith("tells every story"))).toEqual([]);
+});
+
+it("removes what it has left in the store", async () => {
+  const left = new Map();
+  const bench = await createBench({ open: () => storeOverRows(left), clock });
+  for (const one of cases) await one.run(bench);
+  expect(left.size).toBeGreaterThan(300);
+  await bench.close();
+  expect([...left.keys()]).toEqual([]);
+});
+
+describe("a store without a clock to compare with, and alone", () => {
+  const ran: string[] = [];
+  describeStore({
+    open: () => ({ ...storeOverRows(), ping: async () => void ran.push("ping") }),
+    isAlone: "each has rows of its own",
+  });
+  it("runs the rest", () => {
+    expect(ran).toEqual(["ping"]);
+  });
+});

@@ -1,0 +1,6 @@
+// The contract suite inside workerd, where stores over bindings are tested.
+
+import { memoryStore } from "../../src/store/memory.ts";
+import { describeStore } from "../../src/testing/index.ts";
+
+describeStore({ name: "memoryStore in workerd", open: () => memoryStore(), isAlone: "it counts for itself" });
