@@ -7,7 +7,7 @@ import { parsePolicies } from "./config/policies.ts";
 import type { PolicyInput } from "./config/policy-input.ts";
 import { checkRegion, readRegion } from "./config/regions.ts";
 import { readKeySecret } from "./config/settings.ts";
-import { type Decision, decide, SOURCES_OF_AN_ISOLATE } from "./core/decision.ts";
+import { type Decision, decide } from "./core/decision.ts";
 import { MAX_UNITS } from "./core/layout.ts";
 import type { Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
@@ -114,6 +114,9 @@ const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
   background: "object",
 };
 
+/** Decisions name the store by its kind, beside these words for what an isolate answers by itself. */
+const RESERVED_KINDS = /^(cache|lease|fallback|live|undefined)?$/;
+
 /**
  * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
  *
@@ -123,15 +126,11 @@ const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
 export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
   const { policies, region, keySecret, ...options } = all;
-  if (typeof options.store?.take !== "function") {
-    throw new TypeError("createLimiter: store: expected what redisStore or memoryStore makes, or a store of your own");
+  const { store } = options;
+  if (typeof store?.take !== "function" || RESERVED_KINDS.test(store.kind)) {
+    throw new TypeError(`createLimiter: store: expected a store whose kind does not match ${RESERVED_KINDS}`);
   }
-  const { kind } = options.store;
-  if (typeof kind !== "string" || kind === "" || SOURCES_OF_AN_ISOLATE.includes(kind)) {
-    const expected = `a word for its kind that is not ${SOURCES_OF_AN_ISOLATE.join(", ")}`;
-    throw new TypeError(`createLimiter: store: expected ${expected}, found ${JSON.stringify(kind)}`);
-  }
-  if (!(keySecret ?? options.store.keySecret)) {
+  if (!(keySecret ?? store.keySecret)) {
     throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
   }
   const parsed = parsePolicies(policies, "policies");

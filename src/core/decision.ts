@@ -11,9 +11,6 @@ import type { LimitReply } from "./take.ts";
  */
 export type Source = "redis" | "memory" | "cache" | "lease" | "fallback" | (string & {});
 
-/** Words that name no store: its `kind` must be another. */
-export const SOURCES_OF_AN_ISOLATE: readonly string[] = ["cache", "lease", "fallback", "live"];
-
 /** One limit's part in a decision. */
 export interface LimitDecision extends Told {
   /** The policy that it belongs to. */

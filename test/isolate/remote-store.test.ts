@@ -304,7 +304,7 @@ describe("misuse", () => {
     createLimiter({ policies: [{ name: "p", limits: [{ limit: 1, window: "1h" }] }], store: store as Store });
 
   it.each(["cache", "lease", "fallback", "live", "", undefined, 7])("createLimiter refuses the kind %j", (kind) => {
-    expect(limiterOver({ ...memoryStore(), kind })).toThrow(/^createLimiter: store: expected a word for its kind/);
+    expect(limiterOver({ ...memoryStore(), kind })).toThrow(/^createLimiter: store: expected a store whose kind/);
     expect(limiterOver(remoteStore({ ...memoryStore(), kind } as unknown as Store))).toThrow(TypeError);
   });
 

@@ -1,7 +1,6 @@
 /** What a store tells of itself and in its replies. */
 
 import { expect } from "vitest";
-import { SOURCES_OF_AN_ISOLATE } from "../../core/decision.ts";
 import { Kind } from "../../core/layout.ts";
 import type { WindowLimit } from "../../core/sliding-window.ts";
 import { keyRequest } from "../requests.ts";
@@ -12,7 +11,7 @@ export const replies: readonly StoreCase[] = [
     title: "come from a store that says its kind, a secret for hashing keys, and a time budget or none",
     async run({ store: { kind, keySecret, timeoutMs = 1 } }) {
       expect(kind).toEqual(expect.stringMatching(/./));
-      expect(SOURCES_OF_AN_ISOLATE).not.toContain(kind);
+      expect(["cache", "lease", "fallback", "live"]).not.toContain(kind);
       expect(keySecret).toEqual(expect.stringMatching(/./));
       expect(timeoutMs).toSatisfy(Number.isSafeInteger);
       expect(timeoutMs).toBeGreaterThan(0);
