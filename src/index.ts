@@ -26,6 +26,8 @@ export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
 export { type RedisStoreOptions, redisStore } from "./isolate/redis-store.ts";
 export { type RemoteStoreOptions, remoteStore } from "./isolate/remote-store.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";
+export { rendezvous } from "./limiter/split/rendezvous.ts";
+export { splitStore } from "./limiter/split/split-store.ts";
 export { storeFromEnv } from "./limiter/store-from-env.ts";
 export {
   type Background,

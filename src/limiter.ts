@@ -10,18 +10,29 @@ import { readKeySecret } from "./config/settings.ts";
 import { type Decision, decide, SOURCES_OF_AN_ISOLATE } from "./core/decision.ts";
 import { MAX_UNITS } from "./core/layout.ts";
 import type { Policy } from "./core/policy.ts";
-import { Flag, keysOfRequest } from "./core/take.ts";
+import { Flag, type KeyRequest, keysOfRequest } from "./core/take.ts";
 import { isolateOf } from "./isolate/isolate.ts";
 import { type Background, direct } from "./isolate/reply-source.ts";
 import { slotFor } from "./isolate/slots.ts";
-import { type AppliedPolicy, decideFor, keysOf, type PolicyKey } from "./limiter/decide.ts";
+import {
+  type Answered,
+  type AppliedPolicy,
+  type Asked,
+  countedWithoutStore,
+  decideFor,
+  isDeniedWithoutStore,
+  keysOf,
+  type PolicyKey,
+  UNAVAILABLE,
+} from "./limiter/decide.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
+import { splitOf } from "./limiter/split/split.ts";
 import { type ClientKey, partitionHasher } from "./partition/hash.ts";
 import { failureOf } from "./store/failure.ts";
 import { memoryStore } from "./store/memory.ts";
-import type { Store, StoreErrorCode } from "./store/store.ts";
+import type { Store } from "./store/store.ts";
 
 export { type Background, type DecisionContext, type KeyByHand, namedKey, type OnDecision };
 
@@ -147,6 +158,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision = reportFailures() } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
+  const split = splitOf(store);
   const isolate = isolateOf(store);
   const replies = isolate?.replies ?? direct(store);
   const fallback = isolate?.fallback ?? direct(memoryStore(), "fallback");
@@ -164,19 +176,8 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     if (keys.length === 0) return decide(store.kind, []);
 
     const requests = keys.map(({ request }) => request);
-    const slot = slotFor(requests, flag);
-    const options = { replies, flag, slot, unreleased: isolate?.unreleased, background };
-    let decision: Decision;
-    let failure: StoreErrorCode | undefined;
-    try {
-      decision = await decideFor(keys, { ...options, mayLease: takes.every(mayLease) });
-      isolate?.missed.tell(background);
-    } catch (error) {
-      const known = failureOf(error);
-      failure = known.code;
-      decision = await fallBack(keys, flag, slot);
-      if (flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, known, options);
-    }
+    const asked = { flag, slot: slotFor(requests, flag), background, mayLease: takes.every(mayLease) };
+    const { decision, failure } = await (split ? split.decide(keys, asked) : decideOnce(keys, requests, asked));
     try {
       onDecision(decision, {
         takes: applied,
@@ -195,11 +196,30 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     return { policy, kind: key.kind, partition: await hash(key), cost };
   }
 
+  /** One store, one call. */
+  async function decideOnce(
+    keys: readonly PolicyKey[],
+    requests: readonly KeyRequest[],
+    asked: Asked,
+  ): Promise<Answered> {
+    const { flag, slot, background } = asked;
+    const options = { ...asked, replies, unreleased: isolate?.unreleased };
+    try {
+      const decision = await decideFor(keys, options);
+      isolate?.missed.tell(background);
+      return { decision };
+    } catch (error) {
+      const failure = failureOf(error);
+      const decision = await fallBack(keys, flag, slot);
+      if (flag !== Flag.take || !isolate) return { decision, failure: failure.code };
+      return { decision: isolate.missed.note(decision, requests, failure, options), failure: failure.code };
+    }
+  }
+
   /** The store has no answer: each policy says what happens then. The strictest answer wins. */
   async function fallBack(keys: readonly PolicyKey[], flag: Flag, slot: number): Promise<Decision> {
-    const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
-    const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
-    if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
+    const counted = countedWithoutStore(keys);
+    if (isDeniedWithoutStore(keys)) return UNAVAILABLE;
     if (counted.length === 0) return decide("fallback", []);
     return await decideFor(counted, { replies: fallback, flag, slot, unreleased: undefined });
   }
@@ -236,7 +256,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     async reset(policy, options = {}) {
       const takes = await Promise.all(takesOf(policy, options).map(apply));
       const keys = keysOf(takes, () => options.region ?? ownRegion).map(({ request }) => request);
-      await replies.reset(keysOfRequest({ keys, flag: Flag.take }));
+      await (split ?? replies).reset(keysOfRequest({ keys, flag: Flag.take }));
     },
     takeMatched: (takes, regionOf, background) => run(takes, regionOf, Flag.take, background),
     peekMatched: (takes, regionOf) => run(takes, regionOf, Flag.look),

@@ -4,9 +4,10 @@ import { MAX_LIMITS } from "../config/policy-schema.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
 import { KEY_PREFIX } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import type { Background } from "../isolate/reply-source.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
+import type { Background, SourcedReply } from "../isolate/reply-source.ts";
 import { holdSlots, isConcurrency, type SlotOptions } from "../isolate/slots.ts";
+import type { StoreErrorCode } from "../store/store.ts";
 
 /** A policy as it is applied to one client. */
 export interface AppliedPolicy {
@@ -44,13 +45,30 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
   });
 }
 
-/** Where the reply comes from, and what is asked. */
-export interface DecideOptions extends SlotOptions {
+/** What is asked of the store, for all keys of a request. */
+export interface Asked {
   readonly flag: Flag;
+  /** The number of the request; 0: it holds no slots. */
+  readonly slot: number;
   /** As for `ReplySource`. */
   readonly background?: Background | undefined;
   /** As for `ReplySource`. */
   readonly mayLease?: boolean;
+}
+
+/** The answer to a request. */
+export interface Answered {
+  readonly decision: Decision;
+  /** Why the store had no answer. Absent: it had one. */
+  readonly failure?: StoreErrorCode;
+}
+
+/** Where the reply comes from, and what is asked. */
+export type DecideOptions = Asked & SlotOptions;
+
+/** A reply, and what it is about. */
+export interface KeysReply extends SourcedReply {
+  readonly keys: readonly PolicyKey[];
 }
 
 /** @throws {StoreError} */
@@ -58,10 +76,7 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   const { replies, flag, slot, background, mayLease } = options;
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
   const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
-  const limits = limitDecisions(keys, reply, flag !== Flag.look);
-  // How many requests are in flight is not known from memory. Such a limit is left out: it would be wrong.
-  const known = source === "cache" ? limits.filter(({ limit }) => !isConcurrency(limit)) : limits;
-  const decision = decide(source, known);
+  const decision = decide(source, inOrder(limitsOf({ keys, reply, source }, flag)));
   if (!slot || !decision.allowed) return decision;
   const refused = new Set(decision.shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
   const holding = keys.filter(({ policy }) => !refused.has(policy)).map(({ request }) => request);
@@ -69,18 +84,38 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   return hold ? { ...decision, hold } : decision;
 }
 
-function limitDecisions(
-  keys: readonly PolicyKey[],
-  { nowMs, keys: replies }: TakeReply,
-  charged: boolean,
-): LimitDecision[] {
+interface PlacedLimit {
+  /** Where the limit is in the configuration, counted over the takes. */
+  readonly position: number;
+  readonly decision: LimitDecision;
+}
+
+/** What a reply says of each limit. */
+export function limitsOf({ keys, reply: { nowMs, keys: replies }, source }: KeysReply, flag: Flag): PlacedLimit[] {
   const decisions = keys.flatMap(({ take, policy, limits, request: { cost } }, k) =>
     limits.map((limit, l) => {
       const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-      return { position, decision: decideLimit(policy, limit, replies[k]![l]!, cost, nowMs, charged) };
+      return { position, decision: decideLimit(policy, limit, replies[k]![l]!, cost, nowMs, flag !== Flag.look) };
     }),
   );
-  // Two scopes of a policy are two keys. Readers of the decision expect the order of the configuration.
-  decisions.sort((a, b) => a.position - b.position);
-  return decisions.map(({ decision }) => decision);
+  // How many requests are in flight is not known from memory. Such a limit is left out: it would be wrong.
+  return source === "cache" ? decisions.filter(({ decision: { limit } }) => !isConcurrency(limit)) : decisions;
+}
+
+/** Two scopes of a policy are two keys. Readers of the decision expect the order of the configuration. */
+export function inOrder(limits: PlacedLimit[]): LimitDecision[] {
+  return limits.sort((a, b) => a.position - b.position).map(({ decision }) => decision);
+}
+
+/** The answer if the store has none and a policy denies. */
+export const UNAVAILABLE: Decision = { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
+
+/** Whether a policy lets nothing pass while the store has no answer. */
+export function isDeniedWithoutStore(keys: readonly PolicyKey[]): boolean {
+  return keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
+}
+
+/** The keys that are counted in the isolate while the store has no answer. */
+export function countedWithoutStore(keys: readonly PolicyKey[]): PolicyKey[] {
+  return keys.filter(({ policy }) => policy.onStoreFailure === "local");
 }

@@ -39,6 +39,8 @@ export interface Lease {
   readonly grants: readonly Grant[];
   /** A reset by another isolate is noticed by it. */
   readonly charged: Charged | undefined;
+  /** Units that were charged up to this instant of the store are worth nothing: another isolate has reset the key. */
+  readonly worthlessToMs: number;
   /** Reset by this isolate: nothing is in stock any more, and nothing is given back. */
   readonly isOver: boolean;
   /**
