@@ -120,13 +120,11 @@ export function createPlaces(
   };
 }
 
-/**
- * Lives through a story in virtual time, by which the local clock goes meanwhile. @param warm what hashes every key; it
- * may not wait for virtual time.
- */
-export async function inVirtualTime<T>(
-  story: (time: VirtualTime, begin: (warm: () => Promise<unknown>) => Promise<void>) => Promise<T>,
-): Promise<T> {
+/** Begins virtual time, after `warm`, which hashes every key and may not wait for virtual time. */
+export type Begin = (warm: () => Promise<unknown>) => Promise<void>;
+
+/** Lives through a story in virtual time, by which the local clock goes meanwhile. */
+export async function inVirtualTime<T>(story: (time: VirtualTime, begin: Begin) => Promise<T>): Promise<T> {
   const time = virtualTime(START_MS);
   const realNow = Date.now;
   Date.now = () => Math.floor(time.nowMs());

@@ -2,9 +2,10 @@
 // and `watch` (in shadow) in place B. Two isolates, 10 ms one way. What is used is asked at the places themselves.
 
 import { expect, it } from "vitest";
+import type { VirtualTime } from "../../../scripts/simulate/virtual-time.ts";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Decision } from "../../../src/core/decision.ts";
-import { createPlaces, type Fault, inVirtualTime } from "./places.ts";
+import { type Begin, createPlaces, type Fault, inVirtualTime } from "./places.ts";
 
 const windows = { buckets: 60, oldest: "whole", window: "1h" } as const;
 const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => {
@@ -36,6 +37,12 @@ const placeOf = (key: string) => {
   return IN_A.includes(name) && !region ? 0 : 1;
 };
 
+/** By place; undefined: its calls are answered. */
+interface Faults {
+  A?: Fault | undefined;
+  B?: Fault | undefined;
+}
+
 interface Step {
   readonly take?: readonly string[];
   readonly peek?: readonly string[];
@@ -45,7 +52,7 @@ interface Step {
   /** Milliseconds, after the step. */
   readonly wait?: number;
   /** From now on: of calls to these places. */
-  readonly faults?: { readonly A?: Fault | undefined; readonly B?: Fault | undefined };
+  readonly faults?: Faults;
   /** Which of the two isolates; default the first. */
   readonly by?: 2;
   readonly cost?: number;
@@ -170,6 +177,12 @@ const STORIES: Readonly<Record<string, readonly Step[]>> = {
     { take: ["site"], cost: 2, is: "allowed by fallback" },
     { take: ["user", "team"], is: "unavailable by fallback", limits: [] },
   ],
+  "both places are silent, and B's counters refuse: A's get back what they charged": [
+    { faults: { A: "known", B: "known" } },
+    { take: ["site"], cost: 5, is: "allowed by fallback" },
+    { take: both, is: "refused by fallback", limits: both },
+    { take: ["user"], cost: 3, is: "allowed by fallback" },
+  ],
   "units from a stock go back to the stock if another place refuses": [
     { take: ["leased-site"], cost: 3, by: 2, is: "allowed by redis" },
     { take: ["leased-user"] },
@@ -186,19 +199,30 @@ const STORIES: Readonly<Record<string, readonly Step[]>> = {
 const told = ({ allowed, unavailable, source }: Decision) =>
   `${allowed ? "allowed" : unavailable ? "unavailable" : "refused"} by ${source}`;
 
+/** Two isolates, and an observer without a network, as the stories have them. */
+async function twoIsolates(time: VirtualTime, begin: Begin, faults: Faults = {}) {
+  let isWarm = false;
+  const places = createPlaces(time, [20_000, -7_000], placeOf, () => isWarm);
+  const link = (place: number) => ({ delayMs: () => 10, fault: () => (place === 0 ? faults.A : faults.B) });
+  const isolates = [places.limiter(POLICIES, link), places.limiter(POLICIES, link)] as const;
+  const observer = places.limiter(POLICIES, () => ({ delayMs: () => 0 }));
+  const all = POLICIES.map(({ name }) => ({ policy: name }));
+  await begin(async () => {
+    for (const limiter of [...isolates, observer]) await limiter.peek(all);
+    isWarm = true;
+  });
+  const used = async (name: string) => {
+    const look = await observer.peek(name);
+    const [limit] = [...look.limits, ...look.shadow];
+    return limit!.limit.limit - limit!.remaining;
+  };
+  return { places, isolates, used };
+}
+
 it.each(Object.entries(STORIES))("%s", async (_name, steps) => {
   await inVirtualTime(async (time, begin) => {
-    let isWarm = false;
-    const faults: { A?: Fault | undefined; B?: Fault | undefined } = {};
-    const places = createPlaces(time, [20_000, -7_000], placeOf, () => isWarm);
-    const link = (place: number) => ({ delayMs: () => 10, fault: () => (place === 0 ? faults.A : faults.B) });
-    const isolates = [places.limiter(POLICIES, link), places.limiter(POLICIES, link)];
-    const observer = places.limiter(POLICIES, () => ({ delayMs: () => 0 }));
-    const all = POLICIES.map(({ name }) => ({ policy: name }));
-    await begin(async () => {
-      for (const limiter of [...isolates, observer]) await limiter.peek(all);
-      isWarm = true;
-    });
+    const faults: Faults = {};
+    const { places, isolates, used: usedOf } = await twoIsolates(time, begin, faults);
     let last: Decision | undefined;
     const background = { waitUntil() {} };
 
@@ -226,10 +250,27 @@ it.each(Object.entries(STORIES))("%s", async (_name, steps) => {
         ).toEqual(limits);
       if (calls !== undefined) expect(made, where).toBe(calls);
       for (const [name, units] of Object.entries(used ?? {})) {
-        const look = await observer.peek(name);
-        const [limit] = [...look.limits, ...look.shadow];
-        expect(limit!.limit.limit - limit!.remaining, `${where}: ${name}`).toBe(units);
+        expect(await usedOf(name), `${where}: ${name}`).toBe(units);
       }
     }
+  });
+});
+
+it("units from before a reset are not given back after it", async () => {
+  await inVirtualTime(async (time, begin) => {
+    const { isolates, used } = await twoIsolates(time, begin);
+    const [one, other] = isolates;
+    await other.take("user", { cost: 3 });
+    // A refuses, and B charges after 10 ms; the isolate knows after 20 ms.
+    const refused = one.take([{ policy: "user" }, { policy: "site" }]);
+    await time.sleep(5);
+    // B forgets after 15 ms, and charges another request after 18 ms.
+    const reset = one.reset("site");
+    await time.sleep(3);
+    const admitted = other.take("site");
+    expect([(await refused).allowed, (await admitted).allowed]).toEqual([false, true]);
+    await reset;
+    await time.sleep(50);
+    expect(await used("site")).toBe(1);
   });
 });
