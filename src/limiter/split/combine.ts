@@ -2,7 +2,7 @@
 
 import { type Decision, decide, type Source } from "../../core/decision.ts";
 import { ENFORCED, type Flag } from "../../core/take.ts";
-import { inOrder, type KeysReply, limitsOf, type PolicyKey } from "../decide.ts";
+import { inOrder, type KeysReply, limitsOf } from "../decide.ts";
 import type { Silence } from "./part.ts";
 
 /** The answer that all replies together give. */
@@ -19,14 +19,10 @@ export function combine(replies: readonly KeysReply[], silences: readonly Silenc
  * decide, unless there is nothing else.
  */
 function sourceOf(replies: readonly KeysReply[], silences: readonly Silence[]): Source {
-  const isEnforced = (keys: readonly PolicyKey[]) => keys.some(({ request }) => request.group === ENFORCED);
   const refusing = replies.filter(({ reply }) => !reply.allowed);
-  const answers = [
-    ...replies,
-    ...(refusing.length > 0 ? [] : silences.map(({ part }) => ({ keys: part.keys, source: "fallback" as Source }))),
-  ];
-  const enforced = answers.filter(({ keys }) => isEnforced(keys));
-  const deciding = refusing.length > 0 ? refusing : enforced.length > 0 ? enforced : answers;
+  const all = [...replies, ...silences.map(({ part }) => ({ keys: part.keys, source: "fallback" as Source }))];
+  const enforced = all.filter(({ keys }) => keys.some(({ request }) => request.group === ENFORCED));
+  const deciding = [refusing, enforced, all].find(({ length }) => length > 0)!;
   return deciding.map(({ source }) => source).reduce((a, b) => (distanceOf(b) > distanceOf(a) ? b : a));
 }
 

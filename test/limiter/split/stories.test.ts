@@ -117,6 +117,12 @@ const STORIES: Readonly<Record<string, readonly Step[]>> = {
     { faults: { B: undefined } },
     { take: ["site"], is: "allowed by redis", used: { jobs: 0, tasks: 0 } },
   ],
+  "slots of a place that replies late: released with the request": [
+    { faults: { B: "late" } },
+    { take: ["user", "tasks"], is: "allowed by redis", wait: 200 },
+    { faults: { B: undefined }, used: { user: 1, tasks: 1 } },
+    { release: true, used: { user: 1, tasks: 0 } },
+  ],
   "B is silent, local: its limits are counted in the isolate, and A's answer stands": [
     { faults: { B: "known" } },
     { take: both, cost: 2, is: "allowed by redis", limits: ["user"], used: { user: 2, site: 0 } },
