@@ -14,17 +14,7 @@ import { Flag, type KeyRequest, keysOfRequest } from "./core/take.ts";
 import { isolateOf } from "./isolate/isolate.ts";
 import { type Background, direct } from "./isolate/reply-source.ts";
 import { slotFor } from "./isolate/slots.ts";
-import {
-  type Answered,
-  type AppliedPolicy,
-  type Asked,
-  countedWithoutStore,
-  decideFor,
-  isDeniedWithoutStore,
-  keysOf,
-  type PolicyKey,
-  UNAVAILABLE,
-} from "./limiter/decide.ts";
+import { type Answered, type AppliedPolicy, type Asked, decideFor, keysOf, type PolicyKey } from "./limiter/decide.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
@@ -177,7 +167,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
 
     const requests = keys.map(({ request }) => request);
     const asked = { flag, slot: slotFor(requests, flag), background, mayLease: takes.every(mayLease) };
-    const { decision, failure } = await (split ? split.decide(keys, asked) : decideOnce(keys, requests, asked));
+    const { decision, failure } = await (split?.decide(keys, asked) ?? decideOnce(keys, requests, asked));
     try {
       onDecision(decision, {
         takes: applied,
@@ -202,24 +192,24 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     requests: readonly KeyRequest[],
     asked: Asked,
   ): Promise<Answered> {
-    const { flag, slot, background } = asked;
     const options = { ...asked, replies, unreleased: isolate?.unreleased };
     try {
       const decision = await decideFor(keys, options);
-      isolate?.missed.tell(background);
+      isolate?.missed.tell(asked.background);
       return { decision };
     } catch (error) {
       const failure = failureOf(error);
-      const decision = await fallBack(keys, flag, slot);
-      if (flag !== Flag.take || !isolate) return { decision, failure: failure.code };
-      return { decision: isolate.missed.note(decision, requests, failure, options), failure: failure.code };
+      let decision = await fallBack(keys, asked);
+      if (asked.flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, failure, options);
+      return { decision, failure: failure.code };
     }
   }
 
   /** The store has no answer: each policy says what happens then. The strictest answer wins. */
-  async function fallBack(keys: readonly PolicyKey[], flag: Flag, slot: number): Promise<Decision> {
-    const counted = countedWithoutStore(keys);
-    if (isDeniedWithoutStore(keys)) return UNAVAILABLE;
+  async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked): Promise<Decision> {
+    const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
+    const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
+    if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
     if (counted.length === 0) return decide("fallback", []);
     return await decideFor(counted, { replies: fallback, flag, slot, unreleased: undefined });
   }

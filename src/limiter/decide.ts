@@ -75,8 +75,8 @@ export interface KeysReply extends SourcedReply {
 export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Decision> {
   const { replies, flag, slot, background, mayLease } = options;
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
-  const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
-  const decision = decide(source, inOrder(limitsOf({ keys, reply, source }, flag)));
+  const sourced = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
+  const decision = decide(sourced.source, limitDecisions([{ ...sourced, keys }], flag));
   if (!slot || !decision.allowed) return decision;
   const refused = new Set(decision.shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
   const holding = keys.filter(({ policy }) => !refused.has(policy)).map(({ request }) => request);
@@ -84,38 +84,19 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   return hold ? { ...decision, hold } : decision;
 }
 
-interface PlacedLimit {
-  /** Where the limit is in the configuration, counted over the takes. */
-  readonly position: number;
-  readonly decision: LimitDecision;
-}
-
-/** What a reply says of each limit. */
-export function limitsOf({ keys, reply: { nowMs, keys: replies }, source }: KeysReply, flag: Flag): PlacedLimit[] {
-  const decisions = keys.flatMap(({ take, policy, limits, request: { cost } }, k) =>
-    limits.map((limit, l) => {
-      const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-      return { position, decision: decideLimit(policy, limit, replies[k]![l]!, cost, nowMs, flag !== Flag.look) };
-    }),
+/** What replies say of each limit, in the order of the configuration: two scopes of a policy are two keys. */
+export function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecision[] {
+  const decisions = replies.flatMap(({ keys, reply: { nowMs, keys: limitReplies }, source }) =>
+    keys.flatMap(({ take, policy, limits, request: { cost } }, k) =>
+      limits.flatMap((limit, l) => {
+        // How many requests are in flight is not known from memory. Such a limit is left out: it would be wrong.
+        if (source === "cache" && isConcurrency(limit)) return [];
+        const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
+        const decision = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, flag !== Flag.look);
+        return [{ position, decision }];
+      }),
+    ),
   );
-  // How many requests are in flight is not known from memory. Such a limit is left out: it would be wrong.
-  return source === "cache" ? decisions.filter(({ decision: { limit } }) => !isConcurrency(limit)) : decisions;
-}
-
-/** Two scopes of a policy are two keys. Readers of the decision expect the order of the configuration. */
-export function inOrder(limits: PlacedLimit[]): LimitDecision[] {
-  return limits.sort((a, b) => a.position - b.position).map(({ decision }) => decision);
-}
-
-/** The answer if the store has none and a policy denies. */
-export const UNAVAILABLE: Decision = { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
-
-/** Whether a policy lets nothing pass while the store has no answer. */
-export function isDeniedWithoutStore(keys: readonly PolicyKey[]): boolean {
-  return keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
-}
-
-/** The keys that are counted in the isolate while the store has no answer. */
-export function countedWithoutStore(keys: readonly PolicyKey[]): PolicyKey[] {
-  return keys.filter(({ policy }) => policy.onStoreFailure === "local");
+  decisions.sort((a, b) => a.position - b.position);
+  return decisions.map(({ decision }) => decision);
 }

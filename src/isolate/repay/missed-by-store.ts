@@ -23,8 +23,8 @@ export interface NoteOptions extends SlotOptions {
 export interface MissedByStore {
   /**
    * Notes a take that was decided without the store. What the store surely has not charged is charged later. What the
-   * store has charged for a refused request, or for a refused group, is given back. Slots that the store may have given are given back when the
-   * request has ended, or at once if the request was refused.
+   * store has charged for a refused request, or for a refused group, is given back. Slots that the store may have given
+   * are given back when the request has ended, or at once if the request was refused.
    *
    * @returns the decision. Its hold also renews and releases the slots at the store.
    */

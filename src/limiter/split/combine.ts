@@ -2,7 +2,7 @@
 
 import { type Decision, decide, type Source } from "../../core/decision.ts";
 import { ENFORCED, type Flag } from "../../core/take.ts";
-import { inOrder, type KeysReply, limitsOf } from "../decide.ts";
+import { type KeysReply, limitDecisions } from "../decide.ts";
 import type { Silence } from "./part.ts";
 
 /** The answer that all replies together give. */
@@ -10,7 +10,7 @@ export function combine(replies: readonly KeysReply[], silences: readonly Silenc
   const source = sourceOf(replies, silences);
   // Numbers of the isolate's own counters are not those of the place: they are told as such, or not at all.
   const told = source === "fallback" ? replies : replies.filter((reply) => reply.source !== "fallback");
-  return decide(source, inOrder(told.flatMap((reply) => limitsOf(reply, flag))));
+  return decide(source, limitDecisions(told, flag));
 }
 
 /**

@@ -11,15 +11,7 @@ import { keepAlive } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
 import { failureOf } from "../../store/failure.ts";
 import type { Store } from "../../store/store.ts";
-import {
-  type Answered,
-  type Asked,
-  countedWithoutStore,
-  isDeniedWithoutStore,
-  type KeysReply,
-  type PolicyKey,
-  UNAVAILABLE,
-} from "../decide.ts";
+import type { Answered, Asked, KeysReply, PolicyKey } from "../decide.ts";
 import { byPlace } from "./by-place.ts";
 import { combine } from "./combine.ts";
 import type { Part, PartReply, Silence } from "./part.ts";
@@ -53,7 +45,7 @@ export function createSplit(places: readonly Store[], placeOf: (key: string) => 
     const silences = outcomes.filter((one) => "failure" in one);
     const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
     const refused = new Set(replies.flatMap(refusedIn));
-    const isDenied = !refused.has(ENFORCED) && silences.some(({ part }) => isDeniedWithoutStore(part.keys));
+    const isDenied = !refused.has(ENFORCED) && silences.some(({ part }) => part.keys.some(denies));
     for (const { part } of silences) {
       // The own counters come last: where they refuse, those before them are given back.
       if (isDenied || refused.has(ENFORCED)) break;
@@ -94,6 +86,13 @@ export function createSplit(places: readonly Store[], placeOf: (key: string) => 
   };
 }
 
+/** The answer if a place is silent and a policy there denies. */
+const UNAVAILABLE: Decision = { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
+
+function denies({ policy }: PolicyKey): boolean {
+  return policy.onStoreFailure === "deny" && policy.mode === "enforce";
+}
+
 /** What the isolate knows to refuse without a call to any place. */
 function knownRefusals(parts: readonly Part[], { slot, background, mayLease = true }: Asked): KeysReply[] {
   return parts.flatMap(({ isolate, keys, requests }): KeysReply[] => {
@@ -116,7 +115,7 @@ async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Pro
 
 /** By the isolate's own counters of a silent place. Undefined: no policy wants that. */
 async function countHere(part: Part, { flag, slot }: Asked): Promise<PartReply | undefined> {
-  const keys = countedWithoutStore(part.keys);
+  const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
   if (keys.length === 0) return undefined;
   const requests = keys.map(({ request }) => request);
   const replies = part.isolate.fallback;

@@ -1,7 +1,7 @@
 /**
  * Rendezvous hashing: which place a key counts in. Every isolate and every process finds the same place from the names
- * alone. A name that is added takes over about 1/n of the keys of n places; a name that is removed gives its keys to the
- * others; no other key moves. The order of the names makes no difference to where a key counts.
+ * alone. With n names, a name that is added takes over about 1/n of the keys, and a name that is removed gives its keys
+ * to the others. No other key moves. The order of the names makes no difference to where a key counts.
  *
  * The place of a key is the name with the largest score; between equal scores, the name that sorts first.
  *
@@ -9,12 +9,12 @@
  *     hash   FNV-1a over the UTF-16 code units, 32 bits, then the finalizer of MurmurHash3
  *     score  hash(name + "\n" + tag)
  *
- * The formula is part of the stored format: with another one, every key would begin at zero in another place.
+ * The formula is part of the stored format: with another one, keys would begin at zero in another place.
  */
 
 /**
- * A function for `splitStore`: from a key to the position of its place in `names`. All keys of one policy and client lie
- * in one place, those of limits per region included.
+ * A function for `splitStore`: from a key to the position of its place in `names`. All keys of one policy and client
+ * lie in one place, those of limits per region included.
  *
  * @param names of the places, in the order of the places. A name belongs to the counts of its place: a place that gets
  * another name begins at zero.
@@ -54,7 +54,7 @@ function fnv1a(text: string, begun: number): number {
   return hash;
 }
 
-/** The last bits of FNV-1a depend on the last characters alone: the finalizer spreads them over all bits. 0 … 2^32 - 1. */
+/** FNV-1a leaves the last characters in the low bits: the finalizer spreads them over all bits. 0 … 2^32 - 1. */
 function mixed(hash: number): number {
   let h = hash ^ (hash >>> 16);
   h = Math.imul(h, 0x85ebca6b);

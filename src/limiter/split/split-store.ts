@@ -17,8 +17,8 @@ import type { StoreWithSplit } from "./split.ts";
  * With one place this is that place itself.
  *
  * @param placeOf the position in `places` where a key counts, 0 or more: always the same for the same key, in every
- * isolate. `rendezvous` makes such a function. The keys of limits with `scope: "region"` end with `:<region>` behind the
- * closing brace.
+ * isolate. `rendezvous` makes such a function. A key is `hg:2:{<policy>:<hash>}`, and `:<region>` behind it for limits
+ * with `scope: "region"`.
  *
  * The secret for hashing client keys is that of the first place, unless `createLimiter` gets a `keySecret`: give it one
  * if the first place may change.

@@ -1,5 +1,5 @@
-// Several places behind a network, in virtual time, and a record of every call: which decision made it, and what came of
-// it.
+// Several places behind a network, in virtual time, and a record of every call: which decision made it, and what came
+// of it.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type VirtualTime, virtualTime } from "../../../scripts/simulate/virtual-time.ts";
@@ -12,8 +12,8 @@ import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
 
 /**
- * What becomes of a call: known not to have run; ran, and the reply is lost; did not run, and nobody knows; ran, and the
- * reply comes too late.
+ * What becomes of a call: known not to have run; ran, and the reply is lost; did not run, and nobody knows; ran, and
+ * the reply comes too late.
  */
 export type Fault = "known" | "ran" | "lost" | "late";
 

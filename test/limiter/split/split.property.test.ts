@@ -68,7 +68,7 @@ function ledgerOf(outcome: Outcome) {
   return at;
 }
 
-/** The most that was admitted in any time: the burst, what comes back meanwhile, and what was on its way back before. */
+/** The most that is admitted in any time: the burst, what comes back meanwhile, and what was on its way before. */
 function expectBucketsWithin(outcome: Outcome): void {
   const admitted = admissions(outcome).filter(({ flag }) => flag === Flag.take);
   const booked = outcome.places.calls.flatMap((call): { key: string; atMs: number; units: number }[] => {
@@ -99,13 +99,10 @@ function expectBucketsWithin(outcome: Outcome): void {
 }
 
 /** What a decision has charged and not given back, by key. */
-function net({ places }: Outcome, number: number): Map<string, { units: number; isRepaid: boolean }> {
+function net({ places }: Outcome, number: number): Map<string, number> {
   const { takes, giveBacks } = callsOf(places, number);
-  const sums = new Map<string, { units: number; isRepaid: boolean }>();
-  const add = (key: string, units: number) => {
-    const before = sums.get(key);
-    sums.set(key, { units: (before?.units ?? 0) + units, isRepaid: false });
-  };
+  const sums = new Map<string, number>();
+  const add = (key: string, units: number) => sums.set(key, (sums.get(key) ?? 0) + units);
   for (const call of takes) {
     for (const { key } of call.request.keys) add(key, 0);
     for (const { key, cost } of chargedBy(call)) add(key, cost);
@@ -272,7 +269,7 @@ function expectObeyed(
     if (fault === "ran") continue;
     for (const key of request.keys) {
       if (key.limits.every(isConcurrency) || !isCertain(key)) continue;
-      const { units } = charged.get(key.key)!;
+      const units = charged.get(key.key);
       if (!isKept(one, key)) expect([key.key, units]).toEqual([key.key, 0]);
       else if (fault === undefined) expect([key.key, units]).toEqual([key.key, key.cost]);
     }
