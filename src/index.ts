@@ -28,6 +28,8 @@ export { type DurableObjectStoreOptions, durableObjectStore } from "./isolate/du
 export { type RedisStoreOptions, redisStore } from "./isolate/redis-store.ts";
 export { type RemoteStoreOptions, remoteStore } from "./isolate/remote-store.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";
+export { rendezvous } from "./limiter/split/rendezvous.ts";
+export { splitStore } from "./limiter/split/split-store.ts";
 export { storeFromEnv } from "./limiter/store-from-env.ts";
 export {
   type Background,

@@ -10,18 +10,19 @@ import { readKeySecret } from "./config/settings.ts";
 import { type Decision, decide } from "./core/decision.ts";
 import { MAX_UNITS } from "./core/layout.ts";
 import type { Policy } from "./core/policy.ts";
-import { Flag, keysOfRequest } from "./core/take.ts";
+import { Flag, type KeyRequest, keysOfRequest } from "./core/take.ts";
 import { isolateOf } from "./isolate/isolate.ts";
 import { type Background, direct } from "./isolate/reply-source.ts";
 import { slotFor } from "./isolate/slots.ts";
-import { type AppliedPolicy, decideFor, keysOf, type PolicyKey } from "./limiter/decide.ts";
+import { type Answered, type AppliedPolicy, type Asked, decideFor, keysOf, type PolicyKey } from "./limiter/decide.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
+import { splitOf } from "./limiter/split/split.ts";
 import { type ClientKey, partitionHasher } from "./partition/hash.ts";
 import { failureOf } from "./store/failure.ts";
 import { memoryStore } from "./store/memory.ts";
-import type { Store, StoreErrorCode } from "./store/store.ts";
+import type { Store } from "./store/store.ts";
 
 export { type Background, type DecisionContext, type KeyByHand, namedKey, type OnDecision };
 
@@ -148,6 +149,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision = reportFailures() } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
+  const split = splitOf(store);
   const isolate = isolateOf(store);
   const replies = isolate?.replies ?? direct(store);
   const fallback = isolate?.fallback ?? direct(memoryStore(), "fallback");
@@ -165,19 +167,8 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     if (keys.length === 0) return decide(store.kind, []);
 
     const requests = keys.map(({ request }) => request);
-    const slot = slotFor(requests, flag);
-    const options = { replies, flag, slot, unreleased: isolate?.unreleased, background };
-    let decision: Decision;
-    let failure: StoreErrorCode | undefined;
-    try {
-      decision = await decideFor(keys, { ...options, mayLease: takes.every(mayLease) });
-      isolate?.missed.tell(background);
-    } catch (error) {
-      const known = failureOf(error);
-      failure = known.code;
-      decision = await fallBack(keys, flag, slot);
-      if (flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, known, options);
-    }
+    const asked = { flag, slot: slotFor(requests, flag), background, mayLease: takes.every(mayLease) };
+    const { decision, failure } = await (split?.decide(keys, asked) ?? decideOnce(keys, requests, asked));
     try {
       onDecision(decision, {
         takes: applied,
@@ -196,8 +187,27 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     return { policy, kind: key.kind, partition: await hash(key), cost };
   }
 
+  /** One store, one call. */
+  async function decideOnce(
+    keys: readonly PolicyKey[],
+    requests: readonly KeyRequest[],
+    asked: Asked,
+  ): Promise<Answered> {
+    const options = { ...asked, replies, unreleased: isolate?.unreleased };
+    try {
+      const decision = await decideFor(keys, options);
+      isolate?.missed.tell(asked.background);
+      return { decision };
+    } catch (error) {
+      const failure = failureOf(error);
+      let decision = await fallBack(keys, asked);
+      if (asked.flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, failure, options);
+      return { decision, failure: failure.code };
+    }
+  }
+
   /** The store has no answer. Each policy says what happens, and the strictest answer wins. */
-  async function fallBack(keys: readonly PolicyKey[], flag: Flag, slot: number): Promise<Decision> {
+  async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked): Promise<Decision> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
     if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
@@ -237,7 +247,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     async reset(policy, options = {}) {
       const takes = await Promise.all(takesOf(policy, options).map(apply));
       const keys = keysOf(takes, () => options.region ?? ownRegion).map(({ request }) => request);
-      await replies.reset(keysOfRequest({ keys, flag: Flag.take }));
+      await (split ?? replies).reset(keysOfRequest({ keys, flag: Flag.take }));
     },
     takeMatched: (takes, regionOf, background) => run(takes, regionOf, Flag.take, background),
     peekMatched: (takes, regionOf) => run(takes, regionOf, Flag.look),

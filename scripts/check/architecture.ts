@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ["core", "keys", "pattern"],
   store: ["bounded-map", "check-options", "config", "core", "redis"],
   isolate: ["bounded-map", "check-options", "config", "core", "store", "time-budget"],
-  limiter: ["check-options", "config", "core", "isolate", "keys", "partition", "store"],
+  limiter: ["bounded-map", "check-options", "config", "core", "isolate", "keys", "partition", "store"],
   http: ["bounded-map", "check-options", "config", "core", "keys", "partition", "pattern", "limiter"],
   health: ["isolate", "store"],
   hono: ["config", "core", "http", "limiter"],

@@ -3,7 +3,7 @@
  * with a memory store does not carry this file.
  */
 
-import { Flag } from "../core/take.ts";
+import { Flag, type TakeRequest } from "../core/take.ts";
 import type { Store } from "../store/store.ts";
 import { createFallback } from "./fallback/fallback.ts";
 import { trackUnanswered } from "./fallback/unanswered.ts";
@@ -13,7 +13,7 @@ import { countPendingUnits } from "./pending-units.ts";
 import { createDebts } from "./repay/debts.ts";
 import { createMissedByStore, type MissedByStore } from "./repay/missed-by-store.ts";
 import { createUnreleasedSlots, type UnreleasedSlots } from "./repay/unreleased-slots.ts";
-import { keepAlive, type ReplySource } from "./reply-source.ts";
+import { type Background, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
 import { createStoreCalls } from "./store-calls.ts";
 import { createStoreClock } from "./store-clock.ts";
 import { createStrictTakes } from "./take-strict.ts";
@@ -22,13 +22,18 @@ import { createToldCounts } from "./told-counts.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
 export interface StoreWithIsolate extends Store {
-  /** Makes the parts that one limiter of this isolate keeps beside the store. */
-  isolate(): Isolate;
+  /** Makes the parts that one limiter of this isolate keeps beside it. @param trustedMs as for `createIsolate`. */
+  isolate(trustedMs?: number): Isolate;
 }
 
 export interface Isolate {
   /** Replies instead of the store. It calls the store only if nothing in the isolate can answer. */
   readonly replies: ReplySource;
+  /**
+   * The refusal of a take that this isolate knows by itself; undefined if the store has to be called. Charges and calls
+   * nothing. @param background and @param mayLease as for `ReplySource`.
+   */
+  refusal(request: TakeRequest, background: Background | undefined, mayLease: boolean): SourcedReply | undefined;
   /** Replies while the store has no answer. */
   readonly fallback: ReplySource;
   /** What the store must be told when it answers again. */
@@ -39,16 +44,23 @@ export interface Isolate {
 
 /** @param timing the isolate's clock and timers. Tests and the simulation replace them. */
 export function withIsolate(store: Store, timing?: Timing): StoreWithIsolate {
-  return { ...store, isolate: () => createIsolate(store, timing) };
+  return { ...store, isolate: (trustedMs) => createIsolate(store, timing, trustedMs) };
 }
 
-/** The parts that a limiter keeps beside this store. undefined for a store in memory. */
-export function isolateOf(store: Store): Isolate | undefined {
-  return "isolate" in store ? (store as StoreWithIsolate).isolate() : undefined;
+/**
+ * The parts that a limiter keeps beside this store. undefined for a store in memory. @param trustedMs as for
+ * `createIsolate`.
+ */
+export function isolateOf(store: Store, trustedMs?: number): Isolate | undefined {
+  return "isolate" in store ? (store as StoreWithIsolate).isolate(trustedMs) : undefined;
 }
 
-/** One clock and one memory of replies. All calls to the store go through `calls`. */
-export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING): Isolate {
+/**
+ * One clock and one memory of replies. All calls to the store go through `calls`.
+ *
+ * @param trustedMs for how long a reply may refuse other requests, in milliseconds. Default 5,000.
+ */
+export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING, trustedMs?: number): Isolate {
   const clock = createStoreClock();
   const [inFlight, waiting] = [countPendingUnits(), countPendingUnits()];
   const told = createToldCounts(waiting);
@@ -56,7 +68,7 @@ export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING): Isol
   const onClockStep = () => leased.clear();
   const calls = createStoreCalls({ store, timing, clock, told, inFlight, unanswered, onClockStep });
 
-  const refusals = createKnownRefusals({ told, clock, inFlight });
+  const refusals = createKnownRefusals({ told, clock, inFlight, trustedMs });
   const strict = createStrictTakes({ calls, refusals, waiting, timing });
   const leased = createLeasedTakes({ calls, refusals, clock, timing });
 
@@ -82,5 +94,11 @@ export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING): Isol
       debts.forget(keys);
     },
   };
-  return { replies, fallback, missed: createMissedByStore(calls, debts, unreleased), unreleased };
+  return {
+    replies,
+    refusal: (request, background, mayLease) => (background && mayLease ? leased : strict).refusal(request),
+    fallback,
+    missed: createMissedByStore(calls, debts, unreleased),
+    unreleased,
+  };
 }

@@ -43,13 +43,20 @@ export interface KnownRefusalParts {
   readonly clock: StoreClock;
   /** What this isolate is asking the store for. */
   readonly inFlight: PendingUnits;
+  /** For how long counts are trusted after their reply, in milliseconds. Default 5,000. */
+  readonly trustedMs?: number | undefined;
 }
 
-export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts): KnownRefusals {
+export function createKnownRefusals({
+  told,
+  clock,
+  inFlight,
+  trustedMs = TRUSTED_MS,
+}: KnownRefusalParts): KnownRefusals {
   /** What was told about one key, brought to an instant of the store. undefined: not known. */
   function recall({ key, cost, limits }: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {
     const known = told.refusing(key);
-    if (!known || localAtMs - known.receivedAtMs >= TRUSTED_MS) return undefined;
+    if (!known || localAtMs - known.receivedAtMs >= trustedMs) return undefined;
     const recalled = limits.map((limit, l) =>
       farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, cost),
     );

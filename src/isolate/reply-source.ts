@@ -8,6 +8,11 @@ import type { Store } from "../store/store.ts";
 export interface SourcedReply {
   readonly reply: TakeReply;
   readonly source: Source;
+  /**
+   * Puts the units of the request into the stock, as if it had not been admitted: another place has refused it. Call it
+   * once at most. Absent: nothing was spent from a stock.
+   */
+  unspend?(): void;
 }
 
 /** Keeps work alive after the answer: an `ExecutionContext`, for example. */

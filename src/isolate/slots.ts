@@ -45,6 +45,16 @@ export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleas
   };
 }
 
+/** Of a request that holds slots in two places: at two stores, or at one and in the isolate's own counters. */
+export function bothHolds(one: Hold | undefined, other: Hold): Hold {
+  if (!one) return other;
+  return {
+    renewEveryMs: Math.min(one.renewEveryMs, other.renewEveryMs),
+    renew: async () => (await Promise.all([one.renew(), other.renew()])).every(Boolean),
+    release: async () => void (await Promise.all([one.release(), other.release()])),
+  };
+}
+
 export function isConcurrency({ kind }: { readonly kind: Kind }): boolean {
   return kind === Kind.concurrency;
 }

@@ -16,6 +16,8 @@ interface Parts {
 }
 
 export interface StrictTakes {
+  /** The refusal that is known without a call, if there is one. */
+  refusal(request: TakeRequest): SourcedReply | undefined;
   /** @throws {StoreError} */
   take(request: TakeRequest, background: Background | undefined): Promise<SourcedReply>;
 }
@@ -51,6 +53,8 @@ export function createStrictTakes({ calls, refusals, waiting, timing }: Parts): 
   }
 
   return {
+    refusal: (request) => refusedNow(request, timing.nowMs()),
+
     async take(request, background) {
       const nowMs = timing.nowMs();
       // A waiting request has been counted. Keep it alive until it is uncounted.

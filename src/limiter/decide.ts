@@ -3,9 +3,10 @@
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
 import { KEY_PREFIX, MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import type { Background } from "../isolate/reply-source.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
+import type { Background, SourcedReply } from "../isolate/reply-source.ts";
 import { holdSlots, isConcurrency, type SlotOptions } from "../isolate/slots.ts";
+import type { StoreErrorCode } from "../store/store.ts";
 
 /** A policy as it is applied to one client. */
 export interface AppliedPolicy {
@@ -43,24 +44,38 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
   });
 }
 
-/** Where the reply comes from, and what is asked. */
-export interface DecideOptions extends SlotOptions {
+/** What is asked of the store, for all keys of a request. */
+export interface Asked {
   readonly flag: Flag;
+  /** The number of the request; 0: it holds no slots. */
+  readonly slot: number;
   /** As for `ReplySource`. */
   readonly background?: Background | undefined;
   /** As for `ReplySource`. */
   readonly mayLease?: boolean;
 }
 
+/** The answer to a request. */
+export interface Answered {
+  readonly decision: Decision;
+  /** Why the store had no answer. Absent: it had one. */
+  readonly failure?: StoreErrorCode;
+}
+
+/** Where the reply comes from, and what is asked. */
+export type DecideOptions = Asked & SlotOptions;
+
+/** A reply, and what it is about. */
+export interface KeysReply extends SourcedReply {
+  readonly keys: readonly PolicyKey[];
+}
+
 /** @throws {StoreError} */
 export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Decision> {
   const { replies, flag, slot, background, mayLease } = options;
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
-  const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
-  const limits = limitDecisions(keys, reply, flag !== Flag.look);
-  // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
-  const known = source === "cache" ? limits.filter(({ limit }) => !isConcurrency(limit)) : limits;
-  const decision = decide(source, known);
+  const sourced = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
+  const decision = decide(sourced.source, limitDecisions([{ ...sourced, keys }], flag));
   if (!slot || !decision.allowed) return decision;
   const refused = new Set(decision.shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
   const holding = keys.filter(({ policy }) => !refused.has(policy)).map(({ request }) => request);
@@ -68,18 +83,19 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   return hold ? { ...decision, hold } : decision;
 }
 
-function limitDecisions(
-  keys: readonly PolicyKey[],
-  { nowMs, keys: replies }: TakeReply,
-  charged: boolean,
-): LimitDecision[] {
-  const decisions = keys.flatMap(({ take, policy, limits, request: { cost } }, k) =>
-    limits.map((limit, l) => {
-      const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-      return { position, decision: decideLimit(policy, limit, replies[k]![l]!, cost, nowMs, charged) };
-    }),
+/** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
+export function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecision[] {
+  const decisions = replies.flatMap(({ keys, reply: { nowMs, keys: limitReplies }, source }) =>
+    keys.flatMap(({ take, policy, limits, request: { cost } }, k) =>
+      limits.flatMap((limit, l) => {
+        // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
+        if (source === "cache" && isConcurrency(limit)) return [];
+        const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
+        const decision = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, flag !== Flag.look);
+        return [{ position, decision }];
+      }),
+    ),
   );
-  // Two scopes of a policy are two keys. The decision lists limits in the order of the configuration.
   decisions.sort((a, b) => a.position - b.position);
   return decisions.map(({ decision }) => decision);
 }

@@ -28,7 +28,7 @@ const TAKE_AWAY = `
 
 const PROGRAM = `
   import { Hono } from "hono";
-  import { createLimiter, memoryStore, redisStore, withRateLimit } from "./src/index.ts";
+  import { createLimiter, memoryStore, redisStore, rendezvous, splitStore, withRateLimit } from "./src/index.ts";
   import { rateLimit } from "./src/hono.ts";
 
   const policies = [
@@ -45,10 +45,13 @@ const PROGRAM = `
   app.get("*", (c) => c.text("ok"));
   const away = redisStore({ url: "http://127.0.0.1:9", token: "t", timeoutMs: 1_000 });
 
+  const split = splitStore([memoryStore(), memoryStore()], rendezvous(["a", "b"]));
+
   console.log(JSON.stringify({
     taken: (await limiter.take("users", { key: "a" })).allowed,
     wrapped: [(await wrapped.fetch(ask("/USERS/7"), {})).status, (await wrapped.fetch(ask("/v1/x"), {})).status],
     middleware: [(await app.request(ask("/users/7"))).status, await (await app.request(ask("/slow"))).text()],
+    split: (await createLimiter({ policies, store: split }).take("users", { key: "a" })).allowed,
     withoutRedis: (await createLimiter({ policies, store: away, onDecision() {} }).take("users", { key: "a" })).source,
   }));
 `;
@@ -71,6 +74,7 @@ it("the library runs on what Node 20 has", async () => {
     taken: true,
     wrapped: [200, 429],
     middleware: [429, "ok"],
+    split: true,
     withoutRedis: "fallback",
   });
 });

@@ -343,3 +343,44 @@ describe("a store that does not answer", () => {
     expect(asks).toHaveLength(5);
   });
 });
+
+describe("units that come back because another place has refused", () => {
+  /** Answers of the store and from the stock. */
+  const mixed = async () => {
+    const all = await takes(400, 2_000, keyOf(10_000));
+    expect(new Set(sourcesOf(all))).toEqual(new Set(["redis", "lease"]));
+    return all;
+  };
+
+  it("go into the stock, and are spent or given back once", async () => {
+    for (const { unspend } of (await mixed()).slice(0, 100)) unspend!();
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(300);
+  });
+
+  it("are worth nothing after a reset", async () => {
+    const all = await mixed();
+    const overtaken = take(keyOf(10_000, 200));
+    await time.runUntil(time.nowMs() + ONE_WAY_MS + 10);
+    await settled([answers.reset(["k"])]);
+    all.push(...(await settled([overtaken])));
+    await central.take({ keys: [keyOf(10_000, 50)], flag: Flag.take }, time.nowMs());
+    for (const { unspend } of all) unspend!();
+    await time.runUntil(time.nowMs() + 3_000);
+    // What the overtaken request has charged again lapses with its window.
+    expect(await charged()).toBe(250);
+  });
+
+  it("are worth nothing after a reset by another isolate, once that is noticed", async () => {
+    const all = await mixed();
+    await central.reset(["k"]);
+    await takes(100, 500, keyOf(10_000));
+    // What is left in stock goes back first.
+    await time.runUntil(time.nowMs() + 4_000);
+    const before = await charged();
+    expect(before).toBeGreaterThan(50);
+    for (const { unspend } of all) unspend!();
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(before);
+  });
+});

@@ -10,6 +10,7 @@ import { MAX_UNITS } from "../../core/layout.ts";
 import type { Records } from "../../core/records.ts";
 import { ENFORCED, Flag, limitKeyOf, type Stored, type TakeReply, type TakeRequest, take } from "../../core/take.ts";
 import type { Counts } from "../../store/memory.ts";
+import { refusedGroups } from "../repay/charged-in-vain.ts";
 import type { Unanswered } from "./unanswered.ts";
 
 /** @param nowMs ms since the epoch. @returns the reply. Its counts include the calls without an answer. */
@@ -21,9 +22,7 @@ export function takeCountingUnanswered(
 ): TakeReply {
   if (unanswered.length === 0) return counts.take(request, nowMs);
   const { reply } = take(withUnanswered(counts, unanswered, nowMs), request, nowMs);
-  const refused = new Set(
-    request.keys.flatMap(({ group }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [group] : [])),
-  );
+  const refused = refusedGroups(request.keys, reply);
   const admitted = refused.has(ENFORCED) ? [] : request.keys.filter(({ group }) => !refused.has(group));
   if (admitted.length > 0) counts.take({ ...request, keys: admitted, flag: Flag.chargeAnyway }, nowMs);
   return reply;

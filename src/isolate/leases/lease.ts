@@ -39,6 +39,8 @@ export interface Lease {
   readonly grants: readonly Grant[];
   /** Shows a reset by another isolate. */
   readonly charged: Charged | undefined;
+  /** Units that were charged up to this instant of the store are worth nothing: another isolate has reset the key. */
+  readonly worthlessToMs: number;
   /** True after a reset by this isolate: nothing is in stock any more, and nothing is given back. */
   readonly isOver: boolean;
   /**

@@ -41,6 +41,10 @@ export interface Leases {
   inStock(lease: Lease, localAtMs: number): number;
   /** Spends units from the stock. */
   spend(lease: Lease, units: number, localAtMs: number): readonly Grant[];
+  /** Puts units into the stock that were spent, if no reset has made them worthless meanwhile. */
+  unspend(lease: Lease, spent: readonly Grant[]): void;
+  /** Units that were charged at an instant of the store, as they would be in stock. */
+  grant(lease: Lease, units: number, chargedAtMs: number): Grant;
   /** Whether it is time to ask for more in the background. */
   isLow(lease: Lease, localAtMs: number): boolean;
   isCalling(lease: Lease, localAtMs: number): boolean;
@@ -128,15 +132,20 @@ export function createLeases(clock: StoreClock): Leases {
 
   function end(lease: LeaseState): void {
     lease.grants = [];
+    lease.worthlessToMs = lease.charged?.lastAtMs ?? lease.worthlessToMs;
     lease.charged = undefined;
+  }
+
+  function grant({ limits, lifeMs }: Lease, units: number, chargedAtMs: number): Grant {
+    const ends = limits.map((limit) => farAlgorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
+    return { units, chargedAtMs, endsAtMs: Math.min(...ends), reviewedAtMs: chargedAtMs + lifeMs };
   }
 
   /** Books units that the store has charged. @param stocked how many of them go into the stock. */
   function addCharge(lease: LeaseState, units: number, stocked: number, chargedAtMs: number): void {
-    const ends = lease.limits.map((limit) => farAlgorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
-    const endsAtMs = Math.min(...ends);
-    const reviewedAtMs = chargedAtMs + lease.lifeMs;
-    if (stocked > 0) lease.grants.push({ units: stocked, chargedAtMs, endsAtMs, reviewedAtMs });
+    const granted = grant(lease, stocked, chargedAtMs);
+    const { endsAtMs } = granted;
+    if (stocked > 0) lease.grants.push(granted);
     if (!lease.charged || lease.charged.endsAtMs <= chargedAtMs) {
       lease.charged = { units, firstAtMs: chargedAtMs, lastAtMs: chargedAtMs, endsAtMs };
     } else {
@@ -148,7 +157,13 @@ export function createLeases(clock: StoreClock): Leases {
   return {
     inStock,
     spend,
+    grant,
     wasReset,
+
+    unspend(lease: LeaseState, spent) {
+      if (lease.isOver) return;
+      lease.grants.push(...spent.filter(({ units, chargedAtMs }) => units > 0 && chargedAtMs > lease.worthlessToMs));
+    },
 
     of({ key, limits }) {
       const known = leases.get(key);
@@ -162,6 +177,7 @@ export function createLeases(clock: StoreClock): Leases {
         callMs: 0,
         grants: [],
         charged: undefined,
+        worthlessToMs: 0,
         isOver: false,
         replies: undefined,
         demand: 0,

@@ -12,7 +12,7 @@ import { type Background, keepAlive, type SourcedReply } from "../reply-source.t
 import type { StoreCalls } from "../store-calls.ts";
 import type { StoreClock } from "../store-clock.ts";
 import { type DecisionBudget, decisionBudget, type Timing } from "../timing.ts";
-import type { Lease, LeaseRequest } from "./lease.ts";
+import type { Grant, Lease, LeaseRequest } from "./lease.ts";
 import { createLeases } from "./leases.ts";
 
 /** How often a request looks for the answer to another request's call. */
@@ -55,7 +55,15 @@ interface RequestBackground {
   giveBacksLeft: number;
 }
 
+/** Units that a request has taken out of a stock. */
+interface Spent {
+  readonly lease: Lease;
+  readonly grants: readonly Grant[];
+}
+
 export interface LeasedTakes {
+  /** The refusal that is known without a call, if there is one. */
+  refusal(request: TakeRequest): SourcedReply | undefined;
   /** Every key of the request must be leasable and cost at least 1. @throws {StoreError} */
   take(request: TakeRequest, background: Background): Promise<SourcedReply>;
   forget(keys: readonly string[]): void;
@@ -66,11 +74,19 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
   const leases = createLeases(clock);
 
   /** Answers from the stock if it suffices under every key of the request. */
-  function spend(wants: readonly Want[], nowMs: number): TakeReply | undefined {
+  function spend(wants: readonly Want[], own: RequestBackground, nowMs: number): SourcedReply | undefined {
     const storeTime = clock.at(nowMs);
     if (!storeTime || !wants.every(({ key, lease }) => leases.inStock(lease, nowMs) >= key.cost)) return undefined;
-    for (const { key, lease } of wants) leases.spend(lease, key.cost, nowMs);
-    return replyTo(wants, storeTime.earliestMs, true);
+    const spent = wants.map(({ key, lease }) => ({ lease, grants: leases.spend(lease, key.cost, nowMs) }));
+    const reply = replyTo(wants, storeTime.earliestMs, true);
+    return { reply, source: "lease", unspend: () => unspend(spent, own) };
+  }
+
+  function unspend(spent: readonly Spent[], own: RequestBackground): void {
+    for (const { lease, grants } of spent) {
+      leases.unspend(lease, grants);
+      tend(lease, own, timing.nowMs());
+    }
   }
 
   /** What the counts of the last replies mean for the request, without the units in stock. */
@@ -184,13 +200,17 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     own: RequestBackground,
     ahead: boolean,
     budget: DecisionBudget,
-  ): Promise<TakeReply | undefined> {
+  ): Promise<SourcedReply | undefined> {
     const requests = wants.map(({ key, lease }) => leases.request(lease, key, timing.nowMs(), ahead));
     const { allowed, late, nowMs } = await send(requests, own, budget.leftMs(timing.nowMs()));
     if (late) return undefined;
     const reply = replyTo(wants, nowMs, allowed);
     // The refusal may be due to the units for the stock. The request alone may still fit.
-    return allowed || !reply.allowed ? reply : undefined;
+    if (!allowed) return reply.allowed ? undefined : { reply, source: calls.kind };
+    const spent = ({ lease, needed, reserved }: LeaseRequest): Spent => {
+      return { lease, grants: [...reserved, leases.grant(lease, needed, nowMs)] };
+    };
+    return { reply, source: calls.kind, unspend: () => unspend(requests.map(spent), own) };
   }
 
   /** Asks for more before the stock runs out. */
@@ -238,18 +258,26 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
 
   /** Answers from the stock, or from what is known in this isolate. */
   function answerNow(wants: readonly Want[], own: RequestBackground, nowMs: number): SourcedReply | undefined {
-    const spent = spend(wants, nowMs);
+    const spent = spend(wants, own, nowMs);
     if (spent) {
       for (const want of wants) {
         renew(want, own);
         tend(want.lease, own, nowMs);
       }
-      return { reply: spent, source: "lease" };
+      return spent;
     }
+    return refusedNow(wants, nowMs);
+  }
+
+  function refusedNow(wants: readonly Want[], nowMs: number): SourcedReply | undefined {
     const refused = refusal(wants, nowMs);
     if (refused) return refused;
     const reply = paused(wants, nowMs);
     return reply && { reply, source: "lease" };
+  }
+
+  function wantsOf({ keys }: TakeRequest, nowMs: number): Want[] {
+    return keys.map((key) => ({ key, lease: leases.of(key), cameAtMs: nowMs }));
   }
 
   /** Waits for another request's answer as long as that may answer this request, then calls the store. */
@@ -269,7 +297,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
       } else {
         made++;
         const reply = await takeFromStore(wants, own, made < MAX_CALLS, budget);
-        if (reply) return { reply, source: calls.kind };
+        if (reply) return reply;
       }
       const answer = answerNow(wants, own, timing.nowMs());
       if (answer) return answer;
@@ -280,10 +308,15 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
   }
 
   return {
-    async take({ keys }, background) {
+    refusal(request) {
+      const nowMs = timing.nowMs();
+      return refusedNow(wantsOf(request, nowMs), nowMs);
+    },
+
+    async take(request, background) {
       const nowMs = timing.nowMs();
       const own = { background, giveBacksLeft: MAX_GIVE_BACKS };
-      const wants = keys.map((key): Want => ({ key, lease: leases.of(key), cameAtMs: nowMs }));
+      const wants = wantsOf(request, nowMs);
       for (const { key, lease } of wants) leases.addDemand(lease, key.cost, nowMs);
       // A waiting request has been counted. Keep it alive until it is uncounted.
       return answerNow(wants, own, nowMs) ?? (await keepAlive(waitOrCall(wants, own, nowMs), background));

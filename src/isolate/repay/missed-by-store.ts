@@ -3,25 +3,28 @@
  * back to it.
  */
 
-import type { Decision, Hold } from "../../core/decision.ts";
+import type { Decision } from "../../core/decision.ts";
 import { Flag, type KeyRequest, type TakeReply } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import type { Background } from "../reply-source.ts";
-import { holdSlots, type SlotOptions } from "../slots.ts";
+import { bothHolds, holdSlots, type SlotOptions } from "../slots.ts";
 import type { Takes } from "../store-calls.ts";
+import { chargedInVain } from "./charged-in-vain.ts";
 import type { Debts } from "./debts.ts";
 import type { UnreleasedSlots } from "./unreleased-slots.ts";
 
 /** How the store was called, and what keeps work alive after the answer. */
 export interface NoteOptions extends SlotOptions {
   readonly background?: Background | undefined;
+  /** Groups that another place has refused: nothing is to stay charged for them. Absent: none. */
+  readonly refusedGroups?: ReadonlySet<number>;
 }
 
 export interface MissedByStore {
   /**
    * Notes a take that was decided without the store. What the store surely has not charged is charged later. What the
-   * store has charged for a refused request is given back. Slots that the store may have given are given back when the
-   * request has ended, or at once if the request was refused.
+   * store has charged for a refused request, or for a refused group, is given back. Slots that the store may have given
+   * are given back when the request has ended, or at once if the request was refused.
    *
    * @returns the decision. Its hold also renews and releases the slots at the store.
    */
@@ -33,7 +36,7 @@ export interface MissedByStore {
 export function createMissedByStore(calls: Takes, debts: Debts, unreleased: UnreleasedSlots): MissedByStore {
   return {
     note(decision, keys, { notRun, timeout }, options) {
-      const { slot, background } = options;
+      const { slot, background, refusedGroups } = options;
       const owe = () => {
         if (decision.allowed) debts.add(keys, Date.now());
       };
@@ -43,9 +46,10 @@ export function createMissedByStore(calls: Takes, debts: Debts, unreleased: Unre
       }
       const late = timeout?.answer.then(async (reply) => {
         if (!reply) return;
-        if (!reply.allowed) owe();
-        // The store has charged, but the isolate has refused: the client must not pay.
-        else if (!decision.allowed) await giveBack(calls, timeout?.asked ?? keys, reply, slot);
+        if (!reply.allowed) return owe();
+        // The store has charged, but the request was refused here or elsewhere: the client must not pay.
+        const isKept = (group: number) => decision.allowed && !refusedGroups?.has(group);
+        await giveBack(calls, chargedInVain(timeout?.asked ?? keys, reply, isKept), reply, slot);
       });
       const atStore = slot ? holdSlots(keys, options) : undefined;
       const release = async () => {
@@ -72,23 +76,6 @@ export function createMissedByStore(calls: Takes, debts: Debts, unreleased: Unre
 }
 
 /** Gives back what a late reply shows as charged. If that fails, the units lapse with their window. */
-async function giveBack(calls: Takes, asked: readonly KeyRequest[], reply: TakeReply, slot: number): Promise<void> {
-  const refused = new Set(
-    asked.flatMap(({ group }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [group] : [])),
-  );
-  const charged = asked.filter(({ group, cost }) => cost > 0 && !refused.has(group));
-  if (charged.length === 0) return;
-  await calls.take({ keys: charged, flag: Flag.giveBack, atMs: reply.nowMs, slot }).catch(failureOf);
-}
-
-/**
- * The hold of a request with slots in two places: in the isolate's own counters, which admitted it, and at the store.
- */
-function bothHolds(here: Hold | undefined, atStore: Hold): Hold {
-  if (!here) return atStore;
-  return {
-    renewEveryMs: Math.min(here.renewEveryMs, atStore.renewEveryMs),
-    renew: async () => (await Promise.all([here.renew(), atStore.renew()])).every(Boolean),
-    release: async () => void (await Promise.all([here.release(), atStore.release()])),
-  };
+async function giveBack(calls: Takes, keys: readonly KeyRequest[], { nowMs }: TakeReply, slot: number): Promise<void> {
+  if (keys.length > 0) await calls.take({ keys, flag: Flag.giveBack, atMs: nowMs, slot }).catch(failureOf);
 }

@@ -1,0 +1,144 @@
+/**
+ * One decision over several places. Each place checks and charges its own keys, all places at once. What a place has
+ * charged although another one refused is given back after the answer.
+ */
+
+import type { Decision, Hold } from "../../core/decision.ts";
+import { ENFORCED, Flag } from "../../core/take.ts";
+import { createIsolate, isolateOf } from "../../isolate/isolate.ts";
+import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
+import { keepAlive } from "../../isolate/reply-source.ts";
+import { bothHolds, holdSlots } from "../../isolate/slots.ts";
+import { failureOf } from "../../store/failure.ts";
+import type { Store } from "../../store/store.ts";
+import type { Answered, Asked, KeysReply, PolicyKey } from "../decide.ts";
+import { byPlace } from "./by-place.ts";
+import { combine } from "./combine.ts";
+import type { Part, PartReply, Silence } from "./part.ts";
+import type { Split } from "./split.ts";
+import { createUndoing } from "./undo.ts";
+
+/**
+ * How long a reply of a place may refuse other requests. The units that refused may be those of a request that another
+ * place has refused, and then they come back after a round trip.
+ */
+const TRUSTED_MS = 1_000;
+
+/** @param placeOf the position in `places` where a key lies. */
+export function createSplit(places: readonly Store[], placeOf: (key: string) => number): Split {
+  const isolates = places.map((place) => isolateOf(place, TRUSTED_MS) ?? createIsolate(place, undefined, TRUSTED_MS));
+  const undoing = createUndoing();
+
+  function partsOf(keys: readonly PolicyKey[]): Part[] {
+    return byPlace(keys, ({ request }) => placeOf(request.key)).map(([at, own]) => {
+      return { isolate: isolates[at]!, keys: own, requests: own.map(({ request }) => request) };
+    });
+  }
+
+  async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
+    const { flag, slot, background } = asked;
+    const undo = undoing.begin();
+    const known = flag === Flag.take && parts.length > 1 ? knownRefusals(parts, asked) : [];
+    if (known.length > 0) return { decision: combine(known, [], flag) };
+
+    const outcomes = await Promise.all(parts.map((part) => ask(part, asked)));
+    const silences = outcomes.filter((one) => "failure" in one);
+    const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
+    const refused = new Set(replies.flatMap(refusedIn));
+    const isDenied = !refused.has(ENFORCED) && silences.some(({ part }) => part.keys.some(denies));
+    for (const { part } of silences) {
+      // The own counters come last: where they refuse, those before them are given back.
+      if (isDenied || refused.has(ENFORCED)) break;
+      const counted = await countHere(part, asked);
+      if (!counted) continue;
+      replies.push(counted);
+      for (const group of refusedIn(counted)) refused.add(group);
+    }
+
+    const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
+    let decision = isDenied ? UNAVAILABLE : combine(replies, silences, flag);
+    if (flag === Flag.take) {
+      const undone = replies.map((reply) => undo(reply, isKept, slot));
+      background?.waitUntil(Promise.all(undone));
+      if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
+      for (const { part, failure } of silences) {
+        const { replies, unreleased, missed } = part.isolate;
+        const options = { replies, unreleased, slot, background, refusedGroups: refused };
+        decision = missed.note(decision, part.requests, failure, options);
+      }
+    }
+    const [silence] = silences;
+    return { decision, ...(silence && { failure: silence.failure.code }) };
+  }
+
+  return {
+    decide: async (keys, asked) => await keepAlive(run(partsOf(keys), asked), asked.background),
+
+    async reset(keys) {
+      undoing.wereReset(keys);
+      try {
+        await Promise.all(byPlace(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
+      } finally {
+        // Of what was charged meanwhile it is not known whether the reset has removed it.
+        undoing.wereReset(keys);
+      }
+    },
+  };
+}
+
+/** The answer if a place is silent and a policy there denies. */
+const UNAVAILABLE: Decision = { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
+
+function denies({ policy }: PolicyKey): boolean {
+  return policy.onStoreFailure === "deny" && policy.mode === "enforce";
+}
+
+/** What the isolate knows to refuse without a call to any place. */
+function knownRefusals(parts: readonly Part[], { slot, background, mayLease = true }: Asked): KeysReply[] {
+  return parts.flatMap(({ isolate, keys, requests }): KeysReply[] => {
+    const known = isolate.refusal({ keys: requests, flag: Flag.take, slot }, background, mayLease);
+    return known ? [{ ...known, keys }] : [];
+  });
+}
+
+async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Silence> {
+  const { isolate, keys, requests } = part;
+  const { replies, missed } = isolate;
+  try {
+    const sourced = await replies.take({ keys: requests, flag, ...(slot && { slot }) }, background, mayLease);
+    missed.tell(background);
+    return { ...sourced, part, keys, requests, replies };
+  } catch (error) {
+    return { part, failure: failureOf(error) };
+  }
+}
+
+/** By the isolate's own counters of a silent place. Undefined: no policy wants that. */
+async function countHere(part: Part, { flag, slot }: Asked): Promise<PartReply | undefined> {
+  const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
+  if (keys.length === 0) return undefined;
+  const requests = keys.map(({ request }) => request);
+  const replies = part.isolate.fallback;
+  return { ...(await replies.take({ keys: requests, flag, ...(slot && { slot }) })), part, keys, requests, replies };
+}
+
+function refusedIn({ requests, reply }: PartReply): number[] {
+  return [...refusedGroups(requests, reply)];
+}
+
+/** The slots of an admitted request, wherever they are held. */
+function withHold(
+  decision: Decision,
+  replies: readonly PartReply[],
+  isKept: (group: number) => boolean,
+  slot: number,
+): Decision {
+  const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at }) => {
+    const held = requests.filter(({ group }) => isKept(group));
+    // Own counters forget a slot that is not given back after its timeout.
+    const unreleased = at === part.isolate.fallback ? undefined : part.isolate.unreleased;
+    const one = holdSlots(held, { replies: at, slot, unreleased });
+    return one ? bothHolds(before, one) : before;
+  }, undefined);
+  return hold ? { ...decision, hold } : decision;
+}

@@ -1,0 +1,29 @@
+/** A request over several places, in parts: what is asked of each place, and what comes back. */
+
+import type { KeyRequest } from "../../core/take.ts";
+import type { Isolate } from "../../isolate/isolate.ts";
+import type { ReplySource } from "../../isolate/reply-source.ts";
+import type { StoreFailure } from "../../store/failure.ts";
+import type { KeysReply, PolicyKey } from "../decide.ts";
+
+/** The keys of a request that lie in one place. */
+export interface Part {
+  readonly isolate: Isolate;
+  readonly keys: readonly PolicyKey[];
+  /** Those of the keys, the very objects. */
+  readonly requests: readonly KeyRequest[];
+}
+
+/** A reply to a part: of its place, or of the isolate's own counters while the place is silent. */
+export interface PartReply extends KeysReply {
+  readonly part: Part;
+  readonly requests: readonly KeyRequest[];
+  /** Where the reply comes from, and where it is undone. */
+  readonly replies: ReplySource;
+}
+
+/** A place that had no answer. */
+export interface Silence {
+  readonly part: Part;
+  readonly failure: StoreFailure;
+}

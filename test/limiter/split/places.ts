@@ -1,0 +1,151 @@
+// Several places behind a network, in virtual time, and a record of every call: which decision made it, and what came
+// of it.
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { type VirtualTime, virtualTime } from "../../../scripts/simulate/virtual-time.ts";
+import type { PolicyInput } from "../../../src/config/policy-input.ts";
+import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
+import { withIsolate } from "../../../src/isolate/isolate.ts";
+import { splitStore } from "../../../src/limiter/split/split-store.ts";
+import { createLimiter, type Limiter } from "../../../src/limiter.ts";
+import { memoryStore } from "../../../src/store/memory.ts";
+import { type Store, StoreError } from "../../../src/store/store.ts";
+
+/**
+ * What becomes of a call: known not to have run; ran, and the reply is lost; did not run, and nobody knows; ran, and
+ * the reply comes too late.
+ */
+export type Fault = "known" | "ran" | "lost" | "late";
+
+/** Between an isolate and a place. */
+export interface Link {
+  /** One way, for the next message, in ms. */
+  delayMs(): number;
+  /** Of the next call; undefined: it is answered. */
+  fault?(request: TakeRequest): Fault | undefined;
+}
+
+export interface Call {
+  /** The number of the decision that made it. */
+  readonly decision: number;
+  readonly isolate: number;
+  readonly place: number;
+  readonly request: TakeRequest;
+  readonly fault: Fault | undefined;
+  /** Absent: it did not run. */
+  readonly reply?: TakeReply;
+  /** When the isolate had the reply, in virtual time. Absent: it had none in time. */
+  repliedAtMs?: number;
+}
+
+export interface Places {
+  /** Every call whose outcome is settled, in the order in which they ran. */
+  readonly calls: readonly Call[];
+  /** A place itself, without a network, at its present instant. */
+  at(place: number, request: TakeRequest): Promise<TakeReply>;
+  limiter(policies: readonly PolicyInput[], link: (place: number) => Link): Limiter;
+  /** Runs a decision under a number of its own. */
+  as<T>(decision: number, work: () => T): T;
+}
+
+export const START_MS = 1_800_000_000_500;
+const BUDGET_MS = 100;
+/** A late reply comes this long after the budget is spent. */
+const LATE_MS = 70;
+
+/** @param clocksMs how far the clock of each place is ahead. */
+export function createPlaces(
+  time: VirtualTime,
+  clocksMs: readonly number[],
+  placeOf: (key: string) => number,
+  isWarm: () => boolean,
+): Places {
+  const stores = clocksMs.map(() => memoryStore());
+  const nowAt = (place: number) => Math.floor(time.nowMs()) + clocksMs[place]!;
+  const at = (place: number, request: TakeRequest) => stores[place]!.take(request, nowAt(place));
+  const decisions = new AsyncLocalStorage<number>();
+  const calls: Call[] = [];
+  let isolates = 0;
+
+  function linkedStore(place: number, isolate: number, link: Link): Store {
+    return {
+      kind: "redis",
+      keySecret: "token",
+      timeoutMs: BUDGET_MS,
+      async take(request) {
+        // Keys are hashed once outside of virtual time: no call is made then.
+        if (!isWarm()) throw new StoreError("OPEN");
+        const decision = decisions.getStore() ?? -1;
+        const fault = link.fault?.(request);
+        const call = { decision, isolate, place, request, fault };
+        if (fault === "known" || fault === "lost") {
+          calls.push(call);
+          if (fault === "known") throw new StoreError("OPEN");
+          await time.sleep(BUDGET_MS);
+          throw new StoreError("TIMEOUT");
+        }
+        await time.sleep(link.delayMs());
+        const reply = await at(place, request);
+        const ran: Call = { ...call, reply };
+        calls.push(ran);
+        if (fault === undefined) await time.sleep(link.delayMs());
+        else await time.sleep(BUDGET_MS);
+        if (fault === "ran") throw new StoreError("TIMEOUT");
+        if (fault === "late") {
+          const answer = time.sleep(LATE_MS).then(() => reply);
+          throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: answer.then(() => false) });
+        }
+        ran.repliedAtMs = time.nowMs();
+        return reply;
+      },
+      async reset(keys) {
+        await time.sleep(link.delayMs());
+        await stores[place]!.reset(keys);
+        await time.sleep(link.delayMs());
+      },
+      async ping() {},
+    };
+  }
+
+  return {
+    calls,
+    at,
+    limiter(policies, link) {
+      const isolate = isolates++;
+      const timing = { nowMs: Date.now, sleep: time.sleep };
+      const places = clocksMs.map((_, place) => withIsolate(linkedStore(place, isolate, link(place)), timing));
+      return createLimiter({ policies, store: splitStore(places, placeOf), onDecision() {} });
+    },
+    as: (decision, work) => decisions.run(decision, work),
+  };
+}
+
+/** Begins virtual time, after `warm`, which hashes every key and may not wait for virtual time. */
+export type Begin = (warm: () => Promise<unknown>) => Promise<void>;
+
+/** Lives through a story in virtual time, by which the local clock goes meanwhile. */
+export async function inVirtualTime<T>(story: (time: VirtualTime, begin: Begin) => Promise<T>): Promise<T> {
+  const time = virtualTime(START_MS);
+  const realNow = Date.now;
+  Date.now = () => Math.floor(time.nowMs());
+  try {
+    const ended = Promise.withResolvers<T>();
+    const begun = Promise.withResolvers<void>();
+    const begin = async (warm: () => Promise<unknown>) => {
+      await warm();
+      const started = Promise.withResolvers<void>();
+      time.at(START_MS, () => started.resolve());
+      begun.resolve();
+      await started.promise;
+    };
+    story(time, begin).then(ended.resolve, (error) => {
+      begun.resolve();
+      ended.reject(error);
+    });
+    await begun.promise;
+    await time.runUntil(START_MS + 1e9);
+    return await ended.promise;
+  } finally {
+    Date.now = realNow;
+  }
+}

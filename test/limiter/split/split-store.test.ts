@@ -1,0 +1,60 @@
+// The store that `splitStore` makes, as its other callers see it: health, and whoever calls it without a limiter.
+
+import { expect, it } from "vitest";
+import { Kind } from "../../../src/core/algorithm.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../../../src/core/take.ts";
+import { splitStore } from "../../../src/limiter/split/split-store.ts";
+import { createLimiter } from "../../../src/limiter.ts";
+import { memoryStore } from "../../../src/store/memory.ts";
+import { type Store, StoreError } from "../../../src/store/store.ts";
+
+const limit = { kind: Kind.fixedWindow, limit: 2, windowMs: 60_000 } as const;
+const key = (name: string): KeyRequest => ({ key: name, group: ENFORCED, cost: 1, limits: [limit] });
+/** Keys that begin with b lie in the second place. */
+const placeOf = (name: string) => (name.startsWith("b") ? 1 : 0);
+
+it("is the place itself if there is one", () => {
+  const store = memoryStore();
+  expect(splitStore([store], () => 0)).toBe(store);
+});
+
+it("takes atomically from one place, and from no two", async () => {
+  const store = splitStore([memoryStore(), memoryStore()], placeOf);
+  expect((await store.take({ keys: [key("a1"), key("a2")], flag: Flag.take })).allowed).toBe(true);
+  const both = store.take({ keys: [key("a1"), key("b1")], flag: Flag.take });
+  await expect(both).rejects.toMatchObject({ code: "CROSSSLOT", notRun: true });
+});
+
+it("resets keys and their limit keys in the places where they lie", async () => {
+  const forgotten: string[][] = [[], []];
+  const place = (at: number): Store => ({
+    ...memoryStore(),
+    reset: async (keys) => void forgotten[at]!.push(...keys),
+  });
+  await splitStore([place(0), place(1)], placeOf).reset(["a", "b", "b#6:60000", "c"]);
+  expect(forgotten).toEqual([
+    ["a", "c"],
+    ["b", "b#6:60000"],
+  ]);
+});
+
+it("is healthy if every place is", async () => {
+  const silent: Store = { ...memoryStore(), timeoutMs: 70, breaker: () => "open", ping: () => Promise.reject(gone) };
+  const gone = new StoreError("NETWORK");
+  const store = splitStore([{ ...memoryStore(), timeoutMs: 50 }, silent], placeOf);
+  await expect(store.ping()).rejects.toBe(gone);
+  expect([store.breaker!(), store.timeoutMs, store.kind]).toEqual(["open", 70, "memory"]);
+  const both = splitStore([memoryStore(), memoryStore()], placeOf);
+  await both.ping();
+  expect([both.breaker!(), both.timeoutMs]).toEqual(["closed", undefined]);
+});
+
+it("refuses what cannot be split", async () => {
+  const two = [memoryStore(), memoryStore()];
+  expect(() => splitStore([], placeOf)).toThrow("at least one store");
+  expect(() => splitStore([splitStore(two, placeOf), memoryStore()], placeOf)).toThrow("a place is one store");
+  expect(() => splitStore(two, {} as typeof placeOf)).toThrow("placeOf must be a function");
+  const policies = [{ name: "one", key: ["global"], limits: [{ limit: 1, window: "1m" }] }];
+  const limiter = createLimiter({ policies, store: splitStore(two, () => 2) });
+  await expect(limiter.take("one")).rejects.toThrow("an integer from 0 to 1, found 2");
+});

@@ -1,0 +1,282 @@
+// Decisions over two places, told step by step. Policies `user` and `trial` (in shadow) lie in place A; `site`, `team`
+// and `watch` (in shadow) in place B. Two isolates, 10 ms one way. What is used is asked at the places themselves.
+
+import { expect, it } from "vitest";
+import type { VirtualTime } from "../../../scripts/simulate/virtual-time.ts";
+import type { PolicyInput } from "../../../src/config/policy-input.ts";
+import type { Decision } from "../../../src/core/decision.ts";
+import { type Begin, createPlaces, type Fault, inVirtualTime } from "./places.ts";
+
+const windows = { buckets: 60, oldest: "whole", window: "1h" } as const;
+const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => {
+  return { name, key: ["global"], limits: [{ limit, ...windows }], ...more };
+};
+const POLICIES: readonly PolicyInput[] = [
+  policy("user", 3),
+  policy("site", 5),
+  policy("leased-user", 100, { consistency: "leased" }),
+  policy("leased-site", 3, { consistency: "leased" }),
+  policy("team", 5, { onStoreFailure: "deny" }),
+  policy("open", 5, { onStoreFailure: "allow" }),
+  policy("trial", 1, { mode: "shadow" }),
+  policy("watch", 5, { mode: "shadow", onStoreFailure: "deny" }),
+  // One policy over both places: what it counts per region lies in B.
+  policy("both", 5, {
+    mode: "shadow",
+    limits: [
+      { limit: 5, ...windows },
+      { limit: 1, ...windows, scope: "region" },
+    ],
+  }),
+  policy("jobs", 1, { limits: [{ algorithm: "concurrency", limit: 1, timeout: "1m" }] }),
+  policy("tasks", 2, { limits: [{ algorithm: "concurrency", limit: 2, timeout: "1m" }] }),
+];
+const IN_A = ["user", "leased-user", "trial", "jobs", "both"];
+const placeOf = (key: string) => {
+  const [, name = "", , region] = /\{([^:]+):([^}]*)\}(.*)/.exec(key)!;
+  return IN_A.includes(name) && !region ? 0 : 1;
+};
+
+/** By place; undefined: its calls are answered. */
+interface Faults {
+  A?: Fault | undefined;
+  B?: Fault | undefined;
+}
+
+interface Step {
+  readonly take?: readonly string[];
+  readonly peek?: readonly string[];
+  readonly reset?: string;
+  /** Gives the slots of the last admitted request back. */
+  readonly release?: true;
+  /** Milliseconds, after the step. */
+  readonly wait?: number;
+  /** From now on: of calls to these places. */
+  readonly faults?: Faults;
+  /** Which of the two isolates; default the first. */
+  readonly by?: 2;
+  readonly cost?: number;
+  /** The answer: what was decided, and by whom. */
+  readonly is?: string;
+  /** Takes that were sent to the places for it. */
+  readonly calls?: number;
+  /** Names of the limits in the decision. */
+  readonly limits?: readonly string[];
+  /** Units that are used afterwards, in the places themselves. */
+  readonly used?: Readonly<Record<string, number>>;
+}
+
+const both = ["user", "site"];
+
+const STORIES: Readonly<Record<string, readonly Step[]>> = {
+  "both places admit: both are charged, in one call each": [
+    { take: both, is: "allowed by redis", calls: 2, used: { user: 1, site: 1 } },
+  ],
+  "one place refuses: the other gets back what it charged": [
+    { take: ["user"], cost: 3, is: "allowed by redis" },
+    { take: both, by: 2, is: "refused by redis", limits: both, used: { user: 3, site: 0 } },
+  ],
+  "a refusal that this isolate knows: no place is called": [
+    { take: ["user"], cost: 3, is: "allowed by redis" },
+    { take: both, is: "refused by cache", calls: 0, limits: ["user"], used: { user: 3, site: 0 } },
+  ],
+  "a refusal is remembered for 1 s: then the places are asked again": [
+    { take: ["user"], cost: 3, by: 2 },
+    { take: both, is: "refused by redis", wait: 900 },
+    { take: both, is: "refused by cache", calls: 0, wait: 200 },
+    { take: both, is: "refused by redis", calls: 2, used: { user: 3, site: 0 } },
+  ],
+  "units of a refused request keep no other request out once they are back": [
+    { take: ["user"], cost: 3, by: 2 },
+    { take: both, cost: 3, is: "refused by redis" },
+    { take: ["site"], cost: 5, by: 2, is: "allowed by redis", used: { user: 3, site: 5 } },
+  ],
+  "a policy in shadow that refuses is charged nowhere, and blocks nothing": [
+    { take: ["both"], is: "allowed by redis", used: { both: 1 } },
+    { take: ["both", "site"], is: "allowed by redis", used: { both: 1, site: 1 } },
+  ],
+  "a policy in shadow is charged only if the request is admitted everywhere": [
+    { take: ["site"], cost: 5, by: 2 },
+    { take: ["trial", "site"], is: "refused by redis", used: { trial: 0, site: 5 } },
+  ],
+  "peek charges nothing, reset forgets in both places": [
+    { take: ["both"], is: "allowed by redis", used: { both: 1 } },
+    { peek: both, is: "allowed by redis", used: { user: 0, site: 0 } },
+    { reset: "both", used: { both: 0 } },
+    { take: ["both"], is: "allowed by redis", used: { both: 1 } },
+  ],
+  "slots in two places: taken together, released together": [
+    { take: ["jobs", "tasks"], is: "allowed by redis", used: { jobs: 1, tasks: 1 } },
+    { take: ["jobs", "tasks"], is: "refused by redis", used: { jobs: 1, tasks: 1 } },
+    { release: true, used: { jobs: 0, tasks: 0 } },
+  ],
+  "slots whose return fails are given back when the place answers again": [
+    { take: ["jobs", "tasks"], is: "allowed by redis", used: { jobs: 1, tasks: 1 } },
+    { faults: { B: "known" } },
+    { release: true, used: { jobs: 0, tasks: 1 } },
+    { faults: { B: undefined } },
+    { take: ["site"], is: "allowed by redis", used: { jobs: 0, tasks: 0 } },
+  ],
+  "slots of a place that replies late: released with the request": [
+    { faults: { B: "late" } },
+    { take: ["user", "tasks"], is: "allowed by redis", wait: 200 },
+    { faults: { B: undefined }, used: { user: 1, tasks: 1 } },
+    { release: true, used: { user: 1, tasks: 0 } },
+  ],
+  "B is silent, local: its limits are counted in the isolate, and A's answer stands": [
+    { faults: { B: "known" } },
+    { take: both, cost: 2, is: "allowed by redis", limits: ["user"], used: { user: 2, site: 0 } },
+    { take: ["user"], cost: 2, is: "refused by redis", limits: ["user"], used: { user: 2, site: 0 } },
+    { take: ["site"], cost: 3, is: "allowed by fallback", limits: ["site"] },
+    { take: both, is: "refused by fallback", limits: both, used: { user: 2, site: 0 } },
+    // B answers again: it is told what it has missed.
+    { faults: { B: undefined } },
+    { peek: ["site"], is: "allowed by redis" },
+    { take: ["site"], cost: 0, by: 2 },
+    { wait: 100, used: { user: 2, site: 5 } },
+  ],
+  "B is silent, allow: its policy lets pass, and A's answer stands": [
+    { faults: { B: "known" } },
+    { take: ["user", "open"], is: "allowed by redis", limits: ["user"], used: { user: 1 } },
+    { take: ["user", "open"], cost: 3, is: "refused by redis", limits: ["user"], used: { user: 1 } },
+    { faults: { B: undefined } },
+    // The units of the admitted request are charged later.
+    { take: ["open"], cost: 0, used: { user: 1, open: 1 } },
+  ],
+  "B is silent, deny: the request is refused, and A gets its units back": [
+    { faults: { B: "known" } },
+    { take: ["user", "team"], is: "unavailable by fallback", limits: [], used: { user: 0, team: 0 } },
+    { faults: { B: undefined } },
+    { take: ["user", "team"], is: "allowed by redis", used: { user: 1, team: 1 } },
+  ],
+  "B is silent, and A refuses: that is the answer, whatever B's policy says": [
+    { take: ["user"], cost: 3, by: 2 },
+    { faults: { B: "known" } },
+    { take: ["user", "team"], is: "refused by redis", limits: ["user"], used: { user: 3, team: 0 } },
+  ],
+  "B is silent, and holds only policies in shadow: it does not decide": [
+    { faults: { B: "known" } },
+    { take: ["user", "watch"], is: "allowed by redis", limits: ["user"], used: { user: 1, watch: 0 } },
+  ],
+  "B replies late to a request that A refused: B gets its units back": [
+    { take: ["user"], cost: 3, by: 2 },
+    { faults: { B: "late" } },
+    { take: both, is: "refused by redis", wait: 200 },
+    { faults: { B: undefined }, used: { user: 3, site: 0 } },
+  ],
+  "B replies late to a request that was admitted: it is charged once": [
+    { faults: { B: "late" } },
+    { take: both, is: "allowed by redis", wait: 200 },
+    { faults: { B: undefined } },
+    { take: both, is: "allowed by redis", used: { user: 2, site: 2 } },
+  ],
+  "A replies late to a policy in shadow that B refused: A gets its units back": [
+    { take: ["both"], is: "allowed by redis", used: { both: 1 } },
+    { faults: { A: "late" } },
+    { take: ["both", "site"], is: "allowed by redis", wait: 200 },
+    { faults: { A: undefined }, used: { both: 1, site: 1 } },
+  ],
+  "both places are silent: the isolate decides alone": [
+    { faults: { A: "known", B: "known" } },
+    { take: both, cost: 3, is: "allowed by fallback", limits: both },
+    { take: both, is: "refused by fallback", limits: ["user"] },
+    { take: ["site"], cost: 2, is: "allowed by fallback" },
+    { take: ["user", "team"], is: "unavailable by fallback", limits: [] },
+  ],
+  "both places are silent, and B's counters refuse: A's get back what they charged": [
+    { faults: { A: "known", B: "known" } },
+    { take: ["site"], cost: 5, is: "allowed by fallback" },
+    { take: both, is: "refused by fallback", limits: both },
+    { take: ["user"], cost: 3, is: "allowed by fallback" },
+  ],
+  "units from a stock go back to the stock if another place refuses": [
+    { take: ["leased-site"], cost: 3, by: 2, is: "allowed by redis" },
+    { take: ["leased-user"] },
+    { take: ["leased-user"] },
+    { take: ["leased-user"] },
+    { take: ["leased-user"], is: "allowed by lease" },
+    // A's unit comes from the stock; B refuses.
+    { take: ["leased-user", "leased-site"], is: "refused by redis", wait: 70_000 },
+    // What was in stock has gone back to A.
+    { used: { "leased-user": 4, "leased-site": 3 } },
+  ],
+};
+
+const told = ({ allowed, unavailable, source }: Decision) =>
+  `${allowed ? "allowed" : unavailable ? "unavailable" : "refused"} by ${source}`;
+
+/** Two isolates, and an observer without a network, as the stories have them. */
+async function twoIsolates(time: VirtualTime, begin: Begin, faults: Faults = {}) {
+  let isWarm = false;
+  const places = createPlaces(time, [20_000, -7_000], placeOf, () => isWarm);
+  const link = (place: number) => ({ delayMs: () => 10, fault: () => (place === 0 ? faults.A : faults.B) });
+  const isolates = [places.limiter(POLICIES, link), places.limiter(POLICIES, link)] as const;
+  const observer = places.limiter(POLICIES, () => ({ delayMs: () => 0 }));
+  const all = POLICIES.map(({ name }) => ({ policy: name }));
+  await begin(async () => {
+    for (const limiter of [...isolates, observer]) await limiter.peek(all);
+    isWarm = true;
+  });
+  const used = async (name: string) => {
+    const look = await observer.peek(name);
+    const [limit] = [...look.limits, ...look.shadow];
+    return limit!.limit.limit - limit!.remaining;
+  };
+  return { places, isolates, used };
+}
+
+it.each(Object.entries(STORIES))("%s", async (_name, steps) => {
+  await inVirtualTime(async (time, begin) => {
+    const faults: Faults = {};
+    const { places, isolates, used: usedOf } = await twoIsolates(time, begin, faults);
+    let last: Decision | undefined;
+    const background = { waitUntil() {} };
+
+    for (const [s, step] of steps.entries()) {
+      const { take, peek, reset, cost = 1, by = 1, is, calls, limits, used } = step;
+      const limiter = isolates[by - 1]!;
+      const named = (names: readonly string[]) => names.map((policy) => ({ policy, cost }));
+      Object.assign(faults, step.faults);
+      if (reset) await limiter.reset(reset);
+      if (step.release) await last!.hold!.release();
+      const decision = await places.as(s, async () => {
+        if (take) return await limiter.take(named(take), { background });
+        return peek && (await limiter.peek(named(peek)));
+      });
+      if (decision?.hold) last = decision;
+      const made = places.calls.filter((call) => call.decision === s).length;
+      // Give-backs and repayments arrive.
+      await time.sleep(step.wait ?? 50);
+      const where = `step ${s + 1}`;
+      if (decision && is) expect(told(decision), where).toBe(is);
+      if (decision && limits)
+        expect(
+          decision.limits.map(({ policy }) => policy.name),
+          where,
+        ).toEqual(limits);
+      if (calls !== undefined) expect(made, where).toBe(calls);
+      for (const [name, units] of Object.entries(used ?? {})) {
+        expect(await usedOf(name), `${where}: ${name}`).toBe(units);
+      }
+    }
+  });
+});
+
+it("units from before a reset are not given back after it", async () => {
+  await inVirtualTime(async (time, begin) => {
+    const { isolates, used } = await twoIsolates(time, begin);
+    const [one, other] = isolates;
+    await other.take("user", { cost: 3 });
+    // A refuses, and B charges after 10 ms; the isolate knows after 20 ms.
+    const refused = one.take([{ policy: "user" }, { policy: "site" }]);
+    await time.sleep(5);
+    // B forgets after 15 ms, and charges another request after 18 ms.
+    const reset = one.reset("site");
+    await time.sleep(3);
+    const admitted = other.take("site");
+    expect([(await refused).allowed, (await admitted).allowed]).toEqual([false, true]);
+    await reset;
+    await time.sleep(50);
+    expect(await used("site")).toBe(1);
+  });
+});
