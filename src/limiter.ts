@@ -116,7 +116,7 @@ const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
 };
 
 /** Decisions name the store by its kind, beside these words for what an isolate answers by itself. */
-const RESERVED_KINDS = /^(cache|lease|fallback|live|undefined)?$/;
+const RESERVED_KINDS = /^(cache|lease|fallback|live)?$/;
 
 /**
  * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
@@ -128,7 +128,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
   const { policies, region, keySecret, ...options } = all;
   const { store } = options;
-  if (typeof store?.take !== "function" || RESERVED_KINDS.test(store.kind)) {
+  if (typeof store?.take !== "function" || typeof store.kind !== "string" || RESERVED_KINDS.test(store.kind)) {
     throw new TypeError(`createLimiter: store: expected a store whose kind does not match ${RESERVED_KINDS}`);
   }
   if (!(keySecret ?? store.keySecret)) {
