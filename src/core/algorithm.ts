@@ -40,7 +40,7 @@ export interface Told {
   readonly growsAfterMs?: number;
   /** Until the limit is as if nothing had been charged. */
   readonly resetAfterMs: number;
-  /** How long the admitted request has to be held; absent: not at all. */
+  /** How long the admitted request has to be delayed; absent: not at all. */
   readonly delayMs?: number;
 }
 

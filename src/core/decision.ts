@@ -44,7 +44,7 @@ export interface Decision {
   readonly retryAfterMs?: number;
   /** Until every enforced limit is as new. */
   readonly resetAfterMs?: number;
-  /** How long the admitted request has to be held (leaky bucket); absent: not at all. */
+  /** How long the admitted request has to be delayed (leaky bucket); absent: not at all. */
   readonly delayMs?: number;
   /** Every enforced limit, in the order of the policies. */
   readonly limits: readonly LimitDecision[];

@@ -51,8 +51,8 @@ export interface FarAlgorithm<L, V> {
   recall(view: V, limit: L, nowMs: number, askedCost: number, cost: number): Recalled<V> | undefined;
   /** True: when a refused cost is admitted does not depend on what others take until then. Absent: it does. */
   readonly hasFixedWait?: true;
-  /** The most units that a limit holds at once, and its window. Absent: it counts no units. */
-  held?(limit: L): { readonly units: number; readonly windowMs: number };
+  /** The most units that a limit counts at once, and its window. Absent: it counts no units. */
+  capacity?(limit: L): { readonly units: number; readonly windowMs: number };
   /** Absent: units of this algorithm cannot be taken ahead of demand. */
   lease?: Leasing<L, V>;
 }

@@ -127,7 +127,8 @@ export function windowRetryAfterMs(
     }
     room += counts[buckets - 1 - steps] ?? 0;
   }
-  // Every count has left by then. Counts near 2^53, which no charge leaves, add up to a rounded room that stays below 0.
+  // Every count has left by then. Counts near 2^53, which no charge leaves, add up to a rounded room that stays below
+  // 0.
   return (buckets + 1) * bucketMs - sinceNewestMs;
 }
 
@@ -166,7 +167,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
 
 export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
   viewLength: ({ buckets }) => buckets + 2,
-  held: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
+  capacity: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
   decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
   recall(record, limit, nowMs, _askedCost, cost) {
     const view = rollWindow(record, nowMs);

@@ -1,12 +1,13 @@
 /** From the policies that apply to the keys of the store, and from its reply to a decision. */
 
 import { MAX_LIMITS } from "../config/policy-schema.ts";
+import { isConcurrency } from "../core/concurrency.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
 import { KEY_PREFIX } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { Background } from "../isolate/reply-source.ts";
-import { holdSlots, isConcurrency, type SlotOptions } from "../isolate/slots.ts";
+import { holdSlots, type SlotOptions } from "../isolate/slots.ts";
 
 /** A policy as it is applied to one client. */
 export interface AppliedPolicy {

@@ -4,10 +4,10 @@
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import type { LimitInput } from "../../src/config/policy-input.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { isConcurrency } from "../../src/core/concurrency.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
 import { remoteStore } from "../../src/isolate/isolate.ts";
-import { isConcurrency } from "../../src/isolate/slots.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
