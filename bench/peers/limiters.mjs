@@ -1,9 +1,10 @@
 /**
- * Each limiter as a program would use it, behind one interface, for the traces of the part `truth`. Runs in a worker thread: its
- * `Date.now` may be skewed, and is this isolate's clock.
+ * Each limiter as a program would use it, behind one interface, for the traces of the part `truth`. It runs in a worker
+ * thread. The thread's `Date.now` is the clock of this isolate, and may be skewed.
  *
- * make({ url, token, redisUrl }, limits) → { take(key, cost) → { allowed, retryAfterMs? }, charged(redis, key) → units that the
- * store counts of each limit }
+ * make({ url, token, redisUrl }, limits) → { take, charged }
+ * take(key, cost) → { allowed, retryAfterMs? }
+ * charged(redis, key) → the units that the store counts under each limit
  */
 
 import { Ratelimit } from "@upstash/ratelimit";

@@ -1,6 +1,7 @@
 /**
- * What each peer sends to Redis for one decision: the peer's own code runs against a client that writes down instead of sending.
- * Each export makes a peer of `limits`, and returns (key, cost) → the calls of one decision, in order, as { text, keys, args }.
+ * What each peer sends to Redis for one decision. The peer's own code runs against a client that writes its calls down
+ * and sends nothing. Each export makes a peer of `limits`, and returns (key, cost) → the calls of one decision, in
+ * order, as { text, keys, args }.
  */
 
 import { Ratelimit } from "@upstash/ratelimit";

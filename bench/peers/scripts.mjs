@@ -1,6 +1,6 @@
 /** The plain scripts that everyone writes, as good as they usually get: each checks before it charges where it can. */
 
-/** KEYS[1] · ARGV limit, window ms, cost. Reply: allowed, ms until the key expires. Refused requests are counted too. */
+/** KEYS[1] · ARGV limit, window ms, cost. Reply: allowed, ms until the key expires. It counts refused requests too. */
 export const INCR_EXPIRE = `
 local n = redis.call('INCRBY', KEYS[1], ARGV[3])
 if n == tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end

@@ -24,7 +24,7 @@ async function ask({ atMs, key, cost }) {
 
 const until = (atMs) => new Promise((resolve) => setTimeout(resolve, Math.max(0, atMs - now())));
 
-/** Asks until it is refused, at each of the instants; then again after each part of the wait that it was told at last. */
+/** Asks at each of the instants until it is refused, then again after each part of the last wait that it was told. */
 async function retries({ key, limit, parts, instants }) {
   return await Promise.all(
     parts.map(async (part, i) => {

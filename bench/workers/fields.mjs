@@ -1,8 +1,8 @@
-/** The minimal Worker without a limiter, and what any limiter has to do that says what it did: five fields, here always the same. */
+/** The minimal Worker without a limiter. It adds the five fields that a limiter tells, here always the same. */
 
 import { Hono } from "hono";
 
-/** @param {Response} answer not changed: the Response of a fetch cannot be, so that a limiter copies it. */
+/** @param {Response} answer stays as it is: nobody can change the Response of a fetch, and a limiter copies it. */
 export function withFields(answer) {
   const told = new Response(answer.body, answer);
   told.headers.append("RateLimit-Policy", '"default";q=1000000000;w=3600');

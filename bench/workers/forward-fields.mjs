@@ -1,6 +1,6 @@
 /**
- * What any gateway in front of an origin has to do: end with its client, end a request that takes too long, keep credentials of a
- * proxy to itself, and say what it did. No limiter.
+ * What any gateway in front of an origin has to do: end with its client, end a request that takes too long, keep a
+ * proxy's credentials to itself, and add its fields. No limiter.
  */
 
 import { Hono } from "hono";

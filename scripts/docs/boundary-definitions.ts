@@ -1,6 +1,6 @@
 /**
- * What each algorithm admits, by its definition (design: policies, the decision): over the whole history of a client,
- * in integers, one unit a request. Shares nothing with src and lua, so that it can say whether they are right.
+ * What each algorithm admits, by its definition (docs/algorithms.md): over the whole history of a client, in integers,
+ * one unit a request. It shares nothing with src and lua: it can say whether they are right.
  */
 
 export const LIMIT = 50;
