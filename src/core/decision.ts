@@ -5,7 +5,10 @@ import { algorithmOf } from "./algorithms.ts";
 import type { Limit, Policy } from "./policy.ts";
 import type { LimitReply } from "./take.ts";
 
-/** Who answered: the script, what the region remembered, a lease, the memory store, or a fallback without the store. */
+/**
+ * What answered: the script, the counts that this isolate was told, a lease, the memory store, or a fallback without
+ * the store.
+ */
 export type Source = "redis" | "cache" | "lease" | "memory" | "fallback";
 
 /** One limit's part in a decision. */
