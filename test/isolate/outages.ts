@@ -11,8 +11,8 @@ import { remoteStore } from "../../src/isolate/isolate.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
-import { createInFlight } from "../limiter/in-flight.ts";
 import { createLedger, type Repayment } from "./ledger.ts";
+import { createInFlight } from "./requests-in-flight.ts";
 
 /** Half a second after the beginning of a second: a clock that is a little off sees the same bucket. */
 const START_MS = 1_800_000_000_500;
