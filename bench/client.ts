@@ -1,9 +1,7 @@
 /**
- * 20 calls at once of one client through the gateway to a real Redis, under each algorithm: headgate/client beside
- * other HTTP
- * clients that try again. All clients of a run begin at the same instant, each under a key of its own. A forwarder in
- * front
- * of the gateway counts what each was refused. Prints the table of docs/client.md.
+ * One client makes 20 calls at once, through the gateway, to a real Redis, under each algorithm: headgate/client beside
+ * other HTTP clients that try again. All clients of a run begin at the same instant, each with its own key. A forwarder
+ * in front of the gateway counts each client's refusals. Prints the table of docs/client.md.
  */
 
 import { createServer } from "node:http";
@@ -20,7 +18,7 @@ import { bundleWorker, startWorkerd } from "./support/workerd.ts";
 
 const CALLS = 20;
 const RUNS = process.argv.includes("--quick") ? 1 : 5;
-/** How long the origin works on a request under `concurrency`, and under the others. */
+/** How long the origin works on a request, in ms: under `concurrency`, and under the other algorithms. */
 const WORK_MS = { concurrency: 300, other: 0 };
 
 const window = { limit: 5, window: "2s" };
@@ -55,12 +53,12 @@ const workerd = await startWorkerd(await bundleWorker("gateway.mjs"), {
   ORIGIN_URL: `http://127.0.0.1:${(origin.address() as AddressInfo).port}`,
   UPSTASH_REDIS_REST_URL: bridge.url,
   UPSTASH_REDIS_REST_TOKEN: bridge.token,
-  // A busy machine must not turn a late answer into a fallback.
+  // The timeout is long, so that a busy machine causes no fallback decisions.
   REDIS_TIMEOUT_MS: 5_000,
 });
 const forwarder = await countRefusals(workerd.port);
 
-/** All clients at the same instant, each under a key of its own. */
+/** Runs all clients from the same instant on, each with its own key. */
 async function run(algorithm: string, turn: number): Promise<Readonly<Record<string, Result>>> {
   const all = Object.entries(CLIENTS).map(async ([name, make], i) => {
     const key = `${turn}-${i}`;

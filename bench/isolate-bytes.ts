@@ -1,13 +1,13 @@
 /**
- * What an isolate keeps of one remembered client, in bytes of heap after collection: the slope between two numbers of
- * clients that are both remembered as a whole. Prints JSON by mode.
+ * How many bytes of heap an isolate keeps for one remembered client, after garbage collection. Computed from the
+ * difference between two numbers of clients that are all remembered. Prints JSON by mode.
  *
  *   node --expose-gc bench/isolate-bytes.ts
  */
 
 import { keysThrough } from "./isolate-keys.ts";
 
-/** Fewer than are remembered at once. */
+/** Both numbers are below the number of clients that an isolate remembers. */
 const [FEW, MANY] = [1_000, 9_000];
 
 const { gc } = globalThis;
@@ -28,7 +28,7 @@ async function heapAfter(mode: "strict" | "leased", keys: number): Promise<numbe
 
 const bytes: Record<string, number> = {};
 for (const mode of ["strict", "leased"] as const) {
-  await heapAfter(mode, FEW); // code and its caches
+  await heapAfter(mode, FEW); // compiled code and caches
   const [few, many] = [await heapAfter(mode, FEW), await heapAfter(mode, MANY)];
   bytes[mode] = Math.round((many - few) / (MANY - FEW));
 }

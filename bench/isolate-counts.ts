@@ -1,13 +1,12 @@
 /**
- * What counts in memory (src/store/memory.ts: `memoryStore`, and the counters of an outage) keep of very many clients
- * of every kind
- * of limit: bytes of heap of one key after collection, and the largest heap of so many keys one after the other. Prints
- * a table.
+ * How much memory counts take (src/store/memory.ts: `memoryStore`, and the counters of an outage) with very many
+ * clients, for every kind of limit: the heap bytes of one key after garbage collection, and the largest heap while many
+ * keys pass through. Prints a table.
  *
  *   node --expose-gc bench/isolate-counts.ts [--quick]
  *
- * `--quick`: the heaviest keys only, and fewer of them.
- * Ends with 1 if the heap passes its bound.
+ * `--quick`: only the heaviest keys, and fewer of them.
+ * Ends with status 1 if the heap exceeds its bound.
  */
 
 import { Kind } from "../src/core/algorithm.ts";
@@ -18,9 +17,9 @@ import { type Counts, createCounts } from "../src/store/memory.ts";
 const MIB = 1024 * 1024;
 const NOW_MS = 1_700_000_000_000;
 const WINDOW_MS = 60_000;
-/** As `memoryStore` has by default. */
+/** The default of `memoryStore`. */
 const MAX_KEYS = 20_000;
-/** Two generations of 1 KiB for each key, and what the estimate of src/store/memory.ts may be wrong by. */
+/** Two generations of 1 KiB for each key, and 25 % more, because src/store/memory.ts estimates sizes. */
 const BOUND_MIB = (2 * MAX_KEYS * 1024 * 1.25) / MIB;
 const quick = process.argv.includes("--quick");
 
@@ -35,9 +34,9 @@ const eight = (buckets: number) => Array.from({ length: 8 }, (_, n) => window(bu
 interface Case {
   readonly title: string;
   readonly limits: readonly LimitSpec[];
-  /** Takes of each key, or entries of its log or slots that are there at once. */
+  /** The number of takes for each key, or of entries in its log, or of its slots. */
   readonly takes: number;
-  /** Takes several times what an ordinary key takes. */
+  /** Needs several times the memory of an ordinary key. */
   readonly isHeavy?: true;
 }
 const cases: readonly Case[] = [
@@ -64,7 +63,7 @@ function fill(counts: Counts, from: number, to: number, { limits, takes }: Case)
     const request = (slot: number) => ({ keys: [{ key, group: ENFORCED, cost: 1, limits }], flag: Flag.take, slot });
     const asks = takes > 2 ? 1 : takes;
     for (let n = 0; n < asks; n++) counts.take(request(n + 1), NOW_MS + n * WINDOW_MS);
-    // One by one they would be copied 10,000 times.
+    // Write the rest at once: adding entries one by one would copy them 10,000 times.
     if (takes === asks) continue;
     const all = Array.from({ length: takes }, (_, n) => n);
     if (limits[0] === log) {
@@ -88,12 +87,12 @@ function bytesOfKey(one: Case): number {
     kept.push(counts);
     return heapBytes() - before;
   };
-  heapOf(few); // code and its caches
+  heapOf(few); // compiled code and caches
   const bytes = heapOf(few);
   return (heapOf(many) - bytes) / (many - few);
 }
 
-/** In MiB, for this many keys, one after the other. */
+/** The largest heap, in MiB, while this many keys come one after another. */
 function largestHeap(one: Case, keys: number): number {
   const startBytes = heapBytes();
   const counts = createCounts(MAX_KEYS);
@@ -108,7 +107,7 @@ function largestHeap(one: Case, keys: number): number {
 console.log("| each key | bytes | keys | largest MiB |\n|---|---|---|---|");
 for (const one of cases.filter(({ isHeavy }) => isHeavy || !quick)) {
   const bytes = bytesOfKey(one);
-  // Enough to fill both generations several times.
+  // Enough keys to fill both generations several times.
   const keys = Math.ceil((quick ? 3 : 6) * Math.min(MAX_KEYS, (MAX_KEYS * 1024) / bytes));
   const mib = largestHeap(one, keys);
   console.log(`| ${one.title} | ${bytes.toFixed(0)} | ${keys} | ${mib.toFixed(1)} |`);

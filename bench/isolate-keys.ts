@@ -1,4 +1,4 @@
-/** Very many clients against src/isolate: the store answers at once, and the clock is virtual. */
+/** Very many clients against src/isolate. The store answers at once, and the clock is virtual. */
 
 import { virtualTime } from "../scripts/simulate/virtual-time.ts";
 import { Kind } from "../src/core/algorithm.ts";
@@ -9,22 +9,23 @@ import { createIsolate } from "../src/isolate/isolate.ts";
 import type { Store } from "../src/store/store.ts";
 
 const HOUR_MS = 3_600_000;
-/** The beginning of an hour, ms since the epoch. */
+/** The beginning of an hour, in ms since the epoch. */
 const START_MS = 472_222 * HOUR_MS;
-/** New clients come at this rate. */
+/** New clients per second. */
 const KEYS_PER_SECOND = 1_000;
-/** Clients that go on asking meanwhile, each every second. */
+/** Clients that keep asking, each once a second. */
 const ACTIVE = 10;
 export const ACTIVE_LIMIT = 50;
 
 const window = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: HOUR_MS, buckets: 1 });
 
 /**
- * Under `strict` every client uses its limit up, so that its counts are remembered; under `leased` each gets a lease.
+ * Under `strict` every client uses up its limit, so that the isolate remembers its counts. Under `leased` every client
+ * gets a lease.
  *
- * @param each is called ten times on the way, with everything still there.
+ * @param each is called ten times on the way, while all counts and leases are still in memory.
  *
- * @returns how often each client that goes on asking was admitted.
+ * @returns how often each client that keeps asking was admitted.
  */
 export async function keysThrough(mode: "strict" | "leased", keys: number, each: () => void): Promise<number[]> {
   const time = virtualTime(START_MS);
@@ -41,7 +42,7 @@ export async function keysThrough(mode: "strict" | "leased", keys: number, each:
   for (let i = 0; i < keys; i++) {
     await time.runUntil(START_MS + (1000 * i) / KEYS_PER_SECOND);
     const key = `hg:2:{passing:${String(i).padStart(22, "0")}}`;
-    // The second request of a client under a high limit is the first that takes units ahead of demand.
+    // Under a high limit, a client's second request is the first one that leases units ahead of demand.
     if (mode === "strict") await ask(key, 1);
     else for (let again = 0; again < 2; again++) await ask(key, 1_000_000);
     const active = i % KEYS_PER_SECOND;
@@ -51,7 +52,7 @@ export async function keysThrough(mode: "strict" | "leased", keys: number, each:
   return admitted;
 }
 
-/** Decides like any store, but keeps the counts of active clients only: what is measured is not the store. */
+/** Decides like any store, but keeps only the counts of active clients, because the store itself is not measured. */
 function storeOfActive(nowMs: () => number): Store {
   const values = new Map<string, Records>();
   const stored = { records: (key: string) => values.get(key), value: () => undefined };

@@ -1,19 +1,19 @@
 /**
- * What an isolate keeps of very many clients: the largest heap after collection, in MiB above that at the start. The
- * worst of each mode: every client used up (strict), every client with a lease (leased). Beside them some clients go on
- * asking, and none may get more than its limit.
+ * How much memory an isolate needs with very many clients: the largest heap after garbage collection, in MiB above the
+ * start. It measures the worst case of each mode: every client has used up its limit (strict), or has a lease (leased).
+ * Some other clients keep asking, and none of them may get more than its limit.
  *
  *   node --expose-gc bench/isolate-memory.ts [--quick]
  *
- * Ends with 1 if one of the two does not hold.
+ * Ends with status 1 if the heap exceeds its bound or a client gets too much.
  */
 
 import { ACTIVE_LIMIT, keysThrough } from "./isolate-keys.ts";
 
 const MIB = 1024 * 1024;
-/** Of the 128 MiB that an isolate has (2026-11). */
+/** The bound for the heap. An isolate has 128 MiB (2026-11). */
 const BOUND_MIB = 64;
-/** Several times what is remembered at once, so that both forms have forgotten much. */
+/** Several times more clients than an isolate remembers, so that both forms of the run forget most of them. */
 const keys = process.argv.includes("--quick") ? 100_000 : 1_000_000;
 
 const { gc } = globalThis;

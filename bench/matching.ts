@@ -1,6 +1,6 @@
 /**
- * How long it takes to find the policies of a request, in the worst case that a fuzz finds: patterns with up to six
- * wildcards, paths up to 16 KiB that come as close to them as they can. Every request is new, so that nothing is
+ * How long it takes to find the policies of a request in the worst case that a random search finds: patterns with up to
+ * six wildcards, and paths up to 16 KiB that resemble the patterns. Every request is new, so that nothing is
  * remembered.
  *
  *   npm run bench:matching -- --quick
@@ -12,10 +12,10 @@ import { compileMatcher } from "../src/http/match.ts";
 const quick = process.argv.includes("--quick");
 const PATTERNS = quick ? 60 : 600;
 const LONGEST = 16 * 1024;
-/** The quickest of this many runs for each path, since the compiler and other processes share the machine. */
+/** Each path counts with the quickest of this many runs, because other work shares the machine. */
 const REPEATS = 15;
 
-/** Numbers from 0 to 1 that are the same in each run. */
+/** Random numbers from 0 to 1, the same in every run. */
 function mulberry32(seed: number): () => number {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
@@ -43,7 +43,7 @@ const WILDCARDS = [
   "([ab]{1,20})",
 ];
 
-/** The fixed text of a pattern's beginning, and what its wildcards stand between. */
+/** A pattern, and its fixed texts: the one at its beginning and those between its wildcards. */
 function drawPattern(): { pattern: string; texts: string[] } {
   const texts = [oneOf(["/", "/v1/", "/a/"])];
   let pattern = texts[0]!;
@@ -56,9 +56,7 @@ function drawPattern(): { pattern: string; texts: string[] } {
   return { pattern, texts };
 }
 
-/**
- * As long as a path can be: the pattern's own texts again and again, whole or in part, and at the end its end or not.
- */
+/** A path of the greatest length. It repeats whole or cut texts of the pattern, and ends as the pattern does or not. */
 function drawPath(texts: readonly string[]): string {
   const few = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
     const text = oneOf([...texts, "a", "/a", "-", "1", "%41", "%C3%A9"]);
@@ -72,7 +70,7 @@ function drawPath(texts: readonly string[]): string {
 
 const limits = [{ limit: 1, window: "1m" }];
 
-/** Of the paths the one that takes longest. Nothing here waits: what is measured is CPU. */
+/** The path that takes longest, and its time in ms. Nothing here waits, so the time is CPU time. */
 function worstMs(match: Record<string, unknown>[], cost: unknown[], paths: readonly string[]) {
   const policies = parsePolicies(
     match.map((one, i) => ({ name: `p${i}`, match: one, limits, cost })),
@@ -104,7 +102,7 @@ function report(name: string, found: readonly Worst[]): void {
   console.log(`| ${name} | ${found.length} | ${at(0.5)} | ${at(0.99)} | ${at(1)} | \`${sorted.at(-1)!.what}\` |`);
 }
 
-// The compiler's work is not the matcher's.
+// Warm up, so that the work of the JIT compiler is not measured.
 for (let i = 0; i < 20; i++) worstMs([{ path: "/*a:n-(a|b)*/x" }], [], [drawPath(["/", "a", "-a", "/x"])]);
 
 console.log("| policies | drawn | median, ms | 99 % | worst | the worst |\n|---|---|---|---|---|---|");
@@ -112,7 +110,7 @@ for (const count of [1, 10, 100]) {
   const found: Worst[] = [];
   for (let i = 0; i < PATTERNS / Math.sqrt(count); i++) {
     const drawn = drawPattern();
-    // All have the same beginning, so that the fixed text of none rules it out.
+    // All patterns have the same beginning, so that no pattern is ruled out by its fixed text.
     const patterns = Array.from({ length: count }, (_, n) => (n === 0 ? drawn.pattern : `${drawn.pattern}*${n}*`));
     const worst = worstMs(
       patterns.map((path) => ({ path })),

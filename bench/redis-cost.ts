@@ -1,12 +1,12 @@
 /**
- * What a decision costs Redis: microseconds of its CPU, commands, and bytes per key, for each algorithm. All in one run
- * on one private server, with a script of one GET and one SET as the baseline.
+ * What a decision costs Redis: microseconds of its CPU, commands, and bytes per key, for each algorithm. Everything
+ * runs on one private server, and a script of one GET and one SET is the baseline.
  *
  *   node bench/redis-cost.ts [--quick]
  *
- * The time is `usec_per_call` of EVALSHA (INFO commandstats), which leaves out reading the request and writing the
- * reply. Rounds of all cases alternate, so that a busy moment of the machine meets all of them; the median of the
- * rounds counts.
+ * The time is `usec_per_call` of EVALSHA (INFO commandstats). It leaves out reading the request and writing the reply.
+ * All cases run once in every round, so that a busy moment of the machine slows all of them. The result is the median
+ * over the rounds.
  */
 
 import { cpus } from "node:os";
@@ -19,10 +19,10 @@ import { median } from "./support/stats.ts";
 const quick = process.argv.includes("--quick");
 const ROUNDS = quick ? 12 : 60;
 const CALLS = 500;
-/** Rounds of what is dear and seldom, of one call each. */
+/** Rounds for rare and expensive cases. Each such round makes one call. */
 const RARE_ROUNDS = 7;
 const KEYS = 1_000;
-/** Entries of each log that is timed. */
+/** Entries in each log that is timed. */
 const LOG_ENTRIES = 100;
 const nameOf = (name: string, i: number) => keyOf(i, name.padEnd(7, "-"));
 
@@ -32,18 +32,18 @@ const UNLIMITED = 1_000_000_000;
 
 interface Case {
   readonly title: string;
-  /** Fills the keys; nothing of it is measured. */
+  /** Calls that fill the keys. They are not measured. */
   readonly prepare?: readonly Call[];
-  /** The n-th call of all rounds. */
+  /** The n-th call, counted over all rounds. */
   readonly call: (n: number) => Call;
-  /** Prepared anew before each call. */
+  /** The case is prepared again before each call. */
   readonly isRare?: true;
 }
 
 const each = (count: number, call: (i: number) => readonly Call[]) =>
   Array.from({ length: count }, (_, i) => call(i)).flat();
 
-// Limits, by how many units each has.
+// Limits by their number of units.
 
 const sliding = (limit: number, buckets = 1, windowMs = HOUR_MS): LimitSpec => {
   return { kind: Kind.weighted, limit, bucketMs: windowMs / buckets, buckets };
@@ -56,7 +56,7 @@ const bucket = (burst: number): LimitSpec => {
 const log = (limit: number, windowMs = HOUR_MS): LimitSpec => ({ kind: Kind.log, limit, windowMs });
 const concurrency = (limit: number): LimitSpec => ({ kind: Kind.concurrency, limit, timeoutMs: HOUR_MS });
 
-/** Admitted always, and refused always: one unit is charged first, so that a key holds something. */
+/** Requests that are always admitted, and requests that are always refused. The latter's key is charged first. */
 function pair(title: string, name: string, limits: (units: number) => readonly LimitSpec[]): Case[] {
   const one = (key: string, units: number) => take(key, limits(units));
   return [
@@ -69,7 +69,7 @@ function pair(title: string, name: string, limits: (units: number) => readonly L
   ];
 }
 
-/** In which a script runs them. */
+/** The order in which a script runs its commands. */
 const ORDER = "EVALSHA TIME MGET GET LRANGE LTRIM RPUSH ZCOUNT ZREMRANGEBYSCORE ZADD ZREM PEXPIRE SET".split(" ");
 
 const EPOCH_MS = 1_800_000_000_000;
@@ -88,7 +88,7 @@ function logCases(): Case[] {
       call: (n) => take(nameOf("loga", n % KEYS), [log(10_000)]),
     },
     {
-      // With its own clock (no TIME), so that exactly one expires each time.
+      // The clock is an argument (no TIME), so that exactly one entry expires at each call.
       title: "sliding-log, admitted, one entry expires",
       prepare: fill("logm", (entry) => EPOCH_MS + entry * STEP_MS, moving),
       call: (n) => {
@@ -109,7 +109,7 @@ function logCases(): Case[] {
   ];
 }
 
-/** What a full log of the largest size can cost at once. */
+/** The most that a full log of the largest size can cost in one call. */
 function largestLogCases(): Case[] {
   const LARGEST = 10_000;
   const limit = log(LARGEST);
@@ -146,7 +146,7 @@ function concurrencyCases(): Case[] {
       call: (n) => take(nameOf("conca", n % KEYS), [concurrency(UNLIMITED)], { slot: slot(n) }),
     },
     {
-      // What the case before took in the same round.
+      // Releases the slots that the previous case took in the same round.
       title: "concurrency, released",
       call: (n) => take(nameOf("conca", n % KEYS), [concurrency(UNLIMITED)], { slot: slot(n), flag: Flag.giveBack }),
     },

@@ -1,8 +1,8 @@
 /**
- * What the limiter adds to a request in workerd, in microseconds of CPU: matching, keys, decision, headers. One run,
- * the same Worker with and without it. No request waits for a network: the store is in memory, or it is a Redis that
- * need not be asked (a lease, a remembered refusal). A lease is renewed in the background; the last column counts the
- * calls of all batches.
+ * How much the limiter adds to a request in workerd, in microseconds of CPU: matching, keys, decision, header fields.
+ * The same Worker runs with and without it, in one run. No request waits for the network: the store is in memory, or it
+ * is a Redis that need not be asked (a lease, or a remembered refusal). Leases are renewed in the background. The last
+ * column counts the calls to Redis in all batches.
  */
 
 import { build } from "esbuild";
@@ -15,7 +15,7 @@ import type { PathBatch } from "./support/path-batch.ts";
 const quick = process.argv.includes("--quick");
 const BATCHES = quick ? 5 : 15;
 const REQUESTS = 500;
-/** Batches in which the compiler warms up, and a lease grows. */
+/** Batches for warming up: the JIT compiler runs, and a lease grows. */
 const WARM_UP = 10;
 
 const bundled = await build({
@@ -39,7 +39,7 @@ const miniflare = new Miniflare(
   }),
 );
 
-/** `policies` policies of `limits` limits each, of which every one matches, or only one in fifty. */
+/** `policies` policies with `limits` limits each. Every policy matches, or only the first one. */
 function bindings(policies: number, limits: number, matching: "all" | "one"): Record<string, unknown> {
   const windows = Array.from({ length: limits }, (_, i) => ({ limit: 1_000_000, window: `${i + 1}m` }));
   const all = Array.from({ length: policies }, (_, i) => ({
@@ -48,12 +48,12 @@ function bindings(policies: number, limits: number, matching: "all" | "one"): Re
     key: i % 2 === 0 ? ["ip"] : ["bearer", "ip"],
     limits: windows,
   }));
-  // Five of them stay below the 5 KB that Cloudflare allows one variable.
+  // Five policies fit into the 5 KB that Cloudflare allows for one variable.
   const parts = Array.from({ length: Math.ceil(policies / 5) }, (_, i) => all.slice(5 * i, 5 * i + 5));
   return Object.fromEntries(parts.map((part, i) => [i === 0 ? "POLICIES" : `POLICIES_${i + 1}`, part]));
 }
 
-/** One policy over Redis that is answered by the isolate itself. */
+/** One policy over Redis for which the isolate itself answers. */
 function local(consistency: string, limit: number, path = "/*"): Record<string, unknown> {
   return {
     POLICIES: [{ name: consistency, match: { path }, limits: [{ limit, window: "1h" }], consistency }],
@@ -63,7 +63,7 @@ function local(consistency: string, limit: number, path = "/*"): Record<string, 
   };
 }
 
-/** EVALSHA of all times. */
+/** The number of EVALSHA calls since Redis started. */
 async function callsSoFar(): Promise<number> {
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await redis.info("commandstats"))?.[1] ?? 0);
 }

@@ -1,5 +1,5 @@
 /**
- * Runs inside workerd: times requests through the gateway's own code, with nothing on the network while it measures.
+ * Runs inside workerd: times requests through the gateway's code. No request waits for the network while it is timed.
  */
 
 import type { Bindings } from "../src/config/settings.ts";
@@ -8,14 +8,14 @@ import { createLimiter, type PolicyInput, redisStore, withRateLimit } from "../s
 import type { PathBatch } from "./support/path-batch.ts";
 
 interface Run {
-  /** Bindings of the gateway; null: a bare handler, the baseline. */
+  /** The gateway's bindings. Null: a bare handler, the baseline. */
   readonly bindings: Bindings | null;
-  /** The bare handler in `withRateLimit`, in place of the gateway. */
+  /** Wraps the bare handler in `withRateLimit` instead of running the gateway. */
   readonly wrapped: boolean;
   readonly batches: number;
-  /** In each batch. */
+  /** The number of requests in each batch. */
   readonly requests: number;
-  /** Every request comes from an address of its own. */
+  /** Every request comes from another address. */
   readonly distinct: boolean;
 }
 
@@ -23,7 +23,7 @@ const PAUSE_MS = 20;
 
 const handle = () => new Response("ok");
 
-/** What answers a request of this run. */
+/** Makes the function that answers this run's requests. */
 function answerOf({ bindings, wrapped }: Run, context: ExecutionContext): (request: Request) => Promise<Response> {
   if (bindings === null) return async () => handle();
   if (!wrapped) {
@@ -42,7 +42,7 @@ export default {
     const { batches, requests, distinct } = run;
     const answer = answerOf(run, context);
 
-    // The clock ticks in milliseconds here: only a whole batch can be timed.
+    // This clock counts whole milliseconds, so only a whole batch can be timed.
     const measured: PathBatch[] = [];
     for (let batch = 0; batch < batches; batch++) {
       const statuses: Record<number, number> = {};
@@ -59,7 +59,7 @@ export default {
         statuses[status] = (statuses[status] ?? 0) + 1;
       }
       measured.push({ perRequestUs: (1000 * (Date.now() - start)) / requests, statuses });
-      // Answers of the store arrive only while nothing runs.
+      // Answers of the store arrive only while no code runs.
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
     return Response.json(measured);

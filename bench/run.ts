@@ -1,5 +1,5 @@
 /**
- * headgate and what a user would pick instead, on the same work, in the same run.
+ * headgate beside its alternatives, with the same work in the same run.
  *
  *   npm run bench                              all parts; writes docs/benchmarks.md and docs/benchmarks/
  *   npm run bench -- --quick                   shorter, to see that it works; writes nothing

@@ -1,10 +1,10 @@
--- Requests in flight: each holds a slot until it gives it back, or until timeout_ms after it took or renewed it.
+-- Requests in flight. Each holds a slot until it gives the slot back, or until timeout_ms after it took or renewed it.
 -- Mirror: src/core/concurrency.ts
 --
 -- a: timeout_ms
 -- No record. Limit key, a sorted set: member slot (the request's number), score the instant at which the slot is lost.
--- Taking is a charge, renewing a charge anyway (flag 1), releasing a give back (flag 2), each of one slot whatever the
--- cost.
+-- Taking is a charge, renewing a charge anyway (flag 1), releasing a give back (flag 2). Each is about one slot,
+-- whatever the cost.
 
 local function concurrency()
   local slots = { has_limit_key = true, has_no_record = true }
@@ -27,7 +27,7 @@ local function concurrency()
     redis.call('ZREMRANGEBYSCORE', state.key, '-inf', string.format('%.0f', now_ms))
   end
 
-  -- A renewal adds nothing. It removes lost slots first: a full Redis then lets it pass.
+  -- A renewal adds nothing. It removes lost slots first, so that a full Redis lets it pass.
   function slots.charge(state, limit, _, now_ms, slot, expiry_ms, is_renewal)
     local lost_at_ms, member = string.format('%.0f', now_ms + limit.a), string.format('%.0f', slot)
     if is_renewal then
@@ -42,7 +42,7 @@ local function concurrency()
       end
       state.is_rubbish = false
       remove_lost(state, now_ms)
-      -- A slot that is not new was in flight, or lost.
+      -- A slot that is not new was either in flight or lost.
       state.in_flight = added == 1 and state.in_flight + 1 or redis.call('ZCARD', state.key)
     end
     redis.call('PEXPIRE', state.key, math.max(expiry_ms, limit.a))

@@ -1,4 +1,4 @@
--- The fixed window counter: aligned windows, each with a count of its own.
+-- The fixed window counter: aligned windows with one count each.
 -- Mirror: src/core/fixed-window.ts
 --
 -- a: window_ms
@@ -8,7 +8,7 @@ local function fixed_window()
   local NEWEST, COUNT = 2, 3
   local window = {}
 
-  -- If the clock stepped back, the newer window stays. The number of a window that no clock reaches is damage.
+  -- If the clock has stepped back, the newer window stays. A window number that no clock reaches is damage.
   function window.read(record, limit, now_ms)
     local window_ms = limit.a
     local current = math.floor(now_ms / window_ms)

@@ -1,16 +1,17 @@
 -- One token or leaky bucket, new or as it was written. For any other decision the function replies nil before anything
 -- is written, and take.lua goes on.
--- Mirror: src/core/token-bucket.ts, as token_bucket.lua
+-- Mirror: src/core/token-bucket.ts, like token_bucket.lua
 
--- The reply and, unless the limit refuses, the value to write and its expiry in ms. Nil, or an error where something is
--- no number: not for here. Called by pcall, with arguments instead of upvalues.
+-- Returns the reply and, unless the limit refuses, the value to write and its expiry in ms. Returns nil, or fails on a
+-- value that is not a number, if the decision is not for this function. Called by pcall. It gets arguments instead of
+-- upvalues.
 local function one_bucket(args, now_ms, value)
   local id = args[4] + 0
   if id % ID_A ~= KIND_BUCKET then return nil end
   local limit, burst = args[3] + 0, args[5] + 0
   local window_ms, cost = (id - KIND_BUCKET) / ID_A, (args[2] - (HEAD_FLAGS + FLAG_TAKE)) / HEAD_COST
-  -- Another flag, or two windows in six arguments, leave a fraction. Of a shadow policy the group is in the number too:
-  -- it is above every cost.
+  -- Another flag, or two windows in six arguments, make a fraction. Under a policy in shadow the group is part of this
+  -- number too, which makes it larger than every cost.
   if cost % 1 ~= 0 or cost < 1 or cost > MAX_UNITS then return nil end
   local debt = 0
   if value then

@@ -1,13 +1,13 @@
--- How the records of a key are written and found again. Only this file, one_window.lua, one_bucket.lua and
--- windows_only.lua know the codec.
+-- How the records of a key are written and found. Only this file, one_window.lua, one_bucket.lua and windows_only.lua
+-- know the codec.
 -- Mirror: src/core/records.ts
 --
--- A value is a row of msgpack integers: the records, one per limit, in the order of the configuration that wrote it. A
--- record is { id, integer, integer, … }. The id says which limit the record belongs to and how long the record is:
--- docs/storage-schema.md. A limit finds its record by the id, in any order: a changed configuration keeps every count
--- that it can keep.
+-- A value is a row of msgpack integers: the records, one for each limit, in the order of the configuration that wrote
+-- it. A record is { id, integer, integer, … }. The id says which limit the record belongs to, and how long the record
+-- is: docs/storage-schema.md. A limit finds its record by the id, in any order: a changed configuration keeps every
+-- count that it can keep.
 --
--- A list within a list takes twice as long to unpack. A row has none.
+-- Unpacking a list within a list takes twice as long, so a row has none.
 
 local function length_of(id)
   return RECORD_INTEGERS + math.floor(id % ID_A / ID_KINDS)
@@ -17,10 +17,9 @@ local function is_whole(value)
   return type(value) == 'number' and value >= 0 and value <= MAX_EXACT and value % 1 == 0
 end
 
--- The records by id. An absent value has no records. A damaged value has none either: a limiter that starts counting
--- anew is better than one that fails for ever. A value is damaged if it is not one record after the other. A record
--- with anything but counts in it is damaged too, and left out. A row ends with its last value, or with nil in the place
--- of an id.
+-- The records by id. An absent value has no records. A damaged value has no records either: starting to count anew is
+-- better than failing forever. A value is damaged if it is not one record after another. A record with anything but
+-- counts in it is damaged too, and left out. A row ends with its last value, or with nil in the place of an id.
 local function decode_records(value)
   local found = { pcall(cmsgpack.unpack, value) }
   local records, at = {}, 2 -- the first is what pcall says
@@ -42,7 +41,7 @@ local function encode_records(records)
   return value
 end
 
--- The record of a limit, and whether it is new: a new record is all zeros.
+-- The record of a limit, and whether it is new. A new record is all zeros.
 local function find_record(records, id)
   if records[id] then return records[id], false end
   local record = { id }

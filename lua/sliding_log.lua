@@ -7,8 +7,8 @@
 
 local function sliding_log()
   local USED, NEWEST_AT_MS = 2, 3
-  -- How many entries are read at first. Each time that all of them have expired, twice as many are read: an expired
-  -- entry is read about once.
+  -- The number of entries in the first read. Whenever all of them have expired, the next read takes twice as many: an
+  -- expired entry is read about once.
   local FIRST_CHUNK = 16
   local log = { has_limit_key = true }
 
@@ -28,8 +28,8 @@ local function sliding_log()
     return 0, 0
   end
 
-  -- Counts the expired entries, and leaves them in the list: drop() is a write, and a write that grows has to come
-  -- first. state.expired: how many of the oldest entries these are; nil if there are none.
+  -- Counts the expired entries, but leaves them in the list: drop() is a write, and a write that grows must come first.
+  -- state.expired is their number; nil if there are none. They are the oldest entries.
   local function find_expired(state, now_ms)
     local record, window_ms = state.record, state.window_ms
     local expired, chunk = 0, FIRST_CHUNK
@@ -70,7 +70,7 @@ local function sliding_log()
     return state.record[USED] + cost <= limit.limit
   end
 
-  -- After a clock that stepped back the entry gets the newest instant: the list stays in order.
+  -- If the clock has stepped back, the entry gets the newest instant, so that the list stays in order.
   function log.charge(state, _, cost, now_ms, _, expiry_ms)
     local record = state.record
     local at_ms = math.max(now_ms, record[NEWEST_AT_MS])
@@ -92,7 +92,7 @@ local function sliding_log()
     end
   end
 
-  -- Takes back from the entries of at_ms, newest first; what is left of an entry is at least 1.
+  -- Takes back from the entries of at_ms, newest first. An entry that is left has a cost of at least 1.
   function log.give_back(state, _, cost, at_ms, now_ms)
     if state.is_rubbish then redis.call('DEL', state.key) end
     log.drop(state)
@@ -121,8 +121,8 @@ local function sliding_log()
     return state.record[NEWEST_AT_MS] + state.window_ms - now_ms
   end
 
-  -- The instants at which first_units and second_units will have left: read from the oldest entry on, in one command.
-  -- Units that a damaged list lacks leave when the log is empty.
+  -- The instants at which first_units and second_units will have expired, read from the oldest entry on with one
+  -- command. Units that a damaged list lacks expire when the log is empty.
   local function leave_at_ms(state, first_units, second_units)
     local window_ms = state.window_ms
     local needed = math.max(first_units, second_units)
@@ -135,7 +135,7 @@ local function sliding_log()
     local first_at_ms = first_units > 0 and last_at_ms or 0
     local second_at_ms = second_units > 0 and last_at_ms or 0
     local left = 0
-    -- An entry costs 1 or more: these are enough.
+    -- Each entry costs 1 or more, so these entries are enough.
     local entries = range(state, 0, needed - 1)
     for i = 1, #entries do
       local at_ms, cost = unpack_entry(entries[i])

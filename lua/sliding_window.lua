@@ -1,5 +1,5 @@
--- The sliding window counter: n buckets of B ms, and the bucket before them, which counts by the part of it that the
--- window still covers ("weighted") or in full ("whole").
+-- The sliding window counter: n buckets of B ms, and the bucket before them. That bucket counts by the part that the
+-- window still covers ("weighted"), or in full ("whole").
 -- Mirror: src/core/sliding-window.ts
 --
 -- a: bucket_ms · buckets · limit * bucket_ms < 2^53
@@ -10,8 +10,8 @@ local function sliding_window()
   local NEWEST, FIRST_COUNT = 2, 3
   local window = {}
 
-  -- Makes the bucket of now_ms the newest. If the clock stepped back, the newer bucket stays: rolling back would forget
-  -- charges. The number of a bucket that no clock reaches is damage.
+  -- Makes the bucket of now_ms the newest. If the clock has stepped back, the newer bucket stays: rolling back would
+  -- forget charges. A bucket number that no clock reaches is damage.
   function window.read(record, limit, now_ms)
     local bucket_ms, buckets = limit.a, limit.buckets
     local bucket = math.floor(now_ms / bucket_ms)
@@ -25,9 +25,9 @@ local function sliding_window()
     return record
   end
 
-  -- S*B + O*(B-e) + c*B <= L*B: S and O are the counts in the window and before it, e is the elapsed part of the newest
-  -- bucket, c the cost and L the limit. Written in this form it stays exact: where a forced count makes O*(B-e) pass
-  -- 2^53, the rounded product is still above the right side, which is below 2^53.
+  -- S*B + O*(B-e) + c*B <= L*B: S and O are the counts in the window and in the bucket before it, e is the elapsed part
+  -- of the newest bucket, c the cost and L the limit. In this form it stays exact. If a forced count makes O*(B-e)
+  -- exceed 2^53, the rounded product is still above the right side, which is below 2^53.
   function window.admits(record, limit, cost, now_ms)
     local bucket_ms, buckets = limit.a, limit.buckets
     local room = limit.limit - cost
@@ -49,7 +49,7 @@ local function sliding_window()
     record[FIRST_COUNT + age] = math.max(0, record[FIRST_COUNT + age] - cost)
   end
 
-  -- Milliseconds until the record is as new: when the newest bucket with a count has left.
+  -- Milliseconds until the record is as new, which is when the newest bucket with a count leaves.
   function window.reset_after_ms(record, limit, now_ms)
     local bucket_ms, buckets = limit.a, limit.buckets
     for age = 0, buckets do

@@ -1,7 +1,7 @@
 -- One decision: checks every limit of every policy, then charges all of them or none.
 -- Mirror: src/core/take.ts
 --
--- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua). Behind it the
+-- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua). After it the
 --               limit key of each of its limits that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
 --
 -- Names in capitals are the numbers of src/core/layout.ts.
@@ -10,30 +10,30 @@
 --                          and simulation
 --   then for each key of records:
 --               head       ((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag
---                 group    0 enforced; g > 0 the g-th shadow policy: charged only if it admits too, and never blocks.
+--                 group    0 enforced; g > 0 the g-th policy in shadow: charged only if it admits too, never blocks.
 --                          Below 2^17
 --                 cost     0 … MAX_UNITS units; 0 looks without charging
---                 limits   1 … 8, how many follow
+--                 limits   1 … 8, the number of limits that follow
 --                 flag     0 check, then charge · 1 charge even a refused cost · 2 give back · 3 look: check only. The
---                          flags of one call may differ: src/core/take.ts has the law
---               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. For slots 0
---                          is enough
+--                          flags of one call may differ: src/core/take.ts has the rules
+--               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough
+--                          for slots
 --     then for each limit:
 --               limit      1 … MAX_UNITS units
---               id         what its record is found by: (a * ID_BUCKETS + buckets) * ID_KINDS + kind
+--               id         identifies its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind
 --                 kind     1 weighted, 2 whole (sliding_window.lua) · 3 fixed_window.lua · 4 token_bucket.lua ·
 --                          5 sliding_log.lua · 6 concurrency.lua
---                 a        what the kind's file says, below 2^32
+--                 a        as the kind's file says, below 2^32
 --                 buckets  of a sliding window, 1 … 60; 0 for other kinds
---               b, c       only after kind 4: what its file says
+--               b, c       only after kind 4: as its file says
 --   then, absent without concurrency limits:
---               slot       the number of this request, below 2^53: what concurrency limits know it by
+--               slot       the number of this request, below 2^53, by which concurrency limits know it
 --
 -- Reply         now_ms, then for each limit in the order of ARGV:
---               its id, negative if it refused, and its counts after the decision: the integers that its file's `view`
---               appends
+--               its id, negative if the limit refused, and its counts after the decision: the integers that its file's
+--               `view` appends
 --
--- Commands: TIME, GET of one key or MGET of several, one SET for each key of records that changed, and those of the
+-- Commands: TIME, GET of one key or MGET of several, one SET for each key of records that changed, and the commands of
 -- limits with limit keys.
 
 local call, args = redis.call, ARGV
@@ -44,7 +44,7 @@ if args[1] == '0' then
   local ms = time[2] / 1000
   now_ms, min_expiry_ms = time[1] * 1000 + ms - ms % 1, 1
 else
-  -- An injected clock and the server's expiry run apart: keys of a simulation outlive any pause between its steps.
+  -- An injected clock and the server's expiry run apart: keys of a simulation must outlive any pause between its steps.
   now_ms, min_expiry_ms = tonumber(args[1]), INJECTED_CLOCK_EXPIRY_MS
 end
 
@@ -55,9 +55,9 @@ else
   values = call('MGET', unpack(KEYS))
 end
 
--- Short ways to the same decision. Each answers only what it knows to be right, and replies nil before it has written
--- anything: the code below then decides from the same values. Making a function costs time in every run, and each is
--- made only where it may answer.
+-- Shortcuts to the same decision. Each answers only what it surely decides right. For anything else it replies nil
+-- before it has written anything, and the code below decides from the same values. Making a function costs time in
+-- every run, so each function is made only where it may answer.
 
 local sound, reply, changed, expiry_ms
 if value and #args == 4 then
@@ -76,7 +76,7 @@ if sound and reply then
   return reply
 end
 
--- A single value goes where now_ms was, since a table for it would cost more than reading it did.
+-- A single value replaces now_ms, because a table for it would cost more than reading it.
 if n == 1 then args[1] = value end
 
 --@include windows_only
@@ -85,14 +85,14 @@ if reply then return reply end
 
 local WRONG_TYPE = '^-?WRONGTYPE' -- Dragonfly leaves the - of an error in it
 
--- MGET replies nil for a key of another type, GET replies an error. Any other error is the reply: the key may hold
--- counts.
+-- MGET replies nil for a key of another type; GET replies an error. Any other error becomes the reply, because the key
+-- may hold counts.
 if type(values[1]) == 'table' then
   if not string.find(values[1].err, WRONG_TYPE) then return values[1] end
   values[1] = false
 end
 
--- For limit keys: raises the error that a command replied, by the same command, unless it says that the key is of
+-- For limit keys: raises the error of a command by running the command again, unless the error says that the key has
 -- another type.
 local function raise_unless_wrong_type(reply, ...)
   if not string.find(reply.err, WRONG_TYPE) then redis.call(...) end
@@ -105,7 +105,7 @@ end
 --@include sliding_log
 --@include concurrency
 
--- By kind. A decision builds only those that its limits need.
+-- By kind. A decision builds only the algorithms that its limits need.
 local BUILDERS = { sliding_window, sliding_window, fixed_window, token_bucket, sliding_log, concurrency }
 local algorithms = {}
 local function algorithm_of(kind)
@@ -151,9 +151,9 @@ while key < n do
 end
 local slot = next_number()
 
--- A full Redis refuses the first write of a script if the command can grow, and checks no later write. Charged keys are
--- written first, and a charge begins with the write that grows: Redis refuses it before anything is written. A key that
--- is not charged only drops expired entries: a full Redis lets that pass.
+-- A full Redis refuses the first write of a script if that command can grow, and checks no later write. Charged keys
+-- are written first, and a charge begins with the write that grows: Redis refuses it before anything is written. A key
+-- that is not charged only drops expired entries, which a full Redis lets pass.
 local CHARGES, DROPS = 1, 2
 for turn = CHARGES, has_expired and DROPS or CHARGES do
   for k = 1, #entries do

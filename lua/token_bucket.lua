@@ -3,14 +3,14 @@
 -- Mirror: src/core/token-bucket.ts
 --
 -- a: window_ms · b: burst · c: max_delay_ms, 0 for a token bucket · burst * window_ms + max_delay_ms * limit < 2^53
--- Record: { id, at_ms, debt }: debt is what a full bucket lacked at at_ms, in 1/window_ms token. One millisecond pays
--- back `limit` of it, which makes every integer rate exact.
+-- Record: { id, at_ms, debt }: debt is what a full bucket lacked at at_ms, in 1/window_ms token. Each ms pays back
+-- `limit` of these units: every integer rate is exact.
 
 local function token_bucket()
   local AT_MS, DEBT = 2, 3
   local bucket = { has_burst = true }
 
-  -- If the clock stepped back, the record stays: nothing is paid back until the clock has caught up.
+  -- If the clock has stepped back, the record stays. Nothing is paid back until the clock has caught up.
   function bucket.read(record, limit, now_ms)
     local elapsed_ms = now_ms - record[AT_MS]
     if elapsed_ms > 0 then
@@ -21,7 +21,7 @@ local function token_bucket()
   end
 
   -- level >= cost, where level = burst - debt + what max_delay_ms pays back. Both sides are exact below 2^53, and the
-  -- right side always is below.
+  -- right side is always below 2^53.
   function bucket.admits(record, limit, cost)
     local window_ms, burst, max_delay_ms = limit.a, limit.b, limit.c
     return cost <= burst and record[DEBT] + cost * window_ms <= burst * window_ms + max_delay_ms * limit.limit

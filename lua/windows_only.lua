@@ -1,21 +1,22 @@
--- The decision over windows, without anything that costs: all limits are sliding or fixed windows, all are enforced,
--- all flags are 0 or all are 3, and every key holds its records in the order of ARGV, or nothing. For any other
--- decision the function returns nil before anything is written, and take.lua goes on. It may give up at any point of
+-- The decision about windows, with as little work as possible. All limits are sliding or fixed windows, all are
+-- enforced, all flags are 0 or all are 3, and every key holds nothing, or its records in the order of ARGV. For any
+-- other decision the function returns nil before anything is written, and take.lua goes on. It may give up at any of
 -- its checks.
--- Mirror: src/core/sliding-window.ts and fixed-window.ts, as sliding_window.lua and fixed_window.lua
+-- Mirror: src/core/sliding-window.ts and fixed-window.ts, like sliding_window.lua and fixed_window.lua
 --
--- A fixed window is a whole window of 0 buckets: only the newest bucket counts.
+-- A fixed window is treated as a whole window of 0 buckets: only the newest bucket counts.
 --
--- One list for a key, from one unpack: { cost, records … }, with the cost negative where the charge moves the expiry.
--- The list is packed again as it is, and the list of a single key, with now_ms in its first place, is the reply.
--- Tables, closures, calls and texts that become numbers are what a script's time goes into: `args[i] + 0` takes half of
--- tonumber's.
+-- Each key has one list, from one unpack: { cost, records … }. The cost is negative if the charge moves the expiry. The
+-- list is packed again as it is. The list of a single key becomes the reply, with now_ms in its first place.
+-- A script spends its time on tables, closures, calls, and texts that become numbers: `args[i] + 0` takes half of
+-- tonumber's time.
 
--- values: what is under each key. Of a single key it is args, with the value in the place of now_ms.
+-- values: the value of each key. For a single key it is args, with the value in the place of now_ms.
 local function windows_only(args, values, n, now_ms, min_expiry_ms)
-  -- Brings the records of a key to now, charges them, and marks the refused with a negative id. What another limit
-  -- refuses is taken back, since most is admitted. Nil, or an error where something is no number: not for here. No
-  -- upvalues: they would be made anew for every decision.
+  -- Brings the records of a key to now, charges them, and marks refusing limits with a negative id. The charge comes
+  -- first, because most requests are admitted; if another limit refuses, the charge is taken back. Returns nil, or
+  -- fails on a value that is not a number, if the decision is not for this function. It has no upvalues: they would be
+  -- made anew for every decision.
   local function check_windows(value, args, from, to, cost, now_ms)
     local records = value and { cost, cmsgpack.unpack(value) } or { cost }
     local at, refused = 2, false
@@ -34,9 +35,9 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
 
       local elapsed_ms = now_ms % bucket_ms
       local bucket = (now_ms - elapsed_ms) / bucket_ms
-      -- Compared, not computed with: text would become a number.
+      -- Compare and do not compute: arithmetic would turn text into a number.
       if records[newest_at] ~= bucket then
-        -- All counts, before any of them leaves: a record that is damaged anywhere starts anew.
+        -- Check all counts before any of them leaves: a record that is damaged anywhere starts anew.
         for i = newest_at, oldest_at do
           local number = records[i]
           if number < 0 or number > MAX_EXACT or number % 1 ~= 0 then return nil end
@@ -53,7 +54,7 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
         if count < 0 or count % 1 ~= 0 then return nil end
         room = room - count
       end
-      -- With a limit of at most MAX_UNITS, no count is above MAX_COUNT if the counts leave this much room.
+      -- With a limit of at most MAX_UNITS, no count exceeds MAX_COUNT if the counts leave this much room.
       if room < MAX_UNITS - MAX_COUNT then return nil end
       local oldest, covered_ms = records[oldest_at], bucket_ms
       if kind == KIND_WEIGHTED then covered_ms = bucket_ms - elapsed_ms end
@@ -62,7 +63,7 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
         refused = true
       end
 
-      -- A charge moves the expiry only where it is the first in its bucket.
+      -- A charge moves the expiry only if it is the first one in its bucket.
       local newest = records[first_at]
       if newest == 0 then records[1] = -cost end
       records[first_at] = newest + cost
@@ -72,8 +73,8 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
     return records, refused
   end
 
-  -- The list of a key takes the place of its value, or, of several keys, a place behind the values: a table of lists
-  -- would cost more. A look takes back what it charged, as a refusal does.
+  -- The list of a key replaces its value. With several keys it goes behind the values: a table of lists would cost
+  -- more. A look takes back what it charged, as a refusal does.
   local call, lists = redis.call, n > 1 and n or 0
   local head = args[2] + 0
   local flag = head % HEAD_FLAGS
@@ -83,10 +84,10 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
     if k > 1 then head = args[from] + 0 end
     local low = head % HEAD_COST
     if low % HEAD_FLAGS ~= flag then return nil end
-    -- Two arguments for each limit.
+    -- Each limit has two arguments.
     local cost, to = (head - low) / HEAD_COST, from + (low - flag) / (HEAD_FLAGS / 2)
     local sound, records, refused = pcall(check_windows, values[k], args, from + 1, to, cost, now_ms)
-    -- Of a shadow policy the group is in the number too: it is above every cost.
+    -- Under a policy in shadow the group is part of this number too, which makes it larger than every cost.
     if not (sound and records) or cost > MAX_UNITS then return nil end
     if refused then takes_back = true end
     values[lists + k] = records
@@ -98,7 +99,7 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
     local cost = records[1]
     if cost ~= 0 and not takes_back then
       local value = cmsgpack.pack(unpack(records, 2))
-      -- With an injected clock (take.lua) every charge moves it.
+      -- With an injected clock (take.lua) every charge moves the expiry.
       if cost < 0 or min_expiry_ms > 1 then
         local expires_at_ms, at = 0, 2
         while records[at] do

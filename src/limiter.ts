@@ -27,7 +27,7 @@ export { type Background, type DecisionContext, type KeyByHand, namedKey, type O
 
 /** Options of `createLimiter`. */
 export interface LimiterOptions {
-  /** As in wrangler.toml; checked here, every mistake at once. */
+  /** The policies as in wrangler.toml. Every mistake in them is reported at once. */
   readonly policies: readonly PolicyInput[];
   /** Where counts are held: `redisStore(…)` for limits over all regions, or `memoryStore()`. */
   readonly store: Store;
@@ -42,8 +42,8 @@ export interface LimiterOptions {
    */
   readonly keySecret?: string;
   /**
-   * Called after every decision, before its answer. What it throws is reported on the console and goes no further.
-   * Default: decisions without the store are reported on the console, about one each second.
+   * Called after every decision, before its answer. If it throws, the console reports the error, and the decision
+   * stands. Default: the console reports decisions without the store, about one each second.
    */
   readonly onDecision?: OnDecision;
 }
@@ -138,7 +138,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   });
 }
 
-/** As `createLimiter`, for options that were checked already. */
+/** Like `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision = reportFailures() } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
@@ -153,7 +153,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     background?: Background,
   ): Promise<Decision> {
     const applied = await Promise.all(takes.map(apply));
-    // The name becomes part of a key of the store: it is checked here, wherever it comes from.
+    // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
     const keys = keysOf(applied, region);
     if (keys.length === 0) return decide(store.kind, []);
@@ -190,7 +190,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     return { policy, kind: key.kind, partition: await hash(key), cost };
   }
 
-  /** The store has no answer: each policy says what happens then. The strictest answer wins. */
+  /** The store has no answer. Each policy says what happens, and the strictest answer wins. */
   async function fallBack(keys: readonly PolicyKey[], flag: Flag, slot: number): Promise<Decision> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
@@ -199,14 +199,14 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     return await decideFor(counted, { replies: fallback, flag, slot, unreleased: undefined });
   }
 
-  /** Checks policies and keys that a caller names by hand. */
+  /** Checks policies and keys that a caller names in code. */
   function takesOf(policy: string | readonly PolicyTake[], options: TakeOptions): Take[] {
     checkOptions("take", options, TAKE_TYPES);
     const list: readonly PolicyTake[] = typeof policy === "string" ? [{ ...options, policy }] : policy;
     if (list === policy) for (const one of list) checkOptions("take", one, PART_TYPES);
     if (list.length === 0) throw new TypeError("take: expected at least one policy, found an empty list");
     if (typeof policy !== "string" && (options.key !== undefined || options.kind !== undefined)) {
-      throw new TypeError("take: with a list of policies each has its own key and kind; found one for all");
+      throw new TypeError("take: in a list, each policy has its own key and kind; found one for all policies");
     }
     if (options.region !== undefined) checkRegion(options.region);
     const takes = list.map((one): Take => {
@@ -245,7 +245,7 @@ export function checkCost(cost: number): number {
 }
 
 /**
- * One strict policy makes the whole request strict. A policy in shadow and a cost of 0 do too: only the script can
+ * A strict policy makes the whole request strict. A policy in shadow or a cost of 0 does too: only the script can
  * answer them.
  */
 function mayLease({ policy, cost }: Take): boolean {

@@ -1,5 +1,6 @@
 /**
- * Part 2: what each limiter adds to a request in workerd, how often it calls Redis, and how many requests it serves.
+ * Part 2: how much each limiter adds to a request in workerd, how often it calls Redis, and how many requests it
+ * serves.
  */
 
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
@@ -16,17 +17,17 @@ const WINDOW_MS = 2_000;
 const MINUTE_MS = 60_000;
 const FULL = { loads: [0.5, 1, 2, 10], roundTripsMs: [0, 20, 80] };
 const QUICK = { loads: [0.5, 10], roundTripsMs: [0, 80] };
-/** So many limiters under load at a time, and the baseline with them: more would be a test of this machine. */
+/** How many limiters are under load at a time, beside the baseline. More would measure the load on this machine. */
 const AT_ONCE = 2;
-/** A key of its own for each limiter in each run: neither the run before nor another limiter may use up its limit. */
+/** Each limiter has its own key in each run, so that nobody else uses up its limit. */
 const clientOf = (run: number, limiter: number) => `198.51.${run}.${limiter}`;
-/** How long each limiter is measured: three windows, so that a repetition agrees. */
+/** How long each limiter is measured, in ms: three windows, so that repetitions agree. */
 const MEASURED_MS = 6_000;
 
 type Running = { readonly worker: LimiterWorker; readonly server: Pick<Workerd, "port" | "cpuMs" | "stop"> };
 
 export const latency: Part = async ({ quick, progress }) => {
-  // One listener for each of many processes.
+  // Many processes are started, and each adds one listener.
   process.setMaxListeners(64);
   const redis = await startRedisServer();
   const service = await startService(redis.url);
@@ -63,7 +64,7 @@ export const latency: Part = async ({ quick, progress }) => {
 
     service.roundTripMs = 0;
     const by = (...ids: string[]) => WORKERS.filter(({ id }) => ids.includes(id));
-    // The compiler is at work for the first tens of thousands of requests of an isolate.
+    // The JIT compiler is at work during an isolate's first tens of thousands of requests.
     const turns = quick ? { rounds: 2, warmUp: 1 } : { rounds: 12, warmUp: 20 };
     const refusing = [...by("none"), FIELDS, UNMATCHED, ...by("strict", "upstash")];
     const within = await serve(start, refusing, by("leased", "upstash-cached"), ++run, turns, (round) =>
@@ -100,8 +101,8 @@ async function startAll(
 }
 
 /**
- * All limiters, a few at a time and in the same seconds as the baseline, so that a busy moment of the machine meets
- * both.
+ * Measures all limiters, a few at a time. The baseline runs in the same seconds, so that a busy moment of the machine
+ * slows both.
  */
 async function inGroups(
   [none, ...limiters]: readonly Running[],
@@ -116,7 +117,7 @@ async function inGroups(
     const load = (ms: number) =>
       Promise.all(
         group.map(async ({ worker, server }, i) => {
-          // Not all in the same millisecond.
+          // Do not start all in the same millisecond.
           await new Promise((resolve) => setTimeout(resolve, 3 * i));
           const answers = await paced(server.port, perSecond, ms, clientOf(run, from + i));
           const failed = answers.find(({ status }) => status !== 200 && status !== 429);
@@ -124,7 +125,7 @@ async function inGroups(
           return answers;
         }),
       );
-    await load(1_000); // counts, leases and connections as they are under load
+    await load(1_000); // warm up counts, leases and connections
     const before = group.map(({ worker }) => service.calls(worker.id));
     const [baseline, ...others] = await load(forMs);
     for (const [i, answers] of others.entries()) {
@@ -136,8 +137,8 @@ async function inGroups(
 }
 
 /**
- * How many requests are served when the answer is in the isolate, by turns. The first of those that refuse is the
- * baseline.
+ * How many requests are served when the isolate answers by itself. The Workers take turns. The first refusing Worker is
+ * the baseline.
  */
 async function serve(
   start: (limit: number, windowMs: number, among: readonly LimiterWorker[]) => Promise<Running[]>,

@@ -1,5 +1,6 @@
 /**
- * Part 6: dollars per million requests, from the commands and calls that parts 1 and 2 counted, and public price lists.
+ * Part 6: dollars per million requests, from the commands and calls that parts 1 and 2 counted and from public price
+ * lists.
  */
 
 import { bars } from "../support/chart.ts";
@@ -8,13 +9,13 @@ import { number, type Part, table } from "../support/part.ts";
 import { dollarsPerMillion, type Prices } from "../support/stats.ts";
 
 /**
- * Upstash Redis, pay as you go: $0.20 per 100,000 commands (upstash.com/docs/redis/overall/billing; shown so on
- * 2026-11-09). Cloudflare Workers, Standard: $0.30 per million requests and $0.02 per million ms of CPU beyond what the
- * plan includes (developers.cloudflare.com/workers/platform/pricing; read in copies of that page on 2026-11-21).
+ * Upstash Redis, pay as you go: $0.20 per 100,000 commands (upstash.com/docs/redis/overall/billing, read on
+ * 2026-11-09). Cloudflare Workers, Standard: $0.30 per million requests and $0.02 per million ms of CPU above what the
+ * plan includes (developers.cloudflare.com/workers/platform/pricing, read in copies of that page on 2026-11-21).
  */
 const PRICES: Prices = { perCommand: 0.2 / 100_000, perRequest: 0.3 / 1e6, perCpuMs: 0.02 / 1e6 };
 
-/** By worker: the row of part 1 that says how many commands a call runs. */
+/** For each worker, the row of part 1 that says how many commands one call runs. */
 const SCRIPT: Readonly<Record<string, string>> = {
   strict: "headgate sliding-window",
   leased: "headgate sliding-window",
@@ -33,14 +34,14 @@ export const money: Part = async ({ figures }) => {
     ["twice 100 per 2 s", "80/2"],
     ["ten times 20 per 2 s", "80/10"],
   ] as const;
-  // A quick run does not have all.
+  // A quick run does not have all cases.
   const cases = all.filter(([, cell]) => `calls strict ${cell}` in latency);
   const rows = WORKERS.filter(({ id }) => SCRIPT[id]).map(({ id, title }) => {
     const commands = (state: string) => redis[`${SCRIPT[id]}, 1, ${state}`]!;
     const dollars = cases.map(([, cell]) => {
       const [calls, admitted] = [latency[`calls ${id} ${cell}`]!, latency[`admitted ${id} ${cell}`]!];
-      // A strict limiter's calls are its admissions, each of one call, and the rest refusals. A lease's are admissions
-      // of many.
+      // A strict limiter makes one call for each admission, and its other calls are refusals. A call of a leased
+      // limiter may admit many requests.
       const admissions = Math.min(calls, admitted);
       const perRequest = admissions * commands("admitted") + Math.max(0, calls - admissions) * commands("refused");
       return dollarsPerMillion(PRICES, { commandsPerRequest: perRequest, cpuMsPerRequest: 0 });
@@ -59,8 +60,8 @@ export const money: Part = async ({ figures }) => {
       ["no limiter", ...Array.from({ length: cases.length + 1 }, () => dollars(none))],
       ...rows.map(({ title, dollars: all }) => [title, ...all.map(dollars)]),
     ]),
-    `As of 2026-11: Upstash pay as you go ${dollars(PRICES.perCommand * 100_000)} per 100,000 commands ([billing](https://upstash.com/docs/redis/overall/billing)), Workers ${dollars(PRICES.perRequest * 1e6)} per million requests ([pricing](https://developers.cloudflare.com/workers/platform/pricing/)); free allowances, storage and bandwidth left out. CPU time, at ${dollars(PRICES.perCpuMs * 1e6)} per million ms, is left out too: a millisecond on this machine is none of Cloudflare's.`,
-    `Every command inside a script is counted. That Upstash bills them so follows from its [table of costs](https://upstash.com/docs/redis/sdks/ratelimit-ts/costs); no bill was looked at.`,
+    `As of 2026-11: Upstash pay as you go ${dollars(PRICES.perCommand * 100_000)} per 100,000 commands ([billing](https://upstash.com/docs/redis/overall/billing)), Workers ${dollars(PRICES.perRequest * 1e6)} per million requests ([pricing](https://developers.cloudflare.com/workers/platform/pricing/)); free allowances, storage and bandwidth left out. CPU time, at ${dollars(PRICES.perCpuMs * 1e6)} per million ms, is left out too: a millisecond on this machine is not a millisecond at Cloudflare.`,
+    `Every command inside a script is counted. Upstash's [table of costs](https://upstash.com/docs/redis/sdks/ratelimit-ts/costs) shows that it bills them; no bill was looked at.`,
   ].join("\n\n");
   const chart = bars({
     title: "Dollars per million requests at half of 12,000 per minute",

@@ -1,4 +1,4 @@
-/** Part 1: what a decision costs Redis: CPU, commands, bytes. */
+/** Part 1: what a decision costs Redis in CPU time, commands and bytes. */
 
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { bars } from "../support/chart.ts";
@@ -10,20 +10,20 @@ import { median } from "../support/stats.ts";
 const UNLIMITED = 1_000_000;
 const HOUR_MS = 3_600_000;
 /**
- * Calls of a turn, and before them some that are not measured: a Redis that limits runs one script all the time, not
- * each of these in turn.
+ * Calls of a turn, and the calls before it that are not measured: a Redis that limits runs one script all the time, so
+ * its caches are warm.
  */
 const TURN = { calls: 200, warmUp: 50 } as const;
-/** How much that matters is a table of its own. */
+/** Turns of other lengths. A separate table shows how much the length matters. */
 const OTHER_TURNS = [20, 200, 600];
-/** The targets' scripts run in every round. The other scripts are many: each runs once in this many rounds. */
+/** The scripts of the targets run in every round. There are many other scripts: each runs once in this many rounds. */
 const OTHERS_EVERY = 4;
 const KEYS = 200;
 
 interface Case {
   readonly title: string;
   readonly decide: (n: number) => Promise<Decision>;
-  /** By round; absent for a round in which the script did not run. */
+  /** The costs by round. A round in which the script did not run is absent. */
   readonly costs: Map<number, Cost>;
 }
 
@@ -91,24 +91,24 @@ export const redisCost: Part = async ({ quick, progress }) => {
 
 const caseOf = (title: string, decide: Case["decide"]): Case => ({ title, decide, costs: new Map() });
 const usecs = ({ costs }: Case) => [...costs.values()].map(({ usec }) => usec);
-/** In the rounds that both ran in. */
+/** The median ratio over the rounds in which both ran. */
 const ratioOf = (one: Case, reference: Case) =>
   median([...one.costs].map(([round, { usec }]) => usec / reference.costs.get(round)!.usec));
 
-/** The first two are compared in the targets. */
+/** The targets compare the first two cases. */
 async function casesOf(
   redis: CostRedis,
   recorded: Recorded,
   count: number,
   state: "admitted" | "refused",
 ): Promise<Case[]> {
-  // The last of several limits is the one that is used up.
+  // Of several limits, the last one is used up.
   const units = (i: number) => (state === "refused" && i === count - 1 ? 1 : UNLIMITED);
   const specs = Array.from({ length: count }, (_, i) => ({ limit: units(i), windowMs: (i + 1) * HOUR_MS }));
   const ours = (title: string, limits: LimitSpec[], name: string) =>
     caseOf(`headgate ${title}`, async (n) => [take(keyOf(n % KEYS, name), limits)]);
   const list = (limit: (units: number, n: number) => LimitSpec) => specs.map((_, i) => limit(units(i), i + 1));
-  // Made once for each client: a limiter's own code takes longer than Redis, and is measured elsewhere.
+  // The calls are recorded once for each client: a limiter's own code takes longer than Redis, and part 2 measures it.
   const theirs = (title: string, decide: (key: string, cost: number) => Promise<Decision>) => {
     const made: Decision[] = [];
     return caseOf(title, async (n) => (made[n % KEYS] ??= await decide(`client-${n % KEYS}`, 1)));
@@ -128,7 +128,7 @@ async function casesOf(
       specs.map((_, i) => limitOf.log(Math.min(units(i), 10_000), i + 1)),
       "logbook",
     ),
-    // Each request has a member of its own.
+    // Each request needs another member, so its calls are recorded each time.
     caseOf("sorted-set log", (n) => sortedSet(`client-${n % KEYS}`, 1)),
     theirs("hash of 10 sub-buckets", recorded.hashBuckets(specs)),
     theirs("`INCR` + `EXPIRE`", recorded.incrExpire(specs)),
@@ -136,7 +136,7 @@ async function casesOf(
     theirs("rate-limiter-flexible (fixed window)", recorded.rateLimiterFlexible(specs)),
     ...(count === 1 ? [concurrency(state)] : []),
   ];
-  // Every key holds something, and of those that refuse the one unit is taken.
+  // Fill every key. Keys that refuse have one unit, and this takes it.
   for (const one of cases) {
     const first: Decision[] = [];
     for (let n = 0; n < KEYS; n++) first.push(await one.decide(n));
@@ -145,13 +145,13 @@ async function casesOf(
   return cases;
 }
 
-/** Every request has a slot of its own. */
+/** Each request has its own slot. */
 function concurrency(state: "admitted" | "refused"): Case {
   const limits = [limitOf.concurrency(state === "refused" ? 1 : UNLIMITED)];
   return caseOf("headgate concurrency", async (n) => [take(keyOf(n % KEYS, "inhand-"), limits, { slot: 1 + n })]);
 }
 
-/** Forwards and backwards in turn, so that none always runs after the same. */
+/** Runs the cases forwards and backwards in turn, so that no case always follows the same other case. */
 async function runRounds(
   redis: CostRedis,
   cases: readonly Case[],
@@ -168,15 +168,15 @@ async function runRounds(
       for (let n = 0; n < warmUp + calls; n++) decisions.push(await one.decide(first + n));
       await redis.send(decisions.slice(0, warmUp));
       const cost = await redis.measure(decisions.slice(warmUp));
-      // The first round loads scripts and warms up.
+      // The first round loads scripts and warms up. It is not counted.
       if (round >= 0) one.costs.set(round, cost);
     }
   }
 }
 
 /**
- * The same ratios in turns of other lengths: the longer script loses more when the processor's caches were used by
- * others.
+ * The same ratios in turns of other lengths. After a turn of another script the processor's caches are cold, and a
+ * longer script loses more by that.
  */
 async function warmth(
   redis: CostRedis,
@@ -197,7 +197,7 @@ async function warmth(
     rows.push(row);
   }
   const note =
-    "CPU of headgate's decision / that of `@upstash/ratelimit`'s calls, by how many calls of one script follow each other. Between turns Redis waits for this program, and the processor does other work. The rows above, and the targets, are of turns of 200.";
+    "CPU time of headgate's decision, divided by that of `@upstash/ratelimit`'s calls, by the number of calls of one script in a row (a turn). Between turns Redis waits for this program, and the processor does other work. The tables above and the targets have turns of 200 calls.";
   return `${note}\n\n${table(["calls of a turn", "1 limit", "3 limits", "8 limits"], rows)}`;
 }
 
@@ -237,7 +237,7 @@ async function bytes(redis: CostRedis, recorded: Recorded): Promise<string> {
     rows.push(row);
   }
   const note =
-    "After 50 requests of one client in one window, in so many keys (`MEMORY USAGE`). `@upstash/ratelimit` keeps the window before it too: up to twice as much.";
+    "After 50 requests of one client in one window, with the number of keys (`MEMORY USAGE`). `@upstash/ratelimit` also keeps the previous window: up to twice as much.";
   return `${table(["", "1 limit", "3 limits", "8 limits"], rows)}\n\n${note}`;
 }
 

@@ -1,4 +1,4 @@
-/** Part 5: what a decision costs Redis with many keys, and with many limits. */
+/** Part 5: what a decision costs Redis with many keys and with many limits. */
 
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ import { median } from "../support/stats.ts";
 const UNLIMITED = 1_000_000;
 const HOUR_MS = 3_600_000;
 const CALLS = 200;
-/** What a policy may have. */
+/** The most limits that a policy may have. */
 const LIMITS_PER_POLICY = 8;
 
 export const scale: Part = async ({ quick, progress }) => {
@@ -33,7 +33,7 @@ export const scale: Part = async ({ quick, progress }) => {
         for (let i = filled; i < until; i++) many.push(ours(i));
         await redis.send(many);
       }
-      // Clients at random, so that no cache of the processor knows them.
+      // Random clients, so that the processor's caches do not help.
       const [a, b]: [number[], number[]] = [[], []];
       for (let round = -1; round < rounds; round++) {
         const clients = Array.from({ length: CALLS }, () => Math.floor(Math.random() * size));
@@ -90,12 +90,12 @@ export const scale: Part = async ({ quick, progress }) => {
         ["keys", "headgate, µs", "@upstash/ratelimit, µs"],
         keyRows.map((row) => row.map((value, i) => (i === 0 ? value : number(value)))),
       ),
-      `### Limits of one request\n\nPolicies of up to ${LIMITS_PER_POLICY} limits each, one key a policy. Each further limit costs ${number(slope)} times what the first costs with the call itself.`,
+      `### Limits of one request\n\nPolicies with up to ${LIMITS_PER_POLICY} limits each, one key for each policy. Each further limit costs ${number(slope)} times as much as the call with its first limit.`,
       table(
         ["limits", "headgate, µs", "@upstash/ratelimit, µs", "ratio", "headgate's commands"],
         limitRows.map(([n, a, b, c]) => [n!, number(a!), number(b!), number(a! / b!), number(c!)]),
       ),
-      "### Memory of an isolate\n\nHeap for each client that is remembered, in bytes, V8's own structures included; 10,000 to 20,000 are.",
+      "### Memory of an isolate\n\nHeap for each remembered client, in bytes, including V8's own structures. An isolate remembers 10,000 to 20,000 clients.",
       table(
         ["what is remembered", "bytes"],
         [
@@ -133,7 +133,7 @@ export const scale: Part = async ({ quick, progress }) => {
   }
 };
 
-/** In a process of its own, whose collector can be called. */
+/** Runs in a separate process, because it needs --expose-gc. */
 function isolateBytes(): { strict: number; leased: number } {
   const program = fileURLToPath(new URL("../isolate-bytes.ts", import.meta.url));
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--expose-gc", program], { encoding: "utf8" });

@@ -1,4 +1,4 @@
-/** Part 4: how much each limiter adds to a minimal Worker, and how long that takes to its first answer. */
+/** Part 4: how much each limiter adds to a minimal Worker's size, and to the time until its first answer. */
 
 import { gzipSync } from "node:zlib";
 import { entrySizes } from "../../scripts/check/entry-sizes.ts";
@@ -25,7 +25,7 @@ export const size: Part = async ({ quick, progress }) => {
     for (let round = 0; round < rounds; round++) {
       progress(`start ${round + 1} of ${rounds}`);
       for (const worker of distinct) {
-        // Miniflare simulates it, and would be measured in its place.
+        // Miniflare simulates the binding, so the time would be Miniflare's.
         if (worker.id === "binding") continue;
         const bindings = worker.bindings(`${service.url}/size`, service.token, { limit: 1000, windowMs: 60_000 });
         const workerd = await startWorkerd(worker.code, bindings);
@@ -53,7 +53,7 @@ export const size: Part = async ({ quick, progress }) => {
     return {
       markdown: [
         table(head, rows),
-        "What a consumer's bundler makes of each entry of the package, minified; Hono is the consumer's own, and not counted.",
+        "The size of each entry of the package in a user's bundle, minified. Hono is not counted, because users bring it themselves.",
         table(["", "KiB gzip"], entries),
       ].join("\n\n"),
       targets: [],

@@ -1,6 +1,6 @@
 /**
- * Part 3: what each limiter lets through, wrongly refuses, wrongly charges and promises, on the same traces in real
- * time.
+ * Part 3: what each limiter lets through, wrongly refuses, wrongly charges and promises. All get the same traces in
+ * real time.
  */
 
 import { Worker } from "node:worker_threads";
@@ -14,11 +14,11 @@ import { type Answered, judge, type Result } from "../truth/judge.ts";
 import { BINDING, PEERS, type Retries, report } from "../truth/report.ts";
 import { RETRY, TRACES, type Trace } from "../truth/traces.ts";
 
-/** So many are driven at a time: all at once would be a test of this machine. */
+/** How many limiters run at a time. More would measure the load on this machine. */
 const AT_ONCE = 5;
-/** The shortest window that the binding knows. */
+/** The binding's shortest window, in ms. */
 const BINDING_WINDOW_MS = 10_000;
-/** The traces of `--quick`. */
+/** The traces that `--quick` runs. */
 const QUICK = ["boundary", "hammer", "denied", "multi"];
 
 interface Parts {
@@ -26,11 +26,11 @@ interface Parts {
   readonly service: Service;
 }
 
-/** All share one Redis, and nothing in it. */
+/** All limiters share one Redis, but no key. */
 const nameOf = (peer: string) => peer.replaceAll(/[^a-z0-9]/gi, "");
 const now = () => performance.timeOrigin + performance.now();
 
-/** What an isolate reaches: a REST service and the Redis behind it, or the Worker that has the binding. */
+/** What an isolate connects to: a REST service and the Redis behind it, or the Worker with the binding. */
 interface Reached {
   readonly url: string;
   readonly token?: string;
@@ -77,7 +77,7 @@ async function startIsolates(
   return isolates;
 }
 
-/** Each isolate asks what is its own. */
+/** Each isolate sends its own requests of the trace. */
 async function drive(peer: string, isolates: readonly Isolate[], trace: Trace, startMs: number): Promise<Answered[]> {
   const answers = await Promise.all(
     isolates.map((isolate, i) => {
@@ -89,10 +89,10 @@ async function drive(peer: string, isolates: readonly Isolate[], trace: Trace, s
   return answers.flat();
 }
 
-/** Far enough in the future to send everything out, and at the beginning of a window of every length. */
+/** An instant at which a window of this length begins, late enough to hand all requests to the isolates before. */
 function beginning(windowMs: number): number {
   const soonMs = now() + 300;
-  // A long window only has to hold the whole trace.
+  // A long window needs to hold the whole trace. The trace need not begin with it.
   if (windowMs >= 60_000)
     return soonMs % windowMs > windowMs - 8_000 ? Math.ceil(soonMs / windowMs) * windowMs : soonMs;
   return Math.ceil(soonMs / windowMs) * windowMs;
@@ -126,8 +126,8 @@ async function runTrace(trace: Trace, peers: readonly string[]): Promise<Map<str
 }
 
 /**
- * The binding's windows are 10 or 60 s, so it is driven by the same traces, slower. A location has counters of its own,
- * hence each isolate a Miniflare. All traces at once: that is little work.
+ * The binding's windows are 10 or 60 s, so it gets the same traces, but slower. Each location has its own counters, so
+ * each isolate is a separate Miniflare. All traces run at the same time, because they are little work.
  */
 async function runBinding(traces: readonly Trace[]): Promise<Map<string, Result>> {
   const code = await bundleWorker("binding.mjs");
@@ -159,7 +159,7 @@ async function runRetries(peers: readonly string[]): Promise<Retries> {
     peers.map(async (peer, p) => {
       const rounds: Retry[][] = [];
       for (const [i, after] of all.entries()) {
-        // Windows of peace after each.
+        // Leave several quiet windows after each round.
         const instants = after.map((ms) => startMs + 4 * limits[0].windowMs * i + ms);
         const retry = { key: `${nameOf(peer)}${i}`, limit: limits[0].limit, parts, instants };
         rounds.push(await isolates[p]![0]!.ask<Retry[]>({ retry }));
@@ -183,7 +183,7 @@ async function runRetries(peers: readonly string[]): Promise<Retries> {
 export const truth: Part = async ({ quick, progress, option }) => {
   const [onlyPeer, onlyTrace] = [option("peer"), option("trace")];
   const peers = PEERS.filter((peer) => onlyPeer === undefined || peer === onlyPeer);
-  // With windows five times as long there is no time for it in the short form.
+  // The short form leaves the binding out: its windows are five times as long.
   const withBinding = onlyPeer === undefined ? !quick : onlyPeer === BINDING;
   const isWanted = (name: string) => (onlyTrace === undefined ? !quick || QUICK.includes(name) : name === onlyTrace);
   const traces = TRACES.filter(({ name }) => isWanted(name));

@@ -1,6 +1,6 @@
 /**
- * Each limiter as a program would use it, behind one interface, for the traces of the part `truth`. It runs in a worker
- * thread. The thread's `Date.now` is the clock of this isolate, and may be skewed.
+ * Each limiter as a program would use it, behind one interface, for the traces of the part `truth`. This file runs in a
+ * worker thread. There `Date.now` is the clock of one isolate, and may be skewed.
  *
  * make({ url, token, redisUrl }, limits) → { take, charged }
  * take(key, cost) → { allowed, retryAfterMs? }
@@ -44,7 +44,7 @@ const headgate =
     };
   };
 
-/** One after the other, and no further than the first that refuses: that charges least. */
+/** Asks the limiters one after another, up to the first that refuses. This order charges the fewest units. */
 async function inTurn(limiters, one) {
   for (const limiter of limiters) {
     const answer = await one(limiter);
@@ -90,7 +90,7 @@ const hono = ({ url, token }, limits) => {
     return { store, limit: limits[i].limit };
   });
   return {
-    // It knows no cost: so many requests at once.
+    // It has no costs: a cost of n is n requests.
     take: (key, cost) =>
       inTurn(stores, async ({ store, limit }) => {
         let last;
@@ -131,7 +131,7 @@ const flexible =
     };
   };
 
-/** Cloudflare's binding, in a Worker at `url`. It knows no cost: so many requests at once; and tells no wait. */
+/** Cloudflare's binding in a Worker at `url`. It has no costs: a cost of n is n requests. It tells no wait. */
 const binding = ({ url }) => ({
   async take(key, cost) {
     let allowed = true;
@@ -161,7 +161,7 @@ const plain =
     };
   };
 
-/** By the name that `--peer` takes. */
+/** The limiters by the name that `--peer` takes. */
 export const LIMITERS = {
   "headgate sliding-window": headgate({}),
   "headgate leased": headgate({}, "leased"),

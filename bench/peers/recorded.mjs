@@ -1,7 +1,7 @@
 /**
- * What each peer sends to Redis for one decision. The peer's own code runs against a client that writes its calls down
- * and sends nothing. Each export makes a peer of `limits`, and returns (key, cost) → the calls of one decision, in
- * order, as { text, keys, args }.
+ * What each peer sends to Redis for one decision. The peer's own code runs with a client that records calls and sends
+ * nothing. Each export takes `limits` and returns (key, cost) → the calls of one decision, in order, as { text, keys,
+ * args }.
  */
 
 import { Ratelimit } from "@upstash/ratelimit";
@@ -9,7 +9,7 @@ import { RedisStore } from "hono-rate-limiter";
 import { RateLimiterRedis } from "rate-limiter-flexible";
 import { HASH_BUCKETS, INCR_EXPIRE, SORTED_SET_LOG } from "./scripts.mjs";
 
-/** Redis 7.0 refuses it. */
+/** Redis 7.0 refuses the flag. */
 const withoutFlag = (text) => text.replace(/^#!lua flags=allow-key-locking\n/, "");
 
 export function upstash(limits, algorithm) {

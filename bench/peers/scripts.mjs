@@ -1,13 +1,13 @@
-/** The plain scripts that everyone writes, as good as they usually get: each checks before it charges where it can. */
+/** The plain scripts that many projects write, in a good form: each checks before it charges where it can. */
 
-/** KEYS[1] · ARGV limit, window ms, cost. Reply: allowed, ms until the key expires. It counts refused requests too. */
+/** KEYS[1] · ARGV limit, window in ms, cost. Reply: allowed, ms until the key expires. Refused requests count too. */
 export const INCR_EXPIRE = `
 local n = redis.call('INCRBY', KEYS[1], ARGV[3])
 if n == tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 if n > tonumber(ARGV[1]) then return { 0, redis.call('PTTL', KEYS[1]) } end
 return { 1, 0 }`;
 
-/** KEYS[1] · ARGV limit, window ms, cost, now ms by the caller's clock, a name for this request. */
+/** KEYS[1] · ARGV limit, window in ms, cost, now in ms by the caller's clock, a unique name for this request. */
 export const SORTED_SET_LOG = `
 local limit, window, cost, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, now - window)
@@ -19,7 +19,7 @@ for i = 1, cost do redis.call('ZADD', KEYS[1], ARGV[4], ARGV[5] .. ':' .. i) end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return { 1, 0 }`;
 
-/** KEYS[1] · as above, without the name. Ten sub-buckets a window; the oldest counts in full. */
+/** KEYS[1] · ARGV as above, without the name. Ten sub-buckets per window. The oldest sub-bucket counts fully. */
 export const HASH_BUCKETS = `
 local limit, window, cost, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local size = window / 10
@@ -40,6 +40,6 @@ redis.call('HINCRBY', KEYS[1], current, cost)
 redis.call('PEXPIRE', KEYS[1], window + size)
 return { 1, 0 }`;
 
-/** What any script costs, and what any script costs that reads and writes one key. */
+/** The cost of any script, and the cost of any script that reads and writes one key. */
 export const BARE = "return 1";
 export const GET_SET = "redis.call('GET', KEYS[1]) redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])";

@@ -1,9 +1,9 @@
-/** A Worker with the rate limit binding, which only Miniflare simulates; its windows are 10 or 60 s. */
+/** A Worker with the rate limit binding. Only Miniflare simulates the binding. Its windows are 10 or 60 s. */
 
 import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
 
 export async function startBinding(code: string, limit: number, windowMs: number) {
-  // The same rate over the shortest window that it knows.
+  // The same limit over the shortest window that the binding has.
   const period = windowMs <= 10_000 ? 10 : 60;
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({

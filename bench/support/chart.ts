@@ -1,4 +1,4 @@
-/** Charts as SVG, readable on light and dark paper: horizontal bars, and lines over a logarithmic axis. */
+/** Charts as SVG that are readable on light and dark backgrounds: horizontal bars, and lines over logarithmic axes. */
 
 const WIDTH = 720;
 const LEFT = 250;
@@ -18,9 +18,9 @@ export interface Bars {
   readonly title: string;
   readonly unit: string;
   readonly rows: readonly { readonly name: string; readonly value: number }[];
-  /** A value that matters, drawn as a line. */
+  /** A value of interest, drawn as a line. */
   readonly mark?: number;
-  /** For values of several orders of magnitude; the smallest is the axis' beginning. */
+  /** For values over several orders of magnitude. The axis begins below the smallest value. */
   readonly logarithmic?: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface Lines {
   readonly series: readonly { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }[];
 }
 
-/** Both axes logarithmic: a slope of one is proportional. */
+/** Both axes are logarithmic: a line with slope 1 means proportional. */
 export function lines({ title, xName, yName, series }: Lines): string {
   const [left, right, top, bottom] = [60, 520, 50, 250];
   const all = series.flatMap(({ points }) => points);

@@ -1,4 +1,4 @@
-/** HTTP clients that try again, each as its documentation shows it, but with retries enough for 20 calls at once. */
+/** HTTP clients that try again, configured as their documentation shows, with enough retries for 20 calls at once. */
 
 import axios from "axios";
 import axiosRetry from "axios-retry";
@@ -8,7 +8,7 @@ import { Agent, interceptors, RetryAgent, request } from "undici";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
 
 export interface BenchClient {
-  /** Resolves when a request was admitted and its answer is read. */
+  /** Resolves when a request was admitted and its answer has been read. */
   call(): Promise<unknown>;
   close?(): Promise<void>;
 }
@@ -20,7 +20,7 @@ async function read(response: Response): Promise<void> {
   if (!response.ok) throw new Error(`expected to be admitted in the end, found ${response.status}`);
 }
 
-/** By name; those of headgate are in backticks. Each is known to the gateway by its key. */
+/** The clients by name. The names of headgate's clients are in backticks. The gateway knows each client by its key. */
 export const CLIENTS: Readonly<Record<string, (url: URL, key: string) => BenchClient>> = {
   "`createBackoff`": (url, key) => {
     const api = createBackoff();

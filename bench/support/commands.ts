@@ -1,6 +1,6 @@
 /**
- * Calls of scripts on a private Redis, and what they cost it: `INFO commandstats`, in one run with all that they are
- * compared to.
+ * Calls of scripts on a private Redis, and their cost from `INFO commandstats`. Everything that is compared runs in one
+ * run.
  */
 
 import { Redis } from "ioredis";
@@ -21,11 +21,11 @@ export interface Call {
 export type Decision = readonly Call[];
 
 export interface Cost {
-  /** µs of EVALSHA for each decision: its own time, without reading the request and writing the reply. */
+  /** µs of EVALSHA for each decision. Reading the request and writing the reply are not included. */
   readonly usec: number;
-  /** Commands for each decision, EVALSHA itself among them: Upstash bills each. */
+  /** Commands for each decision, EVALSHA included. Upstash bills each of them. */
   readonly commands: number;
-  /** The same by name, in capitals. */
+  /** The same commands by name, in capitals. */
   readonly byName: Readonly<Record<string, number>>;
 }
 
@@ -33,9 +33,9 @@ export interface CostRedis {
   readonly version: string;
   send(decisions: readonly Decision[]): Promise<unknown[]>;
   measure(decisions: readonly Decision[]): Promise<Cost>;
-  /** Of all keys there are, and how many. */
+  /** The bytes of all keys, and the number of keys. */
   memory(): Promise<{ bytes: number; keys: number }>;
-  /** These keys, or all. */
+  /** Deletes these keys, or all keys. */
   flush(keys?: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 }
@@ -96,7 +96,7 @@ export async function startCostRedis(): Promise<CostRedis> {
   };
 }
 
-/** As the gateway's: 37 bytes. */
+/** A key as the gateway makes it: 37 bytes. */
 export function keyOf(client: number | string, policy = "default"): string {
   return `hg:2:{${policy}:${String(client).padStart(22, "0")}}`;
 }
@@ -108,7 +108,7 @@ interface TakeOptions {
   readonly slot?: number;
 }
 
-/** What headgate sends for one decision over these limits. */
+/** The call that headgate sends for one decision about these limits. */
 export function take(key: string, limits: readonly LimitSpec[], options: TakeOptions = {}): Call {
   const { cost = 1, flag = Flag.take, nowMs = 0, slot = 0 } = options;
   return takeOf({ keys: [{ key, group: 0, cost, limits }], flag, slot }, nowMs);
@@ -120,7 +120,7 @@ export function takeOf(request: TakeRequest, nowMs = 0): Call {
 
 const HOUR_MS = 3_600_000;
 
-/** A limit of each kind, by its units; the n-th of several has a window n times as long. */
+/** Limits of each kind by their units. `n` makes the window n times as long. */
 export const limitOf = {
   weighted: (limit: number, n = 1): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: n * HOUR_MS, buckets: 1 }),
   weighted10: (limit: number, n = 1): LimitSpec => ({

@@ -1,5 +1,5 @@
 /**
- * Passes requests on to the gateway and counts its refusals by the header `X-Client`: the same for every HTTP client.
+ * Passes requests on to the gateway, and counts its refusals by the header `X-Client`. It works with every HTTP client.
  */
 
 import { Agent, createServer, request as send } from "node:http";
@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 
 export interface Forwarder {
   readonly url: URL;
-  /** How many requests with this key were answered 429. */
+  /** How many requests with this key were answered with 429. */
   refusals(key: string): number;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The tables of the part `latency`, and what they say of the targets. */
+/** The tables of the part `latency`, and its targets. */
 
 import { bars } from "./chart.ts";
 import { type LimiterWorker, WORKERS } from "./limiters.ts";
@@ -12,7 +12,7 @@ export interface Measured {
   readonly worker: LimiterWorker;
   readonly answers: readonly Answer[];
   readonly calls: number;
-  /** Of the Worker without a limiter, in the same seconds. */
+  /** The answers of the Worker without a limiter in the same seconds. */
   readonly baseline: readonly Answer[];
 }
 
@@ -150,15 +150,15 @@ export function sectionOf(
   const markdown = [
     "### Half of the limit, 80 ms to Redis\n\n12,000 per minute, 100 requests per second from one client.",
     table(["", "added p50, ms", "added p99, ms", "Redis calls / request", "refused"], lastingRows),
-    "### Windows of 2 s\n\nMedian added to a request, in ms, at half the limit; then Redis calls per request at multiples of the limit, 80 ms to Redis.",
+    "### Windows of 2 s\n\nFirst columns: the median time added to a request, in ms, at half the limit. Other columns: Redis calls per request at multiples of the limit, 80 ms to Redis.",
     table(head, summary),
-    "Nothing should be refused at half the limit: what is, is wrong. A window of 2 s is short for a lease.",
-    "\\* Not a count that all isolates share: `cachedFixedWindow` is called experimental by its documentation and lets each isolate count by itself (see the trace `isolates`); the binding is Miniflare's simulation, in the same process.",
+    "Nothing should be refused at half the limit: every such refusal is wrong. A window of 2 s is short for a lease.",
+    "\\* Not a count that all isolates share: the documentation calls `cachedFixedWindow` experimental, and it lets each isolate count by itself (see the trace `isolates`); the binding is Miniflare's simulation, in the same process.",
     `### A client that hammers\n\n${HAMMERED.limit} per minute, 200 requests per second from one client, 20 ms to Redis; its first second, in which it uses up the limit, is left out.`,
     table(["", "Redis calls", "per 1000 requests", "refused p50, ms"], hammerRows),
-    "### Served from the isolate\n\nAs many requests as the Worker can serve, nothing asked of Redis; by turns of half a second after twenty that are not measured, while the runtime still compiles; ratios within a turn. First in front of an origin over HTTP, a Worker of its own: the baseline forwards every request, a refusal is spared that. The second row is what is left for a limiter that takes no time at all: a Worker that ends with its client, ends what takes too long, and adds five fields that never change.",
+    "### Served from the isolate\n\nAs many requests as the Worker can serve, without a call to Redis. The Workers take turns of half a second. The first twenty turns are not measured, because the runtime still compiles. Ratios are within a turn. First in front of an origin over HTTP, in a separate Worker: the baseline forwards every request, and a refusal forwards none. The second row is the best that a limiter could reach that takes no time at all: a Worker that ends together with its client, ends requests that take too long, and adds five fields that never change.",
     servedTable(served.inFront),
-    "Then in front of a handler of one line, in the same Worker: hardly more than what workerd itself takes for a request, so that the fields alone take the share of the second row.",
+    "Then in front of a handler of one line, in the same Worker. The baseline is hardly more than workerd's own time for a request, so the fields alone cost what the second row shows.",
     servedTable(served.within),
     `### All figures\n\n${tables.join("\n\n")}`,
   ].join("\n\n");
@@ -178,7 +178,7 @@ export function sectionOf(
   };
 }
 
-/** Within a turn, to the first. */
+/** The ratio to the first Worker's rate in the same turn; the median over the turns. */
 const ratioOf = (of: readonly Served[], one: Served) =>
   median(one.perSecond.map((value, i) => value / of[0]!.perSecond[i]!));
 const cpuRatioOf = (of: readonly Served[], one: Served) =>

@@ -1,4 +1,4 @@
-/** The Workers that are measured against each other, and how each is told its limit. */
+/** The Workers that are measured, and how each of them is told its limit. */
 
 export interface WorkerLimit {
   readonly limit: number;
@@ -6,14 +6,14 @@ export interface WorkerLimit {
 }
 
 export interface LimiterWorker {
-  /** In the path to the REST service: whose calls are whose. */
+  /** A part of the path to the REST service, which shows whose call it is. */
   readonly id: string;
   readonly title: string;
   readonly library: string;
-  /** In bench/workers. */
+  /** The file in bench/workers. */
   readonly file: string;
   readonly bindings: (url: string, token: string, limit: WorkerLimit) => Readonly<Record<string, unknown>>;
-  /** What makes it another kind of thing than a count that all isolates share. */
+  /** Why this is not a count that all isolates share. Absent if it is one. */
   readonly local?: string;
 }
 
@@ -28,7 +28,7 @@ const headgate = (consistency: "strict" | "leased"): LimiterWorker["bindings"] =
     POLICIES: [{ name: "default", consistency, limits: [{ limit, window: windowMs }] }],
     UPSTASH_REDIS_REST_URL: url,
     UPSTASH_REDIS_REST_TOKEN: token,
-    // A busy machine must not turn a late answer into a fallback.
+    // The timeout is long, so that a busy machine causes no fallback decisions.
     REDIS_TIMEOUT_MS: 5_000,
   });
 };
@@ -37,7 +37,7 @@ const plain: LimiterWorker["bindings"] = (url, token, { limit, windowMs }) => {
   return { URL: url, TOKEN: token, LIMIT: limit, WINDOW_MS: windowMs };
 };
 
-/** The gateway, in front of an origin, and no policy that matches. */
+/** The gateway in front of an origin, with a policy that never matches. */
 export const UNMATCHED: LimiterWorker = {
   id: "unmatched",
   title: "headgate, no policy matches",
@@ -46,7 +46,7 @@ export const UNMATCHED: LimiterWorker = {
   bindings: () => ({ POLICIES: [{ name: "none", match: { path: "/none" }, limits: [{ limit: 1, window: "1s" }] }] }),
 };
 
-/** The minimal Worker with the fields of a limiter, and no limiter. */
+/** A minimal Worker that sends a limiter's header fields, without a limiter. */
 export const FIELDS: LimiterWorker = {
   id: "fields",
   title: "no limiter, five fields that never change",
@@ -55,7 +55,7 @@ export const FIELDS: LimiterWorker = {
   bindings: () => ({}),
 };
 
-/** In front of an origin over HTTP: a Worker that forwards everything, and the gateway. The first is the baseline. */
+/** Workers in front of an origin over HTTP. The first one only forwards requests and is the baseline. */
 export function forwarding(originUrl: string): readonly LimiterWorker[] {
   const gateway = { library: "headgate (the whole gateway)", file: "gateway.mjs" };
   const withOrigin = (bindings: LimiterWorker["bindings"]): LimiterWorker["bindings"] => {
@@ -81,7 +81,7 @@ export function forwarding(originUrl: string): readonly LimiterWorker[] {
   ];
 }
 
-/** The first is the baseline. */
+/** The first Worker is the baseline. */
 export const WORKERS: readonly LimiterWorker[] = [
   { id: "none", title: "no limiter", library: "no limiter", file: "none.mjs", bindings: () => ({}) },
   {

@@ -1,6 +1,6 @@
 /**
- * Clients of a Worker, over plain sockets: a full HTTP client would cost more than the Worker that is measured. Answers
- * are told apart by their status line and counted by their Content-Length.
+ * Clients of a Worker over plain sockets: a full HTTP client would cost more CPU than the Worker that is measured. An
+ * answer is recognised by its status line and its Content-Length.
  */
 
 import { connect, type Socket } from "node:net";
@@ -10,7 +10,7 @@ export interface Answer {
   readonly latencyMs: number;
 }
 
-/** One kept-alive connection; requests on it are answered in order. */
+/** One kept-alive connection. Its requests are answered in order. */
 class Connection {
   readonly #socket: Socket;
   readonly #waiting: { readonly sentAt: number; readonly done: (answer: Answer) => void }[] = [];
@@ -19,7 +19,7 @@ class Connection {
   constructor(port: number) {
     this.#socket = connect({ port, host: "127.0.0.1", noDelay: true });
     this.#socket.on("data", (chunk) => this.#read(chunk));
-    // A waiting client would wait for ever.
+    // Without this, a waiting client would wait forever.
     this.#socket.on("error", (error) => {
       throw error;
     });
@@ -58,7 +58,7 @@ function requestOf(path: string, client: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: bench.example\r\nCF-Connecting-IP: ${client}\r\n\r\n`;
 }
 
-/** So many requests per second for `forMs`, whether answers come or not; resolves when all are answered. */
+/** Sends `perSecond` requests per second for `forMs`, whether answers come or not. Resolves when all are answered. */
 export async function paced(port: number, perSecond: number, forMs: number, client: string): Promise<Answer[]> {
   const idle: Connection[] = [];
   const all: Connection[] = [];
@@ -89,7 +89,7 @@ export async function paced(port: number, perSecond: number, forMs: number, clie
   return done;
 }
 
-/** As many as can be served in `forMs`: 16 connections, of which each has 4 requests under way. */
+/** Sends as many requests as are served in `forMs`, over 16 connections with 4 open requests each. */
 export async function flooded(
   port: number,
   forMs: number,

@@ -1,4 +1,4 @@
-/** On what a part was measured. */
+/** The machine and the versions that a part was measured on. */
 
 import { readFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";

@@ -1,4 +1,4 @@
-/** docs/benchmarks.md, put together from what each part kept when it ran last. */
+/** Writes docs/benchmarks.md from the results that each part kept when it last ran. */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { peerVersions } from "./machine.ts";
@@ -27,7 +27,11 @@ export function kept(part: string): Kept | undefined {
   return existsSync(fileOf(part)) ? JSON.parse(readFileSync(fileOf(part), "utf8")) : undefined;
 }
 
-/** @returns where it is. */
+/** Prose lines end by column 120. Tables, headings, pictures and tags keep their lines. */
+const broken = (markdown: string): string =>
+  markdown.replace(/^(?![|#!<]).{121,}$/gm, (line) => line.replace(/(.{1,120})(?: |$)/g, "$1\n").trimEnd());
+
+/** @returns where the page is. */
 export function writePage(parts: readonly string[]): string {
   const prose = (name: string) => readFileSync(new URL(`${name}.md`, PROSE), "utf8").trim();
   const all = parts.flatMap((part) => {
@@ -38,15 +42,15 @@ export function writePage(parts: readonly string[]): string {
   const sections = all.flatMap(({ part, machine, section }) => [
     prose(part),
     ...Object.keys(section.charts).map((name) => `![](benchmarks/${name})`),
-    section.markdown,
-    `Measured ${machine}. \`npm run bench -- ${part}\``,
+    broken(section.markdown),
+    `${broken(`Measured ${machine}.`)}\n\`npm run bench -- ${part}\``,
   ]);
   const rows = targets.map((one) => [one.what, one.bound, one.measured, one.holds ? "yes" : "**no**"]);
   const text = [
     prose("start"),
     "## Targets",
     table(["", "target", "measured", "holds"], rows),
-    `Peers: ${peerVersions()}.`,
+    broken(`Peers: ${peerVersions()}.`),
     ...sections,
     prose("end"),
   ].join("\n\n");

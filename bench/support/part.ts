@@ -1,6 +1,6 @@
-/** What a part of the benchmark gives, and the words that all parts share. */
+/** What a part of the benchmark returns, and the formats that all parts share. */
 
-/** A bound that the project set itself: `bound` and `measured` as the page shows them. */
+/** A bound that the project set itself. `bound` and `measured` are texts for the page. */
 export interface Target {
   readonly what: string;
   readonly bound: string;
@@ -9,22 +9,22 @@ export interface Target {
 }
 
 export interface Section {
-  /** Markdown, below the part's heading. */
+  /** Markdown for below the part's heading. */
   readonly markdown: string;
   readonly targets: readonly Target[];
-  /** File name in docs/benchmarks → SVG. */
+  /** Maps a file name in docs/benchmarks to its SVG. */
   readonly charts: Readonly<Record<string, string>>;
-  /** What other parts compute with. */
+  /** Figures that other parts compute with. */
   readonly figures: Readonly<Record<string, number>>;
 }
 
 export interface Run {
   readonly quick: boolean;
-  /** Shows how far the part is, on one line. */
+  /** Shows the progress of the part on one line. */
   progress(what: string): void;
-  /** Arguments after the parts' names: `--peer X`. */
+  /** An argument after the parts' names, for example `--peer X`. */
   option(name: string): string | undefined;
-  /** Of parts that ran before, in this run or an earlier one. */
+  /** The figures of a part that ran before, in this run or an earlier one. */
   figures(part: string): Readonly<Record<string, number>> | undefined;
 }
 
@@ -35,7 +35,7 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
   return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)].join("\n");
 }
 
-/** Three significant digits, and no more than two after the point. */
+/** Three significant digits, with at most two after the point. */
 export function number(value: number): string {
   if (Number.isNaN(value)) return "–";
   const digits = value !== 0 && Math.abs(value) < 0.1 ? 3 : Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0;

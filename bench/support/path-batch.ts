@@ -1,11 +1,11 @@
 /**
- * What bench/request-path.worker.ts tells bench/request-path.ts: a file of its own, since one is a Worker and the other
- * is not.
+ * What bench/request-path.worker.ts tells bench/request-path.ts. It is a separate file, because one of them is a Worker
+ * and the other is not.
  */
 
-/** Of one batch. */
+/** The result of one batch. */
 export interface PathBatch {
   readonly perRequestUs: number;
-  /** How many were answered with each status. */
+  /** How many requests were answered with each status. */
   readonly statuses: Readonly<Record<number, number>>;
 }

@@ -1,6 +1,6 @@
 /**
- * The peers, loaded at run time from bench/peers/*.mjs: they live in bench/node_modules, which a clean clone does not
- * have, so that no type of theirs may be needed to check this project.
+ * The peers, loaded at run time from bench/peers/*.mjs. They live in bench/node_modules, which a clean clone does not
+ * have. Therefore checking this project must not need their types.
  */
 
 import type { Decision } from "./commands.ts";
@@ -12,7 +12,7 @@ export interface LimitOfPeer {
 
 type RecordedPeer = (limits: readonly LimitOfPeer[]) => (key: string, cost: number) => Promise<Decision>;
 
-/** bench/peers/recorded.mjs */
+/** The exports of bench/peers/recorded.mjs. */
 export interface Recorded {
   upstash(
     limits: readonly LimitOfPeer[],

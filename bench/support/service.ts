@@ -1,7 +1,7 @@
 /**
- * The REST service in front of the private Redis of a run: what scripts/bridge/bridge.ts does, with the distance to it,
- * lost replies and a count of calls. Redis 7.0 refuses the first line of Upstash's scripts (`#!lua
- * flags=allow-key-locking`): it is taken off here.
+ * The REST service in front of a run's private Redis. It does what scripts/bridge/bridge.ts does, and it adds a network
+ * delay, loses replies and counts calls. Redis 7.0 refuses the first line of Upstash's scripts (`#!lua
+ * flags=allow-key-locking`), so this service removes the line.
  */
 
 import { hash } from "node:crypto";
@@ -17,25 +17,23 @@ const KEY_LOCKING = /^#!lua flags=allow-key-locking\n/;
 export interface Service {
   readonly url: string;
   readonly token: string;
-  /** Requests so far whose path began with `/<name>`, pipelines as one. */
+  /** The requests so far whose path began with `/<name>`. A pipeline counts as one request. */
   calls(name: string): number;
-  /** To Redis and back, in ms, for requests from now on. */
+  /** The delay to Redis and back, in ms, for requests from now on. */
   roundTripMs: number;
-  /**
-   * The connection of every n-th call is closed after Redis has run it, before the reply; 0: no connection is closed.
-   */
+  /** After Redis has run every n-th call, its connection is closed before the reply. 0: no connection is closed. */
   loseEvery: number;
   stop(): Promise<void>;
 }
 
-/** Clients of one run tell themselves apart by the path: `<url>/<name>`. */
+/** The clients of a run differ in the path of their URL: `<url>/<name>`. */
 export async function startService(redisUrl: string): Promise<Service> {
   const redis = await connectRedis(redisUrl);
   const calls = new Map<string, number>();
   const shaOf = new Map<string, string>();
   let total = 0;
 
-  /** As Upstash would take it, in the words of Redis 7.0. */
+  /** Changes a script for Upstash so that Redis 7.0 takes it. */
   function translate([name, first = "", ...rest]: CommandLine): CommandLine {
     const command = name.toLowerCase();
     if (command === "eval" && KEY_LOCKING.test(first)) {

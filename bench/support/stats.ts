@@ -1,13 +1,13 @@
-/** The arithmetic of the benchmarks, pure: percentiles, true windows, waits, money. */
+/** The arithmetic of the benchmarks: percentiles, true windows, waits, money. All functions are pure. */
 
-/** Units that were let through: at some instant between the sending of the request and its answer, in milliseconds. */
+/** Admitted units. The decision fell between the sending of the request and its answer, both in ms. */
 export interface Admission {
   readonly sentAtMs: number;
   readonly doneAtMs: number;
   readonly units: number;
 }
 
-/** The value that `part` (0 … 1) of all values do not exceed, between neighbours in proportion; NaN of nothing. */
+/** The value that a `part` (0 to 1) of all values do not exceed, interpolated between neighbours. NaN for no values. */
 export function percentile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const at = part * (sorted.length - 1);
@@ -18,7 +18,7 @@ export function percentile(values: readonly number[], part: number): number {
 
 export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
-/** The most units certainly let through in a span of this many ms: sent and answered within the span. */
+/** The most units that certainly passed within a span of this many ms: both sent and answered within the span. */
 export function worstWindow(admissions: readonly Admission[], spanMs: number): number {
   const within = (fromMs: number) =>
     admissions
@@ -27,16 +27,14 @@ export function worstWindow(admissions: readonly Admission[], spanMs: number): n
   return Math.max(0, ...admissions.map(({ sentAtMs }) => within(sentAtMs)));
 }
 
-/**
- * The most units that can have been let through between two instants: sent before the second, answered after the first.
- */
+/** The most units that may have passed between two instants: sent before the second, answered after the first. */
 export function possibleUnits(admissions: readonly Admission[], fromMs: number, toMs: number): number {
   return admissions
     .filter((one) => one.doneAtMs >= fromMs && one.sentAtMs <= toMs)
     .reduce((sum, { units }) => sum + units, 0);
 }
 
-/** One refused request, asked again once: when it was told to, or before. Milliseconds since the refusal. */
+/** One refused request that was asked again once, after the promised wait or before. Times in ms since the refusal. */
 export interface Retry {
   readonly promisedAfterMs: number;
   readonly askedAfterMs: number;
@@ -44,10 +42,10 @@ export interface Retry {
 }
 
 /**
- * How wrong a promised wait was, from copies of one refusal of which each asked again at another moment.
+ * How wrong a promised wait was. There are several copies of one refusal, and each copy asked again at another moment.
  *
- * `early`: part of those that kept the promise and were refused. `late`: how much of the promised wait, 0 … 1, was
- * needless, by the earliest moment from which on all were admitted.
+ * `early`: the part of the copies that waited as promised and were refused. `late`: the part of the promised wait, 0 to
+ * 1, that was needless: after the earliest moment from which on every copy was admitted.
  */
 export function retryError(retries: readonly Retry[]): { readonly early: number; readonly late: number } {
   const kept = retries.filter((one) => one.askedAfterMs >= one.promisedAfterMs);
@@ -69,7 +67,7 @@ export interface Prices {
   readonly perCpuMs: number;
 }
 
-/** What a million requests cost beyond what plans include. */
+/** What a million requests cost above what the plans include. */
 export function dollarsPerMillion(
   { perCommand, perRequest, perCpuMs }: Prices,
   use: { readonly commandsPerRequest: number; readonly cpuMsPerRequest: number },

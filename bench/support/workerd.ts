@@ -1,6 +1,6 @@
 /**
- * One bundled Worker in plain workerd: no Miniflare between the client and it, and a process whose CPU time can be
- * read.
+ * One bundled Worker in plain workerd. There is no Miniflare between the client and the Worker, and the CPU time of the
+ * process can be read.
  */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,21 +14,21 @@ import { isRunning, spawnTied, stopProcess } from "../../scripts/machine/tied-pr
 
 const ROOT = new URL("../../", import.meta.url);
 const START_TIMEOUT_MS = 15_000;
-/** Of Linux, on every architecture that Node runs on. */
+/** Linux has this value on every architecture that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
 export interface Workerd {
   readonly port: number;
-  /** From starting the process to the end of its first answer, in ms. */
+  /** The time from the start of the process to the end of its first answer, in ms. */
   readonly firstAnswerMs: number;
-  /** CPU time of the process so far, in ms; undefined where there is no /proc. */
+  /** The CPU time of the process so far, in ms. undefined where there is no /proc. */
   cpuMs(): number | undefined;
   stop(): Promise<void>;
 }
 
 const wranglerToml = () => parse(readFileSync(new URL("wrangler.toml", ROOT), "utf8"));
 
-/** A Worker of bench/workers, minified as `wrangler deploy` would upload it. Peers come from bench/node_modules. */
+/** Bundles a Worker of bench/workers, minified as for `wrangler deploy`. Peers come from bench/node_modules. */
 export async function bundleWorker(name: string): Promise<string> {
   const options: BuildOptions & { write: false } = {
     entryPoints: [fileURLToPath(new URL(`bench/workers/${name}`, ROOT))],

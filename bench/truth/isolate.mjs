@@ -1,4 +1,4 @@
-/** One isolate of one limiter: a thread with a clock of its own, which asks what it is told, when it is told. */
+/** One isolate of one limiter: a thread with its own clock that sends the requests of a trace at their instants. */
 
 import { parentPort, workerData } from "node:worker_threads";
 
@@ -8,7 +8,7 @@ const realNow = Date.now;
 Date.now = () => realNow() + skewMs;
 const { LIMITERS } = await import("../peers/limiters.mjs");
 const limiter = LIMITERS[peer](service, limits);
-// Scripts are loaded and connections made before the trace begins.
+// Loads scripts and opens connections before the trace begins.
 await limiter.take(`warm-up-${peer}`, 1).catch(() => {});
 
 async function ask({ atMs, key, cost }) {
@@ -24,7 +24,7 @@ async function ask({ atMs, key, cost }) {
 
 const until = (atMs) => new Promise((resolve) => setTimeout(resolve, Math.max(0, atMs - now())));
 
-/** Asks at each of the instants until it is refused, then again after each part of the last wait that it was told. */
+/** At each instant, asks until it is refused. Then asks again after parts of the wait that the last refusal told. */
 async function retries({ key, limit, parts, instants }) {
   return await Promise.all(
     parts.map(async (part, i) => {
@@ -41,11 +41,12 @@ async function retries({ key, limit, parts, instants }) {
       const promisedAfterMs = refused?.retryAfterMs;
       const toldAtMs = now();
       if (!(promisedAfterMs > 0)) return undefined;
-      // Timers and clocks differ by a millisecond or two.
+      // Timers and clocks differ by 1 or 2 ms.
       await until(toldAtMs + promisedAfterMs * part + (part >= 1 ? 3 : 0));
       const sentAtMs = now();
       const { allowed } = await limiter.take(own, 1);
-      // Whoever keeps the promise asks after it; whoever does not has been answered before it, or proves nothing.
+      // A copy that keeps the promise must ask after the wait. The answer to any other copy must come before its end: a
+      // later answer proves nothing.
       const askedAfterMs = (part >= 1 ? sentAtMs : now()) - toldAtMs;
       if (part < 1 && askedAfterMs >= promisedAfterMs) return undefined;
       return { promisedAfterMs, askedAfterMs, admitted: allowed };

@@ -1,8 +1,8 @@
-/** What the answers of a limiter say of it. */
+/** Judges a limiter by its answers. */
 
 import { type Admission, possibleUnits, worstWindow } from "../support/stats.ts";
 
-/** Clocks of Redis and of the isolates tick in ms. */
+/** The clocks of Redis and of the isolates count whole ms. */
 const TICK_MS = 2;
 
 export interface Answered {
@@ -15,11 +15,11 @@ export interface Answered {
 
 export interface Result {
   readonly worst: number;
-  /** Part of the requests that were refused although the true window had room. */
+  /** The part of the requests that was refused although the true window had room. */
   readonly unused: number;
   /**
-   * The same by the definition of the weighted counter, over aligned windows: what a cache refuses that the algorithm
-   * would admit.
+   * The same for the definition of the weighted counter, with aligned windows: requests that the algorithm would admit
+   * and a cache refuses.
    */
   readonly wrong: number;
   readonly admitted: number;
@@ -30,7 +30,7 @@ export interface Result {
 export function judge(answers: readonly Answered[], limit: number, windowMs: number): Result {
   const admitted = answers.filter(({ allowed }) => allowed).map((one): Admission => ({ ...one, units: one.cost }));
   const refused = answers.filter(({ allowed, failed }) => !allowed && failed === undefined);
-  // Room whenever, between sending and answer, it was decided.
+  // Whether there was room at any moment between sending and answer.
   const hadRoom = ({ sentAtMs, doneAtMs, cost }: Answered) =>
     possibleUnits(admitted, sentAtMs - windowMs - TICK_MS, doneAtMs) + cost <= limit;
   const counterHadRoom = ({ sentAtMs, doneAtMs, cost }: Answered) => {

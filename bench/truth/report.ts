@@ -1,4 +1,4 @@
-/** The tables of the part `truth`, and what they say of the targets. */
+/** The tables of the part `truth`, and its targets. */
 
 import { bars } from "../support/chart.ts";
 import { number, type Section, type Target, table } from "../support/part.ts";
@@ -6,7 +6,8 @@ import type { Result } from "./judge.ts";
 import { RETRY, type Trace } from "./traces.ts";
 
 /**
- * As bench/peers/limiters.mjs has them; here by name, so that nothing of the peers is loaded before they are installed.
+ * The names in bench/peers/limiters.mjs. They are repeated here, so that no peer is loaded before the peers are
+ * installed.
  */
 export const PEERS = [
   "headgate sliding-window",
@@ -26,7 +27,7 @@ export const PEERS = [
   "hash of sub-buckets",
 ] as const;
 
-/** Without Redis, and only as Miniflare simulates it. */
+/** A limiter without Redis, simulated by Miniflare. */
 export const BINDING = "rate limit binding";
 
 export type Retries = Map<string, { early: number; late: number; promised: boolean }>;
@@ -62,7 +63,7 @@ export function report(
         ["", ...names],
         rows(({ unused }) => percent(unused)),
       ),
-      "### Refused although the weighted two-window counter would admit, part of all requests\n\nFor the limiters that use this counter: what a cache or a lease refuses beyond it.",
+      "### Refused although the weighted two-window counter would admit, part of all requests\n\nOnly the limiters that use this counter: what a cache or a lease refuses in addition.",
       table(
         ["", ...names],
         peers
@@ -91,7 +92,7 @@ export function report(
       return promised ? [peer, percent(early), percent(late)] : [peer, "no wait told", "–"];
     });
     parts.push(
-      "### The promised wait\n\nRefused again of those that waited as told; and which part of the wait was needless, since asking earlier was admitted.",
+      "### The promised wait\n\nThe part of the clients that waited as told and were refused again, and the part of the wait that was needless, because an earlier request was admitted.",
       table(["", "refused again", "needless"], rows),
     );
   }

@@ -1,4 +1,4 @@
-/** What each limiter is asked, and when: the same instants for all. */
+/** The requests that each limiter gets, and their instants. All limiters get the same. */
 
 import type { LimitOfPeer } from "../support/peers.ts";
 
@@ -11,15 +11,15 @@ export interface Ask {
 
 export interface Trace {
   readonly name: string;
-  /** What it shows, in one line. */
+  /** What the trace shows, in one line. */
   readonly about: string;
   readonly limits: readonly LimitOfPeer[];
   readonly asks: readonly Ask[];
-  /** How far the clock of each isolate is off. */
+  /** How far each isolate's clock is off, in ms. */
   readonly skewMs?: readonly [number, number];
-  /** Of all calls to Redis every n-th reply is lost after it ran. */
+  /** Every n-th reply of Redis is lost after the call has run. */
   readonly loseEvery?: number;
-  /** Long windows: what the store counts at the end is compared to what was admitted. */
+  /** The windows are long. At the end, the store's counts are compared with what was admitted. */
   readonly isCharged?: true;
 }
 
@@ -107,15 +107,15 @@ export const TRACES: readonly Trace[] = [
 ];
 
 /**
- * Copies of one refusal ask again after a tenth, two tenths, … of the wait that they were told, each on a key of its
- * own.
+ * Copies of one refusal ask again after a tenth, two tenths, … of the wait that they were told. Each copy has its own
+ * key.
  */
 export const RETRY = {
   name: "retry",
   about:
     "5 per 2 s used up at once; used up, and again in the next window; copies ask after parts of the wait that they were told",
   limits: [{ limit: 5, windowMs: WINDOW_MS }],
-  /** Ms after the beginning of a window: used up, and, if a second instant is given, again. */
+  /** Instants in ms after the beginning of a window: the limit is used up at the first, and again at the second. */
   rounds: [[100], [1_400, 2_500]],
   parts: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1],
 } as const;

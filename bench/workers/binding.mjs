@@ -1,4 +1,4 @@
-/** The minimal Worker with Cloudflare's rate limit binding. */
+/** A minimal Worker with Cloudflare's rate limit binding. */
 
 import { Hono } from "hono";
 

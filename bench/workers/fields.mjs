@@ -1,8 +1,8 @@
-/** The minimal Worker without a limiter. It adds the five fields that a limiter tells, here always the same. */
+/** A minimal Worker without a limiter. It does what every limiter with header fields must do: it adds five fields. */
 
 import { Hono } from "hono";
 
-/** @param {Response} answer stays as it is: nobody can change the Response of a fetch, and a limiter copies it. */
+/** @param {Response} answer is copied: a Response of a fetch cannot be changed, so limiters copy it too. */
 export function withFields(answer) {
   const told = new Response(answer.body, answer);
   told.headers.append("RateLimit-Policy", '"default";q=1000000000;w=3600');

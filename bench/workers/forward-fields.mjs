@@ -1,6 +1,6 @@
 /**
- * What any gateway in front of an origin has to do: end with its client, end a request that takes too long, keep a
- * proxy's credentials to itself, and add its fields. No limiter.
+ * What every gateway in front of an origin must do: end a request together with its client, end a request that takes
+ * too long, keep a proxy's credentials to itself, and say in header fields what it did. It has no limiter.
  */
 
 import { Hono } from "hono";

@@ -1,4 +1,4 @@
-/** The minimal Worker with hono-rate-limiter and its Redis store, over Upstash's client as its documentation shows. */
+/** A minimal Worker with hono-rate-limiter and its Redis store, over Upstash's client, as its documentation shows. */
 
 import { Redis } from "@upstash/redis/cloudflare";
 import { Hono } from "hono";

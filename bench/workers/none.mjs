@@ -1,4 +1,4 @@
-/** The minimal Worker without a limiter. */
+/** A minimal Worker without a limiter. */
 
 import { Hono } from "hono";
 

@@ -1,4 +1,4 @@
-/** The minimal Worker with INCR and EXPIRE in a script. */
+/** A minimal Worker with INCR and EXPIRE in a script. */
 
 import { Redis } from "@upstash/redis/cloudflare";
 import { Hono } from "hono";

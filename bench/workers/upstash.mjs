@@ -1,4 +1,4 @@
-/** The minimal Worker with @upstash/ratelimit, as its documentation shows for Workers: one instance in the isolate. */
+/** A minimal Worker with @upstash/ratelimit as its documentation shows for Workers: one instance for each isolate. */
 
 import { Ratelimit } from "@upstash/ratelimit";
 import { Redis } from "@upstash/redis/cloudflare";

@@ -1,16 +1,16 @@
-// The REST bridge's one connection to Redis: commands go out at most once, replies become JSON.
+// The REST bridge's only connection to Redis. It sends each command at most once and turns replies into JSON.
 
 import { Redis } from "ioredis";
 import type { CommandLine } from "./bridge-request.ts";
 
-/** Bound on a connection attempt, in ms. */
+/** How long an attempt to connect may take, in ms. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** Bound on Redis's silence while a command waits, in ms; then the connection is given up with all that wait on it. */
+/** How long Redis may be silent while a command waits, in ms. Then the connection and its commands are given up. */
 const SILENCE_TIMEOUT_MS = 5_000;
 
 export type ReplyBody = { result: unknown } | { error: string };
 
-/** The HTTP status of a command sent alone, and the `{result}` or `{error}` it is answered with. */
+/** The HTTP status for a single command, and the body `{result}` or `{error}`. */
 export interface RunResult {
   status: number;
   body: ReplyBody;
@@ -19,36 +19,36 @@ export interface RunResult {
 export interface RedisConnection {
   /** Whether the first attempt to connect succeeded. */
   reachable: boolean;
-  /** Never rejects. Redis's own errors are 400, a Redis that cannot be reached or does not answer is 500. */
+  /** Never rejects. Status 400: an error of Redis. Status 500: Redis cannot be reached or does not answer. */
   run(command: CommandLine, base64: boolean): Promise<RunResult>;
-  /** As one transaction: a body for each command, or one error if Redis has discarded them all. */
+  /** Runs the commands as one transaction. Returns a body for each command, or one error if Redis discarded them. */
   transact(commands: readonly CommandLine[], base64: boolean): Promise<RunResult | { status: 200; body: ReplyBody[] }>;
   close(): void;
 }
 
-/** Connects; resolves after the first attempt, whatever its outcome. Throws TypeError on a URL that is not Redis's. */
+/** Connects. Resolves after the first attempt, successful or not. Throws a TypeError for a URL that is not Redis's. */
 export async function connectRedis(url: string): Promise<RedisConnection> {
   const protocol = URL.canParse(url) ? new URL(url).protocol : undefined;
   if (protocol !== "redis:" && protocol !== "rediss:") {
-    // Not quoted: it may hold a password.
+    // The message does not quote the URL, because it may hold a password.
     throw new TypeError("expected a Redis URL such as redis://127.0.0.1:6379, found another kind of text");
   }
   const redis = new Redis(url, {
-    protocol: 2, // Upstash replies in RESP2's types
-    stringNumbers: true, // so that integers above 2^53 arrive whole; texts arrive as Buffers
-    // Nothing waits for a connection, and nothing is sent again on the next one: what may have run is never repeated.
+    protocol: 2, // Upstash replies with RESP2 types
+    stringNumbers: true, // keeps integers above 2^53 exact; texts arrive as Buffers
+    // No command waits for a connection, and no command is sent again: a command that may have run must not run twice.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (times) => Math.min(25 * times, 500),
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SILENCE_TIMEOUT_MS,
-    // No INFO and CLIENT SETINFO of our own: they would appear in the statistics tests look at. LOADING is Redis's to
-    // say.
+    // ioredis must not send INFO or CLIENT SETINFO: they would appear in statistics that tests read. Redis itself
+    // reports LOADING.
     enableReadyCheck: false,
     disableClientInfo: true,
   });
-  // Each command in flight reports the loss of the connection itself; without a listener ioredis would print it too.
+  // Each waiting command reports a lost connection itself. Without a listener, ioredis would also print it.
   redis.on("error", () => {});
   const reachable = await new Promise<boolean>((resolve) => {
     redis.once("ready", () => resolve(true));
@@ -69,12 +69,12 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
     },
     async transact(commands, base64) {
       if (redis.status !== "ready") return NOT_SENT;
-      // Written in one go: commands of other requests go before MULTI or behind EXEC.
+      // Written at once, so that other requests' commands are before MULTI or behind EXEC.
       const sent = await Promise.allSettled(
         [["MULTI"], ...commands, ["EXEC"]].map((line) => send(line as CommandLine)),
       );
       const last = sent.at(-1)!;
-      // What Redis refuses to queue makes EXEC fail too (EXECABORT).
+      // A command that Redis refuses to queue makes EXEC fail too (EXECABORT).
       if (last.status === "rejected") return failed(last.reason);
       const replies = last.value as unknown[];
       const body = replies.map((reply) =>
@@ -93,7 +93,7 @@ const NOT_SENT: RunResult = {
 
 function failed(error: unknown): RunResult {
   if (isReplyError(error)) return { status: 400, body: { error: error.message } };
-  // ioredis's own text is of no use to a client and may change; that the command may have run matters.
+  // ioredis's own text may change and does not help a client. A client must know that the command may have run.
   return { status: 500, body: { error: "ERR Redis did not answer the bridge; the command may have run" } };
 }
 
@@ -102,12 +102,11 @@ function isReplyError(value: unknown): value is Error {
 }
 
 /**
- * A reply as Upstash writes it. With base64 every text is encoded, nested ones too, except a whole reply of `OK`: the
- * one text that `@upstash/redis` takes as it is. (A value of "OK" reads the same either way, so the two need no telling
- * apart.)
+ * A reply as Upstash writes it. With base64 every text is encoded, nested texts too. Only a whole reply `OK` stays as
+ * it is, because `@upstash/redis` does not decode it. (A stored value "OK" is then returned correctly too.)
  *
- * Integers outside ±2^53 become texts, which `@upstash/redis` hands on unharmed; as JSON numbers it would round them.
- * Errors inside an array, which only scripts can make, become their text.
+ * Integers outside ±2^53 become texts, because `@upstash/redis` would round JSON numbers. An error inside an array,
+ * which only scripts can return, becomes its text.
  */
 function toJson(reply: unknown, base64: boolean, isWhole: boolean): unknown {
   if (Buffer.isBuffer(reply)) {

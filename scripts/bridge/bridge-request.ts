@@ -1,9 +1,9 @@
-// Request bodies of the REST bridge → commands that may go to the shared connection.
+// Turns request bodies of the REST bridge into commands for the shared connection.
 
-/** Name in upper case, then its arguments as Redis will see them. */
+/** The command's name in upper case, then its arguments as Redis gets them. */
 export type CommandLine = [name: string, ...args: string[]];
 
-/** A request or command that is refused without asking Redis. `message` goes to the client and holds no argument. */
+/** Refuses a request or command without asking Redis. `message` is for the client and holds no argument of it. */
 export class RequestError extends Error {
   readonly status: number;
 
@@ -14,8 +14,8 @@ export class RequestError extends Error {
 }
 
 /**
- * What is refused, because all requests share one connection: it would change what that connection is or replies
- * (database, user, protocol, transaction, subscription), or hold it up, or never be answered.
+ * Commands that are refused because all requests share one connection. They would change the connection or its replies
+ * (database, user, protocol, transaction, subscription), block it, or never get a reply.
  */
 export const REFUSED_COMMANDS: ReadonlySet<string> = new Set([
   ...["AUTH", "HELLO", "SELECT", "CLIENT", "QUIT", "RESET", "ASKING", "READONLY", "READWRITE"],
@@ -37,7 +37,7 @@ export const REFUSED_COMMANDS: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** The body of `POST /`: one JSON array. Throws RequestError if it is something else. */
+/** Reads the body of `POST /`: one JSON array. Throws a RequestError for any other body. */
 export function parseCommand(body: string): CommandLine | RequestError {
   const parsed = parseJson(body);
   if (!Array.isArray(parsed)) throw new RequestError("ERR failed to parse command");
@@ -46,8 +46,8 @@ export function parseCommand(body: string): CommandLine | RequestError {
 }
 
 /**
- * The body of `POST /pipeline` and `POST /multi-exec`: an array of arrays. A refused command is a RequestError in its
- * place.
+ * Reads the body of `POST /pipeline` or `POST /multi-exec`: an array of arrays. A refused command becomes a
+ * RequestError at its position.
  */
 export function parsePipeline(
   body: string,
@@ -71,10 +71,10 @@ function toCommand(parts: unknown[]): CommandLine | RequestError {
     else
       return new RequestError(`ERR expected strings, numbers or booleans, found something else at position ${index}`);
   }
-  // Upper case: for Redis it is the same, and ioredis reshapes the replies of some commands it knows in lower case.
+  // Redis ignores the case. ioredis changes the replies of some commands whose names are in lower case.
   const name = (args.shift() as string).toUpperCase();
   if (isRefused(name, args)) {
-    // The name is echoed only here, where it is one of ours: an unknown one could hold anything.
+    // The message repeats the name because the list above has it. An unknown name could hold anything.
     return new RequestError(`ERR ${name} is not available through the REST bridge: all requests share one connection`);
   }
   return [name, ...args];
@@ -84,7 +84,7 @@ function isRefused(name: string, args: string[]): boolean {
   if (REFUSED_COMMANDS.has(name)) return true;
   if (name === "SCRIPT") return args[0]?.toUpperCase() === "DEBUG";
   if (name !== "XREAD" && name !== "XREADGROUP") return false;
-  // After STREAMS come keys, and a key may be called "block".
+  // Keys follow STREAMS, and a key may be named "block".
   const options = args.slice(
     0,
     args.findIndex((arg) => arg.toUpperCase() === "STREAMS"),
@@ -92,13 +92,13 @@ function isRefused(name: string, args: string[]): boolean {
   return options.some((arg) => arg.toUpperCase() === "BLOCK");
 }
 
-/** JSON.parse, except that an integer too large for a double stays what was written, as a string. */
+/** JSON.parse, except that an integer too large for a double becomes a string with the same digits. */
 function parseJson(body: string): unknown {
   try {
-    // A reviver makes parsing several times slower, and 16 digits in a row are rare.
+    // The reviver makes parsing several times slower, and 16 digits in a row are rare.
     return /\d{16}/.test(body) ? JSON.parse(body, keepLargeIntegers) : JSON.parse(body);
   } catch {
-    // JSON.parse's own message quotes the body, which holds keys.
+    // The message of JSON.parse would quote the body, which holds keys.
     throw new RequestError("ERR failed to parse command");
   }
 }

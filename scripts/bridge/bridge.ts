@@ -1,5 +1,6 @@
-// The development REST bridge: what Upstash's REST API does for `@upstash/redis`, in front of any Redis.
-// Source: upstash.com/docs/redis/features/restapi; status codes and texts are Upstash's where it documents them.
+// The development REST bridge: it is for any Redis what Upstash's REST API is for Upstash, as far as `@upstash/redis`
+// needs. Source: upstash.com/docs/redis/features/restapi. Status codes and texts are Upstash's where they are
+// documented.
 
 import { hash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -7,17 +8,17 @@ import type { AddressInfo } from "node:net";
 import { connectRedis, type RunResult } from "./bridge-redis.ts";
 import { type CommandLine, parseCommand, parsePipeline, RequestError } from "./bridge-request.ts";
 
-/** Upstash's own bound on a request, in bytes. Above it: 413. */
+/** Upstash's bound on a request, in bytes. A larger request gets status 413. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
 export interface BridgeOptions {
-  /** `redis://` or `rediss://`, with a password and database number if need be. */
+  /** A `redis://` or `rediss://` URL, with password and database number if needed. */
   redisUrl: string;
-  /** What clients must send as bearer token; not empty. */
+  /** The bearer token that clients must send. Must not be empty. */
   token: string;
-  /** 0 … 65535; 0 or absent: a free one. */
+  /** 0 to 65535. 0 or absent: any free port. */
   port?: number;
-  /** The address to listen on; default 127.0.0.1. */
+  /** The address to listen on. Default: 127.0.0.1. */
   host?: string;
 }
 
@@ -25,20 +26,20 @@ export interface Bridge {
   url: string;
   port: number;
   token: string;
-  /** Whether Redis answered when the bridge started. It is asked again in the background if not. */
+  /** Whether Redis answered when the bridge started. If not, the bridge keeps trying in the background. */
   redisReachable: boolean;
   /** Closes the HTTP server with its connections, and the connection to Redis. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a bridge and resolves when it listens, also if Redis is down: then every command is answered 500 until it is
- * up.
+ * Starts a bridge, and resolves when it listens, even if Redis is down. Until Redis is up, every command gets status
+ * 500.
  *
- * One connection to Redis is shared by all requests, so commands that would change it for the others are refused (400).
- * A command is written to Redis at most once, and every request is answered in bounded time (see bridge-redis.ts).
- * Throws on a URL that is not Redis's, an empty token, or a port that cannot be had. Speaks plain HTTP: for loopback
- * only.
+ * All requests share one connection to Redis, so commands that would change it for others are refused (400). A command
+ * is written to Redis at most once, and every request is answered within a bounded time (see bridge-redis.ts). Throws
+ * for a URL that is not Redis's, an empty token, or a port that is not free. The bridge speaks plain HTTP, so use it on
+ * loopback only.
  */
 export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.1" }: BridgeOptions): Promise<Bridge> {
   if (token === "") throw new TypeError("expected a bearer token, found an empty string");
@@ -64,7 +65,7 @@ export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.
       const result = await transact(parsePipeline(body, "transaction"), base64);
       return [result.status, result.body];
     }
-    // All are written before the first is awaited, so that they reach Redis in order and in one go.
+    // Write all commands before awaiting the first reply, so that they reach Redis in order and together.
     const results = await Promise.all(parsePipeline(body).map((command) => runOne(command, base64)));
     const [first] = results;
     if (first && results.every((result) => result.status === 500)) return [500, first.body];
@@ -76,7 +77,7 @@ export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.
     return redis.run(command, base64);
   }
 
-  /** A command that is refused here discards all, as one that Redis refuses to queue does. */
+  /** A command that is refused here discards the whole transaction, as a command that Redis refuses to queue does. */
   async function transact(commands: (CommandLine | RequestError)[], base64: boolean) {
     const refused = commands.find((command) => command instanceof RequestError);
     return refused ? runOne(refused, base64) : redis.transact(commands as CommandLine[], base64);
@@ -90,7 +91,7 @@ export async function createBridge({ redisUrl, token, port = 0, host = "127.0.0.
       })
       .then(([status, body]) => send(response, status, body));
   });
-  // Node's default of 5 s closes idle connections under a client that is just about to use one.
+  // Node's default of 5 s closes idle connections that a client may be about to use.
   server.keepAliveTimeout = 120_000;
   try {
     await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
@@ -127,7 +128,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    // The rest is read and dropped: an answer sent while the client still writes is lost when the connection closes.
+    // Read and drop the rest. If the connection closed while the client still writes, the client would lose the answer.
     if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
   }
   if (bytes > MAX_BODY_BYTES) {
@@ -144,7 +145,7 @@ function bearerToken(request: IncomingMessage): string {
   return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1] ?? "";
 }
 
-/** All digests have one length: comparing them tells nothing about the token's length. */
+/** All digests have the same length, so comparing them tells nothing about the token's length. */
 function digest(token: string): Buffer {
   return hash("sha256", token, "buffer");
 }

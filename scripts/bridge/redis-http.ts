@@ -30,7 +30,7 @@ const port = Number(values.port);
 if (!/^\d{1,5}$/.test(values.port) || port > 65_535) {
   refuse(`--port: expected 0 to 65535 (0: any free port), found ${JSON.stringify(values.port)}`);
 }
-// A token that cannot stand in an Authorization header could never be sent.
+// Only visible ASCII fits into an Authorization header.
 if (!/^[\x21-\x7e]+$/.test(values.token)) {
   refuse(`--token: expected visible ASCII characters, found ${values.token === "" ? "none" : "others"}`);
 }
@@ -44,6 +44,6 @@ const bridge = await createBridge({ redisUrl: values.redis, token: values.token,
 );
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void bridge.close());
 whenOrphaned(() => void bridge.close());
-// The host alone: the URL may hold a password.
+// Print only the host: the URL may hold a password.
 const state = bridge.redisReachable ? "" : ", which does not answer yet: 500 until it does";
 console.log(`redis-http: ${bridge.url} → Redis at ${redisUrl.host}${state}`);

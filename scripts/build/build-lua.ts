@@ -1,9 +1,9 @@
 /**
- * Joins lua/*.lua into src/redis/script.generated.ts, the one text that Redis runs, with the SHA-1 of both variants. A
- * generated file works the same in wrangler, vitest, the npm package and any consumer's bundler; a text module does
- * not. Comments and indentation are left out: the text travels to Redis when its cache was flushed.
+ * Joins lua/*.lua into src/redis/script.generated.ts: the one script that Redis runs, with the SHA-1 of both variants.
+ * A generated file works the same in wrangler, vitest, the npm package and any bundler of a user; a text module does
+ * not. Comments and indentation are left out, because the text is sent to Redis whenever Redis has lost the script.
  *
- * `node scripts/build/build-lua.ts` writes it; with `--check` it fails if the file is not what lua/ says.
+ * `node scripts/build/build-lua.ts` writes the file. With `--check` it fails if the file differs from what lua/ gives.
  */
 
 import { createHash } from "node:crypto";
@@ -13,13 +13,10 @@ import * as layout from "../../src/core/layout.ts";
 const LUA = new URL("../../lua/", import.meta.url);
 const OUTPUT = new URL("../../src/redis/script.generated.ts", import.meta.url);
 
-/** First line of the variant for Upstash, where a script without it locks the whole database. */
+/** The first line of the variant for Upstash. Without it, a script locks the whole database there. */
 const KEY_LOCKING = "#!lua flags=allow-key-locking\n";
 
-/**
- * The numbers of src/core/layout.ts by the names that the Lua has for them: `MAX_UNITS`, `KIND_FIXED_WINDOW`,
- * `FLAG_LOOK`.
- */
+/** The numbers of src/core/layout.ts by their names in the Lua files: `MAX_UNITS`, `KIND_FIXED_WINDOW`, `FLAG_LOOK`. */
 const NUMBERS: ReadonlyMap<string, number> = new Map(
   Object.entries(layout).flatMap(([name, value]): [string, number][] => {
     if (typeof value === "number") return [[name, value]];
@@ -33,14 +30,14 @@ function upperSnake(name: string): string {
 }
 
 /**
- * The script as it is sent: files joined, numbers of the layout in the place of their names, no comment lines, no
+ * The script as it is sent: files joined, names of the layout replaced by their numbers, no comment lines, no
  * indentation.
  */
 export function joinLua(name: string, source = readFileSync(new URL(`${name}.lua`, LUA), "utf8")): string {
   const code = `${linesOf(source).join("\n")}\n`;
   const declared = [...code.matchAll(/\blocal (\w+(?:, \w+)*)/g)].flatMap(([, names]) => names!.split(", "));
   const known = new Set([...declared, "KEYS", "ARGV"]);
-  // Texts and comments are left as they are.
+  // Texts and comments stay as they are.
   return code.replace(/'[^']*'|--.*|\b[A-Z][A-Z0-9_]+\b/g, (word) => {
     const number = NUMBERS.get(word);
     if (number !== undefined) return String(number);

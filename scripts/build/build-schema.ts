@@ -1,6 +1,6 @@
 /**
- * Writes docs/wrangler.schema.json, from which an editor knows the policies in wrangler.toml, out of the validator's
- * own schema. `--check` fails if the file is not what the validator says.
+ * Writes docs/wrangler.schema.json from the validator's own schema. Editors use it for the policies in wrangler.toml.
+ * `--check` fails if the file differs from the validator's schema.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,8 +11,7 @@ import { LIMIT_SCHEMAS, limitSchema, policySchema } from "../../src/config/polic
 const OUTPUT = new URL("../../docs/wrangler.schema.json", import.meta.url);
 
 export function generate(): string {
-  // What is checked only by code (patterns, divisibility, names taken) has no place in JSON Schema and is left to the
-  // Worker.
+  // JSON Schema cannot express what only code checks (patterns, divisibility, unique names). The Worker checks these.
   const options = { typeMode: "input", errorMode: "ignore", target: "draft-07" } as const;
   const { $schema, ...limits } = toJsonSchema(v.variant("algorithm", Object.values(LIMIT_SCHEMAS)), options);
   const {
@@ -21,7 +20,7 @@ export function generate(): string {
     ...policies
   } = toJsonSchema(v.pipe(v.array(policySchema), v.minLength(1)), {
     ...options,
-    // Code finds the schema of a limit: the converter would know one algorithm only, and put it under `$defs`.
+    // Code chooses the schema of a limit. The converter would see only one algorithm and move it to `$defs`.
     overrideSchema: ({ valibotSchema }) => (valibotSchema === limitSchema ? limits : undefined),
   });
   const variables = { POLICIES: { $ref: "#/definitions/policies" } };

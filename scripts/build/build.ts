@@ -1,4 +1,4 @@
-/** `npm run build`: the npm package in dist/, as the compiler writes it: one module for each source, with its types. */
+/** `npm run build`: compiles the npm package into dist/, one module with its types for each source file. */
 
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ export function build(): void {
     encoding: "utf8",
   });
   if (status !== 0) throw new Error(`tsc failed:\n${stdout}`);
-  // The compiler renames imports in what it writes as JavaScript, but not in declarations.
+  // The compiler changes the extensions of imports in JavaScript files, but not in declarations.
   for (const file of readdirSync(DIST, { recursive: true, encoding: "utf8" })) {
     if (!file.endsWith(".d.ts")) continue;
     const path = join(DIST, file);
@@ -25,7 +25,7 @@ export function build(): void {
   }
 }
 
-/** Packs what was built. @returns the path of the tarball. */
+/** Packs the built package. @returns the path of the tarball. */
 export function pack(directory: string): string {
   const args = ["pack", "--ignore-scripts", "--silent", "--pack-destination", directory];
   const { status, stdout, stderr } = spawnSync("npm", args, { cwd: ROOT, encoding: "utf8" });

@@ -1,9 +1,9 @@
-/** The layers of src/, as a rule about import lines: `worker → gateway → http → limiter → isolate → store → …`. */
+/** The layers of src/ as a rule for import lines: `worker → gateway → http → limiter → isolate → store → …`. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
-/** What a layer (a folder, or a file at the top of src/) may import besides itself. */
+/** What a layer may import besides itself. A layer is a folder, or a file at the top of src/. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   redis: [],
@@ -27,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worker: ["config", "gateway", "service"],
 };
 
-/** A line for each place that breaks the rule. @param root the folder that holds the layers. */
+/** Returns a line for each broken rule. @param root the folder that holds the layers. */
 export function brokenRules(root: string): string[] {
   return sourcesIn(root).flatMap((file) => {
     const layer = layerOf(file);
@@ -41,7 +41,7 @@ export function brokenRules(root: string): string[] {
   });
 }
 
-/** Files that import each other in a circle, types included: a line for each circle. */
+/** Returns a line for each circle of files that import each other. Type imports count too. */
 export function importCycles(root: string): string[] {
   const cycles: string[] = [];
   const done = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * Prints the gzip size of the Worker as `wrangler deploy` would upload it, and of what a consumer's bundler makes of
- * each entry of the package; fails above a budget.
+ * Prints the gzip size of the Worker as `wrangler deploy` would upload it, and the size of each entry of the package in
+ * a user's bundle. Fails above a budget.
  */
 
 import { spawnSync } from "node:child_process";

@@ -1,4 +1,4 @@
-/** Builds and packs the package, and lets publint and "are the types wrong" look at the tarball. */
+/** Builds and packs the package, and runs publint and "are the types wrong" on the tarball. */
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ try {
   const tarball = pack(directory);
   const checks: readonly (readonly [command: string, ...args: string[]])[] = [
     ["publint", "run", tarball, "--strict"],
-    // The package is ESM only: a CommonJS program cannot require it, which is what that profile leaves out.
+    // The package is ESM only. The profile leaves out that CommonJS cannot require it.
     ["attw", tarball, "--profile", "esm-only"],
   ];
   for (const [command, ...args] of checks) {

@@ -18,7 +18,7 @@ const steps: readonly (readonly [what: string, command: string, ...args: string[
 const failed: string[] = [];
 for (const [what, command, ...args] of steps) {
   console.log(`\n# ${what}`);
-  // npm puts node_modules/.bin first on PATH, so that these are the pinned tools.
+  // npm puts node_modules/.bin first on PATH, so these are the pinned tools.
   const { status } = spawnSync(command, args, { stdio: "inherit" });
   if (status !== 0) failed.push(what);
 }

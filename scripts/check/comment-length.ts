@@ -1,4 +1,4 @@
-/** No line that holds a comment is longer than 120 columns. Code lines are the formatter's affair. */
+/** No line with a comment may be longer than 120 columns. The formatter takes care of code lines. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 const COLUMNS = 120;
 const FOLDERS = ["src", "lua", "scripts", "test", "bench", "examples"];
 
-/** By a file's ending: what begins a comment, behind nothing or a space, and what opens and closes a block of lines. */
+/** By file extension: what begins a comment (at the line's start or after a space), and opens and closes a block. */
 const SLASHES = { line: /(?:^|\s)\/\//, open: /^\s*\{?\/\*/, close: "*/" };
 const DASHES = { line: /(?:^|\s)--/, open: /^\s*--\[\[/, close: "]]" };
 const HASH = { line: /(?:^|\s)#/, open: undefined, close: "" };
@@ -14,11 +14,12 @@ const COMMENTS: Readonly<Record<string, typeof SLASHES | typeof HASH>> = {
   ...{ ts: SLASHES, tsx: SLASHES, mjs: SLASHES, lua: DASHES, sh: HASH },
 };
 
-/** A URL alone in its line cannot be broken. */
+/** A line that holds only a URL cannot be broken. */
 const URL_ALONE = /^\s*(?:\/\/|\/\*\*?|\*|--|#)?\s*(?:@see\s+)?[<(]?https?:\/\/\S+(?:\s*\*\/)?$/;
 
 /**
- * Comment lines that are too long: file, line and length. @param root the folder that holds src/, lua/ and the others.
+ * Returns the comment lines that are too long: file, line and length. @param root the folder that holds src/, lua/ and
+ * others.
  */
 export function longCommentLines(root: string): string[] {
   return FOLDERS.flatMap((folder) => filesIn(root, folder)).flatMap((file) => {

@@ -1,10 +1,10 @@
-/** What a consumer's bundler makes of each entry of the package. */
+/** The size of each entry of the package in a user's bundle. */
 
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-/** What consumers import. Hono is theirs, and not counted. */
+/** What users import. Hono is not counted, because users bring it themselves. */
 const ENTRIES: readonly { readonly what: string; readonly program: string; readonly budgetKib: number }[] = [
   {
     what: "headgate, a limiter with the memory store",
@@ -28,7 +28,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
 
 export interface EntrySize {
   readonly what: string;
-  /** Minified, gzip. */
+  /** The size in bytes, minified and gzipped. */
   readonly bytes: number;
   readonly budgetKib: number;
 }

@@ -1,7 +1,8 @@
 /**
- * `npm run test:examples`: every example as somebody who copied it would use it. `npm install` of the packed tarball
- * from the registry's packages, `tsc`, `wrangler dev` on a real Redis, and three requests at once, of which one has to
- * be refused. Takes minutes and needs the registry; `npm test` does the same without npm and wrangler (test/examples).
+ * `npm run test:examples`: uses every example as somebody would who copied it: `npm install` of the packed tarball and
+ * of packages from the registry, `tsc`, `wrangler dev` on a real Redis, and three simultaneous requests, of which one
+ * must be refused. It takes minutes and needs the registry. `npm test` does the same without npm and wrangler
+ * (test/examples).
  */
 
 import { spawnSync } from "node:child_process";
@@ -23,7 +24,7 @@ const START_TIMEOUT_MS = 60_000;
 
 interface Case {
   readonly example: string;
-  /** Further Workers in the same `wrangler dev`. */
+  /** Other Workers in the same `wrangler dev`. */
   readonly beside?: string;
   readonly path?: string;
   readonly init?: RequestInit;

@@ -1,7 +1,7 @@
 /**
- * `npm run config [-- --env NAME --var NAME:VALUE …]`: prints the configuration as the Worker would understand it,
- * defaults filled in and secrets hidden, or every mistake in it. Starts nothing. Exit status 0 if it is right, 1 if
- * not.
+ * `npm run config [-- --env NAME --var NAME:VALUE …]`: prints the configuration as the Worker understands it, with
+ * defaults filled in and secrets hidden, or every mistake in it. It starts nothing. Exit status: 0 without mistakes, 1
+ * with mistakes.
  */
 
 import { describeMistake } from "../../src/config/mistake.ts";

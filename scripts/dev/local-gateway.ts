@@ -1,4 +1,4 @@
-/** The Worker, bundled, in workerd on this machine: one isolate, with the bindings that a script gives it. */
+/** The bundled Worker in workerd on this machine: one isolate, with the bindings that a script gives. */
 
 import { readFileSync } from "node:fs";
 import { build } from "esbuild";
@@ -10,7 +10,7 @@ export interface LocalGateway {
   stop(): Promise<void>;
 }
 
-/** Reports what the Worker would only lose: a promise that nobody waited for, and that failed. */
+/** Also reports a rejected promise that nobody awaited, which the Worker alone would lose. */
 const ENTRY = `
 import worker from "./src/worker.ts";
 addEventListener("unhandledrejection", ({ reason }) => console.error("uncaught exception; source = unhandled; " + reason));
@@ -19,8 +19,8 @@ export default worker;`;
 /**
  * Resolves when the gateway answers.
  *
- * @param onLog gets its log lines, and the runtime's about exceptions that nobody caught (they begin with "uncaught
- * exception"); absent: they go nowhere.
+ * @param onLog gets its log lines and the runtime's lines about uncaught exceptions, which begin with "uncaught
+ * exception". Absent: these lines are dropped.
  */
 export async function startLocalGateway(
   bindings: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-// The Worker's bindings as `wrangler dev` would pass them, read without starting anything.
+// Reads the Worker's bindings as `wrangler dev` would pass them, without starting anything.
 
 import { readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
@@ -13,10 +13,10 @@ interface Service {
 }
 
 /**
- * The environment is no binding by itself, but `npm start` hands two variables on. A token that only the deployed
- * Worker has is `DEPLOYED_TOKEN`, and a line on the error stream says so.
+ * Variables of the environment are not bindings, but `npm start` passes two of them on. If only the deployed Worker has
+ * the token, the token is `DEPLOYED_TOKEN`, and a line on the error stream says so.
  *
- * @param args wrangler's.
+ * @param args the arguments for wrangler.
  */
 export function readBindings(args: string[]): Bindings {
   const { sources, configPath } = bindingSources(args, redisVariables(process.env));

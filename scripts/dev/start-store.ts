@@ -1,5 +1,5 @@
-// Which store `npm start` uses: where UPSTASH_REDIS_REST_URL is set, as `wrangler dev` will see it, and what has to be
-// handed on because wrangler would not see it.
+// Finds the store for `npm start`: where `wrangler dev` will see UPSTASH_REDIS_REST_URL, and which variables must be
+// passed on because wrangler would not see them.
 
 import { bindingSources, deployedRedis, lookUp } from "./wrangler-bindings.ts";
 
@@ -7,22 +7,20 @@ const URL_NAME = "UPSTASH_REDIS_REST_URL";
 const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
 
 export interface ConfiguredStore {
-  /** The URL and where it was found; absent if it is set nowhere. */
+  /** The URL and its source. Absent if no source has a URL. */
   found?: { url: string; source: string };
-  /** The URL in wrangler.toml of a Redis that cannot be used here, because its token is not on this machine. */
+  /** The URL of a Redis in wrangler.toml that cannot be used here, because its token is not on this machine. */
   unusable?: string;
   /**
-   * The text of one more `--env-file`, if something came from the environment, which is no Worker binding by itself. A
-   * file, since a command line can be read by every user of the machine. Absent if wrangler finds everything by itself.
+   * The text of an additional `--env-file`, if a value comes from the environment, which wrangler does not pass on. It
+   * is a file, because every user of the machine can read a command line. Absent if wrangler finds every value itself.
    */
   envFile?: string;
-  /**
-   * Env files that wrangler would have read without being asked, and no longer does once it is given an `--env-file`.
-   */
+  /** Env files that wrangler reads by default. It does not read them once it gets an `--env-file`. */
   otherEnvFiles: string[];
 }
 
-/** The first source that has a name wins, each name by itself, and an empty value counts as absent. */
+/** Each name is looked up by itself. The first source that has it wins. An empty value counts as absent. */
 export function findConfiguredStore(wranglerArgs: string[], environment: NodeJS.ProcessEnv): ConfiguredStore {
   const { sources, fromDevVars, defaultEnvFiles } = bindingSources(wranglerArgs, environment);
   const unusable = deployedRedis(sources);
@@ -35,11 +33,11 @@ export function findConfiguredStore(wranglerArgs: string[], environment: NodeJS.
   if (token?.source === "the environment") handedOn[TOKEN_NAME] = token.value;
   const found = { url: url.value, source: url.source };
   if (Object.keys(handedOn).length === 0) return { found, otherEnvFiles: [] };
-  // wrangler reads .dev.vars as it stands but expands `$NAME` in env files, so its values move into ours, escaped.
+  // wrangler reads .dev.vars unchanged but expands `$NAME` in env files. So the values move into our file, escaped.
   return { found, envFile: formatEnv({ ...fromDevVars, ...handedOn }), otherEnvFiles: defaultEnvFiles };
 }
 
-/** Values as dotenv and dotenv-expand give them back unchanged: quoted with a quote they do not hold, `$` escaped. */
+/** Quotes values for dotenv and dotenv-expand: with a quote that the value does not hold, and `$` escaped. */
 function formatEnv(values: NodeJS.Dict<string>): string {
   const lines = Object.entries(values).map(([name, value = ""]) => {
     const quote = ["'", "`", '"'].find((candidate) => !value.includes(candidate)) ?? "'";

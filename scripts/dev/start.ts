@@ -1,4 +1,4 @@
-// `npm start`: `wrangler dev` with a store. Arguments after `--` go to wrangler.
+// `npm start`: runs `wrangler dev` with a store. Arguments after `--` go to wrangler.
 
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,30 +12,30 @@ import { findConfiguredStore } from "./start-store.ts";
 import { optionValues, TOKEN_MISSING } from "./wrangler-bindings.ts";
 import { wranglerEnv } from "./wrangler-env.ts";
 
-/** How long wrangler may take to end workerd and itself, in ms, before its process group is killed. */
+/** How long wrangler may take to stop workerd and itself, in ms. Then its process group is killed. */
 const STOP_GRACE_MS = 5_000;
 
-/** What to undo at the end, last first. */
+/** What to clean up at the end, last one first. */
 const cleanups: (() => unknown)[] = [];
 let ending: Promise<never> | undefined;
 
 function end(exitCode: number): Promise<never> {
   ending ??= (async () => {
-    // One that fails must not keep the others from running.
+    // A cleanup that fails must not stop the others.
     for (const cleanup of cleanups.reverse()) await (async () => cleanup())().catch(() => {});
     process.exit(exitCode);
   })();
   return ending;
 }
 
-/** This run's own directory for temporary files, gone at its end. */
+/** A directory for this run's temporary files. It is removed at the end. */
 function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "headgate-start-"));
   cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
 
-/** Arguments for wrangler that name the store. Says in one line which one it is. */
+/** Chooses the store, prints one line about it, and returns wrangler's arguments for it. */
 async function chooseStore(userArgs: string[]): Promise<string[]> {
   const configured = findConfiguredStore(userArgs, process.env);
   if (configured.found) {
@@ -62,32 +62,31 @@ async function chooseStore(userArgs: string[]): Promise<string[]> {
   console.log(
     `headgate: store is a private ${redis.version} on port ${redis.port}, over the REST bridge ${bridge.url}`,
   );
-  // This token opens nothing that its reader could not reach anyway: Redis itself listens on loopback without a
-  // password.
+  // Other users may read this token on the command line. It opens nothing more than Redis itself, which listens on
+  // loopback without a password.
   return ["--var", `UPSTASH_REDIS_REST_URL:${bridge.url}`, "--var", `UPSTASH_REDIS_REST_TOKEN:${bridge.token}`];
 }
 
-/** The host alone: a URL may hold a password. */
+/** Only the host, because a URL may hold a password. */
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : "an invalid URL";
 }
 
 function startWrangler(storeArgs: string[], userArgs: string[]): void {
-  // wrangler's own default steps aside to another port when 8787 is taken; an explicit one is refused with a message.
+  // By default, wrangler takes another port if 8787 is taken. With an explicit port it fails with a message.
   const port = optionValues(userArgs, "--port").length > 0 ? [] : ["--port", "8787"];
-  // Two gateways started at the same moment would both find the default 9229 free.
+  // Two gateways that start at the same moment would both find the default port 9229 free.
   const inspector = optionValues(userArgs, "--inspector-port").length > 0 ? [] : ["--inspector-port", "0"];
-  // The Worker keeps nothing on disk, but workerd opens databases there at its start, and two gateways that start at
-  // the same moment in one directory end in "database is locked".
+  // The Worker stores nothing on disk, but workerd opens databases at its start. Two gateways that start at the same
+  // moment in one directory fail with "database is locked".
   const state = optionValues(userArgs, "--persist-to").length > 0 ? [] : ["--persist-to", temporaryDirectory()];
-  // Without wrangler's wrapper, which turns a crash into exit code 0.
+  // Start wrangler's program directly: its wrapper turns a crash into exit code 0.
   const cli = createRequire(import.meta.url).resolve("wrangler");
   const args = ["--no-warnings", cli, "dev", ...storeArgs, ...port, ...inspector, ...state, ...userArgs];
   const wrangler = spawnTied(process.execPath, args, {
     stdio: "inherit",
     env: wranglerEnv(),
-    // A process group of its own, so that what wrangler leaves behind, workerd above all, can be ended whatever became
-    // of it.
+    // A separate process group, so that everything that wrangler leaves behind can be killed, above all workerd.
     detached: true,
   });
   cleanups.push(async () => {
@@ -105,7 +104,7 @@ function killGroup(groupId: number | undefined): void {
   try {
     if (groupId !== undefined) process.kill(-groupId, "SIGKILL");
   } catch {
-    // Nobody is left in it: the usual case.
+    // The group is empty, as usual.
   }
 }
 

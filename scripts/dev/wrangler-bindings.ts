@@ -1,5 +1,5 @@
-// Where the Worker's bindings come from on this machine, in the order in which `npm start` and `wrangler dev` let them
-// win.
+// The sources of the Worker's bindings on this machine, in the order in which `npm start` and `wrangler dev` prefer
+// them.
 
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -10,17 +10,17 @@ export type Source = readonly [name: string, values: Readonly<Record<string, unk
 
 export interface BindingSources {
   /**
-   * `--var`, the environment, `.dev.vars` (or what replaces it: `--env-file`, without which `.env`), wrangler.toml;
-   * first wins.
+   * In order of preference: `--var`, the environment, `.dev.vars`, env files, wrangler.toml. `--env-file` replaces
+   * `.dev.vars`. Without both, `.env` is read.
    */
   readonly sources: readonly Source[];
   readonly fromDevVars: NodeJS.Dict<string>;
-  /** Env files that wrangler reads without being asked, but no longer once it is given an `--env-file`. */
+  /** Env files that wrangler reads by default. It does not read them once it gets an `--env-file`. */
   readonly defaultEnvFiles: string[];
   readonly configPath: string;
 }
 
-/** Relative paths start at the current directory. */
+/** Relative paths begin at the current directory. */
 export function bindingSources(wranglerArgs: string[], environment: NodeJS.ProcessEnv): BindingSources {
   const environmentName = optionValues(wranglerArgs, "--env", "-e")[0];
   const directory = optionValues(wranglerArgs, "--cwd")[0] ?? ".";
@@ -42,7 +42,7 @@ export function bindingSources(wranglerArgs: string[], environment: NodeJS.Proce
   return { sources, fromDevVars, defaultEnvFiles, configPath };
 }
 
-/** A text, and where it was found: the first source that has it wins, and an empty value counts as absent. */
+/** A text and its source. The first source that has it wins. An empty value counts as absent. */
 export function lookUp(sources: readonly Source[], name: string): { value: string; source: string } | undefined {
   for (const [source, values] of sources) {
     const value = values[name];
@@ -52,8 +52,8 @@ export function lookUp(sources: readonly Source[], name: string): { value: strin
 }
 
 /**
- * The Redis that wrangler.toml names for deployment, if nothing on this machine has its token: there it is a secret of
- * the deployed Worker, which cannot be read back. Its absence is then no mistake of the configuration.
+ * The URL of the Redis in wrangler.toml, if nothing on this machine has its token. The token is then a secret of the
+ * deployed Worker, which cannot be read back. That it is missing here is not a mistake in the configuration.
  */
 export function deployedRedis(sources: readonly Source[]): string | undefined {
   const url = lookUp(sources, "UPSTASH_REDIS_REST_URL");
@@ -61,12 +61,12 @@ export function deployedRedis(sources: readonly Source[]): string | undefined {
   return isDeployed ? url.value : undefined;
 }
 
-/** What to do about it. */
+/** What to tell the user. */
 export const TOKEN_MISSING =
   "UPSTASH_REDIS_REST_TOKEN is not on this machine: it is a secret of the deployed Worker. To use that Redis here, put the token into " +
   ".dev.vars (see .dev.vars.example)";
 
-/** The values of a wrangler option, given as `--name value` or `--name=value`, any number of times. */
+/** The values of a wrangler option, given as `--name value` or `--name=value`, perhaps several times. */
 export function optionValues(args: string[], ...names: string[]): string[] {
   return args.flatMap((arg, index) => {
     if (names.includes(arg)) return args[index + 1] === undefined ? [] : [args[index + 1] as string];
@@ -75,7 +75,7 @@ export function optionValues(args: string[], ...names: string[]): string[] {
   });
 }
 
-/** `--var A:1 B:2 --var=C:3`: wrangler takes every word up to the next option. */
+/** The variables of `--var A:1 B:2 --var=C:3`: wrangler takes every word up to the next option. */
 function variablesOnCommandLine(args: string[]): Record<string, string> {
   const variables: Record<string, string> = {};
   let isVar = false;
@@ -92,7 +92,7 @@ function variablesOnCommandLine(args: string[]): Record<string, string> {
   return variables;
 }
 
-/** wrangler reads one of the two, never both. */
+/** wrangler reads only the first of these files that exists. */
 function devVarsFile(directory: string, environmentName: string | undefined): string | undefined {
   const names = environmentName ? [`.dev.vars.${environmentName}`, ".dev.vars"] : [".dev.vars"];
   return names.map((name) => resolve(directory, name)).find((file) => existsSync(file));
@@ -112,10 +112,10 @@ function variablesInConfig(file: string, environmentName: string | undefined): R
   if (!file.endsWith(".toml") || !existsSync(file)) return {};
   try {
     const config = parseToml(readFileSync(file, "utf8")) as WranglerConfig;
-    // An environment does not inherit variables.
+    // An environment does not inherit the variables of the top level.
     return (environmentName ? config.env?.[environmentName]?.vars : config.vars) ?? {};
   } catch {
-    return {}; // wrangler reads it too, and says better what is wrong
+    return {}; // wrangler reads the file too, and explains better what is wrong
   }
 }
 

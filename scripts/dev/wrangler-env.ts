@@ -1,4 +1,4 @@
-/** Environment for wrangler: no telemetry, no update check, no request for a sample of `request.cf`. */
+/** The environment for wrangler: no telemetry, no update check, and no download of a sample `request.cf`. */
 
 const QUIET = {
   WRANGLER_SEND_METRICS: "false",
@@ -7,7 +7,7 @@ const QUIET = {
   CLOUDFLARE_CF_FETCH_ENABLED: "false",
 };
 
-/** What the user has set wins. */
+/** A variable that the user has set wins. */
 export function wranglerEnv(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return { ...QUIET, ...env };
 }

@@ -1,32 +1,32 @@
-/** Two panels as an SVG: admissions per second, and a quantity over the same time with its limit. */
+/** Draws two panels as an SVG: admissions per second, and a quantity over the same time with its limit. */
 
 const WIDTH = 720;
 const HEIGHT = 300;
 const LEFT = 44;
 const RIGHT = 704;
-/** Top and bottom of the panels. */
+/** The top and bottom of each panel. */
 const UPPER = { top: 62, bottom: 152 } as const;
 const LOWER = { top: 190, bottom: 270 } as const;
 
 export interface Picture {
   readonly title: string;
-  /** The text for readers who do not see the picture. */
+  /** The text for readers who cannot see the picture. */
   readonly description: string;
   readonly fromMs: number;
   readonly toMs: number;
   readonly askedMs: readonly number[];
   readonly admittedMs: readonly number[];
-  /** What the upper panel says of its bars. */
+  /** What the upper panel's bars show. */
   readonly bars: string;
   /** The quantity of the lower panel: its value from each instant on. */
   readonly steps: readonly (readonly [ms: number, value: number])[];
   readonly quantity: string;
-  /** Another one that it contains, as an area. */
+  /** A part of this quantity, drawn as an area. */
   readonly part?: readonly (readonly [ms: number, value: number])[];
   readonly limit: number;
-  /** The largest value that the lower panel has room for. */
+  /** The largest value that fits into the lower panel. */
   readonly max: number;
-  /** A span that matters, and what to say of it. */
+  /** A span to mark, with its label. */
   readonly span: { readonly fromMs: number; readonly toMs: number; readonly label: string };
 }
 
@@ -117,7 +117,7 @@ interface Opening {
   readonly description: string;
 }
 
-/** What every picture begins with: its size, what it says to those who do not see it, and its paper. */
+/** The beginning of every picture: its size, its texts for readers who cannot see it, and its background. */
 export function opening({ width, height, title, description }: Opening): string[] {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="t d">`,

@@ -1,4 +1,4 @@
-/** Runs of the algorithms for docs/algorithms: the memory store with injected time, which is the code that decides. */
+/** Runs of the algorithms for docs/algorithms: the memory store with an injected clock, and with it src/core. */
 
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
@@ -10,25 +10,25 @@ import { Flag } from "../../src/core/take.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
 export const WINDOW_MS = 10_000;
-/** What is drawn, in ms from the boundary. */
+/** The span that is drawn, in ms from the boundary. */
 export const FROM_MS = -2_000;
 export const TO_MS = 32_000;
 
-/** A boundary of every window and bucket here, ms since the epoch. */
+/** A boundary of every window and bucket in this file, in ms since the epoch. */
 const BOUNDARY_AT_MS = 1_800_000_000_000;
 
 type LimitInput = PolicyInput["limits"][number];
 
 export interface Run {
-  /** When requests came, in ms from the boundary, in order. */
+  /** When requests arrived, in ms from the boundary, in order. */
   readonly askedMs: readonly number[];
-  /** When admitted ones reached the origin: later than they came if they were held. */
+  /** When admitted requests reached the origin. A request that was held reached it later than it arrived. */
   readonly admittedMs: readonly number[];
-  /** How many were admitted later than they came. */
+  /** How many admitted requests were held. */
   readonly held: number;
 }
 
-/** Nothing, then 50 requests in the last millisecond before a boundary, then 50 a second, evenly. */
+/** No requests at first, then 50 in the last ms before a boundary, then 50 a second, evenly spaced. */
 const ASKED_MS = [...Array<number>(50).fill(-1), ...Array.from({ length: (TO_MS / 1000) * 50 }, (_, i) => 20 * i)];
 
 export async function runAtBoundary(limitInput: LimitInput): Promise<Run> {
@@ -51,18 +51,18 @@ export async function runAtBoundary(limitInput: LimitInput): Promise<Run> {
 }
 
 export interface SlotsRun extends Run {
-  /** How many slots are taken from an instant on, in ms from the boundary. */
+  /** How many slots are taken from each instant on, in ms from the boundary. */
   readonly taken: readonly Step[];
-  /** How many requests are really in flight. */
+  /** How many requests are really in flight, from each instant on. */
   readonly inFlight: readonly Step[];
-  /** When two requests were lost, and when the last of their slots was free again. */
+  /** When two requests were lost, and when the last of their slots was free again, in ms from the boundary. */
   readonly lostMs: number;
   readonly freeMs: number;
 }
 
 export type Step = readonly [ms: number, value: number];
 
-/** Four requests a second of 2 s each; two of those in flight at 5 s are lost: nobody gives their slots back. */
+/** Four requests a second that take 2 s each. Two requests in flight at 5 s are lost: nobody gives their slots back. */
 export async function runInFlight(limitInput: LimitInput): Promise<SlotsRun> {
   const { limit } = policyOf(limitInput);
   if (limit.kind !== Kind.concurrency) throw new TypeError("expected a concurrency limit");
@@ -79,7 +79,7 @@ export async function runInFlight(limitInput: LimitInput): Promise<SlotsRun> {
   const admittedMs: number[] = [];
   const taken: Step[] = [];
   const inFlight: Step[] = [];
-  /** By when they began, which is also the number of their slot. */
+  /** When each running request began. This number is also the request's slot. */
   let running: number[] = [];
   let freeMs = lostMs;
   for (const ms of askedMs) {

@@ -1,6 +1,6 @@
 /**
- * `npm run docs:api`: docs/api.md out of the package's declarations, which are what an editor shows. `--check` fails if
- * the page is not what they say. Either fails if something that is exported has no docstring.
+ * `npm run docs:api`: writes docs/api.md from the package's declarations, which editors show too. `--check` fails if
+ * the page differs from the declarations. Both fail if an exported name has no docstring.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const ENTRIES: readonly (readonly [specifier: string, file: string])[] = [
   ["headgate/worker", "worker.d.ts"],
 ];
 
-/** Something that is exported: its text, and its docstring. */
+/** An exported declaration: its name, its docstring and its text. */
 interface Declaration {
   readonly name: string;
   readonly doc: string;
@@ -27,7 +27,7 @@ interface Declaration {
 
 const HEAD = /^(?:export )?(?:declare )?(?:interface|class|function|type|const) (\w+)/;
 
-/** The declarations of a file, each with the docstring right before it, as the compiler indents them. */
+/** The declarations of a file, each with the docstring right before it, indented as the compiler indents them. */
 function declarationsIn(file: string): Declaration[] {
   const lines = readFileSync(file, "utf8").split("\n");
   const found: Declaration[] = [];
@@ -52,7 +52,7 @@ function declarationsIn(file: string): Declaration[] {
   return found;
 }
 
-/** What an entry exports, in its own order: by itself or from another file. */
+/** What an entry exports, in its own order, both its own declarations and those of other files. */
 function exportsOf(file: string): Declaration[] {
   const text = readFileSync(file, "utf8");
   const own = declarationsIn(file).filter(({ name }) =>
@@ -80,7 +80,7 @@ function find(name: string, file: string): Declaration {
   throw new Error(`${name} is not declared in ${file}`);
 }
 
-/** Members of interfaces and classes, one level deep, that have no docstring. */
+/** Members of interfaces and classes without a docstring, one level deep. */
 function undocumented({ name, doc, code }: Declaration): string[] {
   const lines = code.split("\n");
   const isContainer = /^(?:default )?(?:interface|class) /.test(code);
@@ -92,7 +92,7 @@ function undocumented({ name, doc, code }: Declaration): string[] {
   return [...(doc ? [] : [name]), ...members];
 }
 
-/** A docstring as Markdown: tags become lines of their own. */
+/** A docstring as Markdown. Each tag becomes an item of a list, broken at column 120. */
 function proseOf(doc: string): string {
   const text = doc
     .replace(/^\/\*\*|\*\/$/g, "")
@@ -107,7 +107,9 @@ function proseOf(doc: string): string {
       .replace(/^@returns/, "- Returns")
       .replace(/^@throws \{(\w+)\}/, "- Throws `$1`")
       .replace(/^@throws/, "- Throws")
-      .trim(),
+      .trim()
+      .replace(/(.{1,118})(?: |$)/g, "$1\n  ")
+      .trimEnd(),
   );
   return [prose.trim(), lines.join("\n")].filter(Boolean).join("\n\n");
 }

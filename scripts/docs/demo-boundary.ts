@@ -1,7 +1,8 @@
 /**
- * `npm run demo:boundary`: a limit of 50 per 10 s, a burst of 50 requests one second before a window boundary and
- * another one second after it. The same two bursts under every algorithm, through the gateway (the bundled Worker in
- * workerd), on a real Redis and its clock. Ends with exit code 1 if one admits another number than its definition says.
+ * `npm run demo:boundary`: a limit of 50 per 10 s, a burst of 50 requests 1 s before a window boundary, and another
+ * burst 1 s after it. The same two bursts run under every algorithm, through the gateway (the bundled Worker in
+ * workerd), on a real Redis and its clock. Ends with exit code 1 if an algorithm admits another number than its
+ * definition says.
  */
 
 import { randomBytes } from "node:crypto";
@@ -14,21 +15,21 @@ import { startDecisionTap, type TappedDecision } from "../stress/decision-tap.ts
 import * as definitions from "./boundary-definitions.ts";
 
 const { LIMIT, WINDOW_MS } = definitions;
-/** How far from the boundary a burst begins. */
+/** The time between the boundary and the beginning of a burst, in ms. */
 const DISTANCE_MS = 1_000;
-/** Before a burst: the connections are opened again, which the clients close after 4 s without use. */
+/** This long before a burst, connections are opened again: clients close them after 4 s without use. */
 const WARM_UP_MS = 700;
 
 interface Row {
-  /** Of the policy. */
+  /** The policy's name. */
   readonly name: string;
   readonly title: string;
-  /** Beside limit and window. */
+  /** The fields of the limit other than limit and window. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly definition: definitions.Definition;
   /**
-   * What comes of the definition here. @param e ms of the new window that had passed at the last decision. @param d ms
-   * from the first decision to the last.
+   * What the definition gives here, as a formula and a number. @param e ms of the new window before the last decision.
+   * @param d ms from the first decision to the last.
    */
   readonly formula: (e: number, d: number) => readonly [text: string, total: number];
 }
@@ -83,7 +84,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** The one whose number depends on the instant comes first in each burst. */
+/** The policy whose number depends on the instant comes first in each burst. */
 const ORDER = ["weighted-1", ...ROWS.map(({ name }) => name).filter((name) => name !== "weighted-1")];
 const WARM_UP = "warm-up";
 
@@ -92,7 +93,7 @@ const policies = [
   { name: WARM_UP, limits: [{ limit: 10_000, window: WINDOW_MS }] },
 ].map((policy) => ({ ...policy, match: { path: `/${policy.name}` }, key: ["global"] }));
 
-/** What was started, and ends in the opposite order. */
+/** What was started. It is stopped in the opposite order. */
 const started: (() => Promise<unknown>)[] = [];
 
 async function run(): Promise<boolean> {
@@ -106,12 +107,12 @@ async function run(): Promise<boolean> {
     POLICIES: policies,
     UPSTASH_REDIS_REST_URL: tap.url,
     UPSTASH_REDIS_REST_TOKEN: bridge.token,
-    // A busy machine must not turn into fallback decisions.
+    // The timeout is long, so that a busy machine causes no fallback decisions.
     REDIS_TIMEOUT_MS: 10_000,
   });
   started.push(gateway.stop);
 
-  // Warms the compilers up, so that the bursts are as short as they can be.
+  // Warms up the JIT compilers, so that the bursts are as short as possible.
   const warmUp = () =>
     sendBurst(
       gateway.url,
@@ -142,7 +143,7 @@ async function run(): Promise<boolean> {
   return results.every(({ isRight }) => isRight);
 }
 
-/** `LIMIT` requests for each of these policies, all at once. @returns how many each admitted. */
+/** Sends `LIMIT` requests for each of these policies at once. @returns the admitted requests of each policy. */
 async function sendBurst(url: URL, names: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const admitted = new Map(names.map((name) => [name, 0]));
   const requests = names.flatMap((name) => Array<string>(LIMIT).fill(name));
@@ -156,7 +157,7 @@ async function sendBurst(url: URL, names: readonly string[]): Promise<ReadonlyMa
   return admitted;
 }
 
-/** What Redis's clock says, in ms since the epoch, without asking each time. */
+/** Redis's clock in ms since the epoch. It asks Redis only once. */
 async function redisClock(url: string): Promise<() => number> {
   const redis = new Redis(url, { disableClientInfo: true });
   const [seconds, microseconds] = await redis.time();
@@ -167,7 +168,7 @@ async function redisClock(url: string): Promise<() => number> {
 
 async function waitUntil(atMs: number, clock: () => number, what: string): Promise<void> {
   const left = () => `waiting ${((atMs - clock()) / 1000).toFixed(1)} s for ${what}`;
-  // Where lines cannot be written over, one says it.
+  // Print the line once if it cannot be overwritten.
   if (!process.stdout.isTTY && atMs - clock() > 1_000) console.log(left());
   while (clock() < atMs) {
     if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${left()}`);
@@ -176,7 +177,7 @@ async function waitUntil(atMs: number, clock: () => number, what: string): Promi
   if (process.stdout.isTTY) process.stdout.write("\r\x1b[K");
 }
 
-/** What one policy admitted, and what its definition says to the instants at which it was asked. */
+/** Compares what one policy admitted with its definition, replayed over the instants of its decisions. */
 function evaluate(
   { name, title, definition, formula }: Row,
   before: number,
@@ -189,7 +190,7 @@ function evaluate(
   const expectedBefore = expected.filter((ms) => ms < boundaryAtMs).length;
   const lastMs = atMs.at(-1)!;
   const [text, total] = formula(lastMs - boundaryAtMs, lastMs - atMs[0]!);
-  // Refusals that the gateway answers without asking have no instant here, and change nothing.
+  // The gateway's own refusals have no instant here. They change nothing, because they admit nothing.
   const isRight = before === expectedBefore && before + after === expected.length && expected.length === total;
   return { title, before, after, expected: expected.length, total, text, isRight };
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run docs:limits [-- --out FOLDER --origin URL --env NAME --var NAME:VALUE …]`: writes what `/.headgate/limits`
- * answers, as Markdown, HTML and JSON, from wrangler.toml and without a running Worker. Exit status 1 if the
- * configuration is wrong.
+ * `npm run docs:limits [-- --out FOLDER --origin URL --env NAME --var NAME:VALUE …]`: writes the limits of
+ * `/.headgate/limits` from wrangler.toml, as Markdown, HTML and JSON, without a running Worker. Exit status 1 if the
+ * configuration has mistakes.
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { optionValues } from "../dev/wrangler-bindings.ts";
 import { limitsMarkdown } from "./limits-markdown.ts";
 import { loadLimitsPage } from "./limits-page.ts";
 
-/** The three files by name. @param origin where clients send their requests. */
+/** The text of the three files, by file name. @param origin where clients send their requests. */
 export async function limitsFiles(settings: Settings, origin: string): Promise<Record<string, string>> {
   const document = describeLimits(settings);
   const { contentSecurityPolicy, renderPage } = await loadLimitsPage();

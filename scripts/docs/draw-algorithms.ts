@@ -1,6 +1,6 @@
 /**
- * `npm run docs:algorithms`: the pictures of docs/algorithms.md, each drawn from a run of the algorithm. The same bytes
- * on every run; a test compares them with the committed files.
+ * `npm run docs:algorithms`: draws the pictures of docs/algorithms.md from runs of the algorithms. Every run gives the
+ * same bytes; a test compares them with the committed files.
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ const AT_BOUNDARY = [
   ],
 ] as const;
 
-/** Name of the file without `.svg`, and its text. */
+/** Maps each file's name without `.svg` to its text. */
 export async function pictures(): Promise<Map<string, string>> {
   const drawn = new Map<string, string>();
   for (const [name, title, limit] of AT_BOUNDARY) {
@@ -62,7 +62,7 @@ function drawAtBoundary(title: string, { askedMs, admittedMs, held }: Run): stri
   });
 }
 
-/** The window of any position that holds the most: one of those that begin with an admitted request. */
+/** The window that holds the most requests. It begins with an admitted request. */
 function worstWindow(admittedMs: readonly number[]): { fromMs: number; count: number } {
   return admittedMs
     .map((fromMs) => ({ fromMs, count: admittedMs.filter((ms) => ms >= fromMs && ms - fromMs < WINDOW_MS).length }))
@@ -73,7 +73,7 @@ function inLastWindow(admittedMs: readonly number[]): [ms: number, count: number
   const counts: [number, number][] = [];
   for (let ms = FROM_MS; ms < TO_MS; ms += SAMPLE_MS) {
     const at = (nowMs: number) => admittedMs.filter((past) => past <= nowMs && nowMs - past < WINDOW_MS).length;
-    // It grows only where one is admitted.
+    // The count grows only at an admission.
     const instants = [ms, ...admittedMs.filter((past) => past > ms && past < ms + SAMPLE_MS)];
     const count = Math.max(...instants.map(at));
     counts.push([ms, count]);

@@ -1,4 +1,4 @@
-// The limits as Markdown: the same document as the page's and the JSON's.
+// The limits as Markdown, from the same document as the page and the JSON.
 
 import type { LimitsDocument } from "../../src/http/limits/document.ts";
 import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../../src/http/limits/wording.ts";
@@ -71,17 +71,17 @@ function table(headings: readonly string[], rows: readonly (readonly string[])[]
   return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-/** A cell ends at a bar, also inside of code, unless it is escaped. */
+/** Escapes bars: a bar ends a table cell, even inside of code. */
 function cell(text: string): string {
   return text.replaceAll("|", "\\|").replaceAll("\n", " ");
 }
 
-/** Names of headers and queries can hold anything. */
+/** Escapes markup: names of headers and queries can hold any character. */
 function prose(text: string): string {
   return text.replace(/[\\`*_<>&[\]]/g, "\\$&");
 }
 
-/** As code nothing is markup: fenced by more backticks than the text has in a row. */
+/** As code, so that nothing is markup. The fence has more backticks than the text has in a row. */
 function code(text: string): string {
   const fence = "`".repeat(1 + Math.max(0, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length)));
   return fence.length > 1 ? `${fence} ${text} ${fence}` : `${fence}${text}${fence}`;

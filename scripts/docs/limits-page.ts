@@ -1,4 +1,4 @@
-// The limits page outside of the Worker. Node cannot import .tsx files: esbuild compiles the page first.
+// Loads the limits page outside of the Worker. Node cannot import .tsx files, so esbuild compiles the page first.
 
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";

@@ -1,26 +1,27 @@
-// Debian packages that tests need, for containers and CI: installed only where nobody has to be asked.
+// Installs Debian packages that tests need, for containers and CI. It does so only where no permission is needed.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { findOnPath } from "./tied-process.ts";
 
-/** Debian's maintainer scripts ask this program whether they may start a service; exit code 101 is no. */
+/** Debian's maintainer scripts ask this program whether they may start a service. Exit code 101 means no. */
 const POLICY_FILE = "/usr/sbin/policy-rc.d";
 
-/** Whether this is Debian or a descendant of it, and we are root there. */
+/** Whether this system is Debian or derived from it, and this process runs as root. */
 export function canInstallDebianPackages(): boolean {
   const isDebian = existsSync("/etc/debian_version") && findOnPath("apt-get") !== undefined;
   return isDebian && process.getuid?.() === 0;
 }
 
 /**
- * Installs a package without what it only recommends, and starts no service of it. @returns why it failed, if it did.
+ * Installs a package without recommended packages, and does not start its services. @returns why it failed, if it
+ * failed.
  */
 export function installDebianPackage(name: string): string | undefined {
   const isPolicyOurs = !existsSync(POLICY_FILE);
   if (isPolicyOurs) writeFileSync(POLICY_FILE, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
-    apt("update", "-q"); // if it fails, the lists there are may do
+    apt("update", "-q"); // if this fails, older package lists may do
     const failure = apt("install", "-q", "-y", "--no-install-recommends", name);
     return failure && `apt-get could not install ${name} (${failure})`;
   } finally {
@@ -28,7 +29,7 @@ export function installDebianPackage(name: string): string | undefined {
   }
 }
 
-/** Why apt-get failed, in its own last lines; undefined if it did not. */
+/** Why apt-get failed: its own last lines. undefined if it succeeded. */
 function apt(...args: string[]): string | undefined {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   const run = spawnSync("apt-get", args, { env, encoding: "utf8" });

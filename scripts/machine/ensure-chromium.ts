@@ -1,10 +1,10 @@
-// `pretest`: installs a Chromium for the browser tests where that needs no permission.
-// Elsewhere it says that the browser tests will be skipped.
+// `pretest`: installs a Chromium for the browser tests where that needs no permission. Elsewhere it says that the
+// browser tests will be skipped.
 
 import { findChromium, HOW_TO_GET_CHROMIUM } from "./chromium.ts";
 import { canInstallDebianPackages, installDebianPackage } from "./debian-package.ts";
 
-/** Why there is no Chromium after all; undefined if there is one. */
+/** Why there is no Chromium. undefined if there is one. */
 function ensureChromium(): string | undefined {
   if (findChromium() !== undefined) return undefined;
   if (!canInstallDebianPackages()) return HOW_TO_GET_CHROMIUM;

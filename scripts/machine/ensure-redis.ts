@@ -13,13 +13,13 @@ function fail(sentence: string): never {
   process.exit(1);
 }
 
-/** Process ids of all redis-server processes on this Linux machine. */
+/** The ids of all redis-server processes on this Linux machine. */
 function redisServerPids(): number[] {
   const isRedis = (pid: string) => {
     try {
       return readFileSync(`/proc/${pid}/comm`, "utf8").trim() === "redis-server";
     } catch {
-      return false; // ended since the directory was read
+      return false; // the process ended after the directory was read
     }
   };
   return readdirSync("/proc")
@@ -27,13 +27,13 @@ function redisServerPids(): number[] {
     .map(Number);
 }
 
-/** Installs Debian's redis-server and leaves no Redis running that was not running before. */
+/** Installs Debian's redis-server, and stops every Redis that the installation started. */
 function installFromDebian(): void {
   console.log("headgate: no Redis server on PATH: installing Debian's redis-server with apt-get for the tests");
   const before = new Set(redisServerPids());
   const failure = installDebianPackage("redis-server");
   for (const pid of redisServerPids()) {
-    if (!before.has(pid)) process.kill(pid, "SIGTERM"); // the installation started it all the same
+    if (!before.has(pid)) process.kill(pid, "SIGTERM"); // the installation started it despite the policy
   }
   if (failure !== undefined) fail(`${failure}; ${HOW_TO_INSTALL}`);
   if (findRedisServer() === undefined) fail(`apt-get installed redis-server, but it is not on PATH; ${HOW_TO_INSTALL}`);

@@ -1,4 +1,4 @@
-// A private Redis server for tests and `npm start`: on loopback, on a port of its own, in memory only.
+// A private Redis server for tests and `npm start`: on loopback, on a port that is free, in memory only.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -7,39 +7,39 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { findOnPath, isRunning, spawnTied, stopProcess } from "./tied-process.ts";
 
-/** How long a server may take until it answers PING, in ms: an empty one needs about 20, a loaded CI machine more. */
+/** How long a server may take to answer PING, in ms. An empty server needs about 20 ms, a busy CI machine longer. */
 const START_TIMEOUT_MS = 10_000;
 
 export interface RedisServer {
   /** `redis://127.0.0.1:<port>` */
   url: string;
   port: number;
-  /** The server's own process id. */
+  /** The server's process id. */
   pid: number;
-  /** As it calls itself: `Redis 7.0.15`, `Valkey 8.1.1`. */
+  /** The name and version that the server reports: `Redis 7.0.15`, `Valkey 8.1.1`. */
   version: string;
-  /** Ends the server in order and removes its temporary directory. May be called more than once. */
+  /** Stops the server properly and removes its temporary directory. May be called more than once. */
   stop(): Promise<void>;
-  /** Ends it as a crash would (SIGKILL) and resolves when it is gone. `stop` still has to be called. */
+  /** Ends the server like a crash (SIGKILL), and resolves when it is gone. Call `stop` afterwards too. */
   kill(): Promise<void>;
 }
 
-/** The path of `redis-server` on PATH, or of `valkey-server` if there is no `redis-server`. */
+/** The path of `redis-server` on PATH. If there is none, the path of `valkey-server`. */
 export function findRedisServer(): string | undefined {
   return findOnPath("redis-server", "valkey-server");
 }
 
 /**
- * Starts a server and resolves when it answers PING.
+ * Starts a server, and resolves when it answers PING.
  *
- * `port`: 1 … 65535; 0 or absent picks a free one. `args`: further command line options, which win over ours
- * (`["--maxmemory", "10mb"]`). Nothing is written to disk, and the server dies with this process (see spawnTied).
- * Throws if there is no server on PATH, or with the server's own words if it does not come up.
+ * `port`: 1 to 65535; 0 or absent: any free port. `args`: additional command line options that override the ones set
+ * here (`["--maxmemory", "10mb"]`). The server writes nothing to disk, and it dies with this process (see spawnTied).
+ * Throws if there is no server on PATH. If the server does not start, throws its own output.
  */
 export async function startRedisServer(options: { port?: number; args?: string[] } = {}): Promise<RedisServer> {
   const program = findRedisServer();
   if (program === undefined) throw new Error("expected redis-server or valkey-server on PATH, found neither");
-  // Another process can take the free port before Redis binds it: then try another free port.
+  // Another process may take the free port before Redis binds it. Then try another free port.
   for (let attempt = 1; ; attempt++) {
     try {
       return await launch(program, options.port || (await freePort()), options.args ?? []);
@@ -54,7 +54,7 @@ async function launch(program: string, port: number, extraArgs: string[]): Promi
   const network = ["--port", String(port), "--bind", "127.0.0.1"];
   const inMemory = ["--save", "", "--appendonly", "no", "--dir", directory];
   const args = [...network, ...inMemory, "--loglevel", "warning", "--daemonize", "no", ...extraArgs];
-  // A process group of its own: Ctrl-C must not end Redis before the processes that use it.
+  // A separate process group: Ctrl-C must not end Redis before the processes that use it.
   const child = spawnTied(program, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
 
   let output = "";
@@ -66,7 +66,7 @@ async function launch(program: string, port: number, extraArgs: string[]): Promi
   child.on("error", (error) => keepLast(Buffer.from(error.message)));
 
   const removeDirectory = () => rmSync(directory, { recursive: true, force: true });
-  process.once("exit", removeDirectory); // for an exit that does not wait for stop
+  process.once("exit", removeDirectory); // for an exit without stop()
   const stop = async () => {
     await stopProcess(child);
     removeDirectory();
@@ -76,7 +76,7 @@ async function launch(program: string, port: number, extraArgs: string[]): Promi
   const deadlineAt = Date.now() + START_TIMEOUT_MS;
   while (isRunning(child) && Date.now() < deadlineAt) {
     const found = await identify(url, 250).catch(() => undefined);
-    // Our server could not bind the port: another server answers there.
+    // If this server could not bind the port, another server answers there.
     if (found !== undefined && found.pid === child.pid) {
       const kill = () => {
         child.kill("SIGKILL");
@@ -91,8 +91,8 @@ async function launch(program: string, port: number, extraArgs: string[]): Promi
 }
 
 /**
- * Which server answers at `url`: `Redis 7.0.15`, `Valkey 8.1.1`. Rejects if none does within `timeoutMs`, with a
- * message that has neither the address nor a password in it.
+ * The server that answers at `url`: `Redis 7.0.15`, `Valkey 8.1.1`. Rejects if no server answers within `timeoutMs`.
+ * The message holds neither the address nor a password.
  */
 export async function redisVersion(url: string, timeoutMs: number): Promise<string> {
   return (await identify(url, timeoutMs)).version;
@@ -117,7 +117,7 @@ async function identify(url: string, timeoutMs: number): Promise<{ version: stri
     await redis.ping();
     const info = await redis.info("server");
     const field = (name: string) => new RegExp(`^${name}:(\\S+)`, "m").exec(info)?.[1];
-    const valkey = field("valkey_version"); // Valkey's redis_version is the one it is compatible with
+    const valkey = field("valkey_version"); // redis_version is the Redis that a Valkey is compatible with
     const version = valkey ? `Valkey ${valkey}` : `Redis ${field("redis_version") ?? "of unknown version"}`;
     return { version, pid: Number(field("process_id")) };
   } catch (error) {

@@ -1,12 +1,10 @@
-// Child processes that do not outlive the process that started them.
+// Child processes that do not outlive their parent.
 
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/**
- * The full path of the first of `names` found on PATH (all of PATH is searched for one name before the next is tried).
- */
+/** The full path of the first of `names` that is on PATH. All of PATH is searched for one name before the next name. */
 export function findOnPath(...names: string[]): string | undefined {
   for (const name of names) {
     for (const directory of (process.env.PATH ?? "").split(delimiter)) {
@@ -15,7 +13,7 @@ export function findOnPath(...names: string[]): string | undefined {
         accessSync(file, constants.X_OK);
         if (statSync(file).isFile()) return file;
       } catch {
-        // Not here, or not executable: look further.
+        // Not in this directory, or not executable: continue the search.
       }
     }
   }
@@ -23,11 +21,11 @@ export function findOnPath(...names: string[]): string | undefined {
 }
 
 /**
- * Starts a program that gets SIGTERM when this process dies, of whatever cause.
+ * Starts a program that gets SIGTERM when this process dies, whatever the cause.
  *
- * On Linux the kernel sends it (`setpriv --pdeathsig`, util-linux 2.33 or later), so it also works when this process
- * gets SIGKILL. Elsewhere only an ordinary exit of this process ends the child. `child.pid` is the program's own id in
- * both cases, because setpriv execs it. A missing program is an `error` event, as with `spawn`.
+ * On Linux the kernel sends the signal (`setpriv --pdeathsig`, util-linux 2.33 or later), even if this process gets
+ * SIGKILL. On other systems only an ordinary exit of this process ends the child. `child.pid` is the program's own id
+ * in both cases, because setpriv execs the program. A missing program is an `error` event, as with `spawn`.
  */
 export function spawnTied(program: string, args: string[], options: SpawnOptions): ChildProcess {
   const child = kernelCanTie()
@@ -40,8 +38,8 @@ export function spawnTied(program: string, args: string[], options: SpawnOptions
 }
 
 /**
- * Ends a child: SIGTERM, then SIGKILL after `graceMs` (default 5000). Resolves when it is gone; also for one that
- * already is. Signals go to the child's own process id only.
+ * Ends a child: SIGTERM, then SIGKILL after `graceMs` (default 5000). Resolves when the child is gone, at once if it
+ * already is. Signals go only to the child's own process id.
  */
 export async function stopProcess(child: ChildProcess, graceMs = 5_000): Promise<void> {
   if (!isRunning(child)) return;
@@ -58,9 +56,9 @@ export function isRunning(child: ChildProcess): boolean {
 }
 
 /**
- * Calls back once, within 200 ms, when the process that started this one is gone: npm was killed, or the shell between
- * npm and us took the signal for itself. Only under `npm run`: who starts a script by hand may leave the shell and keep
- * it.
+ * Calls back once, within 200 ms, when the parent of this process is gone: npm was killed, or the shell between npm and
+ * this process took the signal for itself. It works only under `npm run`, because a script that was started by hand may
+ * go on without its shell.
  */
 export function whenOrphaned(callback: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;
@@ -75,7 +73,7 @@ export function whenOrphaned(callback: () => void): void {
 
 let canTie: boolean | undefined;
 
-/** Asked once: busybox has a setpriv without `--pdeathsig`, and PATH may have none. */
+/** Tried only once. busybox has a setpriv without `--pdeathsig`, and PATH may have no setpriv. */
 function kernelCanTie(): boolean {
   canTie ??=
     process.platform === "linux" && spawnSync("setpriv", ["--pdeathsig", "TERM", process.execPath, "-v"]).status === 0;

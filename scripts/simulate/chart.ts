@@ -1,4 +1,4 @@
-/** Admissions of one traffic over time, under strict and leased, as an SVG. */
+/** Draws admissions over time under strict and leased as an SVG, for one kind of traffic. */
 
 import { axis, opening, xml } from "../docs/algorithm-picture.ts";
 

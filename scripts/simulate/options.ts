@@ -36,7 +36,7 @@ const OWN = {
   seed: { type: "string" },
 } as const;
 
-/** Requests of one run that the command line describes. More take minutes. */
+/** The most requests in one run that the command line describes. More requests would take minutes. */
 const MAX_REQUESTS = 2_000_000;
 const OWN_WINDOWS = 6;
 
@@ -45,7 +45,7 @@ export interface Options {
   readonly out: string | undefined;
   readonly rows: readonly Row[];
   readonly seeds: readonly number[];
-  /** Runs that the command line describes, in place of the table. */
+  /** Runs that the command line describes, instead of the table. */
   readonly own: readonly Scenario[] | undefined;
 }
 

@@ -1,13 +1,10 @@
-/**
- * Runs scenarios on all processors. This file is also the worker: it is sent a scenario and answers with what it
- * measured.
- */
+/** Runs scenarios on all processors. This file is also the worker: it gets a scenario and returns what it measured. */
 
 import { availableParallelism } from "node:os";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { type Measured, type Scenario, simulate } from "./run.ts";
 
-/** @param onDone is told how many runs are done. @returns what was measured, in the order of the scenarios. */
+/** @param onDone is called with the number of finished runs. @returns the results in the order of the scenarios. */
 export async function runAll(scenarios: readonly Scenario[], onDone: (done: number) => void): Promise<Measured[]> {
   const measured: Measured[] = [];
   let next = 0;

@@ -4,7 +4,7 @@ import type { Means, Row } from "./targets.ts";
 
 export interface Result extends Means {
   readonly row: Row;
-  /** Bounds that are missed, in words. */
+  /** The bounds that are missed, in words. */
   readonly missed: readonly string[];
 }
 

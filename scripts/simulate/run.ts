@@ -1,4 +1,4 @@
-/** One run: traffic of one key over many isolates, and what was measured. */
+/** One run: traffic of one key over many isolates, and its measurements. */
 
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED } from "../../src/core/take.ts";
@@ -12,7 +12,7 @@ export interface Scenario {
   readonly demand: number;
   readonly mode: Mode;
   readonly isolates: number;
-  /** One way between an isolate and the store, in ms. */
+  /** The delay one way between an isolate and the store, in ms. */
   readonly delayMs: readonly [min: number, max: number];
   /** How many windows are simulated. */
   readonly windows: number;
@@ -24,9 +24,9 @@ export interface Scenario {
 export interface Measured {
   readonly requests: number;
   readonly callsPerRequest: number;
-  /** Share of the requests that were answered at once. */
+  /** The part of the requests that were answered at once. */
   readonly withoutWait: number;
-  /** Most units admitted in any true window. */
+  /** The most units admitted in any true window. */
   readonly mostInWindow: number;
   /** Admitted units, divided by the units that demand and limit allow. */
   readonly used: number;
@@ -110,7 +110,7 @@ function poisson(perMs: number, durationMs: number, random: () => number): numbe
   }
 }
 
-/** The largest number of instants within any span of this length (its end excluded). */
+/** The largest number of instants within any span of this length (beginning included, end excluded). */
 export function mostWithin(sortedMs: readonly number[], spanMs: number): number {
   let most = 0;
   let from = 0;
@@ -121,7 +121,7 @@ export function mostWithin(sortedMs: readonly number[], spanMs: number): number 
   return most;
 }
 
-/** Reproducible random numbers, 0 … 1 (mulberry32, public domain, by Tommy Ettinger). */
+/** Random numbers from 0 to 1; a seed always gives the same ones (mulberry32, public domain, by Tommy Ettinger). */
 export function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {

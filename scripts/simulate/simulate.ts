@@ -1,6 +1,6 @@
 /**
- * `npm run simulate`: the code of src/isolate on a virtual clock and network. Prints what leases and known refusals do
- * for many traffics, and ends with exit code 1 if a bound of scripts/simulate/targets.ts is missed.
+ * `npm run simulate`: runs the code of src/isolate on a virtual clock and network. Prints what leases and known
+ * refusals do for many kinds of traffic. Ends with exit code 1 if a bound of scripts/simulate/targets.ts is missed.
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { baseOf, exactOf, meansOf, missed, type Row, scenarioOf } from "./target
 /** Runs each scenario once, with a progress line on stderr. */
 async function measure(scenarios: readonly Scenario[]): Promise<(scenario: Scenario) => Measured> {
   const distinct = new Map(scenarios.map((scenario) => [JSON.stringify(scenario), scenario]));
-  // The longest first: no processor begins a long run at the end.
+  // The longest runs first, so that no long run begins at the end.
   const keys = [...distinct.keys()].sort((a, b) => requestsOf(distinct.get(b)!) - requestsOf(distinct.get(a)!));
   const show = (done: number) => process.stderr.write(`\rsimulate: ${done} of ${keys.length} runs`);
   show(0);

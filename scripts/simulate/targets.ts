@@ -1,11 +1,11 @@
-/** What the simulation must show: the runs, and the bounds that their means have to keep. */
+/** What the simulation must show: its runs, and the bounds for their means. */
 
 import { Kind } from "../../src/core/algorithm.ts";
 import type { Measured, Scenario } from "./run.ts";
 
 export interface Bounds {
   readonly callsAtMost?: number;
-  /** Bound of the most units admitted in a true window, relative to strict on the same traffic. */
+  /** Bound for the most units admitted in a true window, relative to strict on the same traffic. */
   readonly mostAtMost?: number;
   readonly usedAtLeast?: number;
   /** How much less of the limit may be used than in the row with 20 isolates and steady traffic. */
@@ -28,7 +28,7 @@ export interface Means {
 
 export const WINDOW_MS = 10_000;
 export const DELAY_MS = [5, 100] as const;
-/** Ten times as many requests in a window as the limit take long to compute: fewer windows are enough. */
+/** Traffic of ten times the limit takes long to compute, so it gets fewer windows. */
 const WINDOWS = 6;
 const FEW_WINDOWS = 2;
 
@@ -47,11 +47,11 @@ const STRICT_TRAFFIC = [
   [1_000, 2],
 ] as const;
 
-/** Steady traffic from 20 isolates, then from 100 isolates, and in bursts that all isolates begin at once. */
+/** Steady traffic from 20 isolates, then from 100 isolates, then bursts that all isolates begin at the same instant. */
 export const ROWS: readonly Row[] = [
   ...LEASED.map(([limit, demand, bounds]) => row(limit, demand, { bounds })),
   ...STRICT_TRAFFIC.map(([limit, demand]) => row(limit, demand, { mode: "strict", bounds: STRICT })),
-  // Ten times the limit from 100 isolates takes too long to compute.
+  // Ten times the limit from 100 isolates would take too long to compute.
   ...LEASED.filter(([, demand]) => demand <= 2).map(([limit, demand]) =>
     row(limit, demand, { isolates: 100, bounds: { usedLessBy: 0.03 } }),
   ),
@@ -72,25 +72,26 @@ function row(limit: number, demand: number, rest: Partial<Row> & Pick<Row, "boun
   };
 }
 
-/** The default limit of this size: the two-bucket counter. */
+/** A limit of this size with the default algorithm: the two-bucket counter. */
 export function scenarioOf({ bounds: _, limit, ...rest }: Row, seed: number): Scenario {
   return { ...rest, seed, limit: { kind: Kind.weighted, limit, bucketMs: rest.windowMs, buckets: 1 } };
 }
 
 /**
  * The run that a row is compared with: strict on the same traffic. Far above the limit every request of `strict` waits
- * to see whether another request gets the next unit. That takes long to compute, and `direct` admits the same.
+ * to see whether another request gets the next unit. That takes long to compute; `direct` admits the same and is
+ * quicker.
  */
 export function exactOf(row: Row): Row {
   return { ...row, mode: row.demand > 2 ? "direct" : "strict", bounds: {} };
 }
 
-/** The row with which the used part of the limit is compared. */
+/** The row whose used part of the limit is compared. */
 export function baseOf(rows: readonly Row[], { limit, demand, mode }: Row): Row {
   return rows.find((one) => one.limit === limit && one.demand === demand && one.mode === mode)!;
 }
 
-/** @param exact the runs of `exactOf`, by the same seeds. */
+/** @param exact the runs of `exactOf`, with the same seeds. */
 export function meansOf(runs: readonly Measured[], exact: readonly Measured[]): Means {
   const mean = (of: (run: Measured, i: number) => number) =>
     runs.reduce((sum, run, i) => sum + of(run, i), 0) / runs.length;
@@ -102,7 +103,7 @@ export function meansOf(runs: readonly Measured[], exact: readonly Measured[]): 
   };
 }
 
-/** The bounds that are missed, in words; empty: all hold. */
+/** The bounds that are missed, in words. Empty if all hold. */
 export function missed({ bounds }: Row, means: Means, base: Means): string[] {
   const { callsAtMost, mostAtMost, usedAtLeast, usedLessBy } = bounds;
   const least = Math.max(usedAtLeast ?? 0, usedLessBy === undefined ? 0 : base.used - usedLessBy);

@@ -17,7 +17,7 @@ interface Event {
   readonly run: () => void;
 }
 
-/** After this many events the rest of the process has its turn. */
+/** After this many events, the rest of the process gets a turn. */
 const EVENTS_PER_TURN = 1_000;
 
 export function virtualTime(startMs: number): VirtualTime {
@@ -37,7 +37,7 @@ export function virtualTime(startMs: number): VirtualTime {
         const event = pop(heap);
         now = event.atMs;
         event.run();
-        // Promises settle before the next tick, however deep they are nested.
+        // Promises settle before the next tick, however deeply they are nested.
         await new Promise<void>((resolve) => process.nextTick(resolve));
         if (++ran % EVENTS_PER_TURN === 0) await new Promise(setImmediate);
       }

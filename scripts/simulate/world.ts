@@ -8,25 +8,25 @@ import { type Store, StoreError } from "../../src/store/store.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 export interface Isolate {
-  /** Takes like a request of a Worker whose background work may go on after the answer. @throws {StoreError} */
+  /** Takes like a request of a Worker with background work that may outlast the answer. @throws {StoreError} */
   take(keys: readonly KeyRequest[], mode: Mode): Promise<SourcedReply>;
-  /** Forgets the counts of these keys. */
+  /** Deletes the counts of these keys. */
   reset(keys: readonly string[]): Promise<void>;
-  /** How far its clock is ahead of the store's, in ms. */
+  /** How far the isolate's clock is ahead of the store's, in ms. */
   offsetMs: number;
 }
 
-/** `direct`: every request is a call. It admits the same as `strict`. */
+/** `direct`: every request calls the store. It admits the same as `strict`. */
 export type Mode = "strict" | "leased" | "direct";
 
 export interface Link {
-  /** One way to the store or back, for the next message, in ms. */
+  /** The delay of the next message to the store or back, in ms. */
   delayMs(): number;
-  /** Whether the next reply is lost: the store has decided, and its reply does not arrive. Default: never. */
+  /** Whether the next reply is lost: the store decides, but its reply does not arrive. Default: never. */
   isLost?(): boolean;
 }
 
-/** What the store did for a key: units charged, or given back (below zero). */
+/** What the store did for a key: units charged, or units given back (negative). */
 export interface Booking {
   readonly key: string;
   readonly atMs: number;
@@ -34,16 +34,16 @@ export interface Booking {
 }
 
 export interface World {
-  /** The store itself, without a network. Its clock is the virtual clock in whole milliseconds. */
+  /** The store without a network. Its clock is the virtual clock in whole ms. */
   readonly central: { take(request: TakeRequest): Promise<TakeReply> };
-  /** Calls that reached the store. */
+  /** The number of calls that reached the store. */
   calls(): number;
-  /** The bookings of all calls, in order; empty unless they are kept. */
+  /** The bookings of all calls, in order. Empty unless they are kept. */
   readonly bookings: readonly Booking[];
   isolate(link: Link, offsetMs?: number): Isolate;
 }
 
-/** @param keepBookings for tests. A long run would keep very many. */
+/** @param keepBookings for tests. A long run would have very many bookings. */
 export function createWorld(time: VirtualTime, keepBookings = false): World {
   const memory = memoryStore({ maxKeys: 1_000_000 });
   const central = { take: (request: TakeRequest) => memory.take(request, Math.floor(time.nowMs())) };

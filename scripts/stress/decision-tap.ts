@@ -1,6 +1,5 @@
 /**
- * Stands between a gateway and its REST service and notes the instant of every decision, as the script itself replies
- * it.
+ * A proxy between a gateway and its REST service that records the instant of every decision, as the script replied it.
  */
 
 import { once } from "node:events";
@@ -8,22 +7,21 @@ import { Agent, createServer, type IncomingMessage, request as send } from "node
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** One decision over one policy. */
+/** One decision about one policy. */
 export interface TappedDecision {
   readonly policy: string;
-  /** By Redis's clock, ms since the epoch. */
+  /** The instant by Redis's clock, in ms since the epoch. */
   readonly nowMs: number;
-  readonly allowed: boolean;
 }
 
 export interface DecisionTap {
   readonly url: string;
-  /** In the order of the replies. */
+  /** The decisions in the order of their replies. */
   readonly decisions: readonly TappedDecision[];
   close(): Promise<void>;
 }
 
-/** @param restUrl base URL of the REST service, plain HTTP. */
+/** @param restUrl base URL of the REST service; plain HTTP. */
 export async function startDecisionTap(restUrl: string): Promise<DecisionTap> {
   const decisions: TappedDecision[] = [];
   const agent = new Agent({ keepAlive: true });
@@ -40,12 +38,12 @@ export async function startDecisionTap(restUrl: string): Promise<DecisionTap> {
     outgoing.end(body);
     const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
     const reply = await text(answer);
-    // The braces of the first key hold the policy: hg:2:{<policy>:<partition>}.
+    // The first key's braces hold the policy: hg:2:{<policy>:<partition>}.
     const policy = /\{([a-z0-9-]+):/.exec(body)?.[1];
     const { result } = JSON.parse(reply) as { result?: unknown };
     if (policy !== undefined && Array.isArray(result)) {
-      const [nowMs, allowed] = result as number[];
-      decisions.push({ policy, nowMs: nowMs!, allowed: allowed === 1 });
+      const [nowMs] = result as number[];
+      decisions.push({ policy, nowMs: nowMs! });
     }
     return [answer.statusCode ?? 500, reply];
   }

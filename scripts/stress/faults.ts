@@ -1,11 +1,12 @@
 /**
- * `npm run faults`: every fault between the gateway and its counts, during 2,000 requests of steady load through real
- * workerd, and Redis killed for 10 s. Measures what docs/failure-modes.md promises; exits with 1 if a bound is broken.
+ * `npm run faults`: every fault between the gateway and its counts, each during 2,000 requests of steady load through
+ * real workerd. Then Redis is killed for 10 s. Measures what docs/failure-modes.md promises. Exits with 1 if a bound is
+ * broken.
  *
- * `--quick`: 800 requests, and 3 s. `--json`: the measurements as JSON. `--only name,…`: some faults.
+ * `--quick`: 800 requests, and 3 s. `--json`: the measurements as JSON. `--only name,…`: only these faults.
  *
- * A budget of 250 ms cannot be measured on a machine that is busy with something else: a measurement that breaks a
- * bound, and during which this process itself stood still for 100 ms, is repeated.
+ * A machine that does other work cannot measure a budget of 250 ms. A measurement is repeated if it breaks a bound and
+ * this process itself stood still for 100 ms during it.
  */
 
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -25,7 +26,7 @@ const only = values.only.split(",");
 const BUDGET_MS = 250;
 const PER_SECOND = 250;
 const REQUESTS = values.quick ? 800 : 2_000;
-/** Parts of the load before the fault, and after it. */
+/** The part of the load before the fault, and the part after it. */
 const [BEFORE, AFTER] = values.quick ? [0.1, 0.7] : [0.1, 0.4];
 const LIMIT = 1_000_000;
 const SETTLE_MS = 3_000;
@@ -41,7 +42,7 @@ interface Measured {
   readonly withinBudgetPercent: number;
   readonly maxMs: number;
   readonly recoveryMs: number;
-  /** Admitted under `local`, and charged in Redis, minus that; undefined if Redis has lost its counts. */
+  /** Units admitted under `local`, and units charged in Redis minus those. undefined if Redis has lost its counts. */
   readonly admitted: number;
   readonly chargedMinusAdmitted: number | undefined;
   readonly uncaught: number;
@@ -68,7 +69,7 @@ async function measure(fault: Fault): Promise<Measured> {
       REDIS_TIMEOUT_MS: BUDGET_MS,
       POLICIES: [
         policy("local"),
-        // A request of another shape shows that answers were exchanged.
+        // This policy has another number of limits, so that exchanged answers are noticed.
         policy("allow", { onStoreFailure: "allow", limits: [...limits, { limit: LIMIT, window: "7d" }] }),
         policy("deny", { onStoreFailure: "deny" }),
         policy("tight", { limits: [{ limit: TIGHT, window: "1h", algorithm: "sliding-log" }] }),
@@ -104,7 +105,7 @@ async function measure(fault: Fault): Promise<Measured> {
       ...after.filter(({ remaining }) => remaining === undefined).map((one) => one.receivedAtMs),
     );
 
-    // What is owed is charged with the next calls.
+    // The next calls charge what is owed.
     await pause(SETTLE_MS / 10);
     const last = await steadyLoad({ urls, requests: 10, perSecond: 20, ask: () => ({ path: "/local" }) });
     const admittedOf = (some: readonly Sample[]) =>
@@ -117,7 +118,7 @@ async function measure(fault: Fault): Promise<Measured> {
     const all = [...samples, ...last, ...tight];
     const within = samples.filter((one) => one.receivedAtMs - one.sentAtMs <= WITHIN_MS).length / samples.length;
     const maxMs = percentile(all, 100);
-    // workerd reports a lost connection of a fetch also when the Worker has caught it.
+    // workerd also reports a lost connection of a fetch that the Worker has caught.
     const uncaught = logs.filter((line) => /^uncaught exception; source/.test(line) && !line.endsWith(CAUGHT));
     const unexpected = all.filter(({ status }) => ![200, 429, 503].includes(status)).length;
     const chargedMinusAdmitted = lost ? undefined : charged - admitted;
@@ -161,7 +162,7 @@ interface Outage {
 
 const isolatesOf = (count: number) => (count === 1 ? "1 isolate" : `${count} isolates`);
 
-/** Redis killed under load: what a sliding log still promises. */
+/** Redis is killed under load: measures what a sliding log still promises. */
 async function outage(isolates: number): Promise<Outage> {
   const [limit, windowMs, outageMs] = [40, 2_000, values.quick ? 3_000 : 10_000];
   const rig = await startFaultRig();

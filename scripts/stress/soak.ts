@@ -1,8 +1,9 @@
 /**
- * `npm run soak`: an hour of a gateway's life in compressed form: mixed policies, clients that come and go, a fault in
- * every minute of it. Watches workerd's memory and what stays in Redis; exits with 1 if a bound is broken.
+ * `npm run soak`: an hour in the life of a gateway, compressed: several policies, clients that come and go, and a fault
+ * in every minute. Watches workerd's memory and what remains in Redis. Exits with 1 if a bound is broken.
  *
- * A minute takes 10 s, and has 5,000 requests. `--quick`: 6 minutes of 1,500. `--json`: the measurements as JSON.
+ * A minute takes 10 s and has 5,000 requests. `--quick`: 6 minutes of 1,500 requests. `--json`: the measurements as
+ * JSON.
  */
 
 import { readFileSync } from "node:fs";
@@ -18,19 +19,19 @@ const { values } = parseArgs({
 const MINUTES = values.quick ? 6 : 60;
 const REQUESTS_PER_MINUTE = values.quick ? 1_500 : 5_000;
 const PER_SECOND = 500;
-/** A slower machine takes longer and piles up no requests. */
+/** The most open requests. A slower machine takes longer instead of piling up requests. */
 const AT_ONCE = 64;
-/** The short form meets every fourth fault. */
+/** The short form runs every fourth fault. */
 const FAULT_STEP = values.quick ? 4 : 1;
-/** Parts of a minute without its fault, and with it. */
+/** The part of a minute before its fault, and the part with the fault. */
 const [FAULT_FROM, FAULT_FOR] = [0.3, 0.3];
-/** Minutes until everything that is bounded is full. */
+/** After this many minutes, everything with a bounded size is full. */
 const WARM_UP = values.quick ? 3 : 15;
 const GROWS_AT_MOST = 0.2;
 const BUDGET_MS = 250;
-/** `npm run faults` measures the time; here the machine is kept busy. */
+/** `npm run faults` measures latencies. Here the machine is busy, so only an answer that hangs counts. */
 const HANGS_AFTER_MS = 10_000;
-/** Half of all requests are these clients', the others come from some that are there for a minute or two. */
+/** Half of all requests come from these clients. The others come from clients that stay for a minute or two. */
 const REGULARS = 40;
 const VISITORS_PER_MINUTE = 4_000;
 
@@ -71,7 +72,7 @@ const PATHS = ["/", "/v1/items", "/login", "/v1/search", "/v1/items?page=2"];
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What a process holds in memory, in MiB. */
+/** The resident memory of a process, in MiB. */
 function residentMiB(pid: number): number {
   const [, kib] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kib) / 1024;
@@ -133,7 +134,7 @@ const statuses = statusCounts(all);
 const maxMs = percentile(all, 100);
 const unexpected = Object.keys(statuses).filter((status) => !["200", "429", "503"].includes(status));
 const broken = [
-  // The short form ends before everything that is bounded is full.
+  // The short form ends before everything with a bounded size is full.
   ...(!values.quick && grown > GROWS_AT_MOST ? [`memory has grown by ${(100 * grown).toFixed(1)} %`] : []),
   ...(forever > 0 ? [`${forever} of ${keys.length} keys without expiry`] : []),
   ...(unexpected.length > 0 ? [`answers with status ${unexpected.join(", ")}`] : []),

@@ -1,16 +1,16 @@
-/** Requests at a steady rate, whatever becomes of them, and what each was answered. */
+/** Sends requests at a steady rate, whether answers come or not, and records each answer. */
 
 import { Agent, request } from "undici";
 
 export interface Sample {
-  /** Number of the request. */
+  /** The number of the request. */
   readonly n: number;
-  /** Milliseconds, `performance.now()`. */
+  /** In ms, by `performance.now()`. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
-  /** 0: no HTTP answer at all. */
+  /** The HTTP status. 0: no HTTP answer. */
   readonly status: number;
-  /** Units left by the `X-RateLimit-Remaining` field; absent: no such field, so that no store has counted it. */
+  /** The remaining units from `X-RateLimit-Remaining`. Absent without that field: no store has counted the request. */
   readonly remaining?: number;
 }
 
@@ -21,13 +21,13 @@ export interface Asked {
 }
 
 export interface Load {
-  /** Base URLs, asked in turn. */
+  /** Base URLs that get the requests in turn. */
   readonly urls: readonly URL[];
   readonly requests: number;
   readonly perSecond: number;
-  /** When this many requests are under way, the next ones wait. Default: no bound. */
+  /** The most open requests; further requests wait. Default: no bound. */
   readonly atOnce?: number;
-  /** What the n-th request asks. */
+  /** The path and address of the n-th request. */
   ask(n: number): Asked;
 }
 
@@ -35,7 +35,7 @@ const TICK_MS = 5;
 /** Longer than any answer may take. */
 const GIVE_UP_MS = 60_000;
 
-/** Resolves when all have been answered. */
+/** Resolves when all requests have been answered. */
 export async function steadyLoad({ urls, requests, perSecond, atOnce = Infinity, ask }: Load): Promise<Sample[]> {
   const agent = new Agent({ connections: 512, headersTimeout: GIVE_UP_MS });
   const samples: Sample[] = [];
@@ -68,20 +68,20 @@ async function send(agent: Agent, url: URL, { path, address = "192.0.2.1" }: Ask
   }
 }
 
-/** The time within which this percentage of the requests was answered, in milliseconds. */
+/** The time within which this percentage of the requests was answered, in ms. */
 export function percentile(samples: readonly Sample[], percent: number): number {
   const sorted = samples.map(({ sentAtMs, receivedAtMs }) => receivedAtMs - sentAtMs).sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)] ?? 0;
 }
 
-/** `200×1,990 503×10` */
+/** The number of answers by status. */
 export function statusCounts(samples: readonly Sample[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status } of samples.toSorted((a, b) => a.status - b.status)) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }
 
-/** The most answers 200 that lie wholly within any span of `windowMs`. */
+/** The most answers with status 200 that lie completely within any span of `windowMs`. */
 export function mostAdmittedWithin(samples: readonly Sample[], windowMs: number): number {
   const admitted = samples.filter(({ status }) => status === 200).toSorted((a, b) => a.sentAtMs - b.sentAtMs);
   let most = 0;

@@ -1,46 +1,46 @@
-/** What every algorithm does, in the terms of a take. The implementations are the files beside this one, one each. */
+/** What every algorithm does in a take. Each of the files beside this one implements one algorithm. */
 
 export { Kind } from "./layout.ts";
 
-/** Of a decision, what an algorithm may need beside the cost. */
+/** What an algorithm may need of a decision, apart from the cost. */
 export interface Instant {
   /** By the store's clock, ms since the epoch. */
   readonly nowMs: number;
-  /** When giving back: an instant of the bucket to give back to, ms since the epoch. */
+  /** Only for giving back: an instant of the bucket to give back to, ms since the epoch. */
   readonly atMs: number;
   /** The number of this request. */
   readonly slot: number;
 }
 
-/** What is kept under a limit key, beside the records. */
+/** The value of a limit key. */
 export interface KeptValue<K> {
   readonly value: K;
-  /** It means nothing any more after this many milliseconds. */
+  /** After this many ms the value counts for nothing. */
   readonly expiryMs: number;
 }
 
 /** A limit in the terms of clients: units, and the time in which they come back. */
 export interface Quota {
-  /** The most that is ever admitted at once, in units. */
+  /** The most units that are ever admitted at once. */
   readonly quota: number;
   /**
-   * In how many milliseconds all of it comes back, may be a fraction. Absent: costs do not count, and it depends on
-   * others.
+   * The time in which the whole quota comes back, in ms; may be a fraction. Absent if nobody can know: units come back
+   * when other requests end.
    */
   readonly windowMs?: number;
 }
 
-/** What a client is told of one limit. Durations in milliseconds from the decision on. */
+/** What a client is told about one limit. Durations are in ms from the decision on. */
 export interface Told {
   /** The largest cost that would be admitted now, after this decision. */
   readonly remaining: number;
-  /** Until the cost asked would be admitted, 0 if it was; absent: never, it is above the limit. */
+  /** The time until the requested cost would be admitted; 0 if it was. Absent: never, the cost is above the limit. */
   readonly retryAfterMs?: number;
-  /** Until `remaining` is larger; absent: it is as large as it gets, or nobody can know. */
+  /** The time until `remaining` grows. Absent: it is at its maximum, or nobody can know. */
   readonly growsAfterMs?: number;
-  /** Until the limit is as if nothing had been charged. */
+  /** The time until the limit is as if nothing had been charged. */
   readonly resetAfterMs: number;
-  /** How long the admitted request has to be delayed; absent: not at all. */
+  /** How long the admitted request must be delayed. Absent: it is not delayed. */
   readonly delayMs?: number;
 }
 
@@ -48,38 +48,39 @@ export interface Told {
  * One algorithm over its own state: the stored counts of a limit, brought to one instant. Pure: a state is never
  * changed in place. The script takes the same steps in the same order.
  *
- * @typeParam L the limit. @typeParam R the record that is stored of it. @typeParam S the state. @typeParam V what the
- * script replies of it. @typeParam K the value of its limit key.
+ * @typeParam L the limit. @typeParam R its stored record. @typeParam S the state. @typeParam V what the script replies
+ * about the limit. @typeParam K the value of its limit key.
  */
 export interface Algorithm<L, R, S, V, K = never> {
-  /** From what is stored to the state at `nowMs`. */
+  /** The state at `nowMs`, from what is stored. */
   read(record: R | undefined, value: K | undefined, limit: L, nowMs: number): S;
   admits(state: S, limit: L, cost: number, nowMs: number): boolean;
   charge(state: S, limit: L, cost: number, instant: Instant): S;
   giveBack(state: S, limit: L, cost: number, instant: Instant): S;
-  /** What is stored with the records of the key; undefined: nothing. */
+  /** What is stored among the records of the key. undefined: nothing. */
   record(state: S): R | undefined;
   resetAfterMs(state: S, limit: L, nowMs: number): number;
   view(state: S, limit: L, cost: number, refused: boolean): V;
 
-  /** Limits of this algorithm have a limit key. What is under the key; undefined: nothing is. */
+  /** Only for algorithms with a limit key: what is stored under it. undefined: nothing. */
   keptValue?(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
-  /** Reading alone has changed what is stored: it is written whatever is decided. */
+  /** Whether reading has dropped something that is stored. If so, the result is written whatever is decided. */
   dropped?(state: S): boolean;
 
   /**
-   * What the script is told of a limit beside its number and kind: what is in its id, and the arguments behind the id.
-   * The first two are known of a record too: they tell whose it is.
+   * What the script gets about a limit, apart from its number and kind: `a` and `buckets`, which are part of its id,
+   * and the arguments after the id. A record has `a` and `buckets` too: they identify its limit.
    */
   encode(limit: L): readonly [a: number, buckets: number, ...more: number[]];
   /**
-   * What a client is told: computed here only, not in the script. `cost` is the one asked, `refused` what became of it.
+   * What a client is told. It is computed here only, not in the script.
    *
-   * @param charged the view has the cost in it if it was admitted; false after a look. Default true.
+   * @param cost the requested cost. @param refused whether the limit refused it.
+   * @param charged whether the view includes the cost if it was admitted; false after a look. Default true.
    */
   tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): Told;
   quota(limit: L): Quota;
-  /** What would fit, if the numbers of the limit are too large for exact decisions. Absent: they never are. */
+  /** What would fit, in words, if the limit's numbers are too large for exact decisions. Absent: they never are. */
   tooLarge?(limit: L): string | undefined;
 }
 

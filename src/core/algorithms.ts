@@ -8,16 +8,16 @@ import { type Log, type LogLimit, type LogRecord, type LogView, slidingLog } fro
 import { slidingWindow, type WindowLimit, type WindowRecord } from "./sliding-window.ts";
 import { type BucketLimit, type BucketRecord, tokenBucket } from "./token-bucket.ts";
 
-/** What the script has to know of a limit. */
+/** What the script must know about a limit. */
 export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit | ConcurrencyLimit;
 /** What is stored of a limit among the records of its key. */
 export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord;
-/** What the script replies of a limit. */
+/** What the script replies about a limit. */
 export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView;
 /** What is stored under a limit key. */
 export type LimitValue = Log | Slots;
 
-/** Only the algorithm itself looks into its state. */
+/** The state of an algorithm. No other code looks into it. */
 type State = { readonly _opaque: never };
 type AnyAlgorithm = Algorithm<LimitSpec, LimitRecord, State, LimitView, LimitValue>;
 
@@ -31,18 +31,19 @@ const ALGORITHMS = {
 };
 
 /**
- * The algorithm of a limit. Limit, record, state and view that go in must be of this kind, as those that come out are.
+ * The algorithm of a limit. A limit, record, state or view passed to it must be of this kind. What it returns is of
+ * this kind too.
  */
 export function algorithmOf({ kind }: { readonly kind: Kind }): AnyAlgorithm {
   return ALGORITHMS[kind] as unknown as AnyAlgorithm;
 }
 
-/** Whether a limit has a key of its own, its limit key, beside the key of the records. */
+/** Whether a limit has a limit key beside the key of the records. */
 export function hasLimitKey(limit: LimitSpec): boolean {
   return algorithmOf(limit).keptValue !== undefined;
 }
 
-/** About what the counts of one limit take in memory, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */
+/** The approximate memory of one limit's counts, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */
 export function countsBytes(counted: LimitRecord | LimitView): number {
   return 110 + 8 * ("counts" in counted ? counted.counts.length : 0);
 }

@@ -1,5 +1,5 @@
 /**
- * Requests in flight: each holds a slot until it gives it back, or until `timeoutMs` after it took or renewed it.
+ * Requests in flight. Each holds a slot until it gives the slot back, or until `timeoutMs` after it took or renewed it.
  * Mirror: lua/concurrency.lua.
  */
 
@@ -14,7 +14,7 @@ export interface ConcurrencyLimit {
   readonly timeoutMs: number;
 }
 
-/** By the request's number: the instant at which its slot is lost, ms since the epoch. */
+/** For each request's number, the instant at which its slot is lost, in ms since the epoch. */
 export type Slots = ReadonlyMap<number, number>;
 
 export interface ConcurrencyView {
@@ -22,17 +22,17 @@ export interface ConcurrencyView {
   readonly inFlight: number;
 }
 
-/** Whether this limit or view is of this algorithm: it counts slots, where every other one counts units. */
+/** Whether this limit or view is of this algorithm: it counts slots. Every other algorithm counts units. */
 export function isConcurrency<T extends { readonly kind: Kind }>(
   one: T,
 ): one is Extract<T, { readonly kind: typeof Kind.concurrency }> {
   return one.kind === Kind.concurrency;
 }
 
-/** Nobody can know when a slot is free: what a refused client is told to wait, in milliseconds. */
+/** The wait that a refused client is told, in ms. Nobody can know when a slot will be free. */
 const RETRY_AFTER_MS = 1_000;
 
-/** Taking is a charge, renewing a charge anyway, releasing a give back, each of one slot whatever the cost. */
+/** Taking is a charge, renewing a charge anyway, releasing a give back. Each is about one slot, whatever the cost. */
 export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyView, Slots> = {
   read: (_record, slots = new Map(), _limit, nowMs) => new Map([...slots].filter(([, lostAtMs]) => lostAtMs > nowMs)),
   admits: (slots, { limit }, cost) => slots.size + Math.min(cost, 1) <= limit,

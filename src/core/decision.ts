@@ -1,23 +1,20 @@
-/** What a take means for whoever asked: from counts to remaining, waits and one verdict. Pure. */
+/** What a take means for its caller: from counts to the remaining units, the waits and one verdict. Pure. */
 
 import type { Told } from "./algorithm.ts";
 import { algorithmOf } from "./algorithms.ts";
 import type { Limit, Policy } from "./policy.ts";
 import type { LimitReply } from "./take.ts";
 
-/**
- * What answered: the script, the counts that this isolate was told, a lease, the memory store, or a fallback without
- * the store.
- */
+/** Who answered: the script, this isolate from memory, a lease, the memory store, or a fallback without the store. */
 export type Source = "redis" | "cache" | "lease" | "memory" | "fallback";
 
 /** One limit's part in a decision. */
 export interface LimitDecision extends Told {
   /** The policy that it belongs to. */
   readonly policy: Policy;
-  /** The limit, as it was understood. */
+  /** The limit, checked and with its defaults. */
   readonly limit: Limit;
-  /** This limit alone would have admitted the cost. */
+  /** Whether this limit alone would have admitted the cost. */
   readonly admitted: boolean;
 }
 
@@ -28,38 +25,38 @@ export interface Hold {
   /**
    * Keeps the slots for another timeout.
    *
-   * @returns false if this request may not ask the store any more: the slots are lost after their timeout.
+   * @returns false if this request may not call the store any more: the slots are lost after their timeout.
    */
   renew(): Promise<boolean>;
-  /** Gives the slots back: once, when the request has ended. */
+  /** Gives the slots back. Call it once, when the request has ended. */
   release(): Promise<void>;
 }
 
 /** The answer to a take. A refusal is a value: nothing throws because a limit was reached. */
 export interface Decision {
-  /** Every enforced limit admitted, and all were charged; else nothing was. */
+  /** True: every enforced limit admitted, and all of them were charged. False: nothing was charged. */
   readonly allowed: boolean;
   /** Who answered. */
   readonly source: Source;
-  /** The fewest units left under any enforced limit; absent if none is known (a fallback that keeps no counts). */
+  /** The fewest units left under any enforced limit. Absent if no number is known (a fallback that keeps no counts). */
   readonly remaining?: number;
-  /** Until this cost is admitted if nothing else is charged, 0 if allowed; absent: never, or not known. */
+  /** The time until this cost is admitted if nothing else is charged; 0 if allowed. Absent: never, or not known. */
   readonly retryAfterMs?: number;
-  /** Until every enforced limit is as new. */
+  /** The time until every enforced limit is as new. */
   readonly resetAfterMs?: number;
-  /** How long the admitted request has to be delayed (leaky bucket); absent: not at all. */
+  /** How long the admitted request must be delayed (leaky bucket). Absent: it is not delayed. */
   readonly delayMs?: number;
   /** Every enforced limit, in the order of the policies. */
   readonly limits: readonly LimitDecision[];
   /** Every limit of a policy in shadow. */
   readonly shadow: readonly LimitDecision[];
-  /** A concurrency limit was charged: the request holds slots, to be released when it has ended. */
+  /** The slots of a request that was charged under a concurrency limit. Release them when the request has ended. */
   readonly hold?: Hold;
-  /** The store had no answer, and a policy with `onStoreFailure = "deny"` applies. */
+  /** True: the store had no answer, and a policy with `onStoreFailure = "deny"` applies. */
   readonly unavailable?: true;
 }
 
-/** @param charged false after a look: the cost is not in the counts. */
+/** @param charged false after a look: the counts do not include the cost. */
 export function decideLimit(
   policy: Policy,
   limit: Limit,
@@ -73,7 +70,7 @@ export function decideLimit(
   return { policy, limit, admitted: !refused, ...told, ...paused };
 }
 
-/** One verdict over all limits: allowed if every enforced one admitted. */
+/** One verdict over all limits: allowed if every enforced limit admitted. */
 export function decide(source: Source, all: readonly LimitDecision[]): Decision {
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
   const waits = limits.map(({ retryAfterMs }) => retryAfterMs);

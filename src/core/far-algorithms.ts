@@ -18,7 +18,7 @@ const FAR_ALGORITHMS = {
   [Kind.concurrency]: concurrencyFar,
 };
 
-/** As `algorithmOf`: limits and views that go in must be of this kind, as those that come out are. */
+/** Like `algorithmOf`: limits and views passed to it must be of this kind, and what it returns is of this kind too. */
 export function farAlgorithmOf({ kind }: { readonly kind: Kind }): FarAlgorithm<LimitSpec, LimitView> {
   return FAR_ALGORITHMS[kind] as unknown as FarAlgorithm<LimitSpec, LimitView>;
 }

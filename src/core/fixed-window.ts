@@ -1,4 +1,4 @@
-/** The fixed window counter: aligned windows, each with a count of its own. Mirror: lua/fixed_window.lua. */
+/** The fixed window counter: aligned windows with one count each. Mirror: lua/fixed_window.lua. */
 
 import { type Algorithm, told } from "./algorithm.ts";
 import type { FarAlgorithm } from "./far-algorithm.ts";
@@ -21,7 +21,7 @@ export interface FixedWindowRecord {
 }
 
 export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWindowRecord, FixedWindowRecord> = {
-  /** A clock that stepped back leaves the newer window where it is. */
+  /** If the clock has stepped back, the newer window stays. */
   read(record, _value, { kind, windowMs }, nowMs) {
     const current = Math.floor(nowMs / windowMs);
     return !record || record.newest < current ? { kind, windowMs, newest: current, count: 0 } : record;

@@ -1,10 +1,10 @@
 /**
- * The numbers of what is stored and of the script's arguments, in one place. TypeScript imports them. The Lua names
- * them in capitals (`ID_KINDS`, `KIND_BUCKET`, `FLAG_LOOK`), and scripts/build/build-lua.ts puts the numbers there.
+ * The numbers of the stored bytes and of the script's arguments, in one place. TypeScript imports them. The Lua files
+ * name them in capitals (`ID_KINDS`, `KIND_BUCKET`, `FLAG_LOOK`), and scripts/build/build-lua.ts replaces these names.
  */
 
 /**
- * Before every key: the program and the storage version. What it means to raise the version: docs/storage-schema.md.
+ * The prefix of every key: the program and the storage version. docs/storage-schema.md says when the version changes.
  */
 export const KEY_PREFIX = "hg:2:";
 
@@ -15,24 +15,24 @@ export const KEY_PREFIX = "hg:2:";
 export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
 
-// An id, by which a limit finds its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind. `a` is a length of time in
-// milliseconds, at most 31 days: the id is an integer below 2^43.
+// The id by which a limit finds its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind. `a` is a duration in ms, at
+// most 31 days, so an id is an integer below 2^43.
 
 /** One more than the largest kind. */
 export const ID_KINDS = 32;
 /** One more than the largest number of buckets of a sliding window. */
 export const ID_BUCKETS = 64;
-/** What `a` is multiplied by. */
+/** The factor of `a` in an id. */
 export const ID_A = ID_BUCKETS * ID_KINDS;
 
-/** How many integers a record has without the buckets that its id names. The first is the id. */
+/** The number of integers in a record, apart from the buckets that its id names. The first integer is the id. */
 export const RECORD_INTEGERS = 3;
 
-/** What the decision does with the counts of a key: src/core/take.ts has the law. */
+/** What the decision does with the counts of a key. src/core/take.ts has the rules. */
 export const Flag = { take: 0, chargeAnyway: 1, giveBack: 2, look: 3 } as const;
 export type Flag = (typeof Flag)[keyof typeof Flag];
 
-/** The group of everything that is enforced; every shadow policy has a group of its own above it. */
+/** The group of all enforced policies. Each policy in shadow has its own group, with a larger number. */
 export const ENFORCED = 0;
 
 // The head of a key's arguments: ((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag.
@@ -41,7 +41,7 @@ export const ENFORCED = 0;
 export const HEAD_FLAGS = 4;
 /** One more than the largest number of limits of a key. */
 export const HEAD_LIMITS = 16;
-/** What the cost is multiplied by. */
+/** The factor of the cost in a head. */
 export const HEAD_COST = HEAD_LIMITS * HEAD_FLAGS;
 /** 2^30: above every cost. */
 export const HEAD_COSTS = 1_073_741_824;

@@ -1,4 +1,4 @@
-/** What is limited: policies and their limits, after validation (src/config reads them from configuration). */
+/** Policies and their limits after validation. src/config reads them from the configuration. */
 
 import type { LimitSpec } from "./algorithms.ts";
 
@@ -6,25 +6,25 @@ import type { LimitSpec } from "./algorithms.ts";
 export interface Policy {
   /** `[a-z0-9][a-z0-9-]{0,31}`, unique. */
   readonly name: string;
-  /** Which requests. */
+  /** The requests that the policy is for. */
   readonly match: Match;
-  /** Who is counted: key kinds, the first present wins; `a+b` combines. For example `["bearer", "ip"]`. */
+  /** Who is counted: the first kind of key that the request has; `a+b` combines kinds. Example: `["bearer", "ip"]`. */
   readonly key: readonly string[];
-  /** The first rule that matches the request gives its cost; none: 1. */
+  /** The cost is that of the first rule that matches the request. Without a matching rule it is 1. */
   readonly cost: readonly CostRule[];
-  /** 1 … 8. */
+  /** 1 to 8 limits. */
   readonly limits: readonly Limit[];
   /** Whether units may be taken from the store ahead of demand. */
   readonly consistency: "strict" | "leased";
   /** `shadow`: never refuses. */
   readonly mode: "enforce" | "shadow";
-  /** When the store has no answer. */
+  /** What decides when the store has no answer. */
   readonly onStoreFailure: "local" | "allow" | "deny";
-  /** Whether the limits page names it. */
+  /** Whether the limits page shows it. */
   readonly documented: boolean;
 }
 
-/** Which requests: all conditions that are given must hold, each by any of its values. */
+/** The requests that a policy or a rule is for. Every given condition must hold, by any of its values. */
 export interface Match {
   /** Upper case. */
   readonly method?: readonly string[];
@@ -34,18 +34,18 @@ export interface Match {
   readonly host?: readonly string[];
 }
 
-/** What requests that match cost. */
+/** The cost of the requests that match. */
 export interface CostRule extends Match {
   /** Units, 0 … 10^9; 0 looks without charging. */
   readonly cost: number;
 }
 
-/** What the script has to know of a limit, and what people do. */
+/** A limit as the script and people see it. */
 export type Limit = LimitSpec & {
   /** The policy's name if it has one limit, `<policy>-<n>` if it has several. Unique over all policies. */
   readonly id: string;
   readonly algorithm: AlgorithmName;
-  /** `region`: counted on its own in each region. */
+  /** `region`: each region counts by itself. */
   readonly scope: "global" | "region";
 };
 

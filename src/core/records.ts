@@ -1,4 +1,4 @@
-/** How the records of a key are found again. Mirror: lua/records.lua (which also owns the codec: src keeps objects). */
+/** How the records of a key are found. Mirror: lua/records.lua, which also has the codec: src keeps objects. */
 
 import { algorithmOf, type LimitRecord, type LimitSpec } from "./algorithms.ts";
 import { ID_BUCKETS, ID_KINDS } from "./layout.ts";
@@ -9,14 +9,14 @@ import { ID_BUCKETS, ID_KINDS } from "./layout.ts";
  */
 export type Records = readonly LimitRecord[];
 
-/** What a limit's record is found by, as the script and the storage know it: an integer below 2^43. */
+/** The id by which the script and the storage find a limit's record: an integer below 2^43. */
 export function recordIdOf(of: LimitSpec | LimitRecord): number {
   const limit = of as LimitSpec;
   const [a, buckets] = algorithmOf(limit).encode(limit);
   return (a * ID_BUCKETS + buckets) * ID_KINDS + limit.kind;
 }
 
-/** @param position where the record stands unless the configuration changed; looked at first. */
+/** @param position where the record is unless the configuration has changed. It is looked at first. */
 export function findRecord(records: Records, position: number, limit: LimitSpec): LimitRecord | undefined {
   const id = recordIdOf(limit);
   const expected = records[position];

@@ -1,7 +1,6 @@
 /**
  * The sliding log: one entry for each request, with its instant and its cost. An entry counts while `now - at <
- * window`.
- * Mirror: lua/sliding_log.lua.
+ * window`. Mirror: lua/sliding_log.lua.
  */
 
 import { type Algorithm, told } from "./algorithm.ts";
@@ -31,23 +30,23 @@ export interface LogEntry {
   readonly cost: number;
 }
 
-/** Oldest first. Without its record it counts for nothing. */
+/** Entries, oldest first. Without its record the log counts for nothing. */
 export type Log = readonly LogEntry[];
 
 interface LogState {
   readonly record: LogRecord;
   readonly entries: Log;
-  /** Reading found entries that had expired. */
+  /** Whether reading has dropped expired entries. */
   readonly dropped: boolean;
 }
 
-/** What the script says of a log: instants in ms since the epoch, 0 where that is now. */
+/** What the script replies about a log. Instants are in ms since the epoch; 0 means now. */
 export interface LogView {
   readonly kind: typeof Kind.log;
   readonly used: number;
-  /** When the refused cost is admitted. */
+  /** When the refused cost will be admitted. */
   readonly retryAtMs: number;
-  /** When more is left than now. */
+  /** When more units are left than now. */
   readonly growsAtMs: number;
   /** When the log is empty. */
   readonly resetAtMs: number;
@@ -59,13 +58,13 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return dropExpired(record, entries, nowMs);
   },
   admits: ({ record }, { limit }, cost) => record.used + cost <= limit,
-  /** After a clock that stepped back the entry gets the newest instant: the list stays in order. */
+  /** If the clock has stepped back, the entry gets the newest instant, so that the list stays in order. */
   charge({ record, entries, ...state }, _limit, cost, { nowMs }) {
     const atMs = Math.max(nowMs, record.newestAtMs);
     const used = Math.min(MAX_COUNT, record.used + cost);
     return { ...state, record: { ...record, used, newestAtMs: atMs }, entries: [...entries, { atMs, cost }] };
   },
-  /** Takes back from the entries of `atMs`, newest first; what is left of an entry is at least 1. */
+  /** Takes back from the entries of `atMs`, newest first. An entry that is left has a cost of at least 1. */
   giveBack(state, _limit, cost, { nowMs, atMs }) {
     let left = cost;
     let { used } = state.record;
@@ -91,7 +90,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     const { used, newestAtMs } = record;
     const waitFor = refused && cost <= limit ? used + cost - limit : 0;
     const growBy = used > 0 ? Math.max(0, used - limit) + 1 : 0;
-    // An entry costs 1 or more: these are enough.
+    // Each entry costs 1 or more, so these entries are enough.
     const oldest = entries.slice(0, Math.max(waitFor, growBy));
     return {
       kind,
@@ -125,8 +124,8 @@ export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
     resetAtMs,
   }),
   /**
-   * Without its entries a log is known until the first unit leaves that counts, and again when it is empty. When units
-   * leave is known for the cost asked, and for one more than what remains.
+   * Without its entries, a log is known until the first unit that counts expires, and again when the log is empty. The
+   * view tells when units expire for the requested cost, and for one unit more than remains.
    */
   recall(view, { limit }, nowMs, askedCost, cost) {
     if (view.used > 0 && nowMs >= view.resetAtMs) {
@@ -151,7 +150,8 @@ function dropExpired(record: LogRecord, all: Log, nowMs: number): LogState {
 }
 
 /**
- * The instant at which `units` will have left, 0 for no units. Units that a damaged log lacks leave when it is empty.
+ * The instant at which `units` will have expired; 0 for no units. Units that a damaged log lacks expire when the log is
+ * empty.
  */
 function leaveAtMs({ newestAtMs, windowMs }: LogRecord, oldest: Log, units: number): number {
   if (units <= 0) return 0;

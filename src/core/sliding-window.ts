@@ -1,6 +1,6 @@
 /**
- * The sliding window counter: `buckets` buckets of `bucketMs`, and the bucket before them, which counts by the part
- * of it that the window still covers ("weighted") or in full ("whole").
+ * The sliding window counter: `buckets` buckets of `bucketMs`, and the bucket before them. That bucket counts by the
+ * part that the window still covers ("weighted"), or in full ("whole").
  *
  * Mirror: lua/sliding_window.lua, for everything that decides or changes a count. What a client is told (remaining,
  * waits) is computed here only, from the record that the script returns.
@@ -13,7 +13,7 @@ import { Kind, MAX_COUNT, MAX_EXACT } from "./layout.ts";
 /** `weighted` and `whole`: how the bucket before the window counts. */
 export type WindowKind = typeof Kind.weighted | typeof Kind.whole;
 
-/** What a limit asks of the counter. `limit * bucketMs < 2^53`. */
+/** What the counter must know about a limit. `limit * bucketMs < 2^53`. */
 export interface WindowLimit {
   /** Units per window, 1 … 10^9. */
   readonly limit: number;
@@ -43,8 +43,8 @@ export function newWindow(limit: WindowLimit, nowMs: number): WindowRecord {
 }
 
 /**
- * Makes the bucket of `nowMs` the newest. A clock that stepped back leaves the newer bucket where it is: rolling back
- * would forget what was charged.
+ * Makes the bucket of `nowMs` the newest. If the clock has stepped back, the newer bucket stays: rolling back would
+ * forget charges.
  */
 export function rollWindow(record: WindowRecord, nowMs: number): WindowRecord {
   const bucket = Math.floor(nowMs / record.bucketMs);
@@ -55,9 +55,9 @@ export function rollWindow(record: WindowRecord, nowMs: number): WindowRecord {
 }
 
 /**
- * `S*B + O*(B-e) + c*B <= L*B` : S and O are the counts in the window and before it, e is the elapsed part of the
- * newest bucket, c the cost and L the limit. Written in this form it stays exact: where a forced count makes `O*(B-e)`
- * pass 2^53, the rounded product is still above the right side, which is below 2^53.
+ * `S*B + O*(B-e) + c*B <= L*B`: S and O are the counts in the window and in the bucket before it, e is the elapsed part
+ * of the newest bucket, c the cost and L the limit. In this form it stays exact. If a forced count makes `O*(B-e)`
+ * exceed 2^53, the rounded product is still above the right side, which is below 2^53.
  */
 export function windowAdmits(record: WindowRecord, limit: number, cost: number, nowMs: number): boolean {
   const { kind, bucketMs, buckets, counts } = record;
@@ -73,14 +73,14 @@ export function chargeWindow(record: WindowRecord, cost: number): WindowRecord {
   return { ...record, counts: record.counts.with(0, Math.min(MAX_COUNT, record.counts[0]! + cost)) };
 }
 
-/** Takes back what was charged in the bucket of `atMs`, never below zero; a bucket that has left is left alone. */
+/** Takes back from the bucket of `atMs`, never below zero. A bucket that has left the record is not changed. */
 export function giveBackWindow(record: WindowRecord, cost: number, atMs: number): WindowRecord {
   const age = record.newest - Math.floor(atMs / record.bucketMs);
   if (age < 0 || age > record.buckets) return record;
   return { ...record, counts: record.counts.with(age, Math.max(0, record.counts[age]! - cost)) };
 }
 
-/** Milliseconds until the record is as new: when the newest bucket with a count has left. */
+/** Milliseconds until the record is as new, which is when the newest bucket with a count leaves. */
 export function windowResetAfterMs(record: WindowRecord, nowMs: number): number {
   const { bucketMs, buckets, newest, counts } = record;
   for (let age = 0; age <= buckets; age++) {
@@ -101,9 +101,9 @@ export function windowRemaining(record: WindowRecord, limit: number, nowMs: numb
 }
 
 /**
- * Milliseconds until `cost` would be admitted if nothing else is charged meanwhile: 0 now, `undefined` never
- * (`cost > limit`). Asks bucket by bucket: what counts then is known, so the first instant inside that bucket at which
- * the decaying bucket leaves enough room is `B - floor((L-c-S)*B / O)`.
+ * Milliseconds until `cost` would be admitted if nothing else is charged: 0 now, `undefined` never (`cost > limit`).
+ * Goes from bucket to bucket: the counts of each are known, so the decaying bucket leaves enough room from `B -
+ * floor((L-c-S)*B / O)` on.
  */
 export function windowRetryAfterMs(
   record: WindowRecord,
@@ -118,21 +118,21 @@ export function windowRetryAfterMs(
   let room = limit - cost;
   for (let age = 0; age < buckets; age++) room -= counts[age]!;
   for (let steps = 0; steps <= buckets; steps++) {
-    // After `steps` more buckets, the one that decays is the one that is `steps` newer than the oldest now.
+    // After `steps` buckets, the decaying bucket is `steps` newer than the oldest bucket of now.
     const oldest = counts[buckets - steps] ?? 0;
     if (room >= 0) {
       const decayedMs = decayNeededMs(kind, oldest, room, bucketMs);
-      // At the end of the bucket the next one begins: the same instant, found there with nothing left to decay.
+      // At the end of this bucket the next one begins. The loop finds the same instant there, with nothing left to
+      // decay.
       if (decayedMs < bucketMs) return steps * bucketMs + decayedMs - sinceNewestMs;
     }
     room += counts[buckets - 1 - steps] ?? 0;
   }
-  // Every count has left by then. Counts near 2^53, which no charge leaves, add up to a rounded room that stays below
-  // 0.
+  // All counts have left. Counts near 2^53, which no charge makes, add up to a rounded room that stays below 0.
   return (buckets + 1) * bucketMs - sinceNewestMs;
 }
 
-/** How far into a bucket the decaying one leaves `room` for itself: 0 … bucketMs (not inside this bucket). */
+/** How far into a bucket the decaying bucket leaves `room` for itself: 0 to bucketMs (bucketMs: not in this bucket). */
 function decayNeededMs(kind: WindowKind, oldest: number, room: number, bucketMs: number): number {
   if (oldest <= room) return 0;
   return kind === Kind.whole ? bucketMs : bucketMs - Math.floor((room * bucketMs) / oldest);
@@ -175,7 +175,7 @@ export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
   },
   lease: {
     windowMs: ({ bucketMs, buckets }) => bucketMs * buckets,
-    // Within a bucket the instant of a charge makes no difference: giving back and taking again leaves the same counts.
+    // Within a bucket the instant of a charge does not matter: giving back and charging again leaves the same counts.
     endsAtMs: ({ bucketMs }, chargedAtMs) => (Math.floor(chargedAtMs / bucketMs) + 1) * bucketMs,
     without: (record, _limit, units, chargedAtMs) => giveBackWindow(record, units, chargedAtMs),
     inBucket: ({ counts }) => counts[0]!,

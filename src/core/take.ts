@@ -1,10 +1,10 @@
 /**
- * One decision: checks every limit of every policy, then charges all of them or none. Pure: what is stored and the
- * instant go in, the reply and what to write come out. Mirror: lua/take.lua, step by step.
+ * One decision: checks every limit of every policy, then charges all of them or none. Pure: it gets what is stored and
+ * the instant, and returns the reply and what to write. Mirror: lua/take.lua, step by step.
  *
- * The law. Every key has a flag, and flags may differ within one call.
- * - `take`, `chargeAnyway` and `look` check every limit of their key at the key's cost. `giveBack` checks nothing and
- *   refuses nothing.
+ * The rules. Every key has a flag, and flags may differ within one call.
+ * - `take`, `chargeAnyway` and `look` check every limit of their key at the key's cost. `giveBack` checks and refuses
+ *   nothing.
  * - A limit that refuses, whatever the flag of its key, refuses for its group. The call is allowed if no enforced limit
  *   refused.
  * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced
@@ -22,52 +22,52 @@ import { findRecord, type Records } from "./records.ts";
 export { ENFORCED, Flag } from "./layout.ts";
 
 /**
- * The limits of one policy, partition and scope: one key of the store, and one more for each limit that has a limit
- * key.
+ * The limits of one policy, partition and scope. They have one key in the store, and one limit key more for each limit
+ * that has one.
  */
 export interface KeyRequest {
   readonly key: string;
-  /** `ENFORCED`, or n > 0 for the n-th shadow policy: charged only if it admits too, and never blocks. */
+  /** `ENFORCED`, or n > 0 for the n-th policy in shadow. It is charged only if it admits too, and never blocks. */
   readonly group: number;
   /** Units, 0 … 10^9; 0 looks without charging. */
   readonly cost: number;
-  /** 1 … 8, no two that would share a record. */
+  /** 1 to 8 limits. No two of them share a record. */
   readonly limits: readonly LimitSpec[];
   /**
-   * Absent: the request's. For calls that go straight to a store: what an isolate keeps (src/isolate) reads the
-   * request's flag alone.
+   * Default: the flag of the request. Only calls that go straight to a store may set it: src/isolate reads the
+   * request's flag only.
    */
   readonly flag?: Flag;
-  /** With `Flag.giveBack`, an instant of the bucket to give back to, ms since the epoch. Absent: the request's. */
+  /** With `Flag.giveBack`, an instant of the bucket to give back to, ms since the epoch. Default: the request's. */
   readonly atMs?: number;
 }
 
 export interface TakeRequest {
-  /** At least one; no key twice. */
+  /** At least one key, and no key twice. */
   readonly keys: readonly KeyRequest[];
-  /** The flag of every key that has none of its own. */
+  /** The flag of every key without its own flag. */
   readonly flag: Flag;
-  /** The instant of every key that has none of its own. Absent: 0, which is enough for slots. */
+  /** The instant of every key without its own instant. Default: 0, which is enough for slots. */
   readonly atMs?: number;
   /**
-   * The number of this request, an integer below 2^53: what concurrency limits know it by. Absent without such limits.
+   * The number of this request, an integer below 2^53, by which concurrency limits know it. Absent without such limits.
    */
   readonly slot?: number;
 }
 
-/** What became of one limit. */
+/** The outcome for one limit. */
 export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
-  /** The isolate pauses for this many ms after a short lease, and refuses whatever the counts say. */
+  /** How long the isolate pauses after a short grant, in ms. It refuses meanwhile, whatever the counts say. */
   readonly pausedMs?: number;
 }
 
 export interface TakeReply {
   /** The instant of the decision by the store's clock, ms since the epoch. */
   readonly nowMs: number;
-  /** Every enforced limit admitted. */
+  /** Whether every enforced limit admitted. */
   readonly allowed: boolean;
   /** One list for each key of the request, one reply for each of its limits, in the request's order. */
   readonly keys: readonly (readonly LimitReply[])[];
@@ -76,31 +76,28 @@ export interface TakeReply {
 export interface WrittenRecords {
   readonly key: string;
   readonly records: Records;
-  /** The records are as new after this many milliseconds, at least 1. */
+  /** After this many ms the records are as new. At least 1. */
   readonly expiryMs: number;
 }
 
 export interface WrittenValue {
   readonly key: string;
-  /** Undefined: nothing is left under the key. */
+  /** undefined: the key is deleted. */
   readonly kept: KeptValue<LimitValue> | undefined;
 }
 
-/** What is under the keys of a request; `undefined` where there is nothing. */
+/** What is stored under the keys of a request. `undefined`: nothing. */
 export interface Stored {
   records(key: string): Records | undefined;
   value(key: string): LimitValue | undefined;
 }
 
-/** The limit key of a limit that has one: beside the key of its records, in the same slot of a cluster. */
+/** The limit key of a limit that has one. It lies beside the key of its records, in the same slot of a cluster. */
 export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
 }
 
-/**
- * KEYS of the script: for each policy, partition and scope the key of the records, and behind it the limit keys of its
- * limits.
- */
+/** KEYS of the script: for each policy, partition and scope the key of the records, followed by its limit keys. */
 export function keysOfRequest({ keys }: TakeRequest): string[] {
   return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit))]);
 }

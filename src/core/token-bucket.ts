@@ -25,14 +25,14 @@ export interface BucketRecord {
   /** Milliseconds since the epoch. */
   readonly atMs: number;
   /**
-   * What a full bucket lacked at `atMs`, in 1/windowMs token. One millisecond pays back `limit` of it, which makes
-   * every integer rate exact.
+   * What a full bucket lacked at `atMs`, in 1/windowMs token. Each ms pays back `limit` of these units: every integer
+   * rate is exact.
    */
   readonly debt: number;
 }
 
 export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, BucketRecord> = {
-  /** A clock that stepped back leaves the record where it is: nothing is paid back until it has caught up. */
+  /** If the clock has stepped back, the record stays. Nothing is paid back until the clock has caught up. */
   read(record, _value, { kind, windowMs, limit }, nowMs) {
     if (!record) return { kind, windowMs, atMs: nowMs, debt: 0 };
     const elapsedMs = nowMs - record.atMs;
@@ -40,7 +40,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
   },
   /**
    * `level >= cost`, where level = burst - debt + what `maxDelayMs` pays back. Both sides are exact below 2^53, and the
-   * right side always is below.
+   * right side is always below 2^53.
    */
   admits: ({ debt }, limit, cost) => cost <= limit.burst && debt + cost * limit.windowMs <= capacity(limit),
   charge(record, { windowMs }, cost) {
@@ -63,7 +63,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
     const { windowMs, burst } = limit;
     const free = Math.floor((capacity(limit) - record.debt) / windowMs);
     const remaining = Math.max(0, Math.min(burst, free));
-    /** Milliseconds until `units` are admitted: until the debt leaves room for them. */
+    /** Milliseconds until `units` are admitted, which is when the debt leaves room for them. */
     const admitsAfterMs = (units: number) => {
       if (units > burst) return undefined;
       return payBackAfterMs(record, limit, nowMs, capacity(limit) - units * windowMs);
@@ -74,7 +74,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
       retryAfterMs: refused ? admitsAfterMs(cost) : 0,
       growsAfterMs: admitsAfterMs(remaining + 1),
       resetAfterMs: payBackAfterMs(record, limit, nowMs),
-      // A request that only looks has nothing to wait for.
+      // A look waits for nothing.
       delayMs: refused || cost === 0 ? 0 : payBackAfterMs(queued, limit, nowMs, burst * windowMs),
     });
   },
@@ -82,7 +82,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
 
 export const tokenBucketFar: FarAlgorithm<BucketLimit, BucketRecord> = {
   viewLength: () => 2,
-  // Units that wait for their turn count too.
+  // The bucket also counts the units of delayed requests.
   capacity: ({ limit, windowMs, burst, maxDelayMs }) => ({
     units: burst + Math.floor((maxDelayMs * limit) / windowMs),
     windowMs,
@@ -94,19 +94,19 @@ export const tokenBucketFar: FarAlgorithm<BucketLimit, BucketRecord> = {
   },
   lease: {
     windowMs: ({ windowMs }) => windowMs,
-    // While leased units wait to be spent the bucket refills. They must not wait for long.
+    // The bucket refills while leased units wait to be spent, so they must not wait for long.
     endsAtMs: ({ windowMs }, chargedAtMs) => chargedAtMs + leasedMs(windowMs),
     without: (record, limit, units, chargedAtMs) =>
       tokenBucket.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
   },
 };
 
-/** How much debt there may be at most. */
+/** The largest possible debt. */
 function capacity({ limit, windowMs, burst, maxDelayMs }: BucketLimit): number {
   return burst * windowMs + maxDelayMs * limit;
 }
 
-/** Milliseconds until the debt is down to `target`. */
+/** Milliseconds until the debt has fallen to `target`. */
 function payBackAfterMs({ atMs, debt }: BucketRecord, { limit }: BucketLimit, nowMs: number, target = 0): number {
   return debt <= target ? 0 : atMs - nowMs + Math.ceil((debt - target) / limit);
 }

@@ -4,9 +4,10 @@ import { ANONYMOUS, countedValue, KEY_READERS, sourceOf } from "../keys/sources.
 import type { ClientKey } from "../partition/hash.ts";
 
 /**
- * The first of `kinds` that the request presents; without any its address; without an address `ANONYMOUS`.
+ * The key of the first of `kinds` that the request has. Without any of them it is the address, and without an address
+ * `ANONYMOUS`.
  *
- * @param region name of the region that answers; called only if a kind needs it.
+ * @param region returns the name of the region that answers. Called only if a kind needs it.
  */
 export function clientKey(kinds: readonly string[], request: Request, region: () => string): ClientKey {
   for (const kind of [...kinds, "ip"]) {
@@ -16,7 +17,7 @@ export function clientKey(kinds: readonly string[], request: Request, region: ()
   return ANONYMOUS;
 }
 
-/** The value of one part in the form that is counted; undefined or empty if the request does not present it. */
+/** The value of one part in the form that is counted. undefined or empty if the request does not have it. */
 function readPart(part: string, request: Request, region: () => string): string | undefined {
   const source = sourceOf(part);
   const text = KEY_READERS[source](request, part.slice(source.length + 1), region);

@@ -1,4 +1,4 @@
-/** The answer to a refused request, ours or that of the program around the limiter. */
+/** The answer to a refused request: headgate's, or that of the program around the limiter. */
 
 import type { Decision, LimitDecision } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";

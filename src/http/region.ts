@@ -4,7 +4,7 @@ import { isRegionName, type RegionNames } from "../config/regions.ts";
 
 const UNKNOWN = "local";
 
-/** The first that is known: `REGION`, a name for data centre, country or continent, the continent's code, `local`. */
+/** The first that is known of `REGION`, a name by data centre, country or continent, the continent's code, `local`. */
 export function regionOf(request: Request, region: string | undefined, names: RegionNames): string {
   if (region !== undefined) return region;
   const { colo, country, continent } = (request.cf ?? {}) as Readonly<Record<keyof RegionNames, unknown>>;

@@ -1,28 +1,28 @@
 /**
- * Stops calling a store that does not answer: while the breaker is open no request waits for the store. One for each
- * isolate and store.
+ * Stops calling a store that does not answer. While the breaker is open, no request waits for the store. There is one
+ * breaker for each isolate and store.
  *
- * It needs no timers, and no request waits for another: a probe is an ordinary take that is let through. If the client
- * of a probe goes away and the outcome is never heard, the permission to probe lapses.
+ * It needs no timers, and no request waits for another request: a probe is an ordinary take that is let through. If the
+ * client of a probe goes away and the outcome is never heard, the next probe is let through after a while.
  */
 
 import { isStoreError } from "../store/failure.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../store/store.ts";
 
 /**
- * A failure counts 1 and a success takes back half of one. This many failures in a row open it, or more than a third of
- * all calls.
+ * A failure counts 1, and a success takes back half of one. The breaker opens at this score: after this many failures
+ * in a row, or when more than a third of all calls fail.
  */
 const OPENS_AT = 5;
 const FORGIVES = 0.5;
-/** Time between two probes, give or take a fifth: isolates that saw the same failure must not all come back at once. */
+/** Time between two probes, ± a fifth: isolates that saw the same failure must not all come back at once. */
 const PROBE_EVERY_MS = 1_000;
 const JITTER = 0.2;
 /** The outcome of a probe is heard at most this long after its budget, or never. */
 const LAPSE_MS = 100;
 /**
- * A timeout of which nothing is heard for this long after its budget is a failure: the runtime has ended what waited
- * for the reply.
+ * If nothing is heard about a timeout for this long after its budget, it is a failure: the runtime has ended the work
+ * that waited for the reply.
  */
 const UNHEARD_MS = 10_000;
 
@@ -41,20 +41,20 @@ export interface BreakerChange {
 
 export interface Breaker {
   readonly state: () => BreakerState;
-  /** The number of a call that may be made now; undefined: no call may be made. */
+  /** The number of a call that may be made now. undefined: no call may be made. */
   start(nowMs: number): number | undefined;
-  /** The call has ended. @returns whether that has opened or closed the breaker. */
+  /** The call has ended. @returns whether this has opened or closed the breaker. */
   end(call: number, failed: boolean, nowMs: number): boolean;
-  /** The store has replied, too late for the request. @returns whether that has closed the breaker. */
+  /** The store has replied too late for the request. @returns whether this has closed the breaker. */
   replied(): boolean;
 }
 
-/** The state machine, without a clock. @param budgetMs how long a call may take. @param random 0 … 1. */
+/** The state machine, without a clock. @param budgetMs how long a call may take. @param random a number from 0 to 1. */
 export function createBreaker(budgetMs: number, random: () => number = Math.random): Breaker {
   let score = 0;
-  /** No probe before `atMs + waitMs`; absent: closed. */
+  /** No probe before `atMs + waitMs`. undefined: the breaker is closed. */
   let open: { readonly atMs: number; readonly waitMs: number } | undefined;
-  /** The outcomes of calls of an earlier epoch are ignored. */
+  /** Calls of an earlier epoch do not count any more. */
   let epoch = 0;
 
   function wait(nowMs: number, leastMs = 0): void {
@@ -111,12 +111,12 @@ export function reportBreaker(write: (line: string) => void = console.warn): (ch
 }
 
 /**
- * A success near the end of its budget is a success. A timeout is a failure once it is known that no reply arrives
- * within a second budget either.
+ * A success near the end of its budget is a success. A timeout becomes a failure if no reply arrives within a second
+ * budget either.
  */
 export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
   const breaker = createBreaker(timeoutMs);
-  /** Timeouts that a reply may still follow, the oldest first. */
+  /** Timeouts that a reply may still follow, oldest first. */
   const undecided = new Set<{ readonly call: number; readonly error: StoreError; readonly atMs: number }>();
 
   function ended(call: number, error?: StoreError): void {
@@ -136,7 +136,7 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
     }
   }
 
-  // A store that replies late is at work. Its late replies keep the isolate's own counts close to the truth.
+  // A store that replies late is working. Its late replies keep the isolate's own counts close to the truth.
   function timedOut(call: number, error: StoreError, hasFailed: Promise<boolean>): void {
     const one = { call, error, atMs: Date.now() };
     undecided.add(one);

@@ -1,6 +1,6 @@
 /**
- * What one isolate adds to a store that it shares with others, and how its parts are put together. A limiter over a
- * store in memory needs none of it and does not carry it.
+ * What one isolate adds to a store that it shares with other isolates, and how these parts are put together. A limiter
+ * with a memory store does not carry this file.
  */
 
 import { Flag } from "../core/take.ts";
@@ -20,34 +20,34 @@ import { createStrictTakes } from "./take-strict.ts";
 import { LOCAL_TIMING, type Timing } from "./timing.ts";
 import { createToldCounts } from "./told-counts.ts";
 
-/** A store far away: it is called as seldom as possible, and it can fail. */
+/** A store that is far away: it is called as seldom as possible, and it can fail. */
 export interface RemoteStore extends Store {
-  /** Makes what one limiter of this isolate keeps beside the store. */
+  /** Makes the parts that one limiter of this isolate keeps beside the store. */
   isolate(): Isolate;
 }
 
 export interface Isolate {
-  /** Replies in place of the store, which is called only if nothing in the isolate can answer. */
+  /** Replies instead of the store. It calls the store only if nothing in the isolate can answer. */
   readonly replies: ReplySource;
   /** Replies while the store has no answer. */
   readonly fallback: ReplySource;
-  /** What the store is to hear when it answers again. */
+  /** What the store must be told when it answers again. */
   readonly missed: MissedByStore;
-  /** Slots that the store has yet to free. */
+  /** Slots that the store must still free. */
   readonly unreleased: UnreleasedSlots;
 }
 
-/** @param timing the clock and timers of the isolate; tests and the simulator replace them. */
+/** @param timing the isolate's clock and timers. Tests and the simulation replace them. */
 export function remoteStore(store: Store, timing?: Timing): RemoteStore {
   return { ...store, isolate: () => createIsolate(store, timing) };
 }
 
-/** What a limiter keeps beside this store. Undefined for a store in memory. */
+/** The parts that a limiter keeps beside this store. undefined for a store in memory. */
 export function isolateOf(store: Store): Isolate | undefined {
   return "isolate" in store ? (store as RemoteStore).isolate() : undefined;
 }
 
-/** One clock and one memory of replies. All calls to the store pass `calls`. */
+/** One clock and one memory of replies. All calls to the store go through `calls`. */
 export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING): Isolate {
   const clock = createStoreClock();
   const [inFlight, waiting] = [countPendingUnits(), countPendingUnits()];
@@ -75,7 +75,7 @@ export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING): Isol
       told.forgetRefusals(keys);
       leased.forget(keys);
       await calls.reset(keys);
-      // A reply that was on its way meanwhile must not bring the old counts back.
+      // A reply that was on its way must not bring the old counts back.
       told.forget(keys);
       leased.forget(keys);
       await fallback.reset(keys);

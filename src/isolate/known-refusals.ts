@@ -1,5 +1,5 @@
 /**
- * Refusals that this isolate is sure of without a call to the store. Counts only grow between two replies of the store:
+ * Refusals that are certain without a call to the store. Between two replies of the store its counts can only grow:
  * what the counts of the last reply refuse, the store would refuse too.
  */
 
@@ -10,30 +10,30 @@ import type { PendingUnits } from "./pending-units.ts";
 import type { StoreClock } from "./store-clock.ts";
 import type { KeyReply, ToldCounts } from "./told-counts.ts";
 
-/** Counts older than this are asked for again: resets, refunds and raised limits must show. */
+/** Older counts are asked for again, so that resets, refunds and raised limits take effect. */
 const TRUSTED_MS = 5_000;
-/** The longest time that a request waits for its units to come back. A longer wait is no better than a call. */
+/** The longest time that a request waits for its units to come back. Waiting longer is no better than a call. */
 const MAX_WAIT_MS = 50;
-/** How often a request looks whether the answer to another request has come. */
+/** How often a request looks for the answer to another request. */
 const POLL_MS = 4;
 
 export interface KnownRefusals {
   /**
-   * The refusal that the counts told are sure of; undefined if the store has to be called.
+   * The refusal that the remembered counts make certain. undefined: the store must be called.
    *
-   * @param localAtMs now by the local clock, ms since the epoch.
+   * @param localAtMs now by the local clock, in ms since the epoch.
    */
   refusal(request: TakeRequest, localAtMs: number): TakeReply | undefined;
   /**
-   * The refusal that another request was told, if that request was sent after this one came, and if it refuses this one
-   * too. A call of this request would have been told the same, though a unit may have come back by now.
+   * The refusal that another request was told, if that request was sent after this one came and if the reply refuses
+   * this one too. A call of this request would have been told the same, although a unit may have come back by now.
    *
-   * @param sinceMs when this request came, by the local clock, as `localAtMs`.
+   * @param sinceMs when this request came, by the local clock.
    */
   refusedSince(request: TakeRequest, sinceMs: number, localAtMs: number): TakeReply | undefined;
   /**
-   * How long a request that is not refused for sure should wait before it calls the store, in ms; 0: not at all. It
-   * waits until the store can admit it: without that, every request at a used-up limit would be a call.
+   * How long a request without a certain refusal should wait before it calls the store, in ms; 0: not at all. It waits
+   * until the store can admit it. Otherwise every request at a used-up limit would be a call.
    */
   callAfterMs(request: TakeRequest, localAtMs: number): number;
 }
@@ -46,7 +46,7 @@ export interface KnownRefusalParts {
 }
 
 export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts): KnownRefusals {
-  /** What was told of one key, as it is at an instant of the store; undefined if that is not known. */
+  /** What was told about one key, brought to an instant of the store. undefined: not known. */
   function recall({ key, cost, limits }: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {
     const known = told.refusing(key);
     if (!known || localAtMs - known.receivedAtMs >= TRUSTED_MS) return undefined;
@@ -57,14 +57,14 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
   }
 
   /**
-   * Whether the wait that a refusal by this key tells is certain. Others may have taken what was left, and then the
-   * wait is longer. The wait is certain if nothing was left, if the store was asked at this very instant, or if others
-   * make no difference to it.
+   * Whether the wait that a refusal by this key tells is certain. Others may have taken the rest, which makes the wait
+   * longer. The wait is certain if nothing was left, if the store was asked at this very instant, or if others make no
+   * difference to it.
    *
-   * @param replies what is recalled of the key at this instant.
+   * @param replies what is recalled about the key at this instant.
    */
   function hasCertainWait({ key, cost, limits }: KeyRequest, replies: readonly LimitReply[], nowMs: number): boolean {
-    // Nothing is left if one unit is refused: no request changes this key before that ends.
+    // If one unit is refused, nothing is left: no request changes this key until units come back.
     if (cost <= 1) return true;
     const known = told.refusing(key)!;
     if (known.storeAtMs === nowMs) return true;
@@ -76,13 +76,13 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
     return limits.every((limit, l) => replies[l]!.refused && farAlgorithmOf(limit).hasFixedWait === true);
   }
 
-  /** Until the counts told of this key admit this many units, in ms; 0: now, or nothing is known. */
+  /** Milliseconds until the remembered counts of this key admit this many units. 0: now, or nothing is known. */
   function admittedAfterMs({ key, limits }: KeyRequest, units: number, nowMs: number): number {
     const known = told.refusing(key);
     if (!known) return 0;
     const waits = limits.map((limit, l) => {
       const recalled = farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
-      // What is left now is not known. If it was too little when it was told, others may be asking for it.
+      // What is left now is not known. If it was too little then, other requests may be asking for it.
       if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
       if (!recalled.refused) return 0;
       return algorithmOf(limit).tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
@@ -90,7 +90,7 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
     return Math.max(...waits);
   }
 
-  /** Whether the replies refuse, and for a time that is certain. */
+  /** Whether the replies refuse, and the wait is certain. */
   function refuses({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[], nowMs: number): boolean {
     let isRefused = false;
     for (const [k, key] of keys.entries()) {
@@ -101,7 +101,7 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
     return isRefused;
   }
 
-  /** A reply that refuses names the limit that does: without one it would be read as admitted. */
+  /** A refusal must name the limit that refuses. Without it, the reply would be read as an admission. */
   function isRefusedBy({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[]): boolean {
     return keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
   }
@@ -114,8 +114,8 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
       const at = (nowMs: number) => request.keys.map((key) => recall(key, localAtMs, nowMs));
       const [earliest, latest] = [at(storeTime.earliestMs), at(storeTime.latestMs)];
       if (!areKnown(earliest) || !areKnown(latest)) return undefined;
-      // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest: no
-      // wait is short.
+      // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest
+      // instant, so that no wait is too short.
       return refuses(request, latest, storeTime.latestMs) && isRefusedBy(request, earliest)
         ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest }
         : undefined;
@@ -123,7 +123,7 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
 
     refusedSince(request, sinceMs, localAtMs) {
       const known = request.keys.map(({ key }) => told.refusing(key));
-      // Counts that were told before the newest ones can only have grown until then.
+      // Counts that were told earlier can only have grown until the newest ones.
       const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);
       if (!newest || newest.sentAtMs <= sinceMs) return undefined;
       const nowMs = newest.storeAtMs;
@@ -137,7 +137,7 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
       const waits = keys.map((key) => {
         if (key.group !== ENFORCED) return 0;
         const others = inFlight.units(key.key, localAtMs);
-        // Other requests may be asking for all that is left: their answers will tell.
+        // Other requests may be asking for everything that is left. Their answers will show it.
         if (others > 0) return admittedAfterMs(key, others + key.cost, storeTime.latestMs) > 0 ? POLL_MS : 0;
         const waitMs = admittedAfterMs(key, key.cost, storeTime.earliestMs);
         return waitMs <= MAX_WAIT_MS ? waitMs : 0;
@@ -147,12 +147,12 @@ export function createKnownRefusals({ told, clock, inFlight }: KnownRefusalParts
   };
 }
 
-/** Units that a limit left when the store told of it. */
+/** The units that a limit had left when the store told about it. */
 function lastRemaining({ replies, cost, storeAtMs }: KeyReply, l: number, limit: LimitSpec): number {
   return algorithmOf(limit).tell(replies[l]!.view, limit, cost, false, storeAtMs).remaining;
 }
 
-/** Whether the limit refuses the cost for ever. */
+/** Whether the limit refuses this cost forever. */
 function isNever(limit: LimitSpec, { view, refused }: LimitReply, cost: number, nowMs: number): boolean {
   return refused && algorithmOf(limit).tell(view, limit, cost, true, nowMs).retryAfterMs === undefined;
 }

@@ -1,10 +1,8 @@
-/** Units that requests of this isolate ask the store for at this moment, or wait for, by key. */
+/** Units that requests of this isolate ask the store for, or wait for, at this moment, by key. */
 
 import { BoundedMap } from "../bounded-map.ts";
 
-/**
- * Units are no longer counted after this long, in milliseconds: their request was ended before it could take them back.
- */
+/** Units no longer count after this long, in ms: their request was ended before it could take them back. */
 const FORGOTTEN_MS = 1_000;
 const MAX_KEYS = 10_000;
 
@@ -14,14 +12,14 @@ interface Pending {
 }
 
 export interface PendingUnits {
-  /** Instants by the local clock, ms since the epoch. @returns a function to call when the answer has come. */
+  /** @param atMs by the local clock, ms since the epoch. @returns a function to call when the answer has come. */
   begin(key: string, units: number, atMs: number): () => void;
-  /** Units that are pending under a key. */
+  /** The pending units of a key. */
   units(key: string, localAtMs: number): number;
 }
 
 export function countPendingUnits(): PendingUnits {
-  // Bounded: the units of a request that was ended stay until they are counted the next time.
+  // Bounded, because the units of a request that was ended stay until somebody counts them.
   const pending = new BoundedMap<string, Set<Pending>>({ maxSize: MAX_KEYS });
 
   return {

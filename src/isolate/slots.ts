@@ -7,7 +7,7 @@ import { failureOf } from "../store/failure.ts";
 import type { UnreleasedSlots } from "./repay/unreleased-slots.ts";
 import type { ReplySource } from "./reply-source.ts";
 
-/** Where slots are renewed and released, and what becomes of a slot that cannot be given back. */
+/** Where slots are renewed and released, and what happens to a slot that cannot be given back. */
 export interface SlotOptions {
   readonly replies: ReplySource;
   /** The number of the request. */
@@ -31,7 +31,7 @@ export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleas
         await replies.take({ keys: slotKeys, flag: Flag.chargeAnyway, slot });
         return true;
       } catch (error) {
-        // If the store has no answer now, it may have one for the next renewal.
+        // The store has no answer now, but it may have one for the next renewal.
         return failureOf(error).code !== "SUBREQUESTS";
       }
     },
@@ -45,8 +45,8 @@ export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleas
 }
 
 /**
- * The number of a request that may hold slots, 53 random bits: no two requests in flight share one. 0: it holds no
- * slots.
+ * The number of a request that may hold slots: 53 random bits, so that no two requests in flight share it. 0: the
+ * request holds no slots.
  */
 export function slotFor(keys: readonly KeyRequest[], flag: Flag): number {
   const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));

@@ -1,6 +1,6 @@
 /**
- * The calls of this isolate to its store. What an isolate knows of the store, it learns from the replies that pass
- * here.
+ * The calls of this isolate to its store. The isolate learns about the store only from the replies that pass through
+ * this file.
  */
 
 import { BoundedMap } from "../bounded-map.ts";
@@ -14,28 +14,28 @@ import type { StoreClock } from "./store-clock.ts";
 import type { Timing } from "./timing.ts";
 import type { ToldCounts } from "./told-counts.ts";
 
-/** Keys that were reset: late replies from before the reset teach nothing. */
+/** The number of resets that are remembered: late replies from before a reset teach nothing. */
 const MAX_RESETS = 1_000;
 
 export interface CallOptions {
-  /** Keeps the isolate alive until a reply that comes too late for the request has taught what it tells. */
+  /** Keeps the isolate alive until a late reply has arrived and taught what it tells. */
   readonly background?: Background | undefined;
-  /** What the decision has left of its time, in milliseconds. Default: the store's own budget. */
+  /** The rest of the decision's time, in ms. Default: the store's own budget. */
   readonly budgetMs?: number;
-  /** The requests that the call is made for, one for each of its keys. Default: the keys themselves. */
+  /** The requests for which the call is made, one for each of its keys. Default: the keys themselves. */
   readonly callers?: readonly Caller[];
 }
 
-/** As much of the calls as repaying needs. */
+/** The part of the calls that repaying needs. */
 export interface Takes {
   /** @throws {StoreError} */
   take(request: TakeRequest): Promise<TakeReply>;
 }
 
 export interface StoreCalls extends Takes, Pick<Store, "kind" | "timeoutMs"> {
-  /** How long the last call that decided took, in milliseconds; 0 before the first. */
+  /** How long the last deciding call took, in ms. 0 before the first call. */
   readonly lastMs: number;
-  /** Takes from the store, and learns from its reply, also from a late one. @throws {StoreError} */
+  /** Takes from the store, and learns from its reply, even from a late one. @throws {StoreError} */
   take(request: TakeRequest, options?: CallOptions): Promise<TakeReply>;
   /** @throws {StoreError} */
   reset(keys: readonly string[]): Promise<void>;
@@ -48,7 +48,7 @@ export interface StoreCallParts {
   readonly told: ToldCounts;
   readonly inFlight: PendingUnits;
   readonly unanswered: UnansweredRequests;
-  /** The store's clock or the local one has stepped: what was computed with the old difference is worth nothing. */
+  /** The store's clock or the local clock has stepped: nothing computed with the old difference holds any more. */
   onClockStep(): void;
 }
 
@@ -56,7 +56,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
   const { store, timing, clock, told, inFlight, unanswered, onClockStep } = parts;
   /** Calls are numbered in the order in which they are sent. */
   let sent = 0;
-  /** By key: the number of the last call that was sent before its reset. */
+  /** For each key, the number of the last call that was sent before its reset. */
   const lastBeforeReset = new BoundedMap<string, number>({ maxSize: MAX_RESETS });
   let lastMs = 0;
 
@@ -69,7 +69,8 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
     if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) {
       told.clearRefusals();
       onClockStep();
-      // The local clock was set back during the call: the instant of the request is not comparable with later ones.
+      // The local clock was set back during the call: the instant of the request cannot be compared with later
+      // instants.
       if (receivedAtMs < sentAtMs) return;
     }
     told.hear(request, reply, sentAtMs, receivedAtMs);
@@ -92,7 +93,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       try {
         const reply = await store.take(request, undefined, budgetMs);
         if (isDecision) lastMs = timing.nowMs() - sentAtMs;
-        // The counts of before a reset mean nothing any more.
+        // Counts from before a reset mean nothing any more.
         if (!isFromBeforeReset(keys, call)) learn(request, reply, sentAtMs);
         answered();
         return reply;
@@ -104,7 +105,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
         }
         const answer = late.answer.then((reply) => {
           answered();
-          // A reset has removed what was charged before it, and there is nothing to give back.
+          // A reset has removed what was charged before it: there is nothing to give back.
           if (!reply || isFromBeforeReset(keys, call)) return undefined;
           learn(request, reply, sentAtMs);
           return reply;

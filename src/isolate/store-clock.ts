@@ -1,11 +1,11 @@
 /**
- * What an isolate knows of the store's clock: an interval, computed from the instants in replies and from their round
- * trips.
+ * What an isolate knows about the store's clock: an interval, computed from the instants in replies and from their
+ * round trips.
  */
 
 /** The largest drift of two clocks, as a part of the time that passes (100 ppm is poor for a server's quartz). */
 const DRIFT = 1e-4;
-/** Local clocks stand still between I/O in production. This is more than a request computes in between. */
+/** Local clocks stand still between I/O in production. A request computes for less than this in between. */
 const STANDSTILL_MS = 5;
 
 /** The store's time lies between these two instants, ms since the epoch. */
@@ -16,9 +16,9 @@ export interface StoreTime {
 
 export interface StoreClock {
   /**
-   * Learns from a reply. All instants in ms since the epoch, the first two by the local clock.
+   * Learns from a reply. All instants are in ms since the epoch; the first two are by the local clock.
    *
-   * @returns false if one of the two clocks has stepped: nothing that was computed with the old offset holds any more.
+   * @returns false if one of the two clocks has stepped: nothing computed with the old offset holds any more.
    */
   observe(sentAtMs: number, receivedAtMs: number, storeAtMs: number): boolean;
   /**
@@ -27,7 +27,7 @@ export interface StoreClock {
   at(localAtMs: number): StoreTime | undefined;
 }
 
-/** It reads no clock: every instant is passed in. */
+/** Reads no clock: every instant is an argument. */
 export function createStoreClock(): StoreClock {
   /** Store time minus local time, as known at `atMs`. */
   let offset: { readonly atMs: number; readonly low: number; readonly high: number } | undefined;
@@ -41,9 +41,9 @@ export function createStoreClock(): StoreClock {
 
   return {
     observe(sentAtMs, receivedAtMs, storeAtMs) {
-      // The store read its clock between these two instants, and its millisecond may have been almost over.
+      // The store read its clock between these two instants, perhaps near the end of its millisecond.
       const seen = { low: storeAtMs - receivedAtMs - STANDSTILL_MS, high: storeAtMs + 1 - sentAtMs };
-      // The local clock was set back while the call was on its way: the reply says nothing about the offset.
+      // The local clock was set back while the call was on its way: the reply tells nothing about the offset.
       if (seen.low > seen.high) {
         offset = undefined;
         return false;

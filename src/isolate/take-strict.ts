@@ -1,4 +1,4 @@
-/** Takes under `strict`: every admission is one of the store. A refusal that is known needs no call. */
+/** Takes under `strict`: the store makes every admission. A known refusal needs no call. */
 
 import type { TakeRequest } from "../core/take.ts";
 import type { KnownRefusals } from "./known-refusals.ts";
@@ -26,7 +26,7 @@ export function createStrictTakes({ calls, refusals, waiting, timing }: Parts): 
     return refusal && { reply: refusal, source: "cache" };
   }
 
-  /** Waits for the answer to another request while that may answer this one, and then calls the store. */
+  /** Waits for another request's answer as long as that may answer this request, then calls the store. */
   async function waitOrCall(
     request: TakeRequest,
     background: Background | undefined,
@@ -53,7 +53,7 @@ export function createStrictTakes({ calls, refusals, waiting, timing }: Parts): 
   return {
     async take(request, background) {
       const nowMs = timing.nowMs();
-      // A waiting request has been counted. It is kept alive until it is uncounted.
+      // A waiting request has been counted. Keep it alive until it is uncounted.
       return refusedNow(request, nowMs) ?? (await keepAlive(waitOrCall(request, background, nowMs), background));
     },
   };

@@ -1,5 +1,5 @@
 /**
- * What the store told this isolate last, by key. Every reply is remembered here once. Known refusals
+ * What the store told this isolate last, by key. Every reply is remembered here, once. Known refusals
  * (known-refusals.ts) and the fallback (fallback/fallback.ts) read it.
  */
 
@@ -10,59 +10,58 @@ import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } fro
 import type { PendingUnits } from "./pending-units.ts";
 
 /**
- * A key of one window takes about 0.5 KiB: 10 MiB of the 128 MiB that an isolate has, in two generations (Node 24,
- * 2026-11). A key of eight windows of 60 buckets takes 5.4 KiB and counts as several.
+ * A key of one window takes about 0.5 KiB. In two generations that is 10 MiB of an isolate's 128 MiB (Node 24,
+ * 2026-11). A key of eight windows of 60 buckets takes 5.4 KiB and counts as several keys.
  */
 const MAX_KEYS = 10_000;
-/** The least that a key counts for, in bytes. */
+/** The least weight of a key, in bytes. */
 const KEY_BYTES = 512;
 
 /** One reply about one key. */
 export interface KeyReply {
-  /** By the local clock, ms since the epoch. */
+  /** By the local clock, in ms since the epoch. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
-  /** When the store decided, by its own clock, ms since the epoch. */
+  /** When the store decided, by its own clock, in ms since the epoch. */
   readonly storeAtMs: number;
-  /** The cost that was asked for. */
+  /** The requested cost. */
   readonly cost: number;
   /** The limits that were asked about: all limits of the key, or some of them. */
   readonly limits: readonly LimitSpec[];
-  /** One for each limit. */
+  /** One reply for each limit. */
   readonly replies: readonly LimitReply[];
 }
 
 export interface ToldCounts {
   /**
-   * Remembers a reply. About a key of which a newer reply is remembered, it teaches nothing.
+   * Remembers a reply. If a newer reply about a key is remembered, this one teaches nothing about it.
    *
-   * @param sentAtMs when the request was sent, by the local clock, ms since the epoch. @param receivedAtMs when the
+   * @param sentAtMs when the request was sent, by the local clock, in ms since the epoch. @param receivedAtMs when the
    * reply came.
    */
   hear(request: TakeRequest, reply: TakeReply, sentAtMs: number, receivedAtMs: number): void;
-  /** What was told of a key with a take or a look, if that may refuse a request. */
+  /** What a take or a look was told about a key, if that may refuse a request. */
   refusing(key: string): KeyReply | undefined;
-  /** What was told of a key last, for the isolate's own counters to begin with. Once: the next call returns nothing. */
+  /** What was told about a key last, for the isolate's own counters to begin with. The next call returns nothing. */
   begin(key: string): KeyReply | undefined;
   /** Forgets what may refuse. The fallback still begins with the counts of these keys. */
   forgetRefusals(keys: readonly string[]): void;
   /** Forgets everything about these keys. */
   forget(keys: readonly string[]): void;
   /**
-   * A clock has stepped: no instant can be compared with those that were told. The fallback still begins with the
-   * counts.
+   * A clock has stepped: what was told cannot be compared with any instant. The fallback still begins with the counts.
    */
   clearRefusals(): void;
 }
 
 /** @param waiting what requests of this isolate wait for. */
 export function createToldCounts(waiting: PendingUnits): ToldCounts {
-  /** Of every key: the fallback begins with counts of keys far from their limits too. */
+  /** All keys: the fallback also begins with counts that are far from their limits. */
   const newest = new BoundedMap<string, KeyReply>(bounds());
-  /** Keys far from their limits are left out: they would push the others out. */
+  /** Only keys near their limits: the others would push them out. */
   const refusing = new BoundedMap<string, KeyReply>(bounds());
 
-  /** Whether the reply may refuse the same cost, or what waits for an answer at this moment. */
+  /** Whether the reply may refuse the same cost, or a request that waits for an answer at this moment. */
   function mayRefuse({ keys }: TakeRequest, reply: TakeReply, receivedAtMs: number): boolean {
     return keys.some(({ key, group, cost, limits }, k) => {
       const wanted = Math.max(cost, waiting.units(key, receivedAtMs));
@@ -78,17 +77,17 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
 
   return {
     hear(request, reply, sentAtMs, receivedAtMs) {
-      // What is charged or given back for other requests says nothing of what a request would be told.
+      // Charges and give backs for other requests do not show what a request would be told.
       const isDecision = request.flag === Flag.take || request.flag === Flag.look;
       const isClose = isDecision && mayRefuse(request, reply, receivedAtMs);
       const storeAtMs = reply.nowMs;
       for (const [k, { key, cost, limits }] of request.keys.entries()) {
         const known = newest.get(key);
-        // A request that was sent after a reply had come is decided after it, also if the store's clock has stepped
-        // back.
+        // If a request was sent after a reply had come, the store decided it later, even if the store's clock has
+        // stepped back.
         if (known && storeAtMs < known.storeAtMs && sentAtMs < known.receivedAtMs) continue;
         const told = { sentAtMs, receivedAtMs, storeAtMs, cost, limits, replies: reply.keys[k]! };
-        // Renewing or releasing a slot tells nothing of the other limits.
+        // Renewing or releasing a slot tells nothing about the other limits.
         if (!limits.every(isConcurrency)) newest.set(key, told);
         if (isClose) refusing.set(key, told);
         else if (isDecision) refusing.delete(key);
@@ -100,7 +99,7 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
     begin(key) {
       const told = newest.get(key);
       if (!told || told.replies.length === 0) return undefined;
-      // The instants stay: a late reply must not bring older counts back.
+      // Keep the instants: a late reply must not bring older counts back.
       newest.set(key, { ...told, limits: [], replies: [] });
       return told;
     },

@@ -54,7 +54,7 @@ export const KEY_READERS: Readonly<Record<KeySource, ReadSource>> = {
 };
 
 interface SourceDescription {
-  /** For people; the name, if there is one, follows. */
+  /** The source in words for people. The name follows, if there is one. */
   readonly words: string;
   /** Who sets the value. The client's own values can change with every request: each is a new partition. */
   readonly chosenBy: "client" | "edge" | "operator";

@@ -1,4 +1,4 @@
-/** From the policies that apply to the keys of the store, and from its reply to a decision. */
+/** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
 import { MAX_LIMITS } from "../config/policy-schema.ts";
 import { isConcurrency } from "../core/concurrency.ts";
@@ -60,7 +60,7 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
   const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
   const limits = limitDecisions(keys, reply, flag !== Flag.look);
-  // How many requests are in flight is not known from memory. Such a limit is left out: it would be wrong.
+  // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
   const known = source === "cache" ? limits.filter(({ limit }) => !isConcurrency(limit)) : limits;
   const decision = decide(source, known);
   if (!slot || !decision.allowed) return decision;
@@ -81,7 +81,7 @@ function limitDecisions(
       return { position, decision: decideLimit(policy, limit, replies[k]![l]!, cost, nowMs, charged) };
     }),
   );
-  // Two scopes of a policy are two keys. Readers of the decision expect the order of the configuration.
+  // Two scopes of a policy are two keys. The decision lists limits in the order of the configuration.
   decisions.sort((a, b) => a.position - b.position);
   return decisions.map(({ decision }) => decision);
 }

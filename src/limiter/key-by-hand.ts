@@ -20,10 +20,10 @@ export interface KeyByHand {
   readonly kind?: string;
 }
 
-/** The kind of keys that a program makes up. */
+/** The kind of a key that a caller makes up. */
 const NAMED = "key";
 
-/** The client key that a caller makes up. @throws {TypeError} if it is not a text, or empty. */
+/** The client key that a caller makes up. @throws {TypeError} if it is not a text, or is empty. */
 export function namedKey(key: unknown): ClientKey {
   if (typeof key === "string" && key !== "") return { kind: NAMED, values: [key] };
   throw new TypeError(`take: expected key to be a text that is not empty, found ${typeOf(key)}`);

@@ -1,10 +1,10 @@
-/** What `onDecision` is told of each decision. */
+/** What `onDecision` is told about each decision. */
 
 import type { Decision } from "../core/decision.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";
 
-/** Called after every decision, for logs and metrics. It is told no client key, only its hash. */
+/** Called after every decision, for logs and metrics. It gets the hash of a client key, never the key. */
 export type OnDecision = (decision: Decision, context: DecisionContext) => void;
 
 /** What a decision was about. */
@@ -13,6 +13,6 @@ export interface DecisionContext {
   readonly takes: readonly AppliedPolicy[];
   /** The region under which limits with `scope: "region"` counted. */
   readonly region: string;
-  /** Why the store had no answer. Absent: it had one. */
+  /** Why the store had no answer. Absent if it had one. */
   readonly failure?: StoreErrorCode;
 }

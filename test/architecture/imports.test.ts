@@ -1,4 +1,4 @@
-// worker → gateway → http → limiter → isolate → store → { core | redis }, never back: from the import lines.
+// Checks from the import lines: worker → gateway → http → limiter → isolate → store → { core | redis }, never back.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { brokenRules, importCycles } from "../../scripts/check/architecture.ts";
 
 const SRC = fileURLToPath(new URL("../../src", import.meta.url));
 
-/** A source tree with these files. */
+/** Writes a source tree with these files. */
 function treeOf(files: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(tmpdir(), "headgate-imports-"));
   onTestFinished(() => rmSync(root, { recursive: true }));
@@ -20,7 +20,7 @@ function treeOf(files: Readonly<Record<string, string>>): string {
   return root;
 }
 
-/** What the rule says about a source tree with these files. */
+/** The rules that a source tree with these files breaks. */
 function brokenIn(files: Readonly<Record<string, string>>): string[] {
   return brokenRules(treeOf(files));
 }
@@ -77,7 +77,7 @@ describe("files that import each other", () => {
   });
 });
 
-/** What the files of a layer import from outside src/. */
+/** The packages that the files of a layer import. */
 function packagesOf(layer: string): string[] {
   const files = readdirSync(join(SRC, layer), { recursive: true, encoding: "utf8" })
     .filter((file) => /\.tsx?$/.test(file))

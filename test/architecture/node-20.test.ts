@@ -1,11 +1,11 @@
-// package.json promises Node 20: what came after it is taken away, and the library has to work all the same.
+// package.json promises Node 20. This test removes everything newer; the library must still work.
 
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, it } from "vitest";
 
-/** What Node 24 has and some Node 20 lacks (compared by name; `URL.parse` came within 20). */
+/** What Node 24 has and some Node 20 lacks, found by comparing names. `URL.parse` came with a later Node 20. */
 const LATER = [
   ...["URLPattern", "Iterator", "Float16Array", "WebSocket", "CloseEvent", "Storage", "navigator", "Temporal"],
   ...["DisposableStack", "AsyncDisposableStack", "SuppressedError"],
@@ -62,7 +62,8 @@ it("the library runs on what Node 20 has", async () => {
     target: "node20",
     write: false,
   });
-  // Imports run first: what they need at once is taken away, too, because they are in the bundle.
+  // The removal runs first. The imports are part of the bundle and run after it, so they must work without these names
+  // too.
   const input = `${TAKE_AWAY}\n${outputFiles[0]!.text}`;
   const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module"], { input, encoding: "utf8" });
   expect(stderr).toBe("");

@@ -1,4 +1,4 @@
-// The arithmetic that docs/benchmarks.md rests on.
+// The arithmetic behind docs/benchmarks.md.
 
 import { expect, it } from "vitest";
 import {
@@ -47,7 +47,7 @@ it("a promised wait is too short if a client that kept it was refused, too long 
     early: 0,
     late: 0.6,
   });
-  // One that was admitted between two that were refused is no moment from which on all are.
+  // The admission at 0.2 does not count, because the copy at 0.5 was refused: all copies from 0.75 on were admitted.
   expect(retryError([copy(0.2, true), copy(0.5, false), copy(0.75, true), copy(1, true)])).toEqual({
     early: 0,
     late: 0.25,

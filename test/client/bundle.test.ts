@@ -1,4 +1,4 @@
-// What a bundler makes of the entry: small, alone, and nothing at all if nothing of it is used.
+// How a bundler sees the entry: small, without dependencies, and removed completely if nothing of it is used.
 
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";

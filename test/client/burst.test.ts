@@ -1,5 +1,5 @@
-// 20 calls at once, of one client, against each algorithm: as quick as clients that wait as long as they are told, or
-// nearly, with fewer refusals. Virtual time, so that a seed always gives the same run.
+// One client makes 20 calls at once, against each algorithm. It is nearly as quick as clients that wait exactly as
+// told, and it is refused less often. Time is virtual, so that a seed always gives the same run.
 
 import { describe, expect, it, vi } from "vitest";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
@@ -7,12 +7,11 @@ import type { LimitInput } from "../../src/config/policy-input.ts";
 import { backingOff, type Client, naive, type Outcome, release } from "./crowd.ts";
 import { answer, scripted, URL_OF_API } from "./scripted.ts";
 
-// Thousands of requests are a few seconds of computing, and more on a busy machine. Their time is virtual, not
-// measured.
+// Computing thousands of requests takes a few seconds, and longer on a busy machine. The measured time is virtual.
 vi.setConfig({ testTimeout: 120_000 });
 
 const CALLS = 20;
-/** The bound that the project set itself. */
+/** The project's bound: the time may be this many times the best peer's time. */
 const MOST_OF_BEST = 1.5;
 
 const window = { limit: 5, window: "2s" } as const;
@@ -24,12 +23,12 @@ const LIMITS: readonly LimitInput[] = [
   { algorithm: "leaky-bucket", ...window, maxDelay: "2s" },
   { algorithm: "concurrency", limit: 5 },
 ];
-/** How long the origin works: a slow one holds back the answers that say what is left. */
+/** How long the origin works, in ms. A slow origin delays the answers that say what remains. */
 const WORKS_MS = [0, 300, 1000];
-/** Different moments of the window, and different chances. */
+/** Each seed starts at another moment of the window, with other random numbers. */
 const SEEDS = [1, 2, 3, 4];
 
-/** As axios-retry waits: up to a fifth longer than it is told. */
+/** Waits like axios-retry: up to a fifth longer than told. */
 const jittered: Client = async (url, { fetch, random, sleep }) => {
   for (;;) {
     const response = await fetch(url);
@@ -38,13 +37,13 @@ const jittered: Client = async (url, { fetch, random, sleep }) => {
   }
 };
 
-/** One `createBackoff` client for all calls. */
+/** All calls share one `createBackoff` client. */
 function oneClient(): Client {
   const one = createBackoff();
   return backingOff(() => one);
 }
 
-/** `fetchWithBackoff` alone, as a program calls it: with one `fetch`. */
+/** `fetchWithBackoff` on its own, as a program calls it: with one `fetch` for all calls. */
 function alone(): Client {
   let fetch: Parameters<Client>[1]["fetch"] | undefined;
   return (url, means) => {
@@ -77,7 +76,7 @@ describe.each([
   });
 });
 
-/** Answers r=0 for 30 s, and keeps sleeping clients asleep until `wake`. */
+/** The server answers r=0 for 30 s. Sleeping clients stay asleep until the test stops them. */
 function usedUp() {
   const sentAs: (string | null)[] = [];
   const asleep: (() => void)[] = [];

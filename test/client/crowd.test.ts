@@ -1,24 +1,23 @@
-// 100 clients released at the same instant at 10 per second, which share a key and know nothing of each other.
+// 100 clients start at the same instant under a limit of 10 per second. They share a key and do not know of each other.
 
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
 import { backingOff, naive, type Outcome, release } from "./crowd.ts";
 
-// Thousands of requests are a few seconds of computing, and more on a busy machine. Their time is virtual, not
-// measured.
+// Computing thousands of requests takes a few seconds, and longer on a busy machine. The measured time is virtual.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const CLIENTS = 100;
 const LIMIT = 10;
 const SEEDS = Array.from({ length: 12 }, (_, i) => i + 1);
 
-/** 10 are admitted at once, and 10 in each second after that. */
+/** 10 clients are admitted at once, and 10 more each second. */
 const IDEAL_MS = 9000;
 
 const meanPerSecond = ({ requests, tookMs }: Outcome) => (requests * 1000) / tookMs;
 const mean = (all: readonly number[]) => all.reduce((a, b) => a + b) / all.length;
 
-/** The bounds that the project set itself, at their strictest reading. */
+/** The project's bounds, read as strictly as possible. */
 function expectWithinBounds(outcome: Outcome): void {
   expect(outcome.admitted).toBe(CLIENTS);
   expect(outcome.tookMs).toBeLessThan(2.5 * IDEAL_MS);
@@ -71,7 +70,8 @@ describe("released at any moment of the second", () => {
       expect(requests).toBeGreaterThan(2 * ours[i]!.requests);
       expect(peak).toBeGreaterThan(2 * ours[i]!.peak);
     }
-    // At its luckiest moment it loses no time: it asks as often as the limit could admit anybody.
+    // Compare averages: at a lucky moment of release the naive loop loses no time, because it asks whenever units come
+    // back.
     expect(mean(theirs.map(({ tookMs }) => tookMs))).toBeGreaterThan(mean(ours.map(({ tookMs }) => tookMs)));
   });
 });
@@ -84,7 +84,7 @@ it.each(SEEDS)("calls of one client queue up, and come at the rate of the limit:
   );
 
   expectWithinBounds(outcome);
-  // Each of the 90 was refused once, before anything was known.
+  // Each of the other 90 calls was refused once, before the client knew anything.
   expect(outcome.requests).toBeLessThan(2.2 * CLIENTS);
   expect(outcome.peak).toBeLessThanOrEqual(1.5 * LIMIT);
 });

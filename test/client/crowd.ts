@@ -1,5 +1,6 @@
-// Many clients at one limiter in virtual time: real policies, memory store, `enforce` and fields; only the clock,
-// chance and the network's delay are made up. One client runs at a time, so that a seed always gives the same run.
+// Many clients at one limiter in virtual time. Policies, memory store, `enforce` and header fields are the real ones;
+// the clock, the random numbers and the network delay are simulated. One client runs at a time, so that a seed always
+// gives the same run.
 
 import { setImmediate } from "node:timers/promises";
 import { vi } from "vitest";
@@ -11,39 +12,39 @@ import { memoryStore } from "../../src/store/memory.ts";
 
 const RELEASED_AT_MS = 1_700_000_000_000;
 
-/** One way, in milliseconds: at least this, and up to as much more by chance. */
+/** The delay one way, in ms: at least this, at most twice this, at random. */
 const NETWORK_MS = 5;
 
 export interface CrowdOptions {
   readonly clients: number;
-  /** Over all clients; a number means requests per second. */
+  /** The limit for all clients together. A number means requests per second. */
   readonly limit: number | LimitInput;
   readonly seed: number;
-  /** How long the origin works on each request, in milliseconds. Default 0. */
+  /** How long the origin works on each request, in ms. Default 0. */
   readonly workMs?: number;
-  /** How far into the limiter's bucket the clients are released, in milliseconds. */
+  /** How far into the limiter's bucket the clients start, in ms. */
   readonly phaseMs?: number;
 }
 
-/** One client: sends one request until it is admitted. It may use nothing but what it is given. */
+/** One client: sends a request until it is admitted. It may use only the means that it is given. */
 export type Client = (
   url: string,
   means: Required<Pick<BackoffOptions, "fetch" | "now" | "random" | "sleep">>,
 ) => Promise<Response>;
 
 export interface Outcome {
-  /** How many clients were admitted in the end. */
+  /** How many clients were admitted. */
   readonly admitted: number;
-  /** From the release to the last answer. */
+  /** The time from the start to the last answer. */
   readonly tookMs: number;
   readonly requests: number;
   /** How many of the requests were answered 429. */
   readonly refusals: number;
-  /** The most requests that arrived within 1 s, wherever it begins, but for the first second. */
+  /** The most requests that arrived within any 1 s after the first second. */
   readonly peak: number;
 }
 
-/** The client that waits exactly as long as it is told. */
+/** A client that waits exactly as long as it is told. */
 export const naive: Client = async (url, { fetch, sleep }) => {
   for (;;) {
     const response = await fetch(url);
@@ -52,7 +53,7 @@ export const naive: Client = async (url, { fetch, sleep }) => {
   }
 };
 
-/** A client per call, each with what `make` gives it for itself. */
+/** Each call gets its own client from `make`. */
 export function backingOff(make: () => BackoffFetch): Client {
   return (url, means) => make()(url, undefined, means);
 }
@@ -77,7 +78,7 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
     ],
     store: memoryStore(),
   });
-  /** Admits as the gateway does, but a leaky bucket's turn is waited for in virtual time. */
+  /** Admits as the gateway does, but the delay of a leaky bucket passes in virtual time. */
   const admit = async (request: Request) => {
     let heldMs = 0;
     const takeMatched: Limiter["takeMatched"] = async (...take) => {
@@ -104,7 +105,7 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
       arrivedMs.push(nowMs - startMs);
       const response = await admit(new Request(input, init));
       if (response.status === 429) refusals++;
-      // Read to its end: until then a slot is held.
+      // Read the body to its end: a slot is held until then.
       const body = response.body && (await response.arrayBuffer());
       await delay();
       return new Response(body, response);
@@ -118,7 +119,7 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
   try {
     const running = Promise.all(Array.from({ length: clients }, (_, index) => run(index)));
     for (;;) {
-      // Nothing moves the clock while anybody is doing something, or a slot is being given back.
+      // The clock moves only when no client is active and no slot is being given back.
       do await setImmediate();
       while (awake > 0);
       const next = sleepers.reduce((a, b) => (b.at < a.at ? b : a), sleepers[0]!);
@@ -151,7 +152,7 @@ function peakOf(arrivedMs: readonly number[]): number {
   }, 0);
 }
 
-/** Mulberry32: the same numbers for the same seed. */
+/** Mulberry32: the same seed gives the same numbers. */
 function chance(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -1,4 +1,4 @@
-// docs/client.md: its code runs, and its table has every option and default.
+// docs/client.md: its code runs, and its table has every option with its default.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

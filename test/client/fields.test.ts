@@ -1,4 +1,4 @@
-// What each form of the fields makes a client wait, exactly; and that no text makes it wait less than it was told.
+// How long each form of the header fields makes a client wait, exactly. No text makes it wait less than it was told.
 
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -15,17 +15,17 @@ const asctime = (date: Date) => {
   return `${day} ${month} ${d} ${time} ${year}`;
 };
 
-/** The first wait of a client that draws 0 after a 429 with these fields. */
+/** The first wait after a 429 with these fields, with random draws of 0. */
 async function waitOf(headers: Record<string, string>, random = () => 0): Promise<number | undefined> {
   const { options, waitsMs } = scripted([answer(429, headers), ok], random);
   await fetchWithBackoff(URL_OF_API, undefined, { ...options, timeBudgetMs: Number.POSITIVE_INFINITY });
   return waitsMs[0];
 }
 
-/** What is waited if nothing was told. */
+/** The wait when the answer tells none. */
 const GUESS_MS = 1000;
 
-/** More digits than a number has. */
+/** More digits than a JavaScript number can hold. */
 const HUGE = "9".repeat(400);
 const LONGEST_MS = 2 ** 53 - 1;
 

@@ -1,4 +1,4 @@
-// How a client that remembers slows down before it is refused.
+// How a client with a memory slows down before it is refused.
 
 import { describe, expect, it } from "vitest";
 import type { Rule } from "../../src/client/fields.ts";
@@ -9,7 +9,7 @@ import { answer, scripted, URL_OF_API } from "./scripted.ts";
 const told = (remaining: number, seconds: number, quota = 10, windowS = 10) =>
   answer(200, { RateLimit: `"a";r=${remaining};t=${seconds}`, "RateLimit-Policy": `"a";q=${quota};w=${windowS}` });
 
-/** The waits of calls, one after the other, of one client that draws 0. */
+/** The waits of one client's calls, made one after the other, with random draws of 0. */
 async function waitsOf(answers: Parameters<typeof scripted>[0], paths: readonly string[], timeBudgetMs = 60_000) {
   const { options, waitsMs, sent } = scripted(answers);
   const fetchPaced = createBackoff({ ...options, timeBudgetMs });
@@ -126,7 +126,7 @@ describe("a limit on requests in flight", () => {
   it("as many go at a time as were admitted together, and one when one of them has ended", () => {
     const { ask, again, tell } = calls();
     const burst = Array.from({ length: 4 }, () => ask());
-    // Two of four were refused: others have the rest.
+    // Two of the four calls were refused: other clients have the rest of the slots.
     const refused = [burst.pop()!, burst.pop()!];
     for (const one of refused) tell(one, { remaining: 0, afterMs: 1000, ...SLOTS }, 0, 0);
     expect(refused.map((one) => again(one, 1000) > 0)).toEqual([true, true]);
@@ -135,7 +135,7 @@ describe("a limit on requests in flight", () => {
   });
 });
 
-it("far back in line a call looks again before its time is over, and is not sent for want of a later look", () => {
+it("a call far back in line waits until its time budget ends, and is not sent early", () => {
   const { ask, tell } = calls();
   tell(ask(), { remaining: 0, quota: 1, isConcurrent: true });
   expect(ask().waitMs).toBe(0);
@@ -149,7 +149,7 @@ interface Asked {
   readonly waitMs: number;
 }
 
-/** Calls of one memory, at the instant 0 unless they say another. */
+/** Calls that share one memory, at instant 0 unless they name another. */
 function calls() {
   const memory = createMemory();
   return {

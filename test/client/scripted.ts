@@ -1,4 +1,4 @@
-// A server that answers by script, and a clock that only waits move: what a client does is exact.
+// A server that answers by a script, and a clock that moves only when a client waits. Runs are exact.
 
 import type { BackoffOptions } from "../../src/client/index.ts";
 
@@ -7,15 +7,15 @@ export const NOW_MS = Date.UTC(2026, 10, 21, 4, 47, 23);
 
 export interface Scripted {
   readonly options: Required<Pick<BackoffOptions, "fetch" | "now" | "random" | "sleep">>;
-  /** Every request, as method and body. */
+  /** Every request, as its method and body. */
   readonly sent: readonly string[];
-  /** Every wait, in milliseconds. */
+  /** Every wait, in ms. */
   readonly waitsMs: readonly number[];
 }
 
 export type Answer = () => Response;
 
-/** @param answers in order; the last one again and again. What throws is a failed connection. */
+/** @param answers given in order; the last one repeats. An answer that throws is a failed connection. */
 export function scripted(answers: readonly Answer[], random: () => number = () => 0): Scripted {
   const sent: string[] = [];
   const waitsMs: number[] = [];

@@ -1,4 +1,4 @@
-// What is sent again and what is not, and when a client gives up.
+// Which requests are sent again, which are not, and when a client gives up.
 
 import { describe, expect, it, vi } from "vitest";
 import { isReplayable } from "../../src/client/again.ts";
@@ -173,7 +173,7 @@ describe("gives up", () => {
     }
   });
 
-  it("says nothing of when: waits 1, 2, 4, 8, 16 s, and then the minute is over", async () => {
+  it("after refusals that tell no wait: it waits 1, 2, 4, 8 and 16 s, and then the budget of a minute is over", async () => {
     const { options, waitsMs } = scripted([answer(429)]);
     await fetchWithBackoff(URL_OF_API, undefined, options);
     expect(waitsMs).toEqual([1000, 2000, 4000, 8000, 16_000]);

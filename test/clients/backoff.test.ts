@@ -13,7 +13,7 @@ type Client = typeof import("../../src/client/index.ts");
 const CLIENTS = 40;
 const LIMIT = 10;
 
-/** What one crowd did: 40 clients of one key, each with one request. */
+/** What a crowd did: 40 clients with one key, each with one request. */
 async function crowd(ask: (url: URL, fetch: (url: string | URL | Request) => Promise<Response>) => Promise<Response>) {
   const policy = { name: uniqueName("crowd"), key: ["global"], limits: [{ limit: LIMIT, window: "1s" }] };
   const { url } = await startGateway({ policies: [policy] });
@@ -45,7 +45,7 @@ it("a crowd is admitted, soon and with few requests, where the naive loop needs 
   for (const { statuses } of [ours, naive]) expect(new Set(statuses)).toEqual(new Set([200]));
   expect(ours.requests).toBeLessThan(3 * CLIENTS);
   expect(ours.requests).toBeLessThan(naive.requests);
-  // Ideal is 3 s; a machine with other work may need its time as well.
+  // The ideal is 3 s. A busy machine may take longer.
   expect(ours.tookMs).toBeLessThan(30_000);
 });
 
@@ -69,7 +69,7 @@ it("a page of another origin waits as it is told, and is admitted then", async (
     await page.addScriptTag({ content: outputFiles[0]!.text });
     const seen = await page.evaluate(async (url) => {
       const { fetchWithBackoff } = (globalThis as unknown as { headgateClient: Client }).headgateClient;
-      // A small draw only makes the test short.
+      // A small draw keeps the test short.
       const options = { random: () => 0.1 };
       const bodies: string[] = [];
       for (let i = 0; i < 3; i++) bodies.push(await (await fetchWithBackoff(url, undefined, options)).text());

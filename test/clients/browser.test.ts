@@ -1,4 +1,4 @@
-// What a page of another origin can read, and what a person sees. The origin's CORS layer knows nothing of the gateway.
+// What a page of another origin can read, and what a person sees. The origin handles CORS as if there were no gateway.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Browser } from "playwright-core";
@@ -18,7 +18,7 @@ afterAll(() => browser?.close());
 const policyOf2 = () => ({ name: uniqueName("browser"), key: ["global"], limits: [{ limit: 2, window: "1h" }] });
 const failedToLoad = (status: string) => `Failed to load resource: the server responded with a status of ${status}`;
 
-/** An API for pages of other origins, as it was before a gateway stood in front of it. */
+/** An API for pages of other origins, as it would be without a gateway in front of it. */
 function answerPages(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader("Access-Control-Allow-Origin", request.headers.origin ?? "*");
   response.setHeader("Access-Control-Expose-Headers", "X-Origin");
@@ -69,7 +69,7 @@ it("counts a request that needs a preflight once, and lets the page read its ans
   const asked = { method: "POST", headers: { "Content-Type": "application/json", "X-Client": "a" }, body: "{}" };
 
   const seen: unknown[] = [];
-  // A path each, since a browser remembers a preflight by its URL.
+  // A different path each time, because a browser remembers a preflight by its URL.
   for (const path of ["/1", "/2", "/3"]) {
     const answer = await read(new URL(path, gateway.url), asked);
     seen.push([answer.status, fieldsOf(answer).states?.[policy.name]?.r]);
@@ -115,7 +115,7 @@ it("shows a person who is refused a page with the reason, and a program a proble
   expect(answer?.status()).toBe(429);
   expect(await page.title()).toBe("429 Quota Exceeded");
   expect(await page.getByRole("heading").textContent()).toBe("429 Quota Exceeded");
-  // Between the two a second may have begun, and the wait is told in seconds.
+  // The second may change between the two answers, and the wait is told in seconds.
   const reason = (text: string | null) => text?.replace(/\d+ seconds?/, "… seconds");
   expect(reason(await page.getByRole("paragraph").first().textContent())).toBe(reason(detail));
   expect(detail).toContain(policy.name);

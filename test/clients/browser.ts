@@ -1,17 +1,17 @@
-// A headless Chromium with one page, served by a server of its own: to the gateway it is a page of another origin.
+// A headless Chromium with one page. A separate server serves the page, so the gateway sees a page of another origin.
 
 import { type Browser, chromium, type Page } from "playwright-core";
 import { onTestFinished, type TestContext } from "vitest";
 import { findChromium, HOW_TO_GET_CHROMIUM } from "../../scripts/machine/chromium.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
-/** No sandbox, because containers run tests as root; the rest keeps Chromium from asking anyone else for anything. */
+/** No sandbox, because containers run tests as root. The others keep Chromium from making requests of its own. */
 const ARGUMENTS = [
   ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
   ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
 ];
 
-/** What can be handed to the page of the arguments of `fetch`. */
+/** The arguments of `fetch` that can be passed to the page. */
 export interface Asked {
   readonly method?: string;
   readonly headers?: Record<string, string>;
@@ -33,7 +33,7 @@ export interface OpenPage {
   read(url: URL, asked?: Asked): Promise<Read>;
 }
 
-/** Skips the test without a Chromium; with CI=true it fails instead, so that no machine forgets it for good. */
+/** Skips the test without a Chromium. With CI=true the test fails, so that nobody forgets to install one. */
 export async function launchChromium({ skip }: Pick<TestContext, "skip">): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath !== undefined) return await chromium.launch({ executablePath, args: ARGUMENTS });
@@ -41,10 +41,10 @@ export async function launchChromium({ skip }: Pick<TestContext, "skip">): Promi
   return skip(HOW_TO_GET_CHROMIUM);
 }
 
-/** Opens a page for the test that runs, and closes it after that. */
+/** Opens a page for the running test, and closes it after the test. */
 export async function openPage(browser: Browser): Promise<OpenPage> {
   const server = await startOrigin((_request, response) => {
-    // The icon is named, so that none is asked for.
+    // The page names an icon, so that the browser requests none.
     response.setHeader("Content-Type", "text/html");
     response.end(`<!doctype html><link rel="icon" href="data:,"><title>A page</title>`);
   });
@@ -65,7 +65,7 @@ export async function openPage(browser: Browser): Promise<OpenPage> {
   };
 }
 
-/** Runs in the page. */
+/** This function runs inside the page. */
 async function readInPage({ url, asked }: { url: string; asked: Asked }) {
   const response = await fetch(url, asked);
   return { status: response.status, headers: [...response.headers], body: await response.text() };

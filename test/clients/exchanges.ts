@@ -1,26 +1,25 @@
-// What this process asks a server and how it is answered, seen from below: whatever the HTTP client, and without its
-// help.
+// Records this process's requests to a server and their answers from outside the HTTP client, whichever client it is.
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { onTestFinished } from "vitest";
 
-/** One request on the wire; a client's call is several if it tries again. Times are of `performance.now()`, in ms. */
+/** One request on the wire. A client that tries again makes several per call. Times: `performance.now()`, in ms. */
 export interface Exchange {
   readonly sentAtMs: number;
-  /** When the header section had arrived; this and the rest are absent until then. */
+  /** When the header section had arrived. Absent until then, as are the next two. */
   answeredAtMs?: number;
   status?: number;
-  /** Whole seconds. */
+  /** In whole seconds. */
   retryAfter?: number;
 }
 
-/** What undici says, Node's own for `fetch` and the package alike (its documentation, "Diagnostics Channel"). */
+/** Messages of undici, both Node's own for `fetch` and the package (undici's documentation, "Diagnostics Channel"). */
 type UndiciMessage = { request: { origin: string | URL }; response: { statusCode: number; headers: Buffer[] } };
-/** What node:http says (Node's documentation, "Diagnostics Channel"). */
+/** Messages of node:http (Node's documentation, "Diagnostics Channel"). */
 type NodeMessage = { request: ClientRequest; response: IncomingMessage };
 
-/** Lists the exchanges with the server at `url` from now on, in order, until the test that runs ends. */
+/** Lists the exchanges with the server at `url`, in order, from now until the running test ends. */
 export function watchExchanges(url: URL): readonly Exchange[] {
   const exchanges: Exchange[] = [];
   const byRequest = new WeakMap<object, Exchange>();

@@ -1,4 +1,4 @@
-// The limits page in a real browser: what it looks like, what it asks for, and that it counts along.
+// The limits page in a real browser: what it looks like, what it requests, and that its numbers stay current.
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -18,7 +18,7 @@ beforeEach(async (context) => {
 });
 afterAll(() => browser?.close());
 
-/** Opens the page as a client of an address of its own; everything that goes wrong ends in `complaints`. */
+/** Opens the page as a client with a given address. Everything that goes wrong ends up in `complaints`. */
 async function openLimits(url: URL, options: BrowserContextOptions = {}) {
   const context = await browser!.newContext({ extraHTTPHeaders: { "CF-Connecting-IP": "192.0.2.1" }, ...options });
   onTestFinished(() => context.close());
@@ -32,7 +32,7 @@ async function openLimits(url: URL, options: BrowserContextOptions = {}) {
   return { page, complaints, hosts, answer };
 }
 
-/** Set to a folder, it gets pictures of the page to be looked at. */
+/** A folder that gets pictures of the page for a person to look at. Without it, no pictures are taken. */
 const PICTURES = process.env.HEADGATE_PICTURES;
 
 async function picture(page: Page, name: string): Promise<void> {
@@ -41,7 +41,7 @@ async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
 }
 
-/** Through the debugger, which the page's security policy does not bind. */
+/** Runs axe through the debugger, because the page's content security policy does not apply there. */
 async function violations(page: Page): Promise<unknown> {
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: readFileSync(AXE, "utf8") });
@@ -78,13 +78,13 @@ it.each(looks)("is whole, accessible and on its own: %s", async (name, options) 
   expect(complaints).toEqual([]);
 });
 
-/** What the live part says is left, by limit. */
+/** The remaining units that the page shows, by limit. */
 async function left(page: Page): Promise<Record<string, number>> {
   const lines = await page.locator("#left li span").allTextContents();
   return Object.fromEntries(lines.map((line) => [line.split(":")[0]!, Number(/: (\d+) of/.exec(line)?.[1])]));
 }
 
-/** The page looks every 5 s; a busy machine may be late. */
+/** The page updates every 5 s. A busy machine may be late. */
 const SOON = { timeout: 30_000, interval: 200 };
 
 it("counts down as the same client sends requests, and up again with time", async () => {
@@ -101,7 +101,7 @@ it("counts down as the same client sends requests, and up again with time", asyn
   const low = (await left(page))[live]!;
   expect(low).toBeLessThan(8);
   await expect.poll(async () => (await left(page))[live], SOON).toBeGreaterThan(low);
-  // Looking charged nothing.
+  // Looking at the page charged nothing.
   expect((await left(page))[hourly]).toBe(92);
   expect(complaints).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// ratelimit-header-parser, which reads the fields of many services, reads ours.
+// ratelimit-header-parser reads the fields of many services. It also reads headgate's.
 
 import { parseRateLimit } from "ratelimit-header-parser";
 import { expect, it } from "vitest";

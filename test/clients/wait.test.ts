@@ -1,6 +1,5 @@
-// HTTP clients that try again by themselves, with the configuration their documentation shows, against a limited
-// gateway. The gateway sends every field it can (RATE_LIMIT_HEADERS = "both"), so each client may pick the one it
-// believes.
+// HTTP clients that try again by themselves, against a limited gateway. Each is configured as its documentation shows.
+// The gateway sends every field it can (RATE_LIMIT_HEADERS = "both"), so each client may choose the field that it uses.
 
 import { Octokit } from "@octokit/core";
 import { throttling } from "@octokit/plugin-throttling";
@@ -18,10 +17,10 @@ import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 import { type Exchange, watchExchanges } from "./exchanges.ts";
 
-/** Timers count whole ms: by a finer clock a timer may fire almost 1 ms early. */
+/** Timers count whole milliseconds. Measured by a finer clock, a timer may fire almost 1 ms early. */
 const TIMER_GRAIN_MS = 1;
 
-/** A gateway that admits 2 requests per 2 s: the third in a row is refused, for 1 to 3 s. */
+/** A gateway that admits 2 requests per 2 s. It refuses the third request in a row, for 1 to 3 s. */
 async function startLimited() {
   const origin = await startOrigin((_request, response) => response.end("hello"));
   const gateway = await startGateway({
@@ -31,9 +30,7 @@ async function startLimited() {
   return { url: gateway.url, origin, exchanges: watchExchanges(gateway.url) };
 }
 
-/**
- * The third request was refused once and then admitted, after a wait that was not too short and need not be repeated.
- */
+/** The third request was refused once and then admitted. The wait was long enough, and one wait was enough. */
 function expectOneWait(exchanges: readonly Exchange[]): void {
   expect(exchanges.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
   const [refused, admitted] = exchanges.slice(-2) as [Exchange, Exchange];
@@ -99,7 +96,8 @@ it("octokit with its throttling plugin waits until X-RateLimit-Reset, as X-RateL
         asked.push("rate limit");
         return retryCount < 1;
       },
-      // Chosen instead if the message contained "secondary rate": a minute's wait, unless Retry-After says less.
+      // Octokit would call this if the message contained "secondary rate". It would wait a minute unless Retry-After
+      // says less.
       onSecondaryRateLimit: () => void asked.push("secondary rate limit"),
     },
   });
@@ -118,7 +116,7 @@ it("octokit, refused for 1.3 s at any moment of a second, waits 3 s mostly: X-Ra
   const waits: number[] = [];
   const retryAfters: (string | null)[] = [];
   for (let fractionMs = 50; fractionMs < 1_000; fractionMs += 100) {
-    // Windows end at multiples of their length: this one 1.3 s after a moment with this fraction of a second.
+    // A window ends at a multiple of its length. This one ends 1.3 s after an instant with this fraction of a second.
     const window = 3_600_000 + fractionMs + 1_300;
     vi.setSystemTime(window * 500_001 - 1_300);
     const limits = [{ algorithm: "fixed-window" as const, limit: 1, window }];
@@ -138,6 +136,6 @@ it("octokit, refused for 1.3 s at any moment of a second, waits 3 s mostly: X-Ra
     await expect(octokit.request("GET /")).rejects.toMatchObject({ status: 429 });
   }
   expect(new Set(retryAfters)).toEqual(new Set([null, "2"]));
-  // Octokit rounds up too, and adds a second of its own.
+  // Octokit rounds up too, and then adds one second.
   expect(waits).toEqual([3, 3, 3, 3, 3, 3, 3, 4, 4, 4]);
 });

@@ -1,4 +1,4 @@
-// The limits of each algorithm: how they are read, and which numbers are allowed.
+// The limits of each algorithm: how they are read, and which numbers are valid.
 
 import { describe, expect, it } from "vitest";
 import { describeMistake } from "../../src/config/mistake.ts";

@@ -11,7 +11,7 @@ it.each([
   ["0s", 0],
   ["007s", 7_000],
   [1_500, 1_500],
-  // A number that arrived as text.
+  // A number as text.
   ["1500", 1_500],
 ])("%j is %i ms", (written, durationMs) => {
   expect(parseDurationMs(written)).toBe(durationMs);

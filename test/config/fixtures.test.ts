@@ -15,7 +15,7 @@ describe("a configuration with mistakes", () => {
     const codes = new Set(
       fixtures.flatMap(({ expected }) => expected.map((message) => /\((\w+)\)$/.exec(message)?.[1])),
     );
-    // Variables of a wrangler.toml cannot contain a service binding: settings.test.ts tests ERR_ORIGIN_TWICE.
+    // The variables of a wrangler.toml cannot hold a service binding, so settings.test.ts tests ERR_ORIGIN_TWICE.
     const missing = MISTAKE_CODES.filter((code) => !codes.has(code) && code !== "ERR_ORIGIN_TWICE");
     expect(missing).toEqual([]);
   });

@@ -24,7 +24,7 @@ it("any bindings are settings that work, or mistakes with a place and a known co
     }),
     { numRuns: 1_500 },
   );
-  // The property has met both outcomes.
+  // The property has seen both outcomes.
   expect(Math.min(outcomes.right, outcomes.wrong)).toBeGreaterThan(50);
 });
 

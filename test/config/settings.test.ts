@@ -84,7 +84,7 @@ describe("settings", () => {
     });
   });
 
-  it("take an empty variable for none, as `--var NAME:` makes it", () => {
+  it("treat an empty variable as absent, as `--var NAME:` makes it", () => {
     const names = [
       "UPSTASH_REDIS_REST_URL",
       "UPSTASH_REDIS_REST_TOKEN",

@@ -1,4 +1,4 @@
-// A client can avoid a policy on keys that it chooses itself: such a policy is allowed, with a warning.
+// A client can avoid a policy whose keys it chooses itself. Such a policy is allowed, with a warning.
 
 import { expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
@@ -46,7 +46,7 @@ it.each<[string, object]>([
   ["one host", { key: ["ip"], match: { host: "a.example" } }],
   ["these paths in shadow", { key: ["ip"], mode: "shadow" }],
   ["these paths by token first", { key: ["bearer", "ip"] }],
-])("is not by one on %s", (_, guard) => {
+])("is not satisfied by one that counts %s", (_, guard) => {
   expect(warnedOf(chosen, { name: "guard", ...guard })).toContain("chosen");
 });
 
@@ -66,7 +66,7 @@ it.each([
   ["/v10", "/v1/*"],
   ["/a/b", "/a/\\*"],
   ["/v1/*", "/v1"],
-])("is not, for %s, by one on %s", (path, guarded) => {
+])("is not satisfied, for %s, by one that counts addresses on %s", (path, guarded) => {
   const guard = { name: "guard", key: ["ip"], match: { path: guarded } };
   expect(warnedOf({ ...chosen, match: { path } }, guard)).toEqual(["chosen"]);
 });

@@ -1,4 +1,4 @@
-// The limits of a policy change while its keys are counted: what stays a limit keeps its count.
+// The limits of a policy change while its keys are in use: a limit that stays keeps its count.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -13,7 +13,7 @@ const second: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 1000, bu
 const minute: WindowLimit = { limit: 20, kind: Kind.weighted, bucketMs: 60_000, buckets: 1 };
 const hour: WindowLimit = { limit: 30, kind: Kind.whole, bucketMs: 360_000, buckets: 10 };
 
-/** 3 units were charged under `before`; one more is under `after`. What is counted by each of `after` then? */
+/** Charges 3 units under `before` and one more under `after`. Returns the count of each limit of `after`. */
 function countsAfter(before: readonly WindowLimit[], after: readonly WindowLimit[]): number[] {
   const counter = new Counter();
   counter.take({ keys: [keyRequest("key", before, { cost: 3 })], flag: Flag.take }, NOW_MS);

@@ -1,4 +1,4 @@
-// Whether what may be configured fits in the layout.
+// Every valid configuration fits into the layout of the arguments and records.
 
 import { expect, it } from "vitest";
 import { MAX_BUCKETS, MAX_LIMITS, MAX_WINDOW_MS } from "../../src/config/policy-schema.ts";

@@ -1,4 +1,4 @@
-// What token and leaky bucket promise, over everything that was admitted: none of it knows of levels or debts.
+// What token bucket and leaky bucket promise about all admitted units. The checks know nothing of levels or debts.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -11,7 +11,7 @@ import { Counter } from "../support/gateway/counter.ts";
 
 const RUNS = { numRuns: 1_000 };
 
-/** Units that passed from the i-th to the j-th: at most burst + t * limit / window, in exact integers. */
+/** From the i-th to the j-th request, at most burst + t * limit / window units passed. Computed in exact integers. */
 function expectWithinPromise(
   { limit, windowMs, burst }: BucketLimit,
   passed: readonly [atMs: number, cost: number][],
@@ -27,7 +27,7 @@ function expectWithinPromise(
   }
 }
 
-/** What only looks passes nothing, and is not held. */
+/** The admitted requests, by the time at which they pass. A look (cost 0) passes nothing and is not held. */
 const passedOf = (asked: readonly Asked[]) =>
   asked
     .filter(({ allowed, cost }) => allowed && cost > 0)
@@ -44,7 +44,7 @@ it("token bucket: admits at most burst + t * limit / window in any span t", () =
 
 it("leaky bucket: lets pass at most burst + t * limit / window in any span t, each up to 1 ms after its time", () => {
   const property = fc.property(leakyBucketLimit, instant, history, (limit, startMs, events) => {
-    // Waits are whole milliseconds, rounded up: the first of a span may have been up to 1 ms late.
+    // Waits are whole milliseconds, rounded up: the first request of a span may have passed up to 1 ms late.
     expectWithinPromise(limit, passedOf(replay(limit, startMs, events).asked), 1);
   });
   fc.assert(property, RUNS);

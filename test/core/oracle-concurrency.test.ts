@@ -1,4 +1,4 @@
-// Requests in flight, against a list of who holds a slot until when.
+// Requests in flight, compared with a plain list of the held slots and their ends.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -17,7 +17,7 @@ interface Slot {
 
 const steps = fc.array(
   fc.record({
-    /** In 1/1000 of the timeout, or exactly to the next loss and n ms more. */
+    /** A number: time in 1/1000 of the timeout. A text: until the next slot is lost, or 1 ms before. */
     advance: fc.oneof(fc.integer({ min: 0, max: 400 }), fc.constantFrom("loss - 1" as const, "loss" as const)),
     op: fc.constantFrom("acquire" as const, "acquire" as const, "renew" as const, "release" as const),
     which: fc.nat({ max: 20 }),
@@ -69,7 +69,7 @@ it("frees a lost slot by its own timeout while others keep theirs by renewing", 
   }
 });
 
-it("promises no time for a refusal but one second, and none for its end", () => {
+it("tells a refused client to wait one second, and promises no time at which a slot is free", () => {
   const limit: ConcurrencyLimit = { kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 };
   const counter = new Counter();
   counter.takeOne(limit, 1, 5000, Flag.take, 1);

@@ -1,4 +1,4 @@
-// Counts forced far above the limit under the largest windows pass 2^53 in a product: decisions must stay exact.
+// Forced charges far above the limit: with the largest windows a product exceeds 2^53, and decisions must stay exact.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";

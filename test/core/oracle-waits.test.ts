@@ -1,5 +1,5 @@
-// What a client is told, tried out for every algorithm that counts units: it waits, asks again, and gets what it was
-// told.
+// Tries out what a client is told, for every algorithm that counts units: the client waits, asks again, and gets what
+// it was told.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -11,7 +11,7 @@ import { largestCostOf, limitOf, spanOf, unitAlgorithms } from "../support/cases
 import { ask, look, type Replay, replay } from "../support/cases/replay.ts";
 import { Counter } from "../support/gateway/counter.ts";
 
-/** Some history, counts forced above the limit included, and an instant from which the client asks. */
+/** A random history, perhaps with forced charges above the limit, and the instant at which the client asks. */
 interface Scene {
   readonly limit: LimitSpec;
   readonly counter: Counter;
@@ -38,12 +38,12 @@ function sceneOf(limit: fc.Arbitrary<LimitSpec>): fc.Arbitrary<Scene> {
     });
 }
 
-/** A bucket whose debt is paid back before clocks end (8.64e15 ms): later there are no instants to ask at. */
+/** A bucket's debt must be paid back before the last instant of a Date (8.64e15 ms), so that later instants exist. */
 function endsInTime(limit: LimitSpec): boolean {
   return limit.kind !== Kind.bucket || mostForced(limit) > 0;
 }
 
-/** Units that may be forced above the largest debt: it stays exact, and is paid back in time. */
+/** Units that may be forced above the largest debt so that the debt stays exact and is paid back in time. */
 function mostForced(limit: LimitSpec): number {
   if (limit.kind !== Kind.bucket) return Number.POSITIVE_INFINITY;
   const { limit: refill, windowMs, burst, maxDelayMs } = limit;
@@ -88,7 +88,7 @@ describe.each(unitAlgorithms)("%s", (name) => {
       expect(allowedAt(scene, remaining + 1, nowMs)).toBe(false);
     }));
 
-  // A leaky bucket admits more than that one by one, each a little later: `remaining` is the largest cost.
+  // A leaky bucket admits more units one by one, each a little later: there `remaining` is the largest cost.
   it.skipIf(name === "leaky-bucket")("admits exactly `remaining` more units one by one", () =>
     holds(({ limit, counter, nowMs }) => {
       const { remaining } = look(counter, limit, nowMs);
@@ -101,7 +101,7 @@ describe.each(unitAlgorithms)("%s", (name) => {
 
   it("changes nothing when it refuses", () =>
     holds(({ limit, counter, nowMs }) => {
-      const { remaining } = look(counter, limit, nowMs); // drops what has expired, which is no change
+      const { remaining } = look(counter, limit, nowMs); // drops what has expired: that is not a change
       const before = structuredClone({ values: counter.values, limitValues: counter.limitValues });
       expect(counter.takeOne(limit, remaining + 1, nowMs).allowed).toBe(false);
       expect({ values: counter.values, limitValues: counter.limitValues }).toEqual(before);

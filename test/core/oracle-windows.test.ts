@@ -1,4 +1,4 @@
-// What fixed window and sliding log promise, over everything that was asked. "oldest = whole" is in oracle.test.ts.
+// What fixed window and sliding log promise about all requests. oracle.test.ts tests "oldest = whole".
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -45,7 +45,7 @@ it("sliding log: admits 3 a minute at 400, 465, 480, 505, 520 and 530 s, all but
   expect(answers).toEqual([true, true, true, true, false, true]);
 });
 
-/** The longest closed span that fits into a true window of W ms: it begins with its first ms and ends W - 1 later. */
+/** The longest closed span within a true window of W ms: it begins at the window's first ms and ends W - 1 ms later. */
 const trueWindowMs = (limit: LimitSpec) =>
   (limit.kind === Kind.whole ? limit.bucketMs * limit.buckets : (limit as LogLimit).windowMs) - 1;
 
@@ -60,7 +60,7 @@ describe("sliding log and oldest = whole", () => {
     fc.assert(property, RUNS);
   });
 
-  it("nor before one that asks at every millisecond around every boundary and every expiry, for all that is left", () => {
+  it("nor if a client asks at every millisecond, around every boundary and every expiry, for all that is left", () => {
     const small = { bucketMs: fc.integer({ min: 2, max: 12 }), buckets: 3 };
     const windows = windowLimit({ kind: Kind.whole, ...small });
     const logs = fc.record<LogLimit>({

@@ -1,4 +1,4 @@
-// What the windows promise, over everything that was admitted: none of it shares the formula with src/core.
+// What the windows promise about all admitted requests. The checks share no formula with src/core.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -31,7 +31,7 @@ it("admits at worst 2 * limit - 1 in a true window, with two buckets, weighted",
   const twoBuckets = windowLimit({ kind: Kind.weighted, buckets: 1 });
   const property = fc.property(twoBuckets, instant, history, (limit, startMs, events) => {
     const { asked } = replay(limit, startMs, events);
-    // A window of W milliseconds begins with the first and ends W - 1 later.
+    // A window of W ms begins at its first ms and ends W - 1 ms later.
     expect(mostAdmittedWithin(limit.bucketMs - 1, asked)).toBeLessThanOrEqual(2 * limit.limit - 1);
   });
   fc.assert(property, RUNS);
@@ -61,7 +61,7 @@ it("sustains buckets / (buckets + 1) of the limit, whole", () => {
   expect(admitted / 100).toBe((8 * 4) / 5);
 });
 
-/** Steps of the clock in 1/1000 bucket; most of them forward. */
+/** Steps of the clock in 1/1000 of a bucket. They go forward and back. */
 const clockSteps = fc.array(fc.record({ step: fc.integer({ min: -3000, max: 3000 }), cost: fc.nat({ max: 5 }) }), {
   minLength: 5,
   maxLength: 60,
@@ -73,12 +73,13 @@ it("never admits more after the clock stepped back than if it had stood still", 
     const counter = new Counter();
     const asked = [];
     let clockMs = 1_700_000_000_000;
-    let chargedMs = 0; // the latest instant that the state remembers: a look leaves none
+    let chargedMs = 0; // the latest charge: a look leaves no trace in the state
     for (const { step, cost } of steps) {
       clockMs += Math.floor((step * limit.bucketMs) / 1000);
       const stoodStillMs = Math.max(clockMs, chargedMs);
       const still = counter.copy();
-      // Behind the newest bucket it is as at its beginning: no stricter either.
+      // An instant before the newest bucket counts as the beginning of that bucket: the counter is no stricter than
+      // that.
       const newestMs = Math.floor(chargedMs / limit.bucketMs) * limit.bucketMs;
       const atBeginning = counter.copy().takeOne(limit, cost, Math.max(clockMs, newestMs)).allowed;
       const { allowed } = counter.takeOne(limit, cost, clockMs);

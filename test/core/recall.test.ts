@@ -1,4 +1,4 @@
-// What a view says later, without the store: the same as the store would, or nothing.
+// What a view says later, without the store: the same as the store would say, or nothing.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -12,10 +12,7 @@ import { replay } from "../support/cases/replay.ts";
 
 const cost = fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 1_000_000_000 }));
 
-/**
- * How much later something is asked again: parts of the span in 1/1000, or at an instant that was told, give or take 1
- * ms.
- */
+/** How much later the isolate is asked again: n/1000 of the span, or at an instant that was told, ± 1 ms. */
 type Later = { readonly part: number } | { readonly told: keyof Told; readonly by: number };
 const later: fc.Arbitrary<Later> = fc.oneof(
   fc.record({ part: fc.integer({ min: 0, max: 2_500 }) }),
@@ -87,7 +84,7 @@ it("units of a bucket are never fewer than one isolate has charged there, whatev
     const { counter, nowMs: fromMs } = replay(limit, startMs, events);
     const { inBucket, endsAtMs } = farAlgorithmOf(limit).lease!;
     const unused: { units: number; atMs: number; step: number }[] = [];
-    /** What the first isolate has charged and not given back, by when it ends. */
+    /** Units that the first isolate has charged, by the end of the bucket that holds them. */
     const own = new Map<number, number>();
     let nowMs = fromMs;
     for (const [n, { isolate, charged, spent, part, backAfter }] of steps.entries()) {
@@ -95,7 +92,7 @@ it("units of a bucket are never fewer than one isolate has charged there, whatev
       const reply = counter.takeOne(limit, charged, nowMs);
       const ends = endsAtMs(limit, nowMs);
       if (reply.allowed && isolate === 0) own.set(ends, (own.get(ends) ?? 0) + charged);
-      // The others give back what they have not spent, a little later: maybe in another bucket.
+      // The other isolates give unspent units back a little later, perhaps in another bucket.
       if (reply.allowed && isolate > 0 && spent < charged) {
         unused.push({ units: charged - spent, atMs: nowMs, step: n + backAfter });
       }

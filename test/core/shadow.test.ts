@@ -1,4 +1,4 @@
-// Policies in shadow: evaluated in the same decision, never in its way. Each is a group of its own.
+// Policies in shadow: evaluated in the same decision, without any effect on it. Each policy is a separate group.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -11,7 +11,7 @@ const REFUSES = 0;
 
 const limitOf = (limit: number): WindowLimit => ({ limit, kind: Kind.weighted, bucketMs: 60_000, buckets: 1 });
 
-/** [group, limit], a key each, asked once for one unit; a limit of 0 refuses. Which keys were charged? */
+/** Asks policies [group, limit], one key each, for one unit. A limit of 0 refuses. Returns which keys were charged. */
 function ask(...policies: readonly (readonly [group: number, limit: number])[]) {
   const counter = new Counter();
   const keys = policies.map(([group, limit], k) => keyRequest(`key ${k}`, [limitOf(limit)], { group }));

@@ -17,14 +17,14 @@ describe("two buckets, 10 per second", () => {
   const counter = new Counter();
 
   it.each([
-    // [at, cost] and what the client is told: allowed, remaining, retry after, reset after
+    // [at, cost] and what the client is told: allowed, remaining, retry after, reset after.
     [60_000, 0, true, 10, 0, 0], // nothing yet
     [60_000, 4, true, 6, 0, 2000],
     [60_500, 6, true, 0, 0, 1500],
     [60_999, 1, false, 0, 101, 1001], // all 10 still count when the next bucket begins
     [61_000, 11, false, 0, NEVER, 1000],
     [61_100, 1, true, 0, 0, 1900], // a tenth of the old bucket has left
-    [61_500, 5, false, 4, 100, 1500], // 1 here, 10 * 0.5 there: 4 are free, the fifth in 100 ms
+    [61_500, 5, false, 4, 100, 1500], // 1 in this bucket, 10 * 0.5 of the old one: 4 are free, a fifth in 100 ms
     [61_600, 5, true, 0, 0, 1400],
     [62_000, 4, true, 0, 0, 2000], // the first bucket is gone; 6 of the second weigh fully
     [70_000, 10, true, 0, 0, 2000], // as new
@@ -59,7 +59,7 @@ it("leaves the newer bucket in place when the clock steps back", () => {
   expect(rollWindow(record, 8000)).toEqual({ ...record, newest: 8, counts: [0, 0, 0] });
 });
 
-// A damaged record of Redis holds such counts: their sum is rounded, and waiting for a sum of 0 would never end.
+// A damaged record in Redis can hold such counts. Their sum is rounded, so a search for the sum 0 would never end.
 it("ends the search for a wait with counts that no charge leaves", () => {
   const limit: WindowLimit = { limit: 1, kind: Kind.whole, bucketMs: 100, buckets: 6 };
   const counts = [2 ** 31, 0, 0, 0, 2 ** 53 - 1, 0, 0];

@@ -1,4 +1,4 @@
-// The stories of test/vectors through core alone.
+// Runs the stories of test/vectors through core alone.
 
 import { expect, it } from "vitest";
 import { answerOf, expectedOf, requestOf, storiesOf, vectorFiles } from "../support/cases/vectors.ts";

@@ -1,4 +1,4 @@
-// The pictures of docs/algorithms.md are what the script draws from the code as it is.
+// The pictures of docs/algorithms.md are the ones that the script draws from the current code.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -37,7 +37,7 @@ it("the most that one window holds is what each algorithm promises", () => {
     "sliding-window-10": 99,
     "sliding-window-whole": 50, // limit
     "sliding-log": 50,
-    "token-bucket": 99, // burst + limit, less what has not come back before the end of the window
+    "token-bucket": 99, // burst + limit - 1: the last unit comes back as the window ends
     "leaky-bucket": 59,
     concurrency: Number.NaN,
   });

@@ -1,5 +1,5 @@
-// Every block of the guides is run by a test, or is the output of a block that is: a new one fails here until it has
-// its test.
+// A test runs every block of the guides, or compares the block with a command's output. A new block fails here until it
+// has a test.
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -24,8 +24,8 @@ afterEach(() => {
 });
 
 /**
- * What runs each command: a file that holds the second text. `npm run test:examples` installs from the registry, and is
- * no part of `npm test`.
+ * Where each command is tested: a file that contains the second text. `npm run test:examples` installs from the
+ * registry, so `npm test` does not run it.
  */
 const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [/^npm ci && npm test$/, ".ci/run", "npm ci\nnpm test"],
@@ -49,13 +49,13 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
     '"install"',
   ],
   [
-    // An older wrangler, which npm may choose, knows no later date.
+    // npm may choose an older wrangler, which knows no later date.
     /^npx wrangler dev index\.ts --compatibility-date 2026-01-01( --port 8788)?$/,
     "scripts/check/test-examples.ts",
     '"dev"',
   ],
   [/^UPSTASH_REDIS_REST_(URL|TOKEN)="\S+"$/, ".dev.vars.example", "# UPSTASH_REDIS_REST_URL="],
-  // These are not run: they ask Cloudflare and a registry of images. Their names are compared below.
+  // These commands are not run: they need Cloudflare and an image registry. Their names are compared below.
   [/^npx wrangler secret put [A-Z_]+$/, "docs/deploy.md", "wrangler login"],
   [/^docker run .*hiett\/serverless-redis-http:latest$/, "docs/limits.md", "SRH"],
 ];
@@ -105,7 +105,7 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
   expect(parseSettings({ ...vars, ...token, POLICIES: policies }).mistakes).toBeUndefined();
 });
 
-/** How many requests at once each TypeScript block admits. */
+/** How many simultaneous requests each TypeScript block admits. */
 const ADMITTED: Record<string, readonly number[]> = { "README.md": [5, 2], "docs/library.md": [2, 2, 2, 2] };
 
 it("every TypeScript block is run", () => {
@@ -157,8 +157,8 @@ it("the blocks of docs/library.md that are examples are their whole source", () 
 });
 
 /**
- * What runs the blocks of the other pages, and how many blocks it runs. docs/migrate has its tests in test/migrate;
- * docs/api.md is made from the types.
+ * What tests the blocks of the other pages, and how many blocks each test covers. docs/migrate has its tests in
+ * test/migrate. docs/api.md is generated from the types.
  */
 const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/algorithms.md": { "test/docs/configuration.test.ts": 7, "test/docs/algorithms.test.ts": 1 },

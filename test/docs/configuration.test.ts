@@ -1,4 +1,4 @@
-// What the tables of docs/configuration.md say is what the code does.
+// The tables of docs/configuration.md agree with the code.
 
 import { parse as parseToml } from "smol-toml";
 import * as v from "valibot";
@@ -11,12 +11,12 @@ import { blocksOf, read, tableIn } from "./markdown.ts";
 const PAGE = read("docs/configuration.md");
 const ABSENT = "–";
 
-/** First cell → the cell under `column`, of the table whose first heading is `heading`. */
+/** The first table whose first heading is `heading`: from its first cell to the cell under `column`. */
 function table(heading: string, column: string): Map<string, string> {
   return new Map(tableIn(PAGE, heading).map((row) => [row[heading]!, row[column]!]));
 }
 
-/** These fields, and the default of each that a minimal value gets. */
+/** The defaults that a minimal value gets for these fields. */
 function defaultsOf(fields: readonly string[], minimal: object, parsed: object): Map<string, string> {
   const defaultOf = (field: string) => (parsed as Record<string, unknown>)[field];
   return new Map(
@@ -43,7 +43,7 @@ it("the policy table has every field and its default", () => {
 });
 
 it.each(ALGORITHMS)("the table of a limit has every field of %s and its default", (algorithm) => {
-  // The algorithm itself may be left out for one of them only.
+  // Only one algorithm may be left out of a limit.
   const minimal = { ...minimalLimit, ...(algorithm !== "sliding-window" && { algorithm }) };
   const { window: _, ...withoutWindow } = minimal;
   const input = algorithm === "concurrency" ? withoutWindow : minimal;

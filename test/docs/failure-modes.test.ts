@@ -1,4 +1,4 @@
-// docs/failure-modes.md has a row for every fault that can be provoked, and each row names a test that tells it.
+// docs/failure-modes.md has a row for every fault that the tests can cause, and each row names a test of that fault.
 
 import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Every link of every Markdown file leads somewhere, and what the documents name is there.
+// Every link in every Markdown file leads somewhere, and everything that the documents name exists.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
@@ -9,7 +9,7 @@ import { ROOT, read } from "./markdown.ts";
 const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], { cwd: ROOT, encoding: "utf8" });
 const PAGES = listed.split("\n").filter((path) => path !== "" && existsSync(join(ROOT, path)));
 
-/** A page without its blocks and code spans: what is a link there is an example. */
+/** A page without its blocks and code spans, because links in them are examples. */
 const prose = (page: string) =>
   read(page)
     .replaceAll(/^( *)```[\s\S]*?^\1```$/gm, "")

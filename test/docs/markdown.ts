@@ -1,4 +1,4 @@
-// Markdown, as the tests of documents read it.
+// Reads Markdown for the tests of documents.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
-/** The pages whose every block is run, or is the output of one that was. */
+/** The guides: each of their blocks is run, or is the output of a block that was run. */
 export const GUIDES = [
   ...["README.md", "CONTRIBUTING.md", "docs/configuration.md", "docs/deploy.md"],
   ...["docs/library.md", "docs/limits-page.md", "docs/limits.md", "docs/redis.md"],
@@ -18,7 +18,7 @@ export interface Block {
   readonly text: string;
 }
 
-/** The fenced blocks of a page, in order, without the indentation of a list. */
+/** The fenced blocks of a page, in order, without the indentation of a surrounding list. */
 export function blocksOf(page: string, ...languages: string[]): Block[] {
   const blocks = [...read(page).matchAll(/^( *)```(.*)\n([\s\S]*?)^\1```$/gm)].map(
     ([, indent = "", language, text]) => ({
@@ -29,15 +29,15 @@ export function blocksOf(page: string, ...languages: string[]): Block[] {
   return languages.length === 0 ? blocks : blocks.filter(({ language }) => languages.includes(language));
 }
 
-/** The commands of a shell block: continued lines are joined, comments dropped. */
+/** The commands of a shell block. Continued lines are joined; comments are dropped. */
 export function commandsOf({ text }: Block): string[] {
   const lines = text.replaceAll(/\\\n\s*/g, "").split("\n");
   return lines.map((line) => line.replace(/(?:^|\s+)# .*/, "")).filter((line) => line !== "");
 }
 
 /**
- * The rows of the first table in `text` whose first heading is `heading`, each as heading → cell, without backticks and
- * bold.
+ * The rows of the first table in `text` whose first heading is `heading`. Each row maps a heading to its cell, without
+ * backticks and bold.
  */
 export function tableIn(text: string, heading: string): Record<string, string>[] {
   const lines = text.split("\n");

@@ -1,5 +1,4 @@
-// The first page: its length, its commands, its picture, and its figures, which are those of the pages that measured
-// them.
+// The first page: its length, its commands, its picture and its figures. Each figure equals the page that measured it.
 
 import { expect, it } from "vitest";
 import { blocksOf, commandsOf, MEASURED, measured, read, sectionOf, tableIn } from "./markdown.ts";
@@ -61,7 +60,7 @@ it("tells the figures that were measured, and no other", () => {
   );
 });
 
-/** The largest part of the waits of all algorithms of headgate, in percent. */
+/** The largest value in this column over all algorithms of headgate, in percent. */
 function waits(column: string): string {
   const rows = tableIn(sectionOf(MEASURED, "The promised wait"), "").filter((cells) =>
     cells[""]!.startsWith("headgate"),

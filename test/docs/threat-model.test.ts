@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 const ROOT = new URL("../../", import.meta.url);
 const PAGE = readFileSync(new URL("docs/threat-model.md", ROOT), "utf8");
 
-/** The cells of every row of every table, but for the headings. */
+/** The cells of every row of every table, without the heading rows. */
 const rows = PAGE.split("\n")
   .filter((line) => line.startsWith("| ") && !/\| Test \|$/.test(line))
   .map((line) => line.split("|").map((cell) => cell.trim()))
@@ -25,7 +25,7 @@ describe("the test is there of", () => {
   });
 });
 
-/** What stands in double quotes: titles of tests, and of the rows of their tables. */
+/** Texts in double quotes: titles of tests, and of rows in their tables. */
 function titlesOf(source: string): string[] {
   return [...source.matchAll(/"((?:[^"\\\n]|\\.)+)"/g)].map(([, title]) => title!);
 }

@@ -1,5 +1,5 @@
-// docs/architecture.md, replayed: the same request through the gateway, the same arguments through the script, and what
-// both say.
+// Replays docs/architecture.md: the same request through the gateway and the same arguments through the script must
+// give what the page shows.
 
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
@@ -11,7 +11,7 @@ import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const PAGE = "docs/architecture.md";
 
-/** The one block that begins so. */
+/** The one block that begins with this text. */
 function block(start: string): string {
   const found = blocksOf(PAGE).filter(({ text }) => text.startsWith(start));
   expect(
@@ -42,7 +42,7 @@ it("the script replies and stores what the page shows", async () => {
 
   const written = [...block("1").matchAll(/"SET" "(\S+)" "(.*)" "PX" "(\d+)"/g)];
   expect(written.map(([, key]) => key)).toEqual(keys);
-  // Not compared: the expiry, which is a day where the clock is an argument.
+  // The expiry is not compared: it is one day when the clock is an argument.
   for (const [, key, value] of written) expect(await redis.getBuffer(key!)).toEqual(unescaped(value!));
   const [afterOne, afterFive] = blocksOf("docs/storage-schema.md").filter(({ text }) =>
     /^(?:[\da-f]{4} ){3}/.test(text),
@@ -101,7 +101,7 @@ it("the shell makes the client's key as the page shows", () => {
   expect(keys[0]).toContain(printed);
 });
 
-/** Everything that the page shows of an answer, except the instants of the Worker's clock. */
+/** Checks everything that the page shows of an answer, except the instants of the Worker's clock. */
 async function expectAnswer(answer: Response, shown: readonly string[]): Promise<void> {
   const [status = "", ...rest] = shown;
   const end = rest.indexOf("");
@@ -119,7 +119,7 @@ async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Bytes as MONITOR writes them. */
+/** The bytes that a text of MONITOR stands for. */
 function unescaped(text: string): Buffer {
   const named: Record<string, number> = { n: 10, r: 13, t: 9, a: 7, b: 8, '"': 34, "\\": 92 };
   const bytes = [...text.matchAll(/\\x([0-9a-f]{2})|\\(.)|(.)/g)];
@@ -130,7 +130,7 @@ function unescaped(text: string): Buffer {
   );
 }
 
-/** Bytes as `xxd` writes them, without the offsets. */
+/** The bytes in a dump of `xxd`, without the offsets. */
 function dumped(text: string): Buffer {
   return Buffer.from(
     lines(text)

@@ -1,5 +1,4 @@
-// The package as it would be published: packed, unpacked elsewhere, and every example of it run in workerd on the real
-// Redis.
+// The package as it would be published: packed, unpacked elsewhere, and every example run in workerd on a real Redis.
 
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,11 +18,11 @@ type Fetch = (path: string, init?: RequestInit) => Promise<Response>;
 let packed: Packed;
 beforeAll(() => {
   packed = packAndInstall();
-  // A build: seconds on a busy machine.
+  // Building takes seconds on a busy machine.
 }, 60_000);
 afterAll(() => packed?.remove());
 
-/** The first of these Workers, seen from outside by a client that nobody was before. */
+/** Runs these Workers. Requests go to the first one, from a client address that no other test has. */
 async function start(...workers: V4Worker[]): Promise<Fetch> {
   const miniflare = new Miniflare(convertV4MiniflareOptions({ workers }));
   onTestFinished(() => miniflare.dispose());
@@ -58,7 +57,7 @@ function wranglerOf(example: Example): Wrangler {
   return parse(readFileSync(path, "utf8")) as unknown as Wrangler;
 }
 
-/** An example as its wrangler.toml says, on the Redis of the tests. */
+/** An example with the variables of its wrangler.toml, on the Redis of the tests. */
 async function example(name: Example, bindings: object = {}, options: object = {}): Promise<V4Worker> {
   const redis = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
   const all = { ...wranglerOf(name).vars, ...redis, REDIS_TIMEOUT_MS: 10_000, ...bindings };
@@ -86,7 +85,7 @@ describe("of three at once under a limit of two, one is refused", () => {
       const { policies, states, legacy } = fieldsOf(answer);
       expect(policies).toEqual({ login: { q: 2, w: 60 }, site: { q: 100, w: 60 } });
       expect(states).toMatchObject({ login: {}, site: {} });
-      // The X- fields are those of the tighter one.
+      // The X- fields describe the tighter limit.
       expect(legacy).toMatchObject({ limit: 2, remaining: states!.login!.r });
     }
     const left = await Promise.all(answers.filter(({ ok }) => ok).map((answer) => answer.json()));
@@ -118,7 +117,7 @@ describe("of three at once under a limit of two, one is refused", () => {
       seen.push(await request.text());
       return new globalThis.Response("{}", { headers: { "X-Request-Id": "7" } });
     };
-    // Everything that the Worker fetches goes there, Redis's bridge excepted.
+    // The Worker's fetches go to the origin above, except those to the Redis bridge.
     const outboundService = async (request: Request) =>
       request.url.startsWith(inject("restUrl"))
         ? await globalThis.fetch(request.url, {
@@ -182,7 +181,7 @@ it("a thousand requests create one limiter", async () => {
     expect(answers.every(({ ok }) => ok)).toBe(true);
     last = answers[0];
   }
-  // The wrapper's and the middleware's.
+  // One from the wrapper, one from the middleware.
   expect(await last!.json()).toBe(2);
   expect(last!.headers.get("RateLimit")).toMatch(/"all";r=90\d\d.*"all";r=90\d\d/);
 });

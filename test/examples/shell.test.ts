@@ -1,5 +1,5 @@
-// The commands of the guides that ask a gateway, run by a shell as a reader would, and what the guides say that they
-// print.
+// Runs the guides' commands that ask a gateway in a shell, as a reader would, and compares what they print with the
+// guides.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -14,7 +14,7 @@ const SHIPPED = parse(readFileSync(new URL("../../wrangler.toml", import.meta.ur
   readonly vars: { readonly POLICIES: object[] };
 };
 
-/** In another place and with an origin, as docs/deploy.md leaves it. */
+/** A gateway in another region with an origin, as docs/deploy.md leaves it. */
 const DEPLOYED = { REGION: "eu", ORIGIN_URL: "https://origin.example.com" };
 const TO_GATEWAY = /(?:http:\/\/)?localhost:8787|https:\/\/<your host>/g;
 
@@ -32,7 +32,7 @@ it("asks in three guides", () => {
 });
 
 it.each(asking)("$page prints what it says", async ({ page, steps }) => {
-  // A shell that is still at work when the next minute begins finds units that have come back: it begins again.
+  // Units come back when the next minute begins. A run that is not finished by then starts again.
   for (let minute = -1; minute !== minuteNow(); ) {
     minute = minuteNow();
     const vars = { KEY_SECRET: randomUUID(), ...(page === "docs/deploy.md" && DEPLOYED) };
@@ -51,7 +51,7 @@ async function run(commands: readonly string[], { url }: Gateway): Promise<strin
   return stdout.replaceAll("\r\n", "\n");
 }
 
-/** Without what differs from one instant to the next. */
+/** The text without values that change from one moment to the next. */
 function timeless(text: string): string {
   return text
     .replaceAll(/(Retry-After: |;t=|X-RateLimit-Reset: |AfterMs":|latencyMs":|Content-Length: |again in )\d+/g, "$1…")

@@ -1,4 +1,4 @@
-// Every algorithm over HTTP: admitted, refused, and what the fields say of both.
+// Every algorithm over HTTP: admitted and refused requests, and what the header fields say about both.
 
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -6,7 +6,7 @@ import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startHeldOrigin } from "../support/gateway/held-origin.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 
-/** So long that no test sees a window end. */
+/** Long enough that no test sees the window end. */
 const window = "30d";
 const SECONDS = 30 * 86_400;
 

@@ -1,4 +1,4 @@
-// Ways around a limit that somebody will try, from outside: each is tried, and counts all the same.
+// Ways around a limit that somebody will try. Each is tried from outside, and each is counted all the same.
 
 import { once } from "node:events";
 import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
@@ -13,11 +13,11 @@ import { startOrigin } from "../support/gateway/origin-server.ts";
 interface Sent {
   readonly method?: string;
   readonly path?: string;
-  /** A list of values is as many header lines. */
+  /** A list of values becomes one header line for each value. */
   readonly headers?: OutgoingHttpHeaders;
 }
 
-/** As bytes on a socket would make it: fetch would tidy paths and headers up. */
+/** Sends the bytes as they are. fetch would tidy paths and headers up. */
 async function send({ url }: Gateway, { method = "GET", path = "/", headers }: Sent): Promise<number> {
   const outgoing = httpRequest(url, { method, path, headers: headers ?? {} });
   outgoing.end();
@@ -31,11 +31,11 @@ const PREFLIGHT = { Origin: "https://page.example", "Access-Control-Request-Meth
 const withHeader = (name: string, value: string | string[]) => ({ headers: { [name]: value } });
 
 interface Attempt {
-  /** Beside a limit of two for each address. */
+  /** The policy to get around. Its limit is 2 for each address, unless it says another key. */
   readonly policy: object;
-  /** What is asked twice. */
+  /** The request that is sent twice. */
   readonly asked: Sent;
-  /** What is asked then, and would be admitted if it were a way around. */
+  /** Requests that are sent next, one at a time. A request is refused unless it is a way around the limit. */
   readonly ways: readonly Sent[];
 }
 
@@ -110,7 +110,7 @@ const ATTEMPTS: Record<string, Attempt> = {
 };
 
 const TWO = [{ limit: 2, window: "30d" }];
-/** Of an address that changes its token: there is room for every token. */
+/** Its limit is high enough for an address that sends many tokens. */
 const BY_TOKEN = { name: "token", key: ["bearer"], limits: [{ limit: 100, window: "30d" }] };
 
 describe("a way around the limit does not work", () => {
@@ -148,11 +148,11 @@ it("what is not counted as a path is not that path for the origin either: it get
   expect(origin.requests.map(({ url }) => url)).toEqual(others);
 });
 
-it("naming it in Connection does not hide from the origin what was said of the client's address", async () => {
+it("naming it in Connection does not hide the client's address from the origin", async () => {
   const origin = await startOrigin((_request, response) => response.end());
   const policies = [{ name: "any", limits: TWO }];
   const gateway = await startGateway({ policies, redis: null, vars: { ORIGIN_URL: origin.url } });
-  // Miniflare keeps CF-Connecting-IP to itself.
+  // Miniflare does not pass CF-Connecting-IP on.
   const said = { "x-forwarded-for": "192.0.2.1", forwarded: "for=192.0.2.1", "cf-ipcountry": "DE" };
   const headers = { Connection: `close, X-Gone, ${Object.keys(said).join(", ")}`, "X-Gone": "1", ...said };
 
@@ -170,7 +170,7 @@ it("a client that resets its connection before the decision is charged, and its 
     response.on("close", () => noticed.resolve());
     arrived.resolve();
   });
-  // The script is not known at first, so that a second call has to charge. The clients are gone by then.
+  // Redis does not know the script at first, so a second call must charge. By then the clients are gone.
   let unknown = 0;
   const rest = await startOrigin(async (request, response) => {
     const body = await text(request);
@@ -208,7 +208,8 @@ it("a client that resets its connection before the decision is charged, and its 
   const clients = Array.from({ length: CLIENTS }, () => sendRaw("/a"));
   await waiting.promise;
   for (const client of clients) client.resetAndDestroy();
-  // Nothing shows that workerd has noticed these; but of a later one, of a request without limits, the origin hears.
+  // Nothing shows when workerd has noticed these resets. A later reset of a request without limits shows it: the origin
+  // sees that connection close.
   const later = sendRaw("/free");
   await arrived.promise;
   later.resetAndDestroy();

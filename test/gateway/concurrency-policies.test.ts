@@ -1,4 +1,4 @@
-// Slots of policies that do not enforce, and of a Redis that is away.
+// Slots of policies that do not enforce, and slots while Redis is away.
 
 import { expect, it } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
@@ -61,7 +61,7 @@ it("`onStoreFailure = local` keeps count in the isolate while Redis is away, and
     await expect.poll(() => freeSlots(2), { timeout: 30_000 }).toBe(2);
   }
 
-  /** Takes as many as it can, at once, and gives them back. */
+  /** Takes all free slots, up to `most`, and gives them back. Returns their number. */
   async function freeSlots(most: number): Promise<number> {
     const answers = [];
     for (let i = 0; i < most; i++) answers.push(await gateway.fetch("/"));

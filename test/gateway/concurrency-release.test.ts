@@ -1,4 +1,4 @@
-// However a request ends, its slot is free again.
+// A request's slot is free again, however the request ends.
 
 import { once } from "node:events";
 import { request as httpRequest, type RequestListener } from "node:http";
@@ -13,7 +13,7 @@ import { startOrigin } from "../support/gateway/origin-server.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 import { startSlowRedis } from "../support/redis/slow-redis.ts";
 
-/** One at a time: a slot that was not released would refuse the next request. */
+/** The limit is one request at a time: a slot that was not released would refuse the next request. */
 async function startGatewayOf(originUrl: string, options: Partial<Parameters<typeof startGateway>[0]> = {}) {
   const name = uniqueName("slots");
   const { vars, ...others } = options;
@@ -25,7 +25,7 @@ async function startGatewayOf(originUrl: string, options: Partial<Parameters<typ
   return { gateway, slots: watchSlots(name) };
 }
 
-/** A request as bytes on a socket would make it: fetch decodes, and hides a body that breaks off. */
+/** Reads the answer's bytes as they are. fetch decodes them, and hides a body that breaks off. */
 async function rawRequest({ url }: Gateway, method = "GET", acceptEncoding = "identity") {
   const outgoing = httpRequest(url, { method, headers: { "Accept-Encoding": acceptEncoding } });
   outgoing.end();
@@ -33,7 +33,7 @@ async function rawRequest({ url }: Gateway, method = "GET", acceptEncoding = "id
   return { status: response.statusCode, headers: response.headers, body: buffer(response) };
 }
 
-/** From a socket that can be reset. */
+/** Sends a request from a socket that the test can reset. */
 function send({ url }: Gateway, path = "/") {
   const client = connect(Number(url.port), url.hostname);
   client.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
@@ -117,8 +117,8 @@ describe("the slot is free after", () => {
   });
 });
 
-// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to it:
-// that client's slot stays until then, as its request does at the origin.
+// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to that
+// client. The client's slot, and its request at the origin, stay until then.
 describe("the slot of a client that resets its connection is free", () => {
   it.each([
     ["before the answer", undefined],
@@ -139,7 +139,7 @@ describe("the slot of a client that resets its connection is free", () => {
     client.resetAndDestroy();
 
     await Promise.all([slots.free(), closed.promise]);
-    // A flood of clients that go away must not become one of log lines.
+    // Many clients that go away must not cause many log lines.
     expect(gateway.logs).toEqual([]);
   });
 
@@ -155,8 +155,8 @@ describe("the slot of a client that resets its connection is free", () => {
     const client = send(gateway);
     await redis.done;
     expect(await slots.held()).toBe(1);
-    // Nothing shows that workerd has noticed this reset; but of a later one, of a request without limits, the origin
-    // hears.
+    // Nothing shows when workerd has noticed this reset. A later reset of a request without limits shows it: the origin
+    // sees that connection close.
     const later = send(gateway, "/free");
     await arrived.promise;
     client.resetAndDestroy();

@@ -1,4 +1,4 @@
-// A slot's timeout: long bodies outlive it, lost gateways do not.
+// A slot's timeout. A long body keeps its slot for longer; a lost gateway does not.
 
 import { describe, expect, it } from "vitest";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
@@ -28,7 +28,7 @@ describe("a timeout of one second", () => {
     expect(await answer.text()).toBe("firstlast");
     await slots.free();
 
-    // Two renewals later there was no slot.
+    // In the time of two more renewals nothing is called: there is no slot to renew.
     const before = [...calls];
     await slots.clockReaches((await slots.nowMs()) + TIMEOUT_MS);
     expect(calls).toEqual(before);
@@ -52,7 +52,7 @@ describe("a timeout of one second", () => {
     expect(first.pids).toHaveLength(1);
     process.kill(first.pids[0]!, "SIGKILL");
     for (const answer of answers) await expect(answer.text()).rejects.toThrow();
-    // Nobody gives them back: what is there now stays until its timeout, and no longer.
+    // Nobody gives these slots back. They stay until their timeout, and no longer.
     await slots.clockReaches(Math.max(0, ...(await slots.lostAtMs())));
     await slots.free();
 
@@ -63,7 +63,7 @@ describe("a timeout of one second", () => {
   });
 });
 
-/** Those that this process started. */
+/** The workerd processes that this process started. */
 function workerds(): number[] {
   return descendants(process.pid).filter((pid) => /\bworkerd\b/.test(commandLine(pid)));
 }

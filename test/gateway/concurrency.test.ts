@@ -1,4 +1,4 @@
-// The origin never has more requests at once than the limit, from any region.
+// The origin never has more requests at a time than the limit, whatever regions they come from.
 
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -10,7 +10,7 @@ import { atATime, watchSlots } from "../support/redis/slots.ts";
 const LIMIT = 5;
 const CLIENTS = 50;
 
-/** Two regions, one Redis. */
+/** Starts gateways in two regions on one Redis. */
 async function startGateways(originUrl: string) {
   const name = uniqueName("concurrency");
   const policies = [{ name, key: ["global"], limits: [atATime(LIMIT)] }];
@@ -41,7 +41,7 @@ describe(`${LIMIT} at a time, ${CLIENTS} clients at once in two regions`, () => 
           detail: expect.stringContaining(`${name} (${LIMIT} at a time in all regions)`),
         });
       }
-      // What each was told counts down from the slot that it took itself.
+      // Each answer's `remaining` counts the slot that its own request took.
       const left = admitted.map((answer) => fieldsOf(answer).states![name]!.r as number);
       expect(left.sort()).toEqual([0, 1, 2, 3, 4]);
 

@@ -13,7 +13,7 @@ import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const policy = (limit: number) => ({ name: uniqueName("origin"), key: ["ip"], limits: [{ limit, window: "1h" }] });
 
-/** A request as bytes on a socket would make it: fetch adds, forbids and decodes fields of its own. */
+/** Sends and reads the bytes as they are. fetch adds, forbids and decodes some fields. */
 async function rawRequest({ url }: Gateway, headers: Record<string, string>, method = "GET") {
   const outgoing = httpRequest(url, { method, headers });
   outgoing.end();
@@ -52,7 +52,8 @@ it("passes a WebSocket on, with the fields on its handshake, and counts the hand
   expect(answer.statusCode).toBe(429);
 });
 
-// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to it.
+// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to that
+// client.
 it.each(["before an answer", "in the middle of one"])("tells the origin when the client goes away %s", async (when) => {
   const [arrived, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const origin = await startOrigin((_request, response) => {
@@ -88,7 +89,7 @@ it("does not time an answer that has begun", async () => {
     response.write("slow");
     setTimeout(() => response.end("ly"), 3_000);
   });
-  // So long that the answer begins in time on a busy machine.
+  // Long enough that the answer begins in time even on a busy machine.
   const vars = { ORIGIN_URL: origin.url, ORIGIN_TIMEOUT_MS: 2_000 };
   const gateway = await startGateway({ policies: [policy(10)], vars });
 

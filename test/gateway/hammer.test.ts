@@ -1,5 +1,5 @@
-// A client that goes on as fast as it can after its limit is used up: it costs Redis next to nothing, and gets what is
-// due to it.
+// A client that goes on as fast as it can after its limit is used up. It costs Redis almost nothing, and it still gets
+// the units that come back.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -9,16 +9,18 @@ import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { type Sent, startTraffic } from "../support/gateway/traffic.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
-/** 150 times what may reach Redis: a gateway that asks Redis for even 1 % of the requests fails. */
+/** 150 times the calls that may reach Redis. The test fails even if only 1 % of the requests ask Redis. */
 const PER_SECOND = 300;
-/** A machine that cannot keep the pace sends as fast as it goes. */
+/** The most requests open at a time. A machine that cannot keep the pace sends more slowly. */
 const MOST_OPEN = 64;
 const CALLS_PER_SECOND = 2;
-/** Units by which instants of the first and the last admission may differ from Redis's. */
+/** The admitted units may differ by this much, because the first and last instants differ from those at Redis. */
 const ENDS = 2;
 
 /**
- * Hammers a gateway of this policy, its limit used up. @returns the trace from the first request on, and what it cost.
+ * Uses up the limit of a gateway with this policy, then sends at PER_SECOND.
+ *
+ * @returns all requests from the first one on, and the calls to Redis per second.
  */
 async function hammer(consistency: string, limit: number, window: string, overMs: number) {
   const { rest, calls } = await startPrivateRedis();
@@ -36,7 +38,7 @@ async function hammer(consistency: string, limit: number, window: string, overMs
   return { trace: [...first, ...hammered], callsPerSecond: calls.length / seconds };
 }
 
-/** How many of the trace Redis alone would have admitted: the same algorithm, asked each time. */
+/** How many of these requests Redis alone would have admitted: the same algorithm, asked for every request. */
 async function admittedAlone(trace: readonly Sent[], limit: number, bucketMs: number): Promise<number> {
   const store = memoryStore();
   const keys = [

@@ -1,4 +1,4 @@
-// Health from outside: requests that wait for the PING of another one, each in a request of its own.
+// The health page from outside. Several requests wait for one PING, which another request has sent.
 
 import { expect, it } from "vitest";
 import { startGateway } from "../support/gateway/gateway.ts";

@@ -1,4 +1,5 @@
-// Bytes that no browser sends, through a real socket: an answer of HTTP each time, and nothing of them in Redis's keys.
+// Bytes that no browser sends, through a real socket. Each gets an HTTP answer, and none of them appears in Redis's
+// keys.
 
 import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
@@ -7,7 +8,7 @@ import { fieldsOf } from "../support/cases/fields.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 
-/** Sends a head as it is, closes its side, and reads all answers. */
+/** Sends the head of a request as it is, and reads all answers. */
 async function raw({ url }: Gateway, head: string): Promise<string> {
   const client = connect(Number(url.port), url.hostname);
   client.write(Buffer.from(`${head}\r\nConnection: close\r\n\r\n`, "latin1"));
@@ -17,10 +18,10 @@ async function raw({ url }: Gateway, head: string): Promise<string> {
 const HOST = "Host: gate.example\r\nCF-Connecting-IP: 192.0.2.1";
 const UTF_8 = Buffer.from("😀é").toString("latin1");
 
-it("every head gets one answer, which is none of the gateway's faults, and the next client gets its own", async () => {
+it("every head gets one answer that is not an error of the gateway, and the next client gets its own answer", async () => {
   const policies = [{ name: "key", key: ["header:x-user", "query:u"], limits: [{ limit: 2, window: "30d" }] }];
   const gateway = await startGateway({ policies, redis: null });
-  // What workerd takes for a request: a Host or a target that makes no URL never gets to the gateway.
+  // workerd accepts these as requests. It answers by itself if the Host or the target makes no valid URL.
   const heads = [
     ...["/\0", "/\x01", "/ a", "/%", "/%zz?u=%zz", "//", "/\\\\", "/\x7f", "/{}", `/${UTF_8}?u=${UTF_8}`].map(
       (path) => `GET ${path} HTTP/1.1\r\n${HOST}`,
@@ -36,7 +37,7 @@ it("every head gets one answer, which is none of the gateway's faults, and the n
     `GET / HTTP/1.1\r\n${HOST}\r\nX-User: ${"x".repeat(1_000_000)}`,
     `GET /?u=${"%7d".repeat(20_000)} HTTP/1.1\r\n${HOST}`,
     ...["Origin", "Accept", "Cookie", "X-HTTP-Method-Override", "Authorization", "CF-Connecting-IP"].flatMap((name) => [
-      // Three times each: also the refusal repeats some of them.
+      // Three times each, because the refusal repeats some of these fields.
       ...Array<string>(3).fill(`GET / HTTP/1.1\r\n${HOST}\r\nX-User: ${name}\r\n${name}: ${UTF_8}\xff\x80`),
       ...Array<string>(3).fill(`GET / HTTP/1.1\r\n${HOST}\r\nX-User: long ${name}\r\n${name}: ${"a,;".repeat(20_000)}`),
     ]),
@@ -90,7 +91,7 @@ it("no key moves its hash tag, ends it or joins another's, whatever clients are 
   }
 
   const keys = await sharedRedis().keys(`*${name}*`);
-  // Three keys for each client, and none of two clients'.
+  // Three keys for each client, and no key for two clients.
   expect(keys).toHaveLength(3 * (users.length + queries.length));
   for (const found of keys) expect(found).toMatch(/^hg:2:\{tag-[0-9a-f]{12}:[\w-]{22}\}(:eu|#5:3600000)?$/);
 });

@@ -1,4 +1,4 @@
-// What a gateway answers from memory: refusals that Redis would have given too, without asking it.
+// What a gateway answers from memory, without asking Redis: refusals that Redis would have given too.
 
 import { expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -18,8 +18,8 @@ it("answers a client that goes on after its refusal without a call to Redis, wit
   expect(calls).toEqual([]);
   const { states, retryAfter } = fieldsOf(refusals[0]!);
   expect(states).toMatchObject({ [name]: { r: 0 } });
-  // The two-bucket counter admits again when the hour's 3 have decayed by 1: at least a third of an hour after it has
-  // begun.
+  // The two-bucket counter admits again when the hour's 3 units have decayed by 1 unit. That takes at least a third of
+  // an hour after the hour's end.
   expect(retryAfter).toBeGreaterThanOrEqual(1200);
   expect(retryAfter).toBe(states?.[name]?.t);
 });

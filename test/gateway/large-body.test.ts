@@ -1,4 +1,4 @@
-// Bodies far larger than what workerd may hold pass through it.
+// Bodies that are far larger than workerd's memory limit pass through.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
@@ -7,12 +7,12 @@ import { describe, expect, it } from "vitest";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
-/** What workerd's peak may rise by, whatever the size of the body. */
+/** The most that workerd's peak memory may grow, for a body of any size. */
 const BUDGET_MIB = 32;
 
 const MIB = 1024 * 1024;
 
-/** A body of the right size, made as it is read. */
+/** A body of this size that is made while it is read. */
 function* chunks(bytes: number): Generator<Buffer> {
   const chunk = Buffer.alloc(64 * 1024, "headgate");
   for (let sent = 0; sent < bytes; sent += chunk.length) yield chunk;
@@ -24,7 +24,7 @@ async function length(stream: AsyncIterable<Uint8Array>): Promise<number> {
   return sum;
 }
 
-/** Peak resident memory of the workerd processes that this process started, in MiB. */
+/** Highest peak of resident memory among the workerd processes that this process started, in MiB. */
 function workerdPeakMib(): number {
   const peaks = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -34,7 +34,7 @@ function workerdPeakMib(): number {
         const field = (name: string) => new RegExp(`^${name}:\\s*(\\S+)`, "m").exec(status)?.[1];
         return field("Name") === "workerd" && field("PPid") === String(process.pid) ? [Number(field("VmHWM"))] : [];
       } catch {
-        return []; // it has ended meanwhile
+        return []; // The process has ended.
       }
     });
   return Math.max(...peaks) / 1024;

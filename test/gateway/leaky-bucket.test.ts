@@ -1,4 +1,4 @@
-// The leaky bucket holds what comes too early until its time.
+// The leaky bucket holds requests that come too early.
 
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -27,12 +27,12 @@ it("spaces requests that come at once, and refuses those that would wait longer 
   const startedAtMs = performance.now();
   const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.fetch("/")));
 
-  // One at once, three that wait 100, 200 and 300 ms; one more for each interval that a busy machine takes to ask for
-  // all.
+  // One request passes at once, and three wait 100, 200 and 300 ms. A busy machine takes longer to send all requests:
+  // one more passes for each interval of that time.
   const admitted = answers.filter(({ status }) => status === 200);
   expect(admitted.length).toBeGreaterThanOrEqual(4);
   expect(arrivedAtMs).toHaveLength(admitted.length);
-  // Redis's clock counts whole milliseconds: the first may be up to one of them older than it looks.
+  // Redis's clock counts whole milliseconds, so the first request may have come up to 1 ms earlier than it seems.
   for (const [i, atMs] of arrivedAtMs.entries()) {
     expect(atMs - startedAtMs).toBeGreaterThanOrEqual(i * INTERVAL_MS - 1);
   }
@@ -47,7 +47,7 @@ it("spaces requests that come at once, and refuses those that would wait longer 
 
 it("refuses the fifth of five at once when four fit into maxDelay", async () => {
   const origin = await startOrigin((_request, response) => response.end());
-  // As above, a hundred times slower: no machine is that busy. The held ones are not waited for.
+  // The same limits, 100 times slower: no machine is that busy. The test does not wait for the held requests.
   const slow = { ...leaky, window: "100s", maxDelay: "30s" };
   const gateway = await startGateway({
     policies: [{ name: uniqueName("slow"), key: ["global"], limits: [slow] }],
@@ -68,7 +68,7 @@ it("refuses the fifth of five at once when four fit into maxDelay", async () => 
 });
 
 // workerd notices a reset (RST). It does not notice a client that only closes its side (FIN): that client's request
-// goes to the origin when its time has come.
+// goes to the origin after its delay.
 it.each([
   ["", []],
   [", and gives its slot back at once", [atATime(2)]],

@@ -1,4 +1,4 @@
-// Leases with real parts: four regions, one Redis 40 ms away, and the same traffic under `leased` as under `strict`.
+// Leases with real parts: four regions, and one Redis that is 40 ms away. The same traffic under `leased` and `strict`.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -13,7 +13,7 @@ const REQUESTS = 2_000;
 const OVER_MS = 4_000;
 const WINDOW_MS = 10_000;
 const QUARTER_MS = 250;
-/** One of this many requests goes to a path without limits: the time of a request without a limiter. */
+/** One of this many requests also goes to a path without limits, to measure a request without a limiter. */
 const ONE_IN = 10;
 
 it("answers four regions from leases: no unit too many, few unused, a quarter of the calls, hardly a wait", async () => {
@@ -23,7 +23,7 @@ it("answers four regions from leases: no unit too many, few unused, a quarter of
     match: { path: `/${consistency}` },
     limits: [{ limit: LIMIT, window: WINDOW_MS, buckets: 10 }],
     consistency,
-    // No answer is no admission: what a machine too slow for the store's time budget admits is not from leases.
+    // Without an answer from Redis, deny: what a slow machine admits by fallback would not come from leases.
     onStoreFailure: "deny",
   });
   const policies = [policy("strict"), policy("leased")];
@@ -31,13 +31,14 @@ it("answers four regions from leases: no unit too many, few unused, a quarter of
     REGIONS.map((REGION) => startGateway({ redis: rest, policies, vars: { REGION } })),
   );
   const { send, pace } = startTraffic();
-  // Workers that have been built, of a client that is not counted below.
+  // Build all Workers first, with requests of a client that is not counted below.
   const paths = ["/strict", "/leased", "/free"];
   await Promise.all(gateways.flatMap((gateway) => paths.map((path) => send(gateway, path, "192.0.2.9"))));
   slow(ONE_WAY_MS);
 
   const measure = async (path: string) => {
-    // Units lapse with their bucket, a second. The limit is reached 2 s from now: not in the moment in which they do.
+    // Units leave the window with their bucket, at whole seconds. The limit is reached 2 s after the start, so start a
+    // quarter of a second after a whole second.
     const startMs = (await nextSecond()) + QUARTER_MS;
     await sleep(QUARTER_MS);
     const callsBefore = calls.length;
@@ -51,7 +52,7 @@ it("answers four regions from leases: no unit too many, few unused, a quarter of
     const took = (answers: readonly Sent[]) => median(answers.map(({ tookMs }) => tookMs));
     return {
       admitted: admitted.length,
-      // Later the first of them have left the window, and a machine too slow for the pace admits more.
+      // Count only one window: later the first units have left it, and a machine too slow for the pace admits more.
       admittedInWindow: admitted.filter(({ answeredAtMs }) => answeredAtMs < startMs - QUARTER_MS + WINDOW_MS).length,
       calls: calls.length - callsBefore,
       waitMs: took(admitted) - took(await Promise.all(free)),

@@ -1,5 +1,5 @@
-// What becomes of leased units: a client that goes away loses none, silence gives them back, and answers say what is
-// left.
+// What happens to leased units. A client that goes away loses none, an idle isolate gives its units back, and answers
+// say what remains.
 
 import { connect } from "node:net";
 import { decodeMulti } from "@msgpack/msgpack";
@@ -11,11 +11,11 @@ import { type Gateway, startGateway, uniqueName } from "../support/gateway/gatew
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { recordsIn } from "../support/redis/records-codec.ts";
 
-/** Long enough that no unit leaves the window; leases live a twentieth of the window, 3 s. */
+/** The window is so long that no unit leaves it. A lease lives a twentieth of the window: 3 s. */
 const LIMIT = { limit: 1_000, window: "1m", buckets: 60 };
 const PATIENCE = { timeout: 30_000, interval: 50 };
 
-/** Units charged under a policy's first limit, in Redis itself. */
+/** The units charged under a policy's first limit, as Redis has them. */
 async function charged(redis: Redis, policy: string): Promise<number> {
   const [key] = await redis.keys(`hg:2:{${policy}:*`);
   const stored = key && (await redis.getBuffer(key));
@@ -28,7 +28,7 @@ async function burst({ fetch }: Gateway, requests: number, path = "/"): Promise<
   return await Promise.all(Array.from({ length: requests }, () => fetch(path)));
 }
 
-/** A request whose client resets its connection when `gone` resolves. */
+/** Sends a request, and resets its connection when `gone` resolves. */
 async function leave({ url }: Gateway, gone: Promise<unknown>): Promise<void> {
   const socket = connect(Number(url.port), url.hostname);
   socket.on("error", () => {});
@@ -50,7 +50,7 @@ it.each(["strict", "leased"])("a client that resets in the middle of an ask is c
   const start = performance.now();
   const next = await burst(gateway, 5);
   expect(next.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-  // Stuck would be: until the ask that nobody waits for is forgotten, or the store's 10 s are over.
+  // A stuck isolate would answer only after it gives up the abandoned call, or after the store's budget of 10 s.
   expect(performance.now() - start).toBeLessThan(9_000);
   await expect.poll(() => charged(redis, name), PATIENCE).toBe(1 + 1 + 5);
 });
@@ -68,7 +68,7 @@ it("loses no unit of a crowd that resets in the middle of an ask for all of them
   await Promise.all(Array.from({ length: 20 }, () => leave(gateway, gone)));
   expect((await burst(gateway, 10)).map(({ status }) => status)).toEqual(new Array(10).fill(200));
 
-  // Those that left were decided all the same, each once; what was held beside them has come back.
+  // The 20 abandoned requests were decided and charged once each. Units that were leased beside them are back.
   await expect.poll(() => charged(redis, name), PATIENCE).toBe(30 + 20 + 10);
 });
 
@@ -85,12 +85,12 @@ it("gives units that nobody asks for back within about a lease's life, so that o
     const statuses = (await burst(one, 40)).map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set([200]));
   }
-  // Taken ahead of demand: answers without a call, and units that are charged and not spent.
+  // Units were leased ahead of demand: most answers needed no call, and Redis has charged more units than were spent.
   expect(calls.length).toBeLessThan(sent / 4);
   expect(await charged(redis, name)).toBeGreaterThan(sent);
 
   await expect.poll(() => charged(redis, name), PATIENCE).toBe(sent);
-  // The last units are scarce: an isolate that asked for more than is left waits a moment before it asks again.
+  // The last units are scarce: an isolate that got fewer units than it asked for waits a moment before it asks again.
   let admitted = 0;
   const takeMore = async () => {
     admitted += (await burst(other, 20)).filter(({ status }) => status === 200).length;
@@ -118,7 +118,7 @@ it("tells clients what is left although Redis was not asked, and the log who ref
     expect(states?.[name]?.t).toBeGreaterThan(0);
     expect(retryAfter).toBe(status === 429 ? states?.[name]?.t : undefined);
     const r = states?.[name]?.r as number;
-    // An upper bound, and what this isolate has spent is not in it any more.
+    // `remaining` is an upper bound. It leaves out the units that this isolate has spent.
     expect(r).toBeLessThanOrEqual(Math.max(0, 40 - i - 1));
     if (calls.length === before) local.push({ r, status });
   }
@@ -127,8 +127,8 @@ it("tells clients what is left although Redis was not asked, and the log who ref
   expect(left).toEqual([...left].sort((a, b) => b - a));
   expect(new Set(left).size).toBe(left.length);
 
-  // The first is held back after a short grant, for 250 ms: on a busy machine the last units go to some of those that
-  // come later. At most 10 in all, which is what is logged in a second.
+  // After a short grant the isolate waits 250 ms before it asks again. On a busy machine some later requests get the
+  // last units. There are at most 10 refusals, because the log takes at most 10 lines a second.
   let told = 1;
   while (told < 6) told += (await burst(gateway, 5)).filter(({ status }) => status === 429).length;
   const refused = () =>

@@ -1,4 +1,4 @@
-// Numbers are the same wherever they are told: in the page, the JSON, the Markdown and the header fields.
+// The numbers are the same on the page, in the JSON, in the Markdown and in the header fields.
 
 import { expect, it } from "vitest";
 import { limitsFiles } from "../../scripts/docs/docs-limits.ts";
@@ -54,7 +54,7 @@ it.each([
   }
 });
 
-it("tells in each region the same, and which of them answers", async () => {
+it("tells the same in each region, and which region answers", async () => {
   const { frankfurt, america } = await startTwoRegions(fivePolicies());
   const [one, other] = await Promise.all(
     [frankfurt, america].map(
@@ -69,7 +69,7 @@ it("tells in each region the same, and which of them answers", async () => {
   expect(page).toContain("You are answered in region <b>america</b>");
 });
 
-it("counts a limit of a region by region, and one of all regions together, as the live numbers say", async () => {
+it("the live numbers count a regional limit in each region, and a global limit over all regions", async () => {
   const limits = [
     { limit: 10, window: "1h", scope: "region" },
     { limit: 20, window: "1h" },

@@ -1,5 +1,5 @@
-// An origin that leads back to the gateway, on real ports: `ORIGIN_URL = "route"` where there is no route, as under
-// `wrangler dev`, the gateway's own address, and others' detours to it.
+// An origin that leads back to the gateway, on real ports: `ORIGIN_URL = "route"` without a route, as under `wrangler
+// dev`; the gateway's own address; and other servers that send the request back.
 
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
@@ -24,10 +24,10 @@ it.each(["route", "its own address", "a service binding to itself"])("an origin 
 
   expect(first.status).toBe(508);
   expect(await first.json()).toMatchObject({ type: "about:blank", title: "Loop Detected", status: 508 });
-  // The client's own request is counted, and nothing that came back.
+  // The client's own request is counted once. The request that came back is not counted.
   expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 4 } });
   expect(fieldsOf(second).states).toMatchObject({ [limited.name]: { r: 3 } });
-  // Lines arrive by a pipe of their own.
+  // Log lines arrive over a separate pipe, perhaps after the answer.
   const lines = await vi.waitFor(() => {
     const found = gateway.logs.filter((line) => line.includes("origin-loop"));
     expect(found).toHaveLength(2);
@@ -50,10 +50,10 @@ it("a loop by way of somebody else's server, and of a second gateway", async () 
   const second = await startGateway({ policies: [other], redis: null, vars: { ORIGIN_URL: detour.url } });
   const first = await startGateway({ policies: [one], redis: null, vars: { ORIGIN_URL: second.url.href } });
 
-  // Whatever a client says of its connection, the mark stays.
+  // The mark stays, whatever the client says in its Connection field.
   const answer = await gatewayRequest(first.url, { Connection: "close, Headgate-Via", "Headgate-Via": "x" });
   expect(answer.status).toBe(508);
-  // The first one's request counts at the second one too.
+  // The second gateway also counted the first gateway's request.
   expect(fieldsOf(await first.fetch("/")).states).toMatchObject({ [one.name]: { r: 3 } });
   expect(fieldsOf(await second.fetch("/")).states).toMatchObject({ [other.name]: { r: 2 } });
 });
@@ -83,7 +83,7 @@ it("a mark of a client's own choice neither refuses its request nor lets it pass
     [200, "hello"],
     [429, expect.anything()],
   ]);
-  // Ours comes after the client's.
+  // The gateway's mark comes after the client's mark.
   const mark = String(seen[0]!["headgate-via"]);
   expect(mark).toMatch(/^headgate, [0-9a-f-]{36}$/);
 });
@@ -115,7 +115,7 @@ it("a bound Worker gets the request with all that Cloudflare says of it", async 
   expect(seen).toEqual(["FRA", expect.stringMatching(/^[0-9a-f-]{36}$/), "yes"]);
 });
 
-/** As a client that says of its connection what it likes. */
+/** Sends any header fields, also Connection, which fetch forbids. */
 async function gatewayRequest(url: URL, headers: Record<string, string>): Promise<{ status: number | undefined }> {
   return await new Promise((resolve, reject) => {
     const sent = httpRequest(url, { headers }, (answer) => {

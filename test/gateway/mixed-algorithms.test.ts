@@ -12,7 +12,7 @@ const LOG = { algorithm: "sliding-log", limit: 9, window: "1h" };
 const FIXED = { algorithm: "fixed-window", limit: 7, window: "31d" };
 const SLOTS = atATime(1);
 
-/** One policy with all limits, or a policy for each. */
+/** One policy with all limits, or one policy for each limit. */
 const arrangements = (name: string) => {
   const limits = [WINDOW, BUCKET, SLOTS, LOG, FIXED];
   const ids = limits.map((_, i) => `${name}-${i + 1}`);
@@ -37,8 +37,7 @@ describe("sliding-window, token-bucket, concurrency, sliding-log and fixed-windo
       const ask = async () => {
         const answer = await gateway.fetch("/");
         const { states } = fieldsOf(answer);
-        // What is in flight is looked up in Redis: a refusal that the isolate remembers may know of slots that are free
-        // again.
+        // Leave the slots out: a refusal that the isolate remembers may not know that a slot is free again.
         const left = ids.filter((_, i) => i !== 2).map((id) => states![id]!.r);
         const violated = answer.status === 429 ? ((await answer.json()) as Record<string, unknown>) : {};
         return { answer, left, violated: violated["violated-policies"] };
@@ -62,7 +61,7 @@ describe("sliding-window, token-bucket, concurrency, sliding-log and fixed-windo
       await second.answer.text();
       await slots.free();
 
-      // The bucket is empty: its refusal takes no slot.
+      // The bucket refuses this request, so the request takes no slot.
       expect(await ask()).toMatchObject({ left: [2, 0, 7, 5], violated: [ids[1]] });
       expect(await slots.held()).toBe(0);
       expect(origin.requests).toHaveLength(2);

@@ -1,4 +1,4 @@
-// The origins that are no base URL: a service binding, and the zone behind a route.
+// Origins that are not a base URL: a service binding, and the zone behind a route.
 
 import { Response, type Request as WorkerdRequest } from "miniflare";
 import { expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 
 const policy = (limit: number) => ({ name: uniqueName("kind"), key: ["ip"], limits: [{ limit, window: "1h" }] });
 
-/** Says what it was asked, and redirects where a test could follow. */
+/** Tells what the origin was asked, and redirects: a gateway that followed the redirect would be seen. */
 function answer(request: WorkerdRequest) {
   return new Response(`${request.method} ${request.url} ${request.headers.get("X-Client")}`, {
     status: 302,

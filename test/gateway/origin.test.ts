@@ -1,4 +1,4 @@
-// What the origin sees of a request, and the client of its answer.
+// What the origin sees of a request, and what the client sees of the origin's answer.
 
 import { once } from "node:events";
 import { text } from "node:stream/consumers";

@@ -1,4 +1,4 @@
-// What a gateway asks of Redis, and what it leaves there.
+// What a gateway sends to Redis, and what it leaves there.
 
 import { expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -22,7 +22,7 @@ it("asks the REST service once for each decision, admitted or denied, over any n
       { name: uniqueName("shadow"), mode: "shadow", limits: [{ limit: 1, window: "1h" }] },
     ],
   });
-  // The first one brings the script along.
+  // The first request also loads the script.
   expect((await gateway.fetch("/")).status).toBe(200);
   expect(calls).toEqual(["evalsha", "eval"]);
 
@@ -33,7 +33,7 @@ it("asks the REST service once for each decision, admitted or denied, over any n
   expect((await gateway.fetch("/", { address: "192.0.2.9" })).status).toBe(200);
   expect(calls).toEqual(["evalsha", "evalsha"]);
 
-  // A refusal may also come from what the isolate remembers: then it is no call at all.
+  // The isolate may remember the refusal, and then calls nobody.
   expect((await gateway.fetch("/")).status).toBe(429);
   expect(calls.filter((name) => name !== "evalsha")).toEqual([]);
   expect(calls.length).toBeLessThanOrEqual(3);
@@ -94,7 +94,8 @@ it("leaves keys that begin with the storage version, expire, and show nothing of
     for (let i = 0; i < 3; i++) await gateway.fetch(`/?user=${secrets[5]}`, { address, headers });
   }
 
-  // Twelve of the first address; of the second, whose sixth request alice's other counts refuse, those that name it.
+  // The first address makes 12 keys: two for each of six policies. The second address makes 4: only two policies count
+  // by address, and alice's other keys are the same ones.
   const keys = await redis.keys(`*${name}*`);
   expect(keys).toHaveLength(16);
   if (isPrivate) expect(await redis.dbsize()).toBe(keys.length);

@@ -16,7 +16,7 @@ describe("four regions, one Redis, a limit of 100 per 10 minutes", { timeout: 12
     }
   });
 
-  // Each repetition is four counts, one for each region: 20 in all.
+  // Each repetition counts four times, once for each region: 20 counts in all.
   it("admits exactly 100 in each region when the limit counts per region", async () => {
     const { gateways, name } = await startRegions("region");
     for (let repetition = 1; repetition <= REPETITIONS / REGIONS.length; repetition++) {
@@ -32,7 +32,7 @@ async function startRegions(scope: "global" | "region"): Promise<{ gateways: Gat
   return { gateways, name };
 }
 
-/** All requests at once, those of the regions interleaved; a client that nobody counted before. */
+/** Sends the requests of all regions at once, interleaved, for a client that is new in each repetition. */
 async function admittedByRegion(gateways: Gateway[], name: string, each: number, repetition: number) {
   const address = `198.51.100.${repetition}`;
   const sent = Array.from({ length: each }, () => gateways.map((gateway) => gateway.fetch("/", { address })));
@@ -41,7 +41,7 @@ async function admittedByRegion(gateways: Gateway[], name: string, each: number,
     for (const [region, answer] of (await Promise.all(round)).entries()) {
       const { states, retryAfter } = fieldsOf(answer);
       await answer.arrayBuffer();
-      // Only a decision over Redis's own counts shows numbers: a fallback would not.
+      // Only a decision over Redis's counts shows numbers. A fallback decision shows none.
       expect(states?.[name]?.r).toBeTypeOf("number");
       if (answer.status === 200) admitted[region]!++;
       else expect([answer.status, retryAfter]).toEqual([429, expect.any(Number)]);

@@ -1,4 +1,4 @@
-// Tokens, keys and clients' identities: in no answer and in no line of the log, whatever goes wrong.
+// Tokens, keys and clients' identities appear in no answer and in no log line, whatever goes wrong.
 
 import { describe, expect, inject, it } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
@@ -20,7 +20,7 @@ const policies = () =>
   }));
 
 /**
- * All that a client and an operator get to see of a gateway: answers, health, and the log, which has to say `event`.
+ * All that a client and an operator can see of a gateway: answers, health, and the log. The log must contain `event`.
  */
 async function seen(event: string, options: Partial<GatewayOptions>) {
   const gateway = await startGateway({ policies: policies(), ...options, vars: { KEY_SECRET, ...options.vars } });
@@ -46,7 +46,7 @@ function expectNone(text: string, secrets: readonly string[]) {
   }
 }
 
-/** A REST service that repeats all it was sent, as Redis's own error texts do. */
+/** A REST service that repeats everything it was sent, as Redis's own error texts do. */
 async function indiscreet(status: number) {
   const rest = await startOrigin(async (request, response) => {
     const body = await new Response(request as unknown as BodyInit).text();
@@ -72,7 +72,7 @@ describe("no secret is seen", () => {
     });
     expect(statuses).toEqual([502, 502, 429, 503, 503, 200, 404]);
     expectNone(text + log, [TOKEN]);
-    // Nor where Redis and the origin are.
+    // Answers do not show either where Redis and the origin are.
     expectNone(text, [new URL(dead).port]);
   });
 

@@ -7,7 +7,7 @@ import { expect, inject, it, onTestFinished } from "vitest";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 
-/** Calls the service as it is told, or sends the gateway a request, and tells what came of it. */
+/** Calls the service as the test says, or sends the gateway a request, and returns the outcome. */
 const CALLER = `export default {
   async fetch(request, env) {
     const [method, ...args] = await request.json();

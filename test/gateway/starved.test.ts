@@ -1,5 +1,5 @@
-// Redis is well, and the gateways do not get to run: their processes stand still again and again, longer than a
-// decision may take.
+// Redis works, but the gateways do not get to run: their processes are stopped again and again, each time for longer
+// than a decision may take.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -15,10 +15,10 @@ const STANDS_STILL_MS = 500;
 const RUNS_MS = 250;
 const TIMES = 5;
 const PER_SECOND = 375;
-/** Of the limit: what isolates that decide without an answer may admit together. */
+/** Isolates that decide without an answer may together admit this many times the limit. */
 const MOST = 1.1;
 
-/** Stops and continues the processes, several times. */
+/** Stops and continues the processes, TIMES times. */
 async function starve(processes: readonly number[]): Promise<void> {
   const signal = (name: NodeJS.Signals) => processes.forEach((pid) => void process.kill(pid, name));
   try {
@@ -33,7 +33,7 @@ async function starve(processes: readonly number[]): Promise<void> {
   }
 }
 
-/** The processes of workerd that this process has started. */
+/** The workerd processes that this process has started. */
 function workerdProcesses(): number[] {
   return descendants(process.pid).filter((pid) => /workerd serve/.test(commandLine(pid)));
 }
@@ -54,7 +54,8 @@ it.each([
     Array.from({ length: count }, () => startGateway({ redis: rest, policies, vars: { REDIS_TIMEOUT_MS: BUDGET_MS } })),
   );
   const { send, pace } = startTraffic();
-  // Workers that have been built, of a client that is counted only if they are to know the counts.
+  // Build the Workers first. A gateway that shall know the counts gets a request of the counted client, a cold one of
+  // another client.
   const address = isWarm ? undefined : "192.0.2.9";
   await Promise.all(gateways.map((gateway) => send(gateway, "/limited", address)));
   slow(ONE_WAY_MS);
@@ -65,7 +66,7 @@ it.each([
     starve(workerdProcesses()),
   ]);
   const admitted = sent.filter(({ status }) => status === 200).length;
-  // How many are refused meanwhile depends on the machine: what is sent and not yet answered counts as charged.
+  // The number of refusals depends on the machine: a request that Redis has not answered yet counts as charged.
   expect(admitted).toBeGreaterThan(0);
   expect(sent.every(({ status }) => status === 200 || status === 429)).toBe(true);
   expect(admitted).toBeLessThanOrEqual(MOST * limit);

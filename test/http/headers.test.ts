@@ -5,23 +5,23 @@ import type { LimitDecision } from "../../src/core/decision.ts";
 import { addRateLimitFields, toSeconds } from "../../src/http/headers.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 
-/** 1,800,000,000.5 s after the epoch: half a second shows whether a value is rounded up. */
+/** 1,800,000,000.5 s after the epoch. The half second shows whether a value is rounded up. */
 const NOW_MS = 1_800_000_000_500;
 
-/** The units left under a limit, and the time until there are more. */
+/** The remaining units of a limit, and the time until there are more. */
 interface Left {
   remaining: number;
   growsAfterMs?: number;
 }
 
-/** One decision over the windows of one policy. */
+/** The decisions about the windows of one policy. */
 function decisions(...limits: ({ limit: number; windowMs: number } & Left)[]) {
   return decisionsOf(
     ...limits.map(({ limit, windowMs, ...left }) => ({ written: { limit, window: windowMs }, ...left })),
   );
 }
 
-/** One decision over any limits of one policy, as the configuration writes them. */
+/** The decisions about any limits of one policy. `written` is a limit as the configuration writes it. */
 function decisionsOf(...limits: ({ written: object } & Left)[]) {
   const parsed = parsePolicies([{ name: "api", limits: limits.map(({ written }) => written) }], "policies");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
@@ -161,7 +161,7 @@ describe("the X- fields", () => {
     expect(fieldsFor("legacy", two().reverse()).legacy).toEqual({ limit: 10, remaining: 7, resetAt: 1_800_000_001 });
   });
 
-  it("show, of several with as few, the one that stays so longest", () => {
+  it("show, of limits with equally few units, the one whose units come back last", () => {
     const tied = [
       { limit: 5, windowMs: 1_000, remaining: 0, growsAfterMs: 1_000 },
       { limit: 20, windowMs: 60_000, remaining: 0, growsAfterMs: 30_000 },
@@ -181,7 +181,7 @@ describe("the X- fields", () => {
     const { states, policies, legacy } = fieldsFor("both", two());
     expect(legacy!.limit).toBe(policies!["api-1"]!.q);
     expect(legacy!.remaining).toBe(states!["api-1"]!.r);
-    // Each is rounded up by itself: they differ by less than one second.
+    // Each value is rounded up by itself, so they differ by less than 1 s.
     const difference = legacy!.resetAt - NOW_MS / 1000 - (states!["api-1"]!.t as number);
     expect(Math.abs(difference)).toBeLessThan(1);
   });
@@ -210,7 +210,7 @@ describe("after a slow handler", () => {
     expect(legacy).toMatchObject({ resetAt: 1_800_000_031 });
   });
 
-  it("a wait that has passed is 1: what is left is told as of the decision", () => {
+  it("a wait that has already passed is told as 1 s, because `r` is from the decision", () => {
     const headers = new Headers();
     const limits = decisions({ limit: 3, windowMs: 60_000, remaining: 1, growsAfterMs: 2_000 });
     addRateLimitFields(headers, "both", limits, NOW_MS + 60_000, 60_000);

@@ -154,7 +154,7 @@ describe("a refusal", () => {
     expect(await refusalTo(app, origin)).toMatchObject(expected);
   });
 
-  it("is for no page if cors() comes after it, which was not asked", async () => {
+  it("is for no page if cors() comes after it, because cors() did not run", async () => {
     const app = new Hono();
     app.use(rateLimit(limiterOf(policy("one", 1))));
     app.use(cors(CORS));
@@ -273,7 +273,7 @@ describe("a refusal", () => {
     expect((await app.request("/")).headers.get("Content-Encoding")).toBe("br");
   });
 
-  it("can be answered by the app without a word of when, and still says it; the app's own word stays", async () => {
+  it("answered by the app without Retry-After, gets one all the same; the app's own Retry-After stays", async () => {
     const answered = async (response: () => Response) => {
       const app = new Hono();
       app.use(rateLimit(limiterOf(policy("one", 1)), { response }));
@@ -304,7 +304,7 @@ describe("a refusal", () => {
 });
 
 describe("options", () => {
-  it("key: whom the app says, else whom the policy says", async () => {
+  it("key: the app's, or the policy's if the app gives none", async () => {
     const app = new Hono<{ Variables: { user: string } }>();
     app.use(
       rateLimit<{ Variables: { user: string } }>(limiterOf(policy("one", 1)), { key: (c) => c.req.header("X-User") }),
@@ -341,7 +341,7 @@ describe("options", () => {
     expect(fieldsOf(answer).states).toMatchObject({ ten: { r: 7 } });
   });
 
-  it("cost: a number; and what is none is an error that charges nothing", async () => {
+  it("cost: a number; any other value is an error that charges nothing", async () => {
     const limiter = limiterOf(policy("ten", 10));
     const app = new Hono();
     app.use("/four", rateLimit(limiter, { cost: 4 }));

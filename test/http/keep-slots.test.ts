@@ -1,5 +1,5 @@
-// When slots are renewed and released, with the test's own clock. test/gateway/concurrency-release.test.ts does the
-// same over real sockets.
+// When slots are renewed and released, with a clock that the test sets. test/gateway/concurrency-release.test.ts does
+// the same over real sockets.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keepSlots } from "../../src/http/keep-slots.ts";
@@ -7,7 +7,7 @@ import { keepSlots } from "../../src/http/keep-slots.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A hold that records its calls, and a background that records the work it gets. */
+/** A hold that records its calls, and a background that records its work. */
 function recording({ renew = async () => true }: { renew?: () => Promise<boolean> } = {}) {
   const done: string[] = [];
   const works: Promise<unknown>[] = [];

@@ -53,12 +53,12 @@ describe("the address", () => {
     "2001:db8::1::2",
     "[::1]",
     "::1%eth0",
-  ])("%j is none", (address) => {
+  ])("%j is not an address", (address) => {
     expect(addressOf({ "CF-Connecting-IP": address })).toBeUndefined();
   });
 
   it.each(["X-Forwarded-For", "True-Client-IP", "X-Real-IP", "Forwarded", "X-Client-IP", "CF-Pseudo-IPv4"])(
-    "is never what a client says in %s",
+    "is never taken from a client's %s",
     (name) => {
       expect(addressOf({ [name]: "198.51.100.7" })).toBeUndefined();
       expect(addressOf({ "CF-Connecting-IP": ADDRESS, [name]: "198.51.100.7" })).toBe(ADDRESS);
@@ -141,7 +141,7 @@ describe("a key", () => {
 });
 
 describe("a cookie", () => {
-  /** The definition: the header is split at every semicolon. Slow for 64 KiB of semicolons. */
+  /** The definition of a cookie: split the header at every semicolon. Slow for 64 KiB of semicolons. */
   function cut(header: string, name: string): string | undefined {
     const pairs = header
       .split(";")

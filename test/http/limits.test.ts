@@ -1,4 +1,4 @@
-// The document, the Markdown and the page, without a gateway.
+// The limits document, its Markdown and the page, without a gateway.
 
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
@@ -36,7 +36,7 @@ describe("the document", () => {
     const document = JSON.parse(JSON.stringify(documentOf(bindings, region)));
     isValid(document);
     expect(isValid.errors ?? []).toEqual([]);
-    // The schema refuses unknown members, at the top and inside.
+    // The schema refuses unknown members at every level.
     expect(isValid({ ...document, more: 1 })).toBe(false);
     const [first, ...rest] = document.regions;
     const policies = [...first.policies, { ...first.policies[0], name: "No name" }];
@@ -86,7 +86,7 @@ describe("the document", () => {
   });
 });
 
-/** The text of the page and of the Markdown: both say the same in the same words. */
+/** The text of the page and of the Markdown. Both use the same words. */
 async function saidOf(bindings: Bindings, region?: string, origin = "https://api.example.com"): Promise<string[]> {
   const document = documentOf(bindings, region);
   const { renderPage } = await loadLimitsPage();
@@ -129,7 +129,7 @@ describe("page and Markdown alike", () => {
     if (method === "HEAD") expect(samples({ method, url })[0]![1]).toBe(`curl -I --retry 3 '${url}'`);
   });
 
-  it("speak of costs below only where there are any, and of neither where no policy is published", async () => {
+  it("mention costs only if a policy has some, and nothing of counting if no policy is published", async () => {
     for (const said of await saidOf({ POLICIES: [login] })) {
       expect(said).toContain("A request costs 1 unit.");
       expect(said).not.toContain("except for those");
@@ -183,7 +183,7 @@ describe("the Markdown", () => {
     const markdown = limitsMarkdown(documentOf({ POLICIES: HOSTILE_POLICIES }, "eu"), "https://api.example.com/");
     const rows = markdown.split("\n").filter((line) => line.startsWith("| **hostile"));
     expect(rows).toHaveLength(HOSTILE_POLICIES.length);
-    // A cell ends at a bar that is not escaped.
+    // A bar that is not escaped ends a cell.
     for (const row of rows) expect(row.split(/(?<!\\)\|/)).toHaveLength(7);
     const outsideOfCode = markdown.replace(/(`+)[^\n]*?[^`]\1(?!`)/g, "");
     expect(outsideOfCode).not.toMatch(/(?<!\\)</);

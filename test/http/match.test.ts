@@ -91,7 +91,7 @@ describe("a path", () => {
 });
 
 describe("a character that a path may hold as it is", () => {
-  // pchar of RFC 3986, and the characters that URL does not encode; without the separators "/" and ";".
+  // The pchar characters of RFC 3986 and the characters that URL does not encode, without the separators "/" and ";".
   const characters = [..."ab09-._~!$&'()*+,=:@[]^|"];
   const encoded = (character: string) => `%${character.charCodeAt(0).toString(16)}`;
   const written = (character: string) => (/[*+?:(){}\\]/.test(character) ? `\\${character}` : character);
@@ -166,7 +166,7 @@ describe("a long path", () => {
   const reviews = "/v1/*/items/*/reviews/*/votes";
   const near = (bytes: number) => `/v1${"/items/x/reviews/y".repeat(Math.ceil(bytes / 18)).slice(0, bytes)}`;
 
-  // A matcher that tries every `*` at every place takes minutes for this.
+  // A matcher that tried every `*` at every place would take minutes.
   it("of 64 KiB is matched in full", () => {
     const match = matcherOf({ votes: { match: { path: reviews } } });
     expect([match(near(65_536)), match(`${near(65_536)}/z/votes`)]).toEqual([{}, { votes: 1 }]);
@@ -188,11 +188,11 @@ describe("a long path", () => {
     ]);
     const match = matcherOf({ ...Object.fromEntries(policies), v2: { match: { path: "/v2/*/:id/none/*" } } });
     const matched = Object.entries(match(`${near(16_000)}/dear`));
-    // The first patterns were tried in full.
+    // The first patterns were tried completely.
     expect(matched.length).toBeGreaterThan(10);
     expect(matched.map(([name]) => name)).toEqual(names.slice(-matched.length));
     expect(new Set(matched.map(([, cost]) => cost))).toEqual(new Set([7]));
-    // A short path is always tried in full.
+    // A short path is always tried completely.
     expect(match(`${near(1_000)}/dear`)).toEqual({});
   });
 });
@@ -242,7 +242,7 @@ describe("a method", () => {
     },
   );
 
-  it("in such a field counts where only a cost names methods, and makes no preflight where nothing does", () => {
+  it("in such a field also chooses a cost, and makes a preflight count as a request", () => {
     const dear = matcherOf({ all: { cost: [{ method: "DELETE", cost: 5 }] } });
     expect(dear("/", { method: "POST", headers: { "X-HTTP-Method": "DELETE" } })).toEqual({ all: 5 });
     const any = matcherOf({ all: {} });

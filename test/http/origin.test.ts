@@ -7,7 +7,7 @@ it.each([
   ["https://origin.example/base", "https://gate.example/a", "https://origin.example/base/a"],
   ["https://origin.example/base/", "https://gate.example/a", "https://origin.example/base/a"],
   ["http://origin.example:8080/b/c/", "https://gate.example:8443/", "http://origin.example:8080/b/c/"],
-  // Matching uses one form of the path; the origin gets the path as the client sent it.
+  // Policies match a normalised path. The origin gets the path as the client sent it.
   [
     "https://origin.example/b",
     "https://gate.example//A/%6cogin/;v=1?q=%20",

@@ -12,7 +12,7 @@ it.each([
   [{ limit: 10, window: "1s", scope: "region" }, "10 per 1s in region eu", { quota: 10, windowMs: 1_000 }],
   [{ algorithm: "fixed-window", limit: 9, window: "1d" }, "9 per 1d", { quota: 9, windowMs: 86_400_000 }],
   [{ algorithm: "sliding-log", limit: 3, window: "90s" }, "3 per 90s", { quota: 3, windowMs: 90_000 }],
-  // A bucket's quota is its capacity, and its window is the time in which it fills.
+  // A bucket's quota is its burst, and its window is the time in which the bucket fills.
   [bucket(7, "1s"), "7 per 1s", { quota: 7, windowMs: 1_000 }],
   [bucket(10, "1s", 20), "10 per 1s, at most 20 at once", { quota: 20, windowMs: 2_000 }],
   [bucket(10, "1s", 5), "10 per 1s, at most 5 at once", { quota: 5, windowMs: 500 }],

@@ -13,7 +13,7 @@ it.each([
   ["else the code of the continent", undefined, NAMES, { colo: "EWR", country: "US", continent: "NA" }, "NA"],
   ["the code of the continent without names", undefined, NONE, here, "EU"],
   ["local where Cloudflare says nothing", undefined, NAMES, undefined, "local"],
-  // Another Worker that calls this one can put anything into `cf`.
+  // Another Worker that calls this one can put any value into `cf`.
   ["local where the continent is no name", undefined, NONE, { continent: "eu#5:60000" }, "local"],
   ["local where the continent is no text", undefined, NONE, { continent: ["EU"] }, "local"],
   ["none that every table inherits", undefined, NONE, { colo: "constructor", country: "toString" }, "local"],

@@ -19,12 +19,12 @@ it("remembers the last maxSize keys used, and no more than twice as many", () =>
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 8 }), fc.array(operation, { maxLength: 200 }), (maxSize, operations) => {
       const lru = new BoundedMap<number, number>({ maxSize });
-      // Least recently used first.
+      // The model of the map. Least recently used keys come first.
       const used = new Map<number, number>();
       for (const [value, { key, isSet }] of operations.entries()) {
         if (isSet) lru.set(key, value);
         else if (lru.get(key) === undefined) {
-          // The keys used last must all be there.
+          // The map must hold the keys that were used last.
           expect([...used.keys()].slice(-maxSize + 1 || used.size)).not.toContain(key);
           continue;
         }
@@ -40,7 +40,7 @@ it("remembers the last maxSize keys used, and no more than twice as many", () =>
 });
 
 it("with weights, remembers what was used last up to maxSize, and holds at most twice that and one more", () => {
-  // A key keeps its weight: a key that was heavier before may have pushed others out.
+  // A key always has the same weight here. A key that was heavier before may have pushed others out.
   const weights = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 13, maxLength: 13 });
   fc.assert(
     fc.property(
@@ -49,7 +49,7 @@ it("with weights, remembers what was used last up to maxSize, and holds at most 
       fc.array(fc.nat(12), { maxLength: 60 }),
       (maxSize, of, keys) => {
         const sets = keys.map((key) => ({ key, weight: of[key]! }));
-        // Repeated for each key: looking for a key moves it.
+        // A new map for each key, because looking for a key moves it.
         const held = new Map<number, number>();
         for (let key = 0; key <= 12; key++) {
           const lru = new BoundedMap<number, number>({ maxSize, weigh: (weight) => weight });

@@ -14,7 +14,7 @@ const MIDDLE = () => 0.5;
 const LEAST = () => 0;
 const MOST = () => 1;
 
-/** Calls that begin and end at once, and their outcomes. `open`: the call was not made. */
+/** Makes calls that begin and end at the same instant. Returns the state after each call; `open`: no call was made. */
 function calls(breaker: Breaker, nowMs: number, outcomes: readonly boolean[]): string[] {
   return outcomes.map((failed) => {
     const call = breaker.start(nowMs);
@@ -115,7 +115,7 @@ describe("while open", () => {
     calls(breaker, 0, failures(5));
     expect(breaker.end(slow[0]!, false, 100)).toBe(false);
     expect(breaker.state()).toBe("open");
-    // Such a failure does not delay the probe either, and it does not count once the store has come back.
+    // A late failure does not delay the probe either. It does not count after the store has come back.
     breaker.end(slow[1]!, true, 900);
     expect(calls(breaker, 1_000, [false])).toEqual(["closed"]);
   });
@@ -194,7 +194,7 @@ describe("a store behind it", () => {
   });
 
   describe("after a timeout", () => {
-    /** A timeout, and whether it turns out that the store has failed. */
+    /** A timeout. `hasFailed` says later whether the store has failed. */
     const timeout = (hasFailed: Promise<boolean>) =>
       new StoreError("TIMEOUT", undefined, { answer: Promise.resolve(undefined), hasFailed });
 

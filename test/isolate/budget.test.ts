@@ -1,5 +1,4 @@
-// A store that has stopped answering: a decision ends within its own budget, also if it waits for the answers to other
-// requests.
+// The store stops answering. A decision ends within its own budget, even if it waits for another request's answer.
 
 import { expect, it } from "vitest";
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
@@ -16,7 +15,8 @@ const POLL_MS = 4;
 const SECONDS = 2;
 
 /**
- * A request every 3 ms at a used-up limit. Ten units come back each second. The store stops answering after one second.
+ * Sends a request every 3 ms to a limit that is used up. Ten units come back each second. After one second the store
+ * stops answering.
  */
 async function blackHole(mode: "strict" | "leased") {
   const time = virtualTime(START_MS);

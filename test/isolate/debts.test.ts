@@ -1,5 +1,5 @@
-// Units that were admitted although the store is known not to have counted them. They are charged once, when the store
-// answers again.
+// Debts: units that were admitted although the store is known not to have counted them. They are charged once, when the
+// store answers again.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -17,7 +17,7 @@ const slots: LimitSpec = { kind: Kind.concurrency, limit: 5, timeoutMs: 60_000 }
 const bucket: LimitSpec = { kind: Kind.bucket, limit: 100, windowMs: 60_000, burst: 20, maxDelayMs: 0 };
 const NOW_MS = 1_700_000_000_000;
 
-/** What is charged under each key. */
+/** The units charged under each key. */
 function charges({ takes }: { takes: readonly TakeRequest[] }): [string, number][] {
   return takes.flatMap(({ keys, flag }) => {
     expect(flag).toBe(Flag.chargeAnyway);
@@ -110,7 +110,7 @@ it("is charged later when the repayment is known not to have run", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("a"), NOW_MS);
   const refused = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
-  // Other requests come meanwhile.
+  // Another request adds a debt while the repayment is under way.
   owed.add(one("a", [minute], { cost: 2 }), NOW_MS);
   await refused;
   await owed.repay(store, NOW_MS);

@@ -1,5 +1,5 @@
-// The store stops answering: this isolate goes on from the counts that it was told, and owes what the store could not
-// count.
+// The store stops answering. The isolate goes on from the counts that it was told, and remembers as debts what the
+// store could not count.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput } from "../../src/config/policy-input.ts";
@@ -14,7 +14,7 @@ const NOW_MS = 1_700_000_040_000; // a minute begins
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** A store of several isolates that can be made to fail, before a request runs or after it has run. */
+/** A store for several isolates. It can be made to fail before it runs a request or after. */
 function sharedStore({ clockMs = 0 } = {}) {
   const memory = memoryStore();
   const state: { failure: StoreError | undefined; runsFirst: boolean } = { failure: undefined, runsFirst: false };
@@ -63,7 +63,7 @@ describe.each<[string, LimitInput]>([
       [true, "fallback"],
       [false, "fallback"],
     ]);
-    // An isolate that was told nothing of the key begins at zero and counts alone.
+    // An isolate that was told nothing about the key begins at zero and counts alone.
     const elsewhere = isolate(store, policyOf(limit));
     expect((await elsewhere.take(10)).allowed).toBe(true);
     expect((await elsewhere.take()).allowed).toBe(false);
@@ -227,7 +227,7 @@ it("gives the repayment to the background, which keeps work alive after the answ
   const { store, state } = sharedStore();
   const { limiter } = isolate(store, policyOf({ limit: 10, window: "1h" }));
   const takes = [{ policy: limiter.policies[0]!, key: { kind: "global", values: [] }, cost: 1 }];
-  /** What is left, and how many works were given to the background: the call is one. */
+  /** What remains, and the number of works in the background. The call to the store is one of them. */
   const takeOne = async () => {
     const works: Promise<unknown>[] = [];
     const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };

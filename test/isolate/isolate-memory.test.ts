@@ -1,4 +1,4 @@
-// The memory of an isolate under very many clients: the quick form of `npm run bench:memory`, in a process of its own.
+// The memory of an isolate with very many clients: the quick form of `npm run bench:memory`, in a separate process.
 
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 
 const script = fileURLToPath(new URL("../../bench/isolate-memory.ts", import.meta.url));
 
-// A minute is short on a machine that does other work.
+// The timeout is long, because a busy machine may take more than a minute.
 it("stays bounded in both modes, and clients that go on asking get no more than their limit", {
   timeout: 180_000,
 }, async () => {

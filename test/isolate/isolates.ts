@@ -8,10 +8,10 @@ import { countPendingUnits } from "../../src/isolate/pending-units.ts";
 import { createStoreClock, type StoreClock } from "../../src/isolate/store-clock.ts";
 import { createToldCounts, type ToldCounts } from "../../src/isolate/told-counts.ts";
 
-/** The store: holds what Redis would hold, and decides by core. */
+/** The store: it holds what Redis would hold, and decides with src/core. */
 export function virtualStore(values = new Map<string, Records | LimitValue>()) {
   return {
-    /** What the store would say at another instant. The look is made on a copy: it drops what has expired by then. */
+    /** What the store would say at another instant. It looks at a copy, because a look drops expired counts. */
     look: (keys: readonly KeyRequest[], nowMs: number): TakeReply =>
       virtualStore(new Map(values)).take(keys, Flag.look, nowMs),
     take(keys: readonly KeyRequest[], flag: Flag, nowMs: number): TakeReply {
@@ -50,7 +50,7 @@ export interface Outcome {
   readonly local: boolean;
 }
 
-/** @param delayMs to the store and back, each way. */
+/** @param delayMs the time to the store, and the time back. */
 export function request(
   store: ReturnType<typeof virtualStore>,
   { clock, told, refusals, offsetMs }: Isolate,

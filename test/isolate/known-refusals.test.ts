@@ -157,7 +157,7 @@ it("what is refused locally would have been refused by the store, whatever clock
         for (const { isolate: which, afterMs, costs, both, delays } of steps) {
           nowMs += afterMs;
           const keys = [keyOf(first, costs[0]), { ...keyOf(second, costs[1]), key: "second" }].slice(0, both ? 2 : 1);
-          // What the store says now, and at the moment that the refusal promises.
+          // What the store would say at this instant.
           const truth = store.look(keys, nowMs);
           const { reply, local } = request(store, isolates[which]!, keys, nowMs, delays);
           nowMs += local ? 0 : delays[0] + delays[1];
@@ -195,7 +195,7 @@ it("a wait told locally is long enough when nobody else charges", () => {
             const { view, refused } = reply.keys[k]![0]!;
             return algorithmOf(limit!).tell(view, limit!, cost, refused, reply.nowMs).retryAfterMs;
           });
-          if (told.some((wait) => wait === undefined)) continue; // above the limit: never
+          if (told.some((wait) => wait === undefined)) continue; // The cost is above the limit.
           waits++;
           expect(Math.min(...(told as number[]))).toBeGreaterThanOrEqual(0);
           const later = store.look(keys, nowMs + Math.max(...(told as number[])));
@@ -229,7 +229,7 @@ it("whoever waits as it was told from memory is admitted then and not 1 ms earli
         });
         expect(Math.min(...told.flatMap((one) => Object.values(one)))).toBeGreaterThanOrEqual(0);
         const all = told.map(({ retryAfterMs }) => retryAfterMs);
-        if (all.includes(undefined)) continue; // above a limit: never
+        if (all.includes(undefined)) continue; // The cost is above a limit.
         waits++;
         const admittedAtMs = reply.nowMs + Math.max(...(all as number[]));
         expect(store.look(keys, admittedAtMs).allowed).toBe(true);

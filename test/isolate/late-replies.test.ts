@@ -1,4 +1,4 @@
-// Decisions made while replies of the store are on their way: what was sent counts, and late replies teach.
+// Decisions while replies of the store are on their way: requests that were sent count, and late replies still teach.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
@@ -20,13 +20,13 @@ const LIMITS: Readonly<Record<string, LimitInput>> = {
 
 interface Call {
   readonly request: TakeRequest;
-  /** The budget of the call is spent. */
+  /** The call's time budget ends. */
   timeout(): void;
   /** The store decides. Its reply is on its way. */
   decide(): Promise<TakeReply>;
-  /** The store decides, unless it has already, and its reply arrives. */
+  /** The reply arrives. The store decides first, if it has not yet. */
   arrive(): Promise<void>;
-  /** No reply will arrive. */
+  /** The reply will never arrive. */
   lose(): void;
   /** The connection breaks: nobody knows whether the store decides. */
   break(): void;
@@ -96,7 +96,7 @@ it.each(Object.entries(LIMITS))(
   "a decision without an answer counts what was sent and not yet answered: %s",
   async (_, limit) => {
     const sent = await send(limiterOf([limit]), 2 * LIMIT);
-    // The first take is decided alone while 19 others are on their way: all units may be gone.
+    // The first take is decided without the store while 19 others are on their way: all units may be gone.
     calls[0]!.timeout();
     const first = await Promise.race(sent);
     expect([first.source, first.allowed]).toEqual(["fallback", false]);
@@ -118,7 +118,7 @@ it("a leased request that loses its answer does not count its own units twice", 
   const [first] = await send(limiter, 1);
   calls[0]!.timeout();
   expect(await first!).toMatchObject({ source: "fallback", allowed: true, remaining: 1 });
-  // The counters of the isolate have the first request: its call, still without an answer, is not counted beside them.
+  // The isolate's own counters include the first request, so its unanswered call is not counted a second time.
   isDown = true;
   expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: true, remaining: 0 });
   expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: false });
@@ -126,7 +126,7 @@ it("a leased request that loses its answer does not count its own units twice", 
 
 it("a late reply replaces what the isolate has counted alone", async () => {
   const limiter = limiterOf([LIMITS["sliding-window"]!]);
-  // Others have used all but one unit.
+  // Other isolates have used all but one unit.
   const others = limiterOf([LIMITS["sliding-window"]!]).take("a", { cost: LIMIT - 1 });
   while (calls.length < 1) await new Promise(setImmediate);
   await calls[0]!.arrive();
@@ -278,7 +278,7 @@ it("what a lease was charged late for a refused request is given back as it was 
   expect((await both).unavailable).toBe(true);
   await calls[0]!.arrive();
   const charged = request.keys.map(({ key, cost }) => [key, cost]);
-  // Some units were in stock already, and more were asked for the stock.
+  // The call asked for COST plus units for the stock, less the units that were already in stock.
   expect(charged[0]![1]).not.toBe(COST);
   expect(releases().map(({ request }) => request.keys.map(({ key, cost }) => [key, cost]))).toEqual([charged]);
 });

@@ -11,7 +11,7 @@ const policy = (name: string, more: Partial<PolicyInput> = {}): PolicyInput => {
 };
 const background = { waitUntil() {} };
 
-/** Where 500 takes in a row were answered, and how many calls they cost. */
+/** The sources of 500 answers in a row, and the number of calls they took. */
 async function answered(policies: PolicyInput[], takes: PolicyTake[], context?: typeof background) {
   const central = memoryStore();
   let calls = 0;

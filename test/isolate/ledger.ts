@@ -1,48 +1,49 @@
-// Everything that some isolates admitted, by a counter that never fails. What docs/failure-modes.md forgives is not
-// counted.
+// Counts everything that some isolates admitted, with a counter that never fails. It forgives what
+// docs/failure-modes.md forgives.
 
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag } from "../../src/core/take.ts";
 import { createCounts } from "../../src/store/memory.ts";
 
 /**
- * `owed`: known not to be counted by the store, until it is repaid. `unknown`: the store may have counted it. It is
- * forgiven as soon as the store answers the isolate again.
+ * `counted`: the store has counted it. `owed`: the store has not counted it yet, and is known not to have. `unknown`:
+ * the store may have counted it; it is forgiven as soon as the store answers the isolate again. `forgiven`: left out of
+ * the sum.
  */
 export type Booking = "counted" | "owed" | "unknown" | "forgiven";
 
 interface Admission {
   readonly isolate: number;
-  /** By the store's clock, as all instants here. */
+  /** By the store's clock, as are all instants in this file. */
   readonly atMs: number;
   readonly cost: number;
   booking: Booking;
-  /** The isolate has had a reply of the store since: it goes by the store's counts and by what it owes. */
+  /** A reply of the store has reached the isolate since. The isolate now goes by the store's counts plus its debts. */
   isOld: boolean;
 }
 
 export interface Repayment {
   readonly units: number;
-  /** What was owed, and what of it was admitted within the longest window. */
+  /** Units that were owed, and the part of them that was admitted within the longest window. */
   readonly owed: number;
   readonly recently: number;
 }
 
 export interface Ledger {
   readonly repayments: readonly Repayment[];
-  /** Whether the limit, times this number of isolates, leaves room for it. */
+  /** Whether a cost fits into the limit times the number of isolates. */
   hasRoom(cost: number, atMs: number): boolean;
   admit(isolate: number, cost: number, atMs: number, booking: Booking): void;
   isOwing(isolate: number): boolean;
-  /** The isolate is told the store's counts. */
+  /** The store has told the isolate its counts. */
   heard(isolate: number): void;
-  /** The store has charged a repayment. @param isHeard the isolate knows. */
+  /** The store has charged a repayment. @param isHeard whether the isolate got the reply. */
   repaid(isolate: number, units: number, atMs: number, isHeard: boolean): void;
-  /** A repayment that may have run is not repeated. */
+  /** A repayment got lost. It may have run, so it is not repeated. */
   lost(isolate: number): void;
 }
 
-/** @param limits without concurrency limits. */
+/** @param limits must not include concurrency limits. */
 export function createLedger(limits: readonly LimitSpec[], isolates: number, longestMs: number): Ledger {
   const admissions: Admission[] = [];
   const repayments: Repayment[] = [];
@@ -54,8 +55,8 @@ export function createLedger(limits: readonly LimitSpec[], isolates: number, lon
   };
 
   /**
-   * The most that is owed: what was admitted within the longest window. A weighted window counts a part of it for
-   * longer.
+   * Whether an admission counts at `nowMs`. A debt counts only if it was admitted within the longest window. A weighted
+   * window would count a part of the debt for longer.
    */
   const isCounted = ({ booking, isOld, atMs }: Admission, nowMs: number) =>
     booking !== "forgiven" && !(booking === "owed" && isOld && nowMs - atMs >= longestMs);
@@ -80,7 +81,7 @@ export function createLedger(limits: readonly LimitSpec[], isolates: number, lon
       const owed = bookedAs(isolate, "owed");
       const recently = owed.filter((one) => atMs - one.atMs < longestMs);
       repayments.push({ units, owed: sum(owed), recently: sum(recently) });
-      // The oldest part is not repaid: it has left the window, or it is more than a limit holds.
+      // The oldest part is not repaid: it has left the window, or it exceeds what a limit holds.
       let unpaid = sum(owed) - units;
       for (const one of owed) {
         one.booking = unpaid > 0 ? "forgiven" : "counted";

@@ -1,4 +1,4 @@
-// Outage, recovery, outage: every pair of algorithms in one policy, in one isolate and in two.
+// Outage, recovery, outage: every pair of algorithms in one policy, with one isolate and with two.
 
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
@@ -6,7 +6,7 @@ import type { LimitInput } from "../../src/config/policy-input.ts";
 import { isConcurrency } from "../../src/core/concurrency.ts";
 import { type Fault, type Op, type Phase, type Story, tellStory } from "./outages.ts";
 
-/** Small limits: a story of a few requests uses them up. Seconds: see outages.ts. */
+/** Small limits that a few requests use up. Windows are whole seconds: outages.ts says why. */
 const FIRST: Readonly<Record<string, LimitInput>> = {
   "sliding-window": { limit: 4, window: "20s" },
   "sliding-window, whole": { limit: 4, window: "20s", buckets: 4, oldest: "whole" },
@@ -77,7 +77,7 @@ it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts 
     fc.asyncProperty(stories(one, other), async (story) => {
       const { answers, repayments, released, abandoned, atLast } = await tellStory(story);
       for (const { decision, isWithin } of [...answers, ...atLast.map((decision) => ({ decision, isWithin: true }))]) {
-        // How many requests are in flight is not known from memory.
+        // A decision from memory does not know how many requests are in flight.
         if (decision.source !== "cache") expect(decision.limits).toHaveLength(2);
         expect(isWithin).toBe(true);
         if (decision.source === "fallback") local++;
@@ -100,14 +100,14 @@ it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts 
     }),
     { numRuns: 40 },
   );
-  // Without stories nothing would be proved.
+  // Without these cases the property would prove nothing.
   expect(local).toBeGreaterThan(100);
   if (one !== "concurrency" || other !== "concurrency") expect(repaid).toBeGreaterThan(10);
 });
 
 /**
- * The most that is repaid at once, or no bound. The leaky bucket above: two units at once, and those that wait up to 10
- * s.
+ * The most units that are repaid at once; infinite for slots. For the leaky bucket above: two units at once, and two
+ * more that wait up to 10 s.
  */
 function unitsOf({ algorithm, limit }: LimitInput): number {
   if (algorithm === "concurrency") return Number.POSITIVE_INFINITY;

@@ -1,5 +1,5 @@
-// Isolates, one store, and outages of every kind between them, in virtual time: what each request was told, and whether
-// everything admitted is within what docs/failure-modes.md promises.
+// Isolates, one store, and outages of every kind between them, in virtual time. It returns what each request was told,
+// and whether all admissions keep the promises of docs/failure-modes.md.
 
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import type { LimitInput } from "../../src/config/policy-input.ts";
@@ -14,14 +14,17 @@ import { type Store, StoreError } from "../../src/store/store.ts";
 import { createLedger, type Repayment } from "./ledger.ts";
 import { createInFlight } from "./requests-in-flight.ts";
 
-/** Half a second after the beginning of a second: a clock that is a little off sees the same bucket. */
+/** Half a second after a whole second, so that a clock that is slightly off sees the same bucket. */
 const START_MS = 1_800_000_000_500;
 const END_MS = START_MS + 1e9;
-/** One way. */
+/** The delay to the store, and again back, in ms. */
 const DELAY_MS = 7;
 const SECOND_MS = 1_000;
 
-/** The outcome of a call: known not to have run; not known, and it ran; not known, and it did not run. */
+/**
+ * What happens to a call. `known`: the isolate knows that it did not run. The isolate does not know whether the others
+ * ran: `ran` did, `lost` did not.
+ */
 export type Fault = "known" | "ran" | "lost";
 
 export type Op =
@@ -29,18 +32,18 @@ export type Op =
   | { readonly do: "release" | "renew"; readonly hold: number }
   | { readonly do: "wait"; readonly seconds: number };
 
-/** Between the isolates and the store, and what happens meanwhile. */
+/** A phase: the faults between the isolates and the store, and the requests during the phase. */
 export interface Phase {
-  /** The fault of each isolate; undefined: its calls are answered. */
+  /** The fault of each isolate. undefined: the store answers its calls. */
   readonly faults: readonly (Fault | undefined)[];
-  /** What becomes of repayments while other calls are answered. */
+  /** The fault of repayments while the store answers other calls. */
   readonly repayments: Fault | undefined;
   readonly ops: readonly Op[];
 }
 
 export interface Story {
   readonly limits: readonly LimitInput[];
-  /** How far the store's clock is ahead of the isolates. */
+  /** How far the store's clock is ahead of the isolates' clocks. */
   readonly clockMs: number;
   readonly phases: readonly Phase[];
 }
@@ -48,15 +51,15 @@ export interface Story {
 export interface Told {
   readonly answers: readonly { readonly decision: Decision; readonly isWithin: boolean }[];
   readonly repayments: readonly Repayment[];
-  /** What is left when everything is released: at the store, and in each isolate without it. */
+  /** What remains after everything is released: first at the store, then in each isolate without the store. */
   readonly released: readonly Decision[];
-  /** Slots of the store that only their timeout frees. */
+  /** Slots in the store that only their timeout frees. */
   readonly abandoned: number;
-  /** The same when everything has timed out too. */
+  /** The same, after everything has timed out too. */
   readonly atLast: readonly Decision[];
 }
 
-/** Meanwhile the local clock is the virtual one. */
+/** Tells a story. Until it ends, Date.now() is the virtual clock. */
 export async function tellStory(story: Story): Promise<Told> {
   const time = virtualTime(START_MS);
   const realNow = Date.now;
@@ -124,7 +127,7 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
     const atMs = storeNow();
     await Promise.all(works);
     const isLocal = decision.source === "fallback";
-    // The store decides about the first request before it has heard of what is owed.
+    // The store decides about this request before it hears of the isolate's debts.
     const isEarly = isOwing && !isLocal;
     const hasRoom = !decision.allowed || isEarly || ledger.hasRoom(cost, atMs);
     if (decision.allowed) {
@@ -146,7 +149,7 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
 
   async function everything(): Promise<Pick<Told, "released" | "atLast">> {
     if (clockMs !== 0) {
-      // An isolate that has had no reply yet goes by its own clock.
+      // An isolate without a reply goes by its own clock.
       faults.fill(undefined);
       for (const isolate of faults.keys()) await run({ do: "take", isolate, cost: 0 });
     }
@@ -172,7 +175,7 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
     return looks;
   }
 
-  // Keys are hashed outside of virtual time, once.
+  // Hash the keys now: hashing does not run in virtual time.
   for (const limiter of limiters) await limiter.peek("p");
   const ended = Promise.withResolvers<Pick<Told, "released" | "atLast">>();
   time.at(START_MS, () => void everything().then(ended.resolve, ended.reject));
@@ -184,7 +187,7 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
 const isRepaid = ({ keys, flag }: TakeRequest) =>
   flag === Flag.chargeAnyway && !keys.some(({ limits }) => limits.some(isConcurrency));
 
-/** After this long nothing of a full limit is left. */
+/** After this long, nothing of a full limit is used any more. */
 function spanMs(limit: LimitSpec): number {
   if ("buckets" in limit) return limit.bucketMs * limit.buckets;
   return "windowMs" in limit ? limit.windowMs : 0;

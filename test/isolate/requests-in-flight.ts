@@ -1,4 +1,4 @@
-// The requests in flight of a story, and where each holds its slots.
+// The requests in flight in a test story, and where each of them holds its slots.
 
 import type { ConcurrencyLimit } from "../../src/core/concurrency.ts";
 import type { Hold } from "../../src/core/decision.ts";
@@ -6,9 +6,9 @@ import type { Hold } from "../../src/core/decision.ts";
 interface Held {
   readonly hold: Hold;
   readonly isolate: number;
-  /** The isolate's own counters hold the slots, not the store. */
+  /** True: the isolate's own counters hold the slots. False: the store holds them. */
   readonly isLocal: boolean;
-  /** At the store's clock. */
+  /** By the store's clock. */
   renewedAtMs: number;
 }
 
@@ -24,7 +24,7 @@ export function createInFlight(limits: readonly ConcurrencyLimit[], isRun: (isol
       holds.push({ hold, isolate, isLocal, renewedAtMs: atMs });
     },
 
-    /** Neither the store nor an isolate has given out more slots than the limit. Lost slots are left out. */
+    /** Whether the store and every isolate have given out at most the limit. Lost slots do not count. */
     isWithin: (atMs: number): boolean =>
       limits.every((limit) => {
         const held = holds.filter((one) => isHeld(one, limit, atMs));
@@ -32,7 +32,7 @@ export function createInFlight(limits: readonly ConcurrencyLimit[], isRun: (isol
         return [...places.values()].every(({ length }) => length <= limit.limit);
       }),
 
-    /** A slot of the store that only its timeout frees. */
+    /** Notes a slot in the store that only its timeout frees. */
     abandon: () => void abandoned++,
     get size() {
       return holds.length;
@@ -41,10 +41,10 @@ export function createInFlight(limits: readonly ConcurrencyLimit[], isRun: (isol
       return abandoned;
     },
 
-    /** @param n one of them, if there are any. */
+    /** @param n modulo the number of requests in flight. */
     async renew(n: number, atMs: number): Promise<void> {
       const held = holds[n % holds.length];
-      // A lost slot is taken back, and its request is in flight nevertheless.
+      // A lost slot is not renewed. Its request stays in flight.
       if (!held || limits.some((limit) => !isHeld(held, limit, atMs))) return;
       await held.hold.renew();
       if (held.isLocal || isRun(held.isolate)) held.renewedAtMs = atMs;

@@ -1,4 +1,4 @@
-// How often one request calls the store, its background work included: on the free plan a Worker may make 50
+// How many calls to the store one request makes, including its background work. On the free plan, a Worker may make 50
 // subrequests in a request.
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -13,7 +13,7 @@ import { memoryStore } from "../../src/store/memory.ts";
 const START_MS = 1_800_000_000_000;
 const ONE_WAY_MS = 10;
 const SECONDS = 12;
-/** Three calls in turn, then one as under strict; one in the background for the stock; ten that give back. */
+/** Three calls in turn, then one as under strict, one in the background for the stock, and ten that give units back. */
 const MOST_CALLS = 3 + 1 + 1 + 10;
 
 it.each<[string, LimitSpec]>([
@@ -53,15 +53,15 @@ it.each<[string, LimitSpec]>([
       admitted += reply.allowed ? 1 : 0;
     });
   };
-  // A rate that goes up and down: at each review a part of the stock is not needed any more, and never all of it.
+  // The rate goes up and down. At each review some of the stock is not needed any more, but never all of it.
   for (let ms = 0; ms < SECONDS * 1_000; ms += Math.floor(ms / 50) % 2 === 0 ? 1 : 0.25) {
     time.at(START_MS + ms, ask);
   }
-  // When a request has given back as often as it may, the next request gives back the rest.
+  // A request may give units back only so often. The next request gives back the rest.
   time.at(START_MS + SECONDS * 1_000 + 500, ask);
   await time.runUntil(START_MS + SECONDS * 1_000 + 60_000);
   expect(admitted).toBe(requests.length);
-  // The bound was reached. Without that the test would show nothing.
+  // The bound was reached. Otherwise the test would show nothing.
   expect(givenBack).toBeGreaterThan(MOST_CALLS);
   expect(Math.max(...requests.map(({ calls }) => calls))).toBeLessThanOrEqual(MOST_CALLS);
   expect(charged).toBe(admitted);

@@ -1,4 +1,4 @@
-// What leases do, step by step, in virtual time: the store is 50 ms away, each way.
+// Leases step by step, in virtual time. The store is 50 ms away, each way.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
@@ -12,7 +12,7 @@ import { type Store, StoreError } from "../../src/store/store.ts";
 
 const START_MS = 1_700_000_000_000;
 const ONE_WAY_MS = 50;
-/** 10 s: leases live for 500 ms, and a short grant is followed by a pause of 250 ms. */
+/** A window of 10 s: leases live 500 ms, and a pause of 250 ms follows a short grant. */
 const limitOf = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: 10_000, buckets: 1 });
 const keyOf = (limit: number, cost = 1, key = "k"): KeyRequest => {
   return { key, group: ENFORCED, cost, limits: [limitOf(limit)] };
@@ -22,7 +22,7 @@ let time: ReturnType<typeof virtualTime>;
 let central: Store;
 let calls: TakeRequest[];
 let localOffsetMs: number;
-/** What becomes of the replies that are on their way. */
+/** Whether replies on their way get lost. */
 let lost: boolean;
 let answers: ReplySource;
 
@@ -50,7 +50,7 @@ beforeEach(() => {
 const background = { waitUntil() {} };
 const take = (...keys: KeyRequest[]) => answers.take({ keys, flag: Flag.take }, background);
 
-/** `count` takes, evenly over `ms`; their answers, in the order of the takes. */
+/** Makes `count` takes, evenly over `ms` ms. Returns the answers in the order of the takes. */
 async function takes(count: number, ms: number, ...keys: KeyRequest[]): Promise<SourcedReply[]> {
   const startMs = time.nowMs();
   const taken: Promise<SourcedReply>[] = [];
@@ -61,7 +61,7 @@ async function takes(count: number, ms: number, ...keys: KeyRequest[]): Promise<
 
 const once = async (...keys: KeyRequest[]) => (await settled([take(...keys)]))[0]!;
 
-/** Lets time pass until all of them have settled. */
+/** Lets time pass until all promises have settled. */
 async function settled<T>(all: readonly Promise<T>[]): Promise<T[]> {
   let done = false;
   const both = Promise.all(all).finally(() => {
@@ -71,7 +71,7 @@ async function settled<T>(all: readonly Promise<T>[]): Promise<T[]> {
   return await both;
 }
 
-/** Units that the store has charged and that were not given back, in this bucket and the one before. */
+/** Units in this bucket and the one before that the store has charged and that were not given back. */
 async function charged(key = keyOf(1)): Promise<number> {
   const { keys } = await central.take({ keys: [{ ...key, cost: 0 }], flag: Flag.look }, time.nowMs());
   const { counts } = keys[0]![0]!.view as unknown as { counts: number[] };
@@ -82,7 +82,7 @@ const toldBy = ({ reply }: SourcedReply, { limits: [limit], cost }: KeyRequest) 
   const { view, refused } = reply.keys[0]![0]!;
   return algorithmOf(limit!).tell(view, limit!, cost, refused, reply.nowMs);
 };
-/** Whether the store would admit it at an instant. */
+/** Whether the store would admit the key's request at an instant. */
 async function admittedAt(key: KeyRequest, atMs: number): Promise<boolean> {
   return (await central.take({ keys: [key], flag: Flag.look }, atMs)).allowed;
 }
@@ -179,10 +179,10 @@ describe("the stock", () => {
     const taken = take(keyOf(10_000, 2_000));
     await time.runUntil(time.nowMs() + 1);
     await answers.reset(["k"]);
-    // The charges of another isolate hide from the counts that there was a reset.
+    // Another isolate's charges hide the reset: the counts alone do not show it.
     await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
     expect((await settled([taken]))[0]!.reply.allowed).toBe(true);
-    // The first call left out what was in stock, which has gone with the reset: a second one asks for the whole cost.
+    // The first call left out the units in stock, which the reset removed. A second call asks for the whole cost.
     const costs = calls.map(({ keys }) => keys[0]!.cost).filter((cost) => cost > 1_000);
     expect(costs).toHaveLength(2);
     expect(costs[1]).toBeGreaterThanOrEqual(2_000);
@@ -202,7 +202,7 @@ describe("the stock", () => {
     expect(await charged()).toBe(before);
   });
 
-  /** Units in stock after another isolate has reset the key, and others have charged 100 since. */
+  /** The units in stock after another isolate has reset the key and charged 100 units. */
   async function resetElsewhere(): Promise<number> {
     await takes(200, 1_000, keyOf(10_000));
     await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
@@ -257,7 +257,7 @@ describe("at the limit", () => {
 
   it("pauses after a short grant, makes no call, and says until when", async () => {
     await takes(400, 1_000, keyOf(2_000));
-    // Others leave less than this isolate wants in stock.
+    // Another isolate leaves fewer units than this isolate wants in stock.
     const left = 2_000 - (await charged());
     await central.take({ keys: [keyOf(2_000, left - 60)], flag: Flag.take }, time.nowMs());
     const all = await takes(400, 1_000, keyOf(2_000));
@@ -338,7 +338,7 @@ describe("a store that does not answer", () => {
     const asks = Array.from({ length: 5 }, () => take(keyOf(10_000)).catch((error: StoreError) => error));
     central.take = () => new Promise(() => {});
     await time.runUntil(time.nowMs() + 1_100);
-    // By now each request has made a call of its own.
+    // By now each request has made its own call.
     expect(calls.length).toBeGreaterThan(1);
     expect(asks).toHaveLength(5);
   });

@@ -1,4 +1,4 @@
-// Which replies are remembered, and for whom.
+// Which replies are remembered, and for which use.
 
 import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -13,11 +13,11 @@ const window: LimitSpec = { kind: Kind.fixedWindow, limit: 10, windowMs: 3_600_0
 const slots: LimitSpec = { kind: Kind.concurrency, limit: 50, timeoutMs: 60_000 };
 const keyOf = (cost: number, ...limits: LimitSpec[]): KeyRequest => ({ key: "k", group: ENFORCED, cost, limits });
 
-/** A store and what is remembered of it. The clocks agree. */
+/** A store, and what is remembered of its replies. Their clocks agree. */
 function memoryOf() {
   const store = virtualStore();
   const told = createToldCounts(countPendingUnits());
-  /** @param storeMs when the store decides. @param sentMs and @param heardMs when the isolate asks and hears. */
+  /** @param storeMs when the store decides. @param sentMs when the isolate asks. @param heardMs when it hears. */
   const call = (key: KeyRequest, flag: Flag, storeMs: number, sentMs = storeMs, heardMs = storeMs) => {
     const reply = store.take([key], flag, NOW_MS + storeMs);
     told.hear({ keys: [key], flag }, reply, NOW_MS + sentMs, NOW_MS + heardMs);
@@ -25,7 +25,7 @@ function memoryOf() {
   return { told, call };
 }
 
-/** Units that are counted in what was told. */
+/** The units in the counts that are remembered. */
 const unitsOf = (known: KeyReply | undefined) =>
   known && (known.replies[0]!.view as unknown as { count: number }).count;
 

@@ -1,4 +1,4 @@
-// Calls of this isolate that have no answer.
+// Calls of this isolate that have not been answered.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -11,7 +11,7 @@ it("requests that their runtime ended do not pile up under a busy key", () => {
   const unanswered = trackUnanswered();
   for (let i = 0; i < 100; i++) unanswered.begin([request()], i);
   unanswered.begin([request()], 20_000);
-  // As if the clock had stepped back: whatever is still there would count.
+  // The clock has stepped back: any call that is still remembered would count.
   expect(unanswered.beside([request()], 5_000)).toEqual([]);
 });
 
@@ -23,7 +23,7 @@ it("a call is remembered for longer than the two budgets within which its answer
   expect(unanswered.beside([request()], 2 * BUDGET_MS + 10_000)).toEqual([]);
 });
 
-it("of a call for several units, a request counts those that are not its own", () => {
+it("a request counts the units of a call that are for other requests", () => {
   const unanswered = trackUnanswered();
   const [caller, other] = [request(), request()];
   unanswered.begin([{ ...caller, cost: 10 }], 0, [{ key: caller, needed: 4 }]);

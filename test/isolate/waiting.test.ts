@@ -1,5 +1,5 @@
-// Requests under strict that wait for the answer to another request: the store is far away, and units come back faster
-// than it answers.
+// Requests under strict that wait for another request's answer. The store is far away, and units come back faster than
+// it answers.
 
 import { expect, it } from "vitest";
 import { mulberry32 } from "../../scripts/simulate/run.ts";
@@ -12,10 +12,10 @@ import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
 const ONE_WAY_MS = 80;
-/** How often a waiting request looks for the answer. */
+/** The interval at which a waiting request looks for the answer. */
 const POLL_MS = 4;
 const WINDOW_MS = 60_000;
-/** Ten units come back in a second. */
+/** Ten units come back each second. */
 const LIMIT: LimitSpec = { kind: Kind.weighted, limit: 600, bucketMs: WINDOW_MS, buckets: 1 };
 const START_MS = 1_800_000_000_000;
 const WARM_UP_MS = 3_000;
@@ -28,12 +28,12 @@ interface Asked {
   readonly answer: SourcedReply;
 }
 
-/** A request every millisecond at a used-up limit whose units come back. @param costOf the cost of the n-th request. */
+/** Sends a request every ms to a used-up limit whose units come back. @param costOf the cost of the n-th request. */
 async function hammer(costOf: (n: number) => number) {
   const time = virtualTime(START_MS);
   const central = memoryStore();
   const keysOf = (cost: number) => [{ key: "k", group: ENFORCED, cost, limits: [LIMIT] }];
-  /** The instants at which the store decided, and the smallest cost that it would have refused then. */
+  /** For each instant at which the store decided: the smallest cost that it would have refused. */
   const refusedFrom = new Map<number, number>();
   let calls = 0;
   const store = {
@@ -80,7 +80,7 @@ it("one of them makes a call for all, and no request waits for more than two rou
   const admitted = asked.filter(({ answer }) => answer.reply.allowed).length;
   const due = ((WARM_UP_MS + MEASURED_MS) * LIMIT.limit) / WINDOW_MS;
   expect(Math.abs(admitted - due)).toBeLessThanOrEqual(2);
-  // Ten are admitted in a second. Without sharing, there would be a thousand calls.
+  // Ten requests are admitted each second. Without sharing there would be a thousand calls each second.
   expect(callsPerSecond).toBeLessThan(20);
   const waitsMs = steady(asked).map(({ atMs, answeredAtMs }) => answeredAtMs - atMs);
   expect(Math.max(...waitsMs)).toBeLessThanOrEqual(4 * ONE_WAY_MS + 3 * POLL_MS);

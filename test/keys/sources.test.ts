@@ -1,4 +1,4 @@
-// Every key source works in every place that knows key sources.
+// Every key source works everywhere that key sources are used.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// A flood of clients that are all new: what an isolate remembers of them is bounded.
+// Very many new clients: the memory that an isolate uses for them is bounded.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -17,13 +17,13 @@ import { keyRequest } from "../support/gateway/counter.ts";
 const MIB = 1024 * 1024;
 const NOW_MS = 1_700_000_000_000;
 const window: LimitSpec = { kind: Kind.weighted, limit: 1, bucketMs: 60_000, buckets: 1 };
-/** A key of the store, each different. */
+/** The store's key of the i-th client. */
 const keyOf = (i: number) => `hg:2:{flood:${String(i).padStart(22, "x")}}`;
 
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
-/** By how much the heap grows during `flood`, in MiB. `held` is used after it: it must not be collected meanwhile. */
+/** How much the heap grows during `flood`, in MiB. `held` is used afterwards, so that it is not collected too early. */
 async function heapRiseMib(held: unknown, flood: () => Promise<void>): Promise<number> {
   collectGarbage();
   const before = process.memoryUsage().heapUsed;

@@ -1,4 +1,4 @@
-// What an admitted request holds: slots of concurrency limits, and its turn of a leaky bucket.
+// What an admitted request holds: slots of concurrency limits, and its place in a leaky bucket.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
@@ -101,7 +101,7 @@ it.each([
   expect(await hold!.renew()).toBe(mayRenew);
 });
 
-it("is of this isolate's own counters when the store is away", async () => {
+it("holds slots of this isolate's own counters when the store is away", async () => {
   const limiter = createLimiter({ policies: [atOnce("two", 2)], store: remoteStore(failingStore()) });
   const { hold, source } = await limiter.take("two");
   expect(source).toBe("fallback");

@@ -1,4 +1,4 @@
-// A client of the gateway, named by hand: a look and a reset use the very count that its requests are charged to.
+// A client of the gateway, named in code: a look and a reset use the same count as the client's requests.
 
 import { describe, expect, it } from "vitest";
 import { clientKey } from "../../src/http/key.ts";
@@ -7,7 +7,7 @@ import { memoryStore } from "../../src/store/memory.ts";
 
 const ADDRESS = { "CF-Connecting-IP": "203.0.113.7" };
 
-/** A limiter of one policy, and a function that charges a request as the gateway does. */
+/** A limiter with one policy, and a function that charges a request as the gateway does. */
 function limited(...kinds: string[]) {
   const limiter = createLimiter({
     policies: [{ name: "api", key: kinds, limits: [{ limit: 3, window: "1m" }] }],
@@ -23,7 +23,7 @@ function limited(...kinds: string[]) {
   return { limiter, request };
 }
 
-/** A client that sends requests, and how a caller names it. */
+/** A client that sends requests, and how code names it. */
 interface Client extends KeyByHand {
   readonly kind: string;
   readonly headers: Record<string, string>;

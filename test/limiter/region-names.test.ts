@@ -1,5 +1,4 @@
-// The name of a region becomes part of a key in the store: wherever the name comes from, it is checked as in the
-// configuration.
+// A region's name becomes part of a key in the store. It is checked as in the configuration, wherever it comes from.
 
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
@@ -11,10 +10,10 @@ const policies = [
   { name: "here", key: "global", limits: [{ algorithm: "sliding-log", limit: 5, window: "1m", scope: "region" }] },
 ] as const;
 
-/** With the first name, counts would be written onto the key of a sliding log in region `eu`. */
+/** The first name would write counts into the key of a sliding log in region `eu`. */
 const WRONG = ["eu#5:60000", "eu:x", "eu}", " eu", "_eu", "a".repeat(33), "eu\n", 7, {}, ["eu"]];
 
-/** A limiter, and what its store was asked. */
+/** A limiter, and a store that records its requests. */
 function limited(options: Partial<LimiterOptions> = {}) {
   const store = recordingStore();
   return { store, limiter: createLimiter({ policies, store, ...options }) };
@@ -22,7 +21,7 @@ function limited(options: Partial<LimiterOptions> = {}) {
 
 type Region = Exclude<RateLimitOptions<never>["region"], undefined>;
 
-/** One request through the middleware. Throws what the middleware throws. */
+/** Sends one request through the middleware, and throws what the middleware throws. */
 async function send(limiter: Limiter, region: unknown, cf?: object): Promise<void> {
   const app = new Hono();
   app.onError((error) => {
@@ -61,7 +60,7 @@ describe.each(WRONG)("the region %j is refused", (name) => {
     const { limiter } = limited();
     for (const region of [...(typeof name === "object" ? [] : [name]), { colo: { FRA: name } }]) {
       expect(() => rateLimit(limiter, { region: region as never })).toThrow(TypeError);
-      // Also if the limiter is made from env, with the first request.
+      // The same if the limiter is made from env, at the first request.
       expect(() => rateLimit(() => limiter, { region: region as Region })).toThrow(TypeError);
     }
   });

@@ -1,4 +1,4 @@
-// A program without onDecision learns of an outage too: on the console.
+// The console reports an outage to a program without onDecision.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
@@ -19,7 +19,7 @@ afterEach(() => {
 
 const written = () => vi.mocked(console.warn).mock.calls.map(([line]) => JSON.parse(String(line)) as { event: string });
 
-/** Takes from a Redis that is away, this many times at one instant. */
+/** Returns a function that takes from an unreachable Redis, as often as asked, at one instant. */
 async function outage(options: Partial<LimiterOptions> = {}, onBreakerChange?: (change: BreakerChange) => void) {
   const url = `http://127.0.0.1:${await freePort()}`;
   const store = redisStore({ url, token: "t", timeoutMs: 10_000, ...(onBreakerChange && { onBreakerChange }) });
@@ -43,7 +43,7 @@ it("says that Redis is away once a second and once for a change of the breaker, 
   vi.setSystemTime(START_MS + 999);
   await take(1);
   expect(written()).toHaveLength(2);
-  // Later than any probe. Redis does not answer the probe either.
+  // After the time of the next probe. The probe gets no answer either.
   vi.setSystemTime(START_MS + 3_000);
   await take(2);
   const later = { ...failure, at: new Date(START_MS + 3_000).toISOString(), allowed: false, suppressed: 20 };

@@ -1,4 +1,4 @@
-// The store has no answer: each policy says what happens then, and onDecision and the console are told.
+// The store has no answer. Each policy decides by its own setting, and onDecision and the console are told.
 
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
@@ -70,7 +70,7 @@ it("rejects a reset that the store could not do", async () => {
   await expect(limiter.reset("local")).rejects.toMatchObject({ name: "StoreError", code: "TIMEOUT" });
 });
 
-/** A store that a user of the library wrote: an object of a class, whose methods are not its own members. */
+/** A store written by a user of the library: an instance of a class, whose methods are on its prototype. */
 class StoreOfOnesOwn implements Store {
   readonly keySecret = "token";
   readonly #memory = memoryStore();
@@ -118,7 +118,7 @@ describe.each<[string, (store: Store) => Store]>([
   });
   afterEach(() => written.mockRestore());
 
-  /** Takes one unit after the other under one policy, and records what onDecision is told. */
+  /** Takes one unit after another under one policy, and records what onDecision is told. */
   function failing(policy: PolicyInput, thrown: unknown = error) {
     const failures: unknown[] = [];
     const store = new StoreOfOnesOwn(thrown);

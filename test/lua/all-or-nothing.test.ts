@@ -1,4 +1,4 @@
-// Six algorithms in one call, on Redis: whichever refuses, nothing is charged anywhere. Compared as Redis dumps it.
+// Six algorithms in one call, on Redis. Whichever refuses, nothing is charged anywhere: DUMP shows the same bytes.
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, inject, it } from "vitest";
@@ -23,14 +23,14 @@ const limits = {
 } satisfies Record<string, LimitSpec>;
 const names = Object.keys(limits) as (keyof typeof limits)[];
 
-/** The limit with room for one more request of 3 units after one of 3, or for none. */
+/** The limit with a number that admits one request of 3 units, but not two. */
 function tightened(limit: LimitSpec): LimitSpec {
   if (limit.kind === Kind.concurrency) return { ...limit, limit: 1 };
   if (limit.kind === Kind.bucket) return { ...limit, limit: 1, burst: 5 };
   return { ...limit, limit: 5 };
 }
 
-/** One key with all limits, and one for each limit; `refuser` is tight, in the shared key or in its own. */
+/** One key with all limits, and one key for each limit. `refuser` is tightened: in the shared key or in its own key. */
 function requestOf(prefix: string, slot: number, refuser?: string, where?: "shared" | "own"): TakeRequest {
   const limitOf = (name: keyof typeof limits, here: "shared" | "own") =>
     name === refuser && here === where ? tightened(limits[name]) : limits[name];
@@ -53,7 +53,7 @@ describe.each(["shared", "own"] as const)("in the %s key", (where) => {
     try {
       expect((await store.take(requestOf(prefix, 1), NOW_MS)).allowed).toBe(true);
       const before = await dump();
-      // A concurrency limit alone has no records.
+      // The key with only a concurrency limit has no records.
       expect(before.filter((bytes) => bytes === null)).toHaveLength(1);
 
       const reply = await store.take(requestOf(prefix, 2, refuser, where), NOW_MS + 1);

@@ -1,5 +1,5 @@
-// One HTTP request and 3 + keys Redis commands when admitted, 3 when denied, whatever the number of windows. Logs and
-// concurrency limits have limit keys: each adds what is said here.
+// One HTTP request. An admission takes 3 Redis commands plus one for each key, a refusal takes 3, for any number of
+// windows. Logs and concurrency limits have limit keys, and each limit key adds the commands below.
 
 import { beforeEach, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -32,7 +32,7 @@ async function costOf(keys: KeyRequest[], flag: Flag = Flag.take, atMs = 0, slot
   return { http: server.calls.length, ...commands };
 }
 
-/** Of one key that is read, and of several. */
+/** The calls of a refusal, for one key and for several. */
 const DENIED = { http: 1, evalsha: 1, time: 1, get: 1 };
 const DENIED_OF_SEVERAL = { http: 1, evalsha: 1, time: 1, mget: 1 };
 
@@ -88,12 +88,12 @@ it.each<[string, LimitSpec[]]>([
 it("is 3 more for a log when admitted, 2 for a new one, and 1 or 2 when denied", async () => {
   const ask = (cost: number) => costOf([keyRequest("key", [log], { cost })]);
   const ADMITTED = { ...DENIED_OF_SEVERAL, set: 1, rpush: 1, pexpire: 1 };
-  // The first has no log to look into.
+  // The first request finds no log to read.
   expect(await ask(1)).toEqual(ADMITTED);
   expect(await ask(1)).toEqual({ ...ADMITTED, lrange: 1 });
   expect(await ask(1)).toEqual({ ...ADMITTED, lrange: 1 });
   expect(await ask(1)).toEqual({ ...DENIED_OF_SEVERAL, lrange: 1 });
-  // When the second entry leaves is not known from the first.
+  // The first entry does not tell when the second one expires.
   expect(await ask(2)).toEqual({ ...DENIED_OF_SEVERAL, lrange: 2 });
 });
 

@@ -1,5 +1,5 @@
-// Expiry by the server's own clock, which parity does not use: a charge that does not move the expiry leaves it alone,
-// which is cheaper than to set it again; all others set it.
+// Expiries by the server's own clock, which parity does not use. A charge that would not move the expiry leaves it
+// alone, because that is cheaper. Every other charge sets it.
 
 import { randomUUID } from "node:crypto";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
@@ -12,11 +12,11 @@ import { encodeRow, idOf } from "../support/redis/records-codec.ts";
 import { argsOf } from "../support/redis/script-call.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 
-/** So long that no bucket ends while a test runs, but once in 3 weeks. */
+/** So long that a bucket ends during a test only once in three weeks. */
 const BUCKET_MS = 2_000_000_000;
-/** What something else has set: seen again only if the script left it alone. */
+/** An expiry that the test set. It is still there only if the script left it alone. */
 const SHORT_MS = 60_000;
-/** How long a test may take: the script's instant and that of PTTL differ by less. */
+/** The script's clock and the clock of PTTL differ by the time that a test takes, at most this. */
 const SLACK_MS = 30_000;
 
 const windowOf = (buckets = 1, bucketMs = BUCKET_MS) => ({ limit: 9, kind: Kind.weighted, bucketMs, buckets });
@@ -38,7 +38,7 @@ async function take(limits: LimitSpec[], cost = 1, flag: Flag = Flag.take, group
   return (await redis.eval(TAKE.text, 1, key, ...args)) as number[];
 }
 
-/** `spans`: how many buckets after the newest one the key expires. */
+/** @param spans the number of buckets after `newest` at which the key expires. */
 async function expectExpiry(newest: number, spans: number, bucketMs = BUCKET_MS): Promise<void> {
   const expectedMs = (newest + spans) * bucketMs - Date.now();
   const leftMs = await redis.pttl(key);

@@ -1,6 +1,6 @@
-// A Redis that has reached maxmemory, for real: what grows is refused before anything is written, what shrinks passes.
+// A real Redis that has reached maxmemory. What grows is refused before anything is written; what shrinks passes.
 //
-// Redis looks only at the first write of a script: a script that begins with what shrinks may then grow as it likes.
+// Redis checks only the first write of a script. A script whose first write shrinks could then grow without a check.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -13,7 +13,7 @@ import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-r
 
 const NOW_MS = 1_700_000_000_000;
 const WINDOW_MS = 60_000;
-/** Everything that was charged at `NOW_MS` has left. */
+/** By this time, everything that was charged at `NOW_MS` has expired. */
 const LATER_MS = NOW_MS + 2 * WINDOW_MS;
 
 const limits = {
@@ -43,7 +43,7 @@ const request = (keys: KeyRequest[], more: Partial<TakeRequest> = {}): TakeReque
 });
 const key = (name: string, of: readonly LimitSpec[], group = 0) => keyRequest(name, of, { cost: 2, group });
 
-/** Every key, as Redis dumps it. */
+/** Every key's bytes, from DUMP. */
 async function everything(): Promise<Record<string, Buffer | null>> {
   const names = (await server.redis.keys("*")).sort();
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await server.redis.dumpBuffer(name)])));
@@ -119,7 +119,7 @@ describe("a full Redis and what is in the way", () => {
     await refusedForRoom(request(keys), NOW_MS);
   });
 
-  it("refuses what is charged behind a policy in shadow that refuses and could drop something", async () => {
+  it("refuses an enforced limit although a refusing policy in shadow before it could drop expired entries", async () => {
     const shadow = key("a", [log, none(window)], 1);
     await store.take(request([key("a", [log])]), NOW_MS);
     for (const enforced of [log, slots, window]) {

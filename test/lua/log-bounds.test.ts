@@ -1,4 +1,4 @@
-// What a log costs Redis: memory for each entry, commands and entries read for each decision.
+// What a log costs Redis: memory for each entry, and commands and entries read for each decision.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -24,7 +24,7 @@ beforeEach(async (context) => {
 
 const requestOf = (cost: number): TakeRequest => ({ keys: [keyRequest("key", [limit], { cost })], flag: Flag.take });
 
-/** Takes one after the other; whether each was admitted. */
+/** Takes at these instants, one after another. Returns whether each take was admitted. */
 async function takeAt(instants: readonly number[], cost = 1): Promise<boolean[]> {
   const pipeline = server.redis.pipeline();
   const request = requestOf(cost);
@@ -37,7 +37,7 @@ async function takeAt(instants: readonly number[], cost = 1): Promise<boolean[]>
   });
 }
 
-/** So many instants, so many ms apart. */
+/** `count` instants, `stepMs` apart. */
 const every = (stepMs: number, count: number, fromMs = START_MS) =>
   Array.from({ length: count }, (_, i) => fromMs + i * stepMs);
 
@@ -46,7 +46,7 @@ it("takes at most 40 bytes of memory for an entry, of which there are 10,000", a
   expect(await server.redis.llen(ownKey)).toBe(ENTRIES);
   const bytes = Number(await server.redis.call("MEMORY", "USAGE", ownKey, "SAMPLES", "0"));
   expect(bytes / ENTRIES).toBeLessThanOrEqual(40);
-  // No cheaper than its bytes: else this measured something else.
+  // An entry is never smaller than its bytes. A smaller figure would mean that the test measured something else.
   expect(bytes / ENTRIES).toBeGreaterThan(10);
 });
 
@@ -57,7 +57,7 @@ it("is one entry for a request, whatever it costs", async () => {
 
 describe("expired entries", () => {
   it("leave with at most one LRANGE and one LTRIM for each decision when they leave one by one", async () => {
-    await takeAt(every(60, 1_000)); // a window full
+    await takeAt(every(60, 1_000)); // fills the window
     const commands = await commandsOf(server.redis, () => takeAt(every(60, 1_000, START_MS + 60_000)));
     expect(commands).toMatchObject({ lrange: 1_000, ltrim: 1_000, rpush: 1_000 });
     expect(await server.redis.llen(ownKey)).toBe(1_000);

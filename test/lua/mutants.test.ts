@@ -1,4 +1,4 @@
-// Would parity notice? Each one-token edit of the Lua must make it find a difference.
+// Parity must notice every edit of one token in the Lua: it must find a difference.
 
 import { readdirSync } from "node:fs";
 import fc from "fast-check";
@@ -12,16 +12,16 @@ import { type PlannedStep, planCase } from "../support/parity/parity-plan.ts";
 import { firstDifference, parityRedis } from "../support/parity/parity-run.ts";
 
 const CASES = 200;
-/** Of each kind, tried with the script as it is before any mutant. */
+/** Cases of each kind that the unedited script must pass before any mutant is tried. */
 const SOUND_CASES = 10;
 
 type Plan = readonly PlannedStep[];
 const drawn = new Map<ParityName, readonly ParityCase[]>();
 const plans = new Map<ParityCase, Plan>();
-/** Plans in which the script as it is shows no difference. */
+/** Plans that the unedited script passes. */
 const sound = new Set<Plan>();
 
-/** The same cases for all, so that a mutant lives or dies the same way every time. */
+/** All mutants get the same cases, so that a mutant lives or dies the same way every time. */
 function casesOf(name: ParityName): readonly ParityCase[] {
   const cases = drawn.get(name) ?? fc.sample<ParityCase>(parityCases[name], { seed: 1, numRuns: CASES });
   drawn.set(name, cases);
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 /** The first plan that shows a difference. */
 async function killerOf(text: string, names: readonly ParityName[]): Promise<Plan | undefined> {
-  // Redis refuses an edit that does not compile: such an edit is no mutant.
+  // Redis refuses an edit that does not compile. Such an edit is not a mutant.
   const sha1 = (await redis.script("LOAD", text)) as string;
   for (const name of names) {
     for (const one of casesOf(name)) {
@@ -57,7 +57,7 @@ async function killerOf(text: string, names: readonly ParityName[]): Promise<Pla
   return undefined;
 }
 
-/** A plan kills a mutant only if the script as it is passes the same plan. parity.test.ts tries the script itself. */
+/** A plan kills a mutant only if the unedited script passes the same plan. parity.test.ts tries the unedited script. */
 async function expectNoDifference(plan: Plan): Promise<void> {
   if (sound.has(plan)) return;
   expect(await firstDifference(redis, original, plan)).toBeUndefined();

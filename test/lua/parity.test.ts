@@ -1,5 +1,5 @@
-// The script on a real Redis and its mirror in src/core: the same reply, the same stored bytes and the same expiry at
-// every step. A failure prints its seed and the smallest case found: put that case into `examples`.
+// The script on a real Redis and its mirror in src/core must give the same reply, the same stored bytes and the same
+// expiry at every step. A failure prints its seed and the smallest failing case: put that case into `examples`.
 
 import fc from "fast-check";
 import type { Redis } from "ioredis";
@@ -12,9 +12,9 @@ import { planCase } from "../support/parity/parity-plan.ts";
 import { firstDifference, parityRedis } from "../support/parity/parity-run.ts";
 
 const STEPS = 20_000;
-/** About 30 steps each. */
+/** A case has about 30 steps. */
 const CASES = 810;
-/** About 40. */
+/** A case of long logs has about 40 steps. */
 const LONG_CASES = 600;
 
 const step = {
@@ -22,11 +22,11 @@ const step = {
   back: { to: "ago" as const, n: 0 },
 };
 
-/** Cases that once failed, each with what was wrong. */
+/** Cases that failed once, each with its cause. */
 const examples: Partial<Record<ParityName, readonly [ParityCase][]>> = {
   "sliding-window": [
     [
-      // A count that is text made the script fail for ever on `>`: not a record of ours.
+      // A count that was text made every call of the script fail at `>`. Such a record is not valid.
       {
         startMs: 1_700_000_000_000,
         keys: [{ group: 0, configurations: [[{ limit: 5, kind: Kind.weighted, bucketMs: 1000, buckets: 1 }]] }],
@@ -37,7 +37,7 @@ const examples: Partial<Record<ParityName, readonly [ParityCase][]>> = {
       },
     ],
     [
-      // A bucket's number that is text was computed with, and stored again.
+      // The script computed with a bucket number that was text, and stored it again.
       {
         startMs: 1500,
         keys: [{ group: 0, configurations: [[{ limit: 5, kind: Kind.weighted, bucketMs: 1000, buckets: 1 }]] }],
@@ -50,7 +50,7 @@ const examples: Partial<Record<ParityName, readonly [ParityCase][]>> = {
   ],
   "one bucket": [
     [
-      // An instant before the epoch is not a record of ours either: it was, and paid back a little.
+      // An instant before the epoch is not valid either. The script had used it, and paid a part back.
       {
         startMs: 1,
         keys: [
@@ -89,7 +89,7 @@ it.each(parityNames)("decides, replies, stores and expires as src/core does: %s"
     numRuns: name === "long logs" ? LONG_CASES : CASES,
     examples: [...(examples[name] ?? [])],
   });
-  // Not console.log: its output is shown for failed tests only.
+  // Not console.log, because vitest shows its output for failed tests only.
   process.stdout.write(`parity, ${name}: ${steps} steps, seed ${seed} (PARITY_SEED=${seed} repeats them)\n`);
   expect(steps).toBeGreaterThanOrEqual(STEPS);
 });

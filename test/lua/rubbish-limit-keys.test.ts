@@ -1,4 +1,4 @@
-// Something else wrote into a limit key: it never fails the script, and the next charge replaces what is no use.
+// Another program wrote into a limit key. The script never fails, and the next charge replaces the unusable value.
 
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -30,7 +30,7 @@ function requestOf(limit: LimitSpec, cost = 1, flag: Flag = Flag.take, slot = 1,
   return { keys: [keyRequest(key, [limit], { cost })], flag, slot, atMs };
 }
 
-/** Allowed, and the first number of the limit's view: units used, or requests in flight. */
+/** Whether the request is allowed, and the first number of the limit's view: units used, or requests in flight. */
 async function ask(...of: Parameters<typeof requestOf>): Promise<[allowed: number, used: number]> {
   const request = requestOf(...of);
   const keys = keysOfRequest(request);

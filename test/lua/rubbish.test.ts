@@ -1,4 +1,4 @@
-// Something else wrote into a key of ours: counting starts anew, and the next charge replaces it.
+// Another program wrote into a key of headgate's. Counting starts at zero, and the next charge replaces the value.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
@@ -89,7 +89,7 @@ it.each<[what: string, bytes: Buffer]>([
 });
 
 it.each([-5, 0.5, 2 ** 53, "0", null])(
-  "starts anew although the damage, a count of %j, would leave with its bucket",
+  "starts anew even if the damaged count, %j, is in a bucket that is about to leave",
   async (bad) => {
     const key = newKey();
     await redis.set(key, encodeRow([id, NOW_MS / 1000 - 1, 4, bad]));
@@ -101,7 +101,7 @@ it.each<[behind: unknown[], count: number]>([
   [[false], 1],
   [[null, 7], 2],
   [[null, 7, null], 2],
-])("answers for every key although behind the first's record is %j", async (behind, count) => {
+])("answers for every key even if the first key's record is followed by %j", async (behind, count) => {
   const [one, two] = [newKey(), newKey()];
   await redis.set(one, encodeRow([...record, 1, 0, ...behind]));
   const request = { keys: [keyRequest(one, [limit]), keyRequest(two, [limit])], flag: Flag.take };
@@ -149,7 +149,7 @@ it.each<[what: string, row: unknown[]]>([
   expect(await redis.getBuffer(key)).toEqual(encodeRow([...bucketRecord, 2000]));
 });
 
-it("does not read what is behind nil", async () => {
+it("does not read values after nil", async () => {
   const key = newKey();
   await redis.set(key, encodeRow([...record, 3, 0, null, 7]));
   const newest = NOW_MS / 1000;

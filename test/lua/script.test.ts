@@ -1,4 +1,4 @@
-// The script as text: what is generated, its hashes and its two variants; and the clock that it reads.
+// The script as text: the generated file, its hashes and its two variants. Also the clock that the script reads.
 
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";

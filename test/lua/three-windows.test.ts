@@ -1,4 +1,4 @@
-// The story of three windows, through core and through the script on Redis, in every order of the limits.
+// The story of three windows in every order of the limits, through core and through the script on Redis.
 
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
@@ -17,7 +17,7 @@ const requestOf = (key: string, { cost }: Request, limits: (typeof orders)[numbe
   return { keys: [keyRequest(key, limits, { cost })], flag: Flag.take };
 };
 
-/** Numbers of 0 … 1, the same for the same seed. */
+/** Random numbers from 0 to 1. The same seed gives the same numbers. */
 function randomOf(seed: number): () => number {
   const numbers = fc.sample(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { seed, numRuns: 20_000 });
   let at = 0;

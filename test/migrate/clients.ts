@@ -1,4 +1,4 @@
-// Clients that nobody was before, and what headgate has counted of them.
+// Clients that no other test has, and what headgate has counted for them.
 
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
@@ -13,7 +13,7 @@ export function newAddress(): string {
 
 export const newUser = () => `user-${randomBytes(8).toString("hex")}`;
 
-/** Units charged to a client of the guides' policy. A higher limit of the same window reads the same count. */
+/** Units charged to a client of the guides' policy. Limits with the same window read the same count. */
 export async function storedCount(client: KeyByHand): Promise<number> {
   const limiter = createLimiter({
     policies: [{ name: "api", key: ["header:x-user", "ip"], limits: [{ limit: 1_000, window: "1h" }] }],

@@ -1,4 +1,4 @@
-// docs/comparison.md: its prices follow from docs/benchmarks.md. Its links, and those of the guides, lead somewhere.
+// docs/comparison.md: its prices follow from docs/benchmarks.md, and its links and the guides' links lead somewhere.
 
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
@@ -11,7 +11,7 @@ const DOLLARS_PER_MILLION_REQUESTS = 0.3;
 
 type Row = Record<string, string>;
 
-/** The rows of the first table after `heading`, by their first cell; each by the headings of its columns. */
+/** The rows of the first table after `heading`, by their first cell. Each row maps a column's heading to the cell. */
 function tableAfter(text: string, heading: string): Map<string, Row> {
   const at = text.indexOf(`${heading}\n`);
   if (at < 0) throw new Error(`expected the heading ${heading}`);
@@ -66,7 +66,7 @@ it("the table on top has the same prices", () => {
     const { "1 limit, admitted": one, "3 limits, admitted": three } = cost.get(full)!;
     expect(Object.values(top.get(name)!).at(-1)).toBe(`${one} / ${three}`);
   }
-  // Fits into the README.
+  // The table fits into the README.
   expect(top.size + 2).toBeLessThanOrEqual(10);
 });
 

@@ -1,4 +1,4 @@
-// docs/migrate/express-rate-limit.md: its programs, and its table against the types of the package.
+// docs/migrate/express-rate-limit.md: runs its programs, and compares its table with the package's types.
 
 import { parse as parseToml } from "smol-toml";
 import { expect, it } from "vitest";
@@ -37,7 +37,7 @@ it.each(["Before ts", "After, by hand ts"])(
     const answers = await sendSeven(sendTo(await startServer(blocks.get(name)!)), { "X-Forwarded-For": address });
     expect(statusesOf(answers)).toEqual(FIVE_OF_SEVEN);
     for (const seconds of waitsOf(answers)) expect(seconds).toBeGreaterThan(0);
-    // Before, the counts are the program's own; after, refused requests are not among them.
+    // The program "Before" counts in its own memory. headgate's counts leave the refused requests out.
     if (name !== "Before ts") expect(await storedCount({ kind: "ip", key: address })).toBe(5);
   },
 );

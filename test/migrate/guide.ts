@@ -1,4 +1,4 @@
-// The programs of docs/migrate, read out of the Markdown and run as they stand.
+// Reads the programs of docs/migrate out of the Markdown and runs them unchanged.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,10 +16,10 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Sends one request with these headers. */
 export type Send = (headers?: Record<string, string>) => Promise<Response>;
 
-/** The text of a file of the repository. */
+/** The text of a file in the repository. */
 export const readText = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
-/** Code by the heading above it, for example `After ts`. */
+/** The code blocks by the heading above them and their language, for example `After ts`. */
 export function blocksOf(guide: string): Map<string, string> {
   const blocks = new Map<string, string>();
   for (const section of readText(`docs/migrate/${guide}.md`).split(/^## /m).slice(1)) {
@@ -33,7 +33,7 @@ export function blocksOf(guide: string): Map<string, string> {
   return blocks;
 }
 
-/** Names in backticks in the first cells of the tables under these headings. */
+/** The names in backticks in the first cells of the tables under these headings. */
 export function namesInTables(guide: string, ...headings: string[]): string[] {
   const sections = readText(`docs/migrate/${guide}.md`).split(/^## /m);
   const chosen = sections.filter((section) => headings.includes(section.slice(0, section.indexOf("\n"))));
@@ -41,7 +41,7 @@ export function namesInTables(guide: string, ...headings: string[]): string[] {
   return cells.flatMap((cell) => [...cell.matchAll(/`(\w+)/g)].map(([, name]) => name!));
 }
 
-/** Members of the type that begins with `start` in a declaration file: `name:` or `name(` with this indentation. */
+/** The members of the type that begins with `start` in a declaration file: lines `name:` or `name(`. */
 export function membersOf(declarations: string, start: string, indent: string): string[] {
   const at = declarations.indexOf(start);
   if (at < 0) throw new Error(`expected ${start} in the declarations`);
@@ -49,7 +49,7 @@ export function membersOf(declarations: string, start: string, indent: string): 
   return [...body.matchAll(new RegExp(`^${indent}(?:readonly )?(\\w+)\\??[:(]`, "gm"))].map(([, name]) => name!);
 }
 
-/** The program as one file of JavaScript, in a folder that goes with the test. */
+/** The program bundled into one JavaScript file, in a folder that is removed after the test. */
 async function bundled(contents: string): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), "headgate-migrate-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -67,13 +67,13 @@ async function bundled(contents: string): Promise<string> {
   return file;
 }
 
-/** The bindings that name the Redis of the tests, with time enough for a busy machine. */
+/** Bindings that name the Redis of the tests, with a timeout for a busy machine. */
 export async function redisBindings() {
   const url = await withoutKeyLocking();
   return { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: inject("restToken"), REDIS_TIMEOUT_MS: "10000" };
 }
 
-/** The bridge, with the first line of the scripts of `@upstash/ratelimit` taken off: Redis 7.0 refuses its flag. */
+/** The bridge, without the first line of `@upstash/ratelimit`'s scripts: Redis 7.0 refuses the flag in that line. */
 async function withoutKeyLocking(): Promise<string> {
   const proxy = await startOrigin(async (request, response) => {
     const body = await new Response(request as unknown as BodyInit).text();
@@ -88,7 +88,7 @@ async function withoutKeyLocking(): Promise<string> {
   return proxy.url;
 }
 
-/** A program whose default export is a Worker or a Hono app. */
+/** Starts a program whose default export is a Worker or a Hono app. */
 export async function startWorker(code: string): Promise<Send> {
   const env = await redisBindings();
   const program = (await import(pathToFileURL(await bundled(code)).href)) as {
@@ -99,7 +99,7 @@ export async function startWorker(code: string): Promise<Send> {
     await program.default.fetch(new Request("https://app.example/", { headers }), env, ctx);
 }
 
-/** A program that listens on `PORT` and says so. @returns its address. */
+/** Starts a program that listens on `PORT` and prints that it does. @returns its address. */
 export async function startServer(code: string): Promise<string> {
   const [file, port, redis] = await Promise.all([bundled(code), freePort(), redisBindings()]);
   const env = { PORT: String(port), REDIS_URL: inject("redisUrl"), NODE_ENV: "production", ...redis };
@@ -133,12 +133,12 @@ async function freePort(): Promise<number> {
 
 const HOUR_MS = 3_600_000;
 
-/** Every program allows 5 in an hour: waits until an hour that is about to end has ended. */
+/** Every program allows 5 requests an hour. If the hour is about to end, waits for the next hour. */
 export async function withinOneHour(): Promise<void> {
   await vi.waitUntil(() => HOUR_MS - (Date.now() % HOUR_MS) > 20_000, { timeout: 30_000, interval: 100 });
 }
 
-/** Seven requests of one client, one after the other. */
+/** Sends seven requests of one client, one after another. */
 export async function sendSeven(send: Send, headers: Record<string, string>): Promise<Response[]> {
   const answers: Response[] = [];
   for (let i = 0; i < 7; i++) {

@@ -1,4 +1,4 @@
-// docs/migrate/hono-rate-limiter.md: its programs, and its tables against the types of the package.
+// docs/migrate/hono-rate-limiter.md: runs its programs, and compares its tables with the package's types.
 
 import { expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";

@@ -1,4 +1,4 @@
-// docs/migrate/rate-limiter-flexible.md: its programs, and its tables against the types of the package.
+// docs/migrate/rate-limiter-flexible.md: runs its programs, and compares its tables with the package's types.
 
 import { expect, it } from "vitest";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
@@ -51,7 +51,7 @@ it.each([
 
 it("has every option, and every method and class", () => {
   const interfaces = [...TYPES.matchAll(/^(?:export )?interface (\w*(?:Options|Opts)\w*) /gm)].map(([, name]) => name!);
-  // Attributes of a MongoDB call.
+  // This interface holds the attributes of a MongoDB call.
   const ofOptions = interfaces.filter((name) => name !== "IRateLimiterMongoFunctionOptions");
   const options = new Set(ofOptions.flatMap((name) => membersOf(TYPES, `interface ${name} `, " {4}")));
   expect(new Set(namesInTables(GUIDE, "Options"))).toEqual(options);
@@ -59,7 +59,7 @@ it("has every option, and every method and class", () => {
   const told = namesInTables(GUIDE, "Methods and classes");
   const methods = membersOf(TYPES, "export class RateLimiterAbstract {", " {4}");
   const classes = [...TYPES.matchAll(/^export class (\w+)/gm)].map(([, name]) => name!);
-  // Fields are options, and classes to derive from are nothing that a program uses.
+  // Fields are options. Programs do not use the base classes directly.
   const isPart = (name: string) => options.has(name) || /^constructor$|Abstract$|Error$/.test(name);
   expect([...methods, ...classes].filter((name) => !isPart(name) && !told.includes(name))).toEqual([]);
 });

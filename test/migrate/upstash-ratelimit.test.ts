@@ -1,4 +1,4 @@
-// docs/migrate/upstash-ratelimit.md: its programs, and its tables against the types of the package.
+// docs/migrate/upstash-ratelimit.md: runs its programs, and compares its tables with the package's types.
 
 import { expect, it } from "vitest";
 import { sharedRedis } from "../support/redis/shared-redis.ts";

@@ -94,7 +94,7 @@ describe("no two clients share a partition", () => {
   });
 });
 
-it("is the same asked again, asked at once and asked of another hasher", async () => {
+it("is the same for a repeated, a simultaneous and another hasher's request", async () => {
   for (const value of ["192.0.2.1", "long ".repeat(200)]) {
     const key: ClientKey = { kind: "ip", values: [value] };
     const asked = [hash(key), hash(key), partitionHasher("secret", "other token")(key)];

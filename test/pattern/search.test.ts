@@ -1,4 +1,4 @@
-// The work of a match grows as the path does, whatever the pattern; long patterns are matched as short ones are.
+// The work of a match grows in proportion to the path, whatever the pattern. Long patterns match as short ones do.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -12,7 +12,8 @@ function decide(pattern: string, text: string) {
 }
 
 /**
- * A pattern, what its paths repeat, and what they end with so that the fixed text at its end does not rule them out.
+ * A pattern, the start of its paths, the unit that they repeat, and their end. The end is such that the fixed text at
+ * the pattern's end does not rule the paths out.
  */
 const CLOSE: readonly (readonly [pattern: string, start: string, unit: string, end: string])[] = [
   ["/v1/*/items/*/reviews/*/votes", "/v1", "/items/x/review/y", "/votes"],
@@ -31,7 +32,7 @@ describe("the work on a path", () => {
     const stepsOf = (times: number) => decide(pattern, `${start}${unit.repeat(times)}${end}`).steps;
     const [short, long] = [stepsOf(2_000), stepsOf(4_000)];
     expect(long).toBeLessThanOrEqual(2 * short + 10);
-    // Start and end count once. A match that is found at once would say nothing.
+    // The fixed start and end are checked once. A match that is found at once would prove nothing.
     expect(short).toBeGreaterThan(500);
   });
 
@@ -43,7 +44,7 @@ describe("the work on a path", () => {
     expect(test({ text, longer: `${text}/` }, work)).toBe("perhaps");
     expect(work.left).toBeLessThan(0);
     expect(test({ text, longer: `${text}/` }, work)).toBe("perhaps");
-    // What its fixed text rules out needs no work.
+    // A path that the fixed text rules out needs no work.
     expect(test({ text: other, longer: `${other}/` }, work)).toBe("no");
   });
 });
@@ -57,7 +58,7 @@ it.each(["(?:){250}", "(?:){0,9999}", "(?:(?:){9999}){9999}", "(?:a{0}){9,9999}"
   },
 );
 
-/** None is repeated within a repetition: URLPattern would take forever. */
+/** No repetition contains another repetition: URLPattern would take forever. */
 const part = fc.oneof(
   fc.integer({ min: 1, max: 40 }).map((length) => "abcdefghij".repeat(4).slice(0, length)),
   fc.constantFrom("/", "-*", ":n", ":n(\\d{1,40})", "{/abcdefghijabcdefghijabcdefghijabc}?", "([a-j]{20,60})", "-"),
@@ -78,7 +79,7 @@ it("says the same as URLPattern of patterns of more than 32 and 64 positions", {
         const filling = (/d\{/.test(one) ? "1234567890" : "abcdefghij").repeat(6).slice(0, lengths[i]);
         return /[*:(]/.test(one) ? one.replace(/[*:(].*/, filling) : one.replace(/[{}?]/g, "");
       });
-      // Whole, or one character short somewhere.
+      // The whole text, or the text without one of its characters.
       const whole = `/${filled.join("")}`;
       const text = (cut > 10 ? whole : whole.slice(0, cut + 1) + whole.slice(cut + 2))
         .replace(/\/+/g, "/")

@@ -1,5 +1,5 @@
-// The platform's URLPattern is the reference: on every pattern of the supported syntax both say the same of every path
-// and host.
+// The platform's URLPattern is the reference. For every pattern of the supported syntax and every path and host, both
+// must give the same verdict.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { PatternMistake } from "../../src/pattern/node.ts";
 import { compilePattern, type Verdict } from "../../src/pattern/pattern.ts";
 import { normalizeHost, normalizePath } from "../../src/pattern/text.ts";
 
-/** Few characters, so that patterns and texts meet. */
+/** A small alphabet, so that patterns often match texts. */
 const SYNTAX = {
   path: {
     texts: [
@@ -77,20 +77,20 @@ function patternOf(kind: PatternKind): fc.Arbitrary<string> {
   return fc
     .array(part, { minLength: 1, maxLength: 7 })
     .map((parts) => {
-      // A name may stand in a pattern once.
+      // A name may occur only once in a pattern.
       const named = parts.map((one, i) => one.replace(":name", `:n${i}`)).join("");
       return kind === "path" && !/^[/*({:]/.test(named) ? `/${named}` : named;
     })
     .filter((pattern) => !isNormalised(pattern));
 }
 
-/** What is brought into another form here, or by URLPattern. */
+/** Whether headgate or URLPattern changes the pattern into another form. */
 function isNormalised(pattern: string): boolean {
   const text = pattern.replace(/\{\}[?+*]?|[{}]/g, "");
   return text.includes("//") || text.endsWith(".");
 }
 
-/** Texts that have something in common with the pattern: its own, with its groups filled in. */
+/** Texts that resemble the pattern: the pattern itself with its groups filled in. */
 function textOf(kind: PatternKind, pattern: string): fc.Arbitrary<string> {
   const any = fc.array(fc.constantFrom("/", "a", "A", "b", "bb", "-", ".", "1", "ab", "%2F", "%C3%A9", "@", "x"), {
     maxLength: 8,
@@ -115,13 +115,13 @@ function textOf(kind: PatternKind, pattern: string): fc.Arbitrary<string> {
     .map((text) => (kind === "path" ? `/${text}` : text));
 }
 
-/** In the form that requests are matched in; undefined: no request has this path or host. */
+/** The text in the form in which requests are matched. undefined: no request has this path or host. */
 function normal(kind: PatternKind, text: string): string | undefined {
   const url = URL.parse(kind === "path" ? `https://a.b${text}` : `https://${text}/`);
   return url ? (kind === "path" ? normalizePath(url.pathname) : normalizeHost(url.hostname)).toLowerCase() : undefined;
 }
 
-/** URLPattern is exponential in the text for some of these patterns. */
+/** For some of these patterns, the time of URLPattern grows exponentially with the text. */
 const LONGEST = 14;
 const WORK = () => ({ left: 1_000_000 });
 
@@ -148,7 +148,7 @@ describe.each(["path", "host"] as const)("a pattern for a %s", (kind) => {
           );
           for (const one of texts) {
             const text = normal(kind, one);
-            // URLPattern would read a number at the end of a host as an address.
+            // URLPattern reads a number at the end of a host as an IP address.
             if (!text || text.length > LONGEST || (kind === "host" && /\d$/.test(text))) continue;
             const longer = kind === "path" && text !== "/" ? `${text}/` : text;
             const matches = [text, longer].some((each) =>

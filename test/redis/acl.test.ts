@@ -1,4 +1,4 @@
-// The Redis user of docs/redis.md may do what the scripts and health ask for, and no more.
+// The Redis user of docs/redis.md may run what the script and the health check need, and nothing else.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";

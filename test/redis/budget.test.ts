@@ -1,16 +1,16 @@
-// A time budget that a busy isolate does not lose. Timers and clock are the test's.
+// A busy isolate does not spend a time budget by standing still. The test sets the timers and the clock.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 const BUDGET_MS = 250;
-/** Of a busy isolate. */
+/** How much longer a budget gets, in ms, each time a busy isolate extends it. */
 const EXTENSION_MS = 50;
 const EXTENSIONS = 40;
 let budget: typeof import("../../src/redis/budget.ts");
 
 beforeEach(async () => {
   vi.useFakeTimers({ now: 1_700_000_000_000 });
-  // What an isolate knows of itself begins anew.
+  // Start with a module that knows nothing of earlier tests.
   vi.resetModules();
   budget = await import("../../src/redis/budget.ts");
 });

@@ -1,4 +1,4 @@
-// One Redis over REST: tried once, in time, and nothing of a failure but its kind.
+// One Redis over REST: one attempt, within the time budget. An error shows only the kind of failure.
 
 import { expect, inject, it, vi } from "vitest";
 import { RedisError, type RedisOptions, replyOf, withRedis } from "../../src/redis/client.ts";
@@ -57,7 +57,7 @@ it("hands on an answer that arrives too late", async () => {
   expect(await error.timeout!.answer).toBe("PONG");
 });
 
-it("hears no more of an answer that is refused after its time", async () => {
+it("reports nothing of a refusal that arrives after the time budget", async () => {
   const { url } = await startOrigin((_request, response) => {
     setTimeout(() => response.writeHead(400).end('{"error":"READONLY a-key"}'), 100);
   });

@@ -1,8 +1,8 @@
-// What Redis and its relatives say when they cannot do what they are asked: recognised, each by its own text, wrapped
-// or not.
+// What Redis and similar servers reply when they cannot run a command. Each reply is recognised by its own text,
+// wrapped or not.
 //
-// Texts are those in the sources of Redis 6.0.20, 6.2.14, 7.0.15, 7.4.1 and Dragonfly (2026-08), and in Upstash's
-// documentation (2026-11). What Redis 7.0 can be made to say is in test/store/redis-states.test.ts, by itself.
+// The texts are from the sources of Redis 6.0.20, 6.2.14, 7.0.15, 7.4.1 and Dragonfly (2026-08), and from Upstash's
+// documentation (2026-11). test/store/redis-states.test.ts provokes the replies that Redis 7.0 can be made to give.
 
 import { describe, expect, it } from "vitest";
 import { replyOf } from "../../src/redis/client.ts";
@@ -16,7 +16,7 @@ const AOF = "MISCONF Errors writing to the AOF file: No space left on device";
 const NOREPLICAS = "NOREPLICAS Not enough good replicas to write.";
 const STALE = "Can not execute the command on a stale replica";
 
-/** As the script's own error of each server. Of Redis 6 both, since it depends on where the error was made. */
+/** The text inside each server's script error. Redis 6 has two forms: they depend on where the error was raised. */
 const redis6 = (text: string) => `ERR Error running script (call to f_${SHA1}): @user_script:12: ${text}`;
 const redis62 = (text: string) => redis6(`@user_script: 12: -${text} `);
 const redis7 = (text: string) => `${text} script: ${SHA1}, on @user_script:12.`;
@@ -27,7 +27,7 @@ const asStored = (reply: string) =>
   reply === "UNAUTHORIZED" || reply === "CROSSSLOT" ? new StoreError(reply) : new StoreError("REDIS", reply);
 const said = (text: string) => Object.assign(new Error(text), { name: "UpstashError" });
 
-/** The first word under which it is told, and what follows. */
+/** A text, and the first word of the reply that the store reports for it. */
 type Row = readonly [text: string, reply: string];
 const withCommand = (rows: readonly Row[]): Row[] =>
   rows.flatMap(([text, reply]) => [

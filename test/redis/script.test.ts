@@ -1,4 +1,4 @@
-// EVALSHA, EVAL and the two variants, before a server that is told what to say.
+// EVALSHA, EVAL and the two variants of the script, against a server whose replies the test chooses.
 
 import { expect, it, vi } from "vitest";
 import { RedisError } from "../../src/redis/client.ts";
@@ -12,7 +12,7 @@ const variants = {
 const NOSCRIPT = { error: "NOSCRIPT No matching script." };
 const UNEXPECTED_FLAG = { error: "ERR Unexpected flag in script shebang: allow-key-locking" };
 
-/** A server that says this, one after the other, and what it was asked. */
+/** A server that gives these replies, one after another, and records its commands. */
 async function serverThatSays(...replies: object[]) {
   const asked: unknown[][] = [];
   const { url } = await startOrigin(async (request, response) => {

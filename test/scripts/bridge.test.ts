@@ -11,7 +11,7 @@ const token = inject("restToken");
 
 const keys: string[] = [];
 
-/** A key nobody else uses, deleted at the end: the server under test may be shared. */
+/** A key that nobody else uses. It is deleted at the end, because the server under test may be shared. */
 function newKey(): string {
   const key = `headgate-test:${randomUUID()}`;
   keys.push(key);
@@ -29,7 +29,7 @@ const client = (options: { responseEncoding?: false; url?: string; token?: strin
     ...options,
   });
 
-/** One request as a client other than @upstash/redis could make it. */
+/** Sends one request without @upstash/redis. */
 async function post(path: string, body: string, headers: Record<string, string> = {}, method = "POST") {
   const init = { method, headers: { authorization: `Bearer ${token}`, ...headers } };
   const response = await fetch(url + path, method === "GET" ? init : { ...init, body });
@@ -126,7 +126,7 @@ describe.each([
   it("discards a whole transaction if Redis does not know one of its commands", async () => {
     const key = newKey();
     const transaction = redis.multi().set(key, "text", { px: 60_000 });
-    // @ts-expect-error: no such method takes so few arguments.
+    // @ts-expect-error: the types have no such method with so few arguments.
     transaction.getrange(key);
     await expect(transaction.exec()).rejects.toThrow(/^EXECABORT Transaction discarded/);
     expect(await redis.exists(key)).toBe(0);
@@ -136,7 +136,7 @@ describe.each([
 it("runs transactions of many requests apart from each other, and from what is sent between them", async () => {
   const redis = client();
   const [key, beside] = [newKey(), newKey()];
-  // In each, nobody else's increment is between the two.
+  // No other request's increment comes between the two of a transaction.
   const both = Array.from({ length: 100 }, () => redis.multi().incr(key).incr(key).exec<[number, number]>());
   const others = both.map(() => redis.incr(beside));
   for (const [first, second] of await Promise.all(both)) expect(second).toBe(first + 1);

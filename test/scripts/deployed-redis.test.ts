@@ -1,5 +1,5 @@
-// A URL in wrangler.toml with its token as a secret of the deployed Worker is what deployment asks for: on this machine
-// the scripts say what is missing, and go on.
+// A deployment has its URL in wrangler.toml and its token as a secret of the deployed Worker. On this machine the
+// scripts say that the token is missing, and go on.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What `npm run faults` and `npm run soak` start: that it answers, and that its log reaches the script.
+// The gateway that `npm run faults` and `npm run soak` start: it answers, and its log reaches the script.
 
 import { expect, it } from "vitest";
 import { startLocalGateway } from "../../scripts/dev/local-gateway.ts";

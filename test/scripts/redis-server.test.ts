@@ -49,11 +49,11 @@ describe("startRedisServer", () => {
     await expect(redisVersion(server.url, 2_000)).rejects.toThrow("ECONNREFUSED");
   });
 
-  // The kernel does this on Linux only: see spawnTied.
+  // Linux only, because the kernel does it there: see spawnTied.
   it.runIf(process.platform === "linux")("dies with a parent that gets SIGKILL", async () => {
     const file = new URL("../../scripts/machine/redis-server.ts", import.meta.url).href;
     const script = `import(${JSON.stringify(file)}).then(async (m) => console.log((await m.startRedisServer()).pid))`;
-    // Nobody is left to remove the server's directory, so it lies in ours.
+    // Nobody is left to remove the server's directory, so it is put into the test's directory.
     const directory = mkdtempSync(join(tmpdir(), "headgate-test-"));
     const env = { ...process.env, TMPDIR: directory };
     const parent = spawn(process.execPath, ["--eval", script], { env, stdio: ["ignore", "pipe", "inherit"] });

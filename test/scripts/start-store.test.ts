@@ -8,7 +8,7 @@ import { optionValues } from "../../scripts/dev/wrangler-bindings.ts";
 
 const URL_NAME = "UPSTASH_REDIS_REST_URL";
 const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
-/** A line of wrangler.toml. Without a token its URL would be that of the deployed Worker only. */
+/** A line of wrangler.toml. Without a token, the URL would be for the deployed Worker only. */
 const TOKEN = `${TOKEN_NAME} = "t"`;
 
 let directory: string;
@@ -64,7 +64,7 @@ describe("findConfiguredStore", () => {
     expect(onlyToken.otherEnvFiles).toEqual([join(directory, ".env")]);
     write(".dev.vars", `KEY_SECRET=s\n${TOKEN_NAME}=other`);
     const both = find([], { [URL_NAME]: "http://x", [TOKEN_NAME]: "t'\"$x" });
-    // `$` is escaped for dotenv-expand, which wrangler runs over env files.
+    // `$` is escaped, because wrangler expands variables in env files.
     expect(parseEnv(both.envFile ?? "")).toEqual({ KEY_SECRET: "s", [URL_NAME]: "http://x", [TOKEN_NAME]: "t'\"\\$x" });
     expect(both.otherEnvFiles).toEqual([]);
     expect(find(["--var", `${URL_NAME}:http://x`, `${TOKEN_NAME}:y`], { [TOKEN_NAME]: "t" }).envFile).toBeUndefined();

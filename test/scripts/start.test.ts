@@ -1,4 +1,4 @@
-// Runs `npm start` as a user does: the real wrangler, workerd and Redis.
+// Runs `npm start` as a user does, with the real wrangler, workerd and Redis.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,9 +15,7 @@ const directory = mkdtempSync(join(tmpdir(), "headgate-start-test-"));
 const emptyEnvFile = join(directory, "env");
 writeFileSync(emptyEnvFile, "");
 
-/**
- * Of the developer's own settings nothing gets through: neither the environment nor, thanks to --env-file, .dev.vars.
- */
+/** Keeps the developer's own settings out: those of the environment, and with --env-file those of .dev.vars. */
 const cleanEnvironment: NodeJS.ProcessEnv = { ...process.env };
 for (const name of ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN", "npm_lifecycle_event"]) {
   delete cleanEnvironment[name];
@@ -34,11 +32,11 @@ async function start(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<Gateway> {
   const port = await freePort();
-  // The budget of a busy machine: health asks Redis within it.
+  // A long budget for a busy machine: the health check asks Redis within it.
   const budget = ["--var", "REDIS_TIMEOUT_MS:10000"];
   const args = [...command, "--port", String(port), "--env-file", emptyEnvFile, ...budget];
   const env = { ...cleanEnvironment, ...environment };
-  // A process group of its own, for Ctrl-C.
+  // A separate process group, so that the test can send Ctrl-C.
   const child = spawn(program, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -49,7 +47,7 @@ async function start(
   return { child, port, output: () => output };
 }
 
-/** What health says, asked until somebody listens. */
+/** The health page's answer. Asks until the gateway listens. */
 async function health({ child, port, output }: Gateway): Promise<{ status: string; store: string }> {
   const deadlineAt = Date.now() + 50_000;
   while (child.exitCode === null && Date.now() < deadlineAt) {
@@ -60,7 +58,7 @@ async function health({ child, port, output }: Gateway): Promise<{ status: strin
   throw new Error(`expected a gateway on port ${port}, found none:\n${output()}`);
 }
 
-/** Sends what a user's terminal or supervisor would, and waits until nothing of the gateway runs any more. */
+/** Sends the signal of a terminal or a supervisor, and waits until no process of the gateway runs any more. */
 async function expectNothingLeft({ child }: Gateway, pids: number[], signal: () => void): Promise<void> {
   const exited = once(child, "exit");
   signal();
@@ -68,7 +66,7 @@ async function expectNothingLeft({ child }: Gateway, pids: number[], signal: () 
   await expect.poll(() => pids.filter(isAlive).map(commandLine), { timeout: 15_000 }).toEqual([]);
 }
 
-/** The shipped wrangler.toml, with a Redis as the README's steps for deployment leave it. */
+/** The shipped wrangler.toml with a Redis, as it is after the README's steps for deployment. */
 function deployedConfig(): string {
   const file = join(directory, "wrangler.toml");
   const toml = readFileSync(join(root, "wrangler.toml"), "utf8")
@@ -86,7 +84,7 @@ describe("npm start", () => {
   let withEnvironment: Gateway;
   let withDeployed: Gateway;
 
-  // All at the same time, which also shows that they do not get into each other's way.
+  // All run at the same time, which also shows that they do not disturb each other.
   beforeAll(async () => {
     withRedis = await start(["npm", "start", "--"]);
     withMemory = await start(nodeStart, { PATH: directory });
@@ -113,8 +111,8 @@ describe("npm start", () => {
   it("uses memory where there is no Redis on PATH, and Ctrl-C leaves nothing behind", async () => {
     expect(await health(withMemory)).toMatchObject({ store: "memory" });
     expect(withMemory.output()).toMatch(/^headgate: store is this process's memory/m);
-    // wrangler dev wraps the Worker in a middleware that reads what is left of a body: the demo's echo must get on with
-    // it.
+    // wrangler dev wraps the Worker in a middleware that reads the rest of a request's body. The demo's echo must work
+    // with it.
     const echo = await fetch(`http://localhost:${withMemory.port}/`, { method: "POST", body: "hello" });
     expect([echo.status, await echo.text()]).toEqual([200, "hello"]);
     const pids = descendants(withMemory.child.pid as number);

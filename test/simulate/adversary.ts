@@ -1,6 +1,4 @@
-/**
- * Isolates with any clocks and any networks, with requests at the worst moments, and a record of what they admitted.
- */
+/** Isolates with any clocks and networks, and requests at the worst moments. Records what the isolates admitted. */
 
 import fc from "fast-check";
 import { mulberry32 } from "../../scripts/simulate/run.ts";
@@ -11,15 +9,15 @@ import { ENFORCED, type KeyRequest } from "../../src/core/take.ts";
 import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { StoreError } from "../../src/store/store.ts";
 
-/** A boundary of every bucket below, ms since the epoch. */
+/** A boundary of every bucket used below, in ms since the epoch. */
 const START_MS = 1_800_000_000_000;
 export const KEYS = ["a", "b"] as const;
 export type Key = (typeof KEYS)[number];
 
-/** Some requests at one isolate, close to each other. */
+/** Requests to one isolate, close together. */
 interface Burst {
   readonly isolate: number;
-  /** The bucket to which the burst is aligned, and how long before the end of the bucket the burst begins. */
+  /** The bucket to which the burst is aligned, and the time from the burst's beginning to the end of that bucket. */
   readonly bucket: number;
   readonly beforeEndMs: number;
   readonly requests: number;
@@ -33,7 +31,7 @@ export interface Traffic {
   readonly limits: Readonly<Record<Key, LimitSpec>>;
   /** The length of the buckets to which bursts are aligned. */
   readonly bucketMs: number;
-  /** For each isolate: how far its clock is ahead, and how long its slowest message takes. */
+  /** For each isolate: how far its clock is ahead, and the delay of its slowest message. */
   readonly isolates: readonly { readonly offsetMs: number; readonly slowestMs: number }[];
   readonly bursts: readonly Burst[];
   /** The part of the replies that is lost. */
@@ -51,8 +49,8 @@ export interface Admission {
 const BUCKETS = 12;
 
 /**
- * @param isPlain every request has one key and costs 1, and round trips take less than a second. @param mayLose some
- * replies are lost.
+ * @param isPlain every request has one key and costs 1, and round trips take less than 1 s.
+ * @param mayLose some replies are lost.
  */
 export function traffics<L extends LimitSpec>(
   mode: Mode,
@@ -89,7 +87,7 @@ export function traffics<L extends LimitSpec>(
   });
 }
 
-/** @param seen is told of each answer at the instant at which it is given. */
+/** @param seen is called with each answer, at the instant of the answer. */
 export async function run(
   traffic: Traffic,
   seen?: (world: World, keys: readonly KeyRequest[], answer: SourcedReply) => Promise<void>,
@@ -98,7 +96,7 @@ export async function run(
   const time = virtualTime(START_MS);
   const world = createWorld(time, true);
   const random = mulberry32(traffic.seed);
-  // Each message has a delay of its own: replies overtake each other.
+  // Each message has its own delay, so replies overtake each other.
   const isolates = traffic.isolates.map(({ offsetMs, slowestMs }) =>
     world.isolate({ delayMs: () => slowestMs * random(), isLost: () => random() < lost }, offsetMs),
   );
@@ -128,10 +126,10 @@ export async function run(
   return { admissions: admissions.sort((a, b) => a.atMs - b.atMs), world };
 }
 
-/** Those of one key. */
+/** The admissions of one key. */
 export const of = (admissions: readonly Admission[], wanted: Key) => admissions.filter(({ key }) => key === wanted);
 
-/** The most units in any span of this length, wherever it begins (its end excluded). */
+/** The most units in any span of this length. The span includes its beginning and excludes its end. */
 export function mostUnits(sorted: readonly Admission[], spanMs: number): number {
   let [most, sum, from] = [0, 0, 0];
   for (const { atMs, units } of sorted) {

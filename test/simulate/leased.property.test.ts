@@ -1,4 +1,4 @@
-// What leases promise, over adversarial traffic and delays: no more than the limit is ever handed out.
+// What leases promise under adversarial traffic and delays: isolates never spend more than the limit.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -31,7 +31,7 @@ const bucket = (windowMs: number): fc.Arbitrary<BucketLimit> =>
     maxDelayMs: fc.constant(0),
   });
 
-/** Units admitted from leases: without them a property would prove nothing. */
+/** Units admitted from leases. Without such units a property would prove nothing. */
 const local = (admissions: readonly Admission[]) =>
   admissions.reduce((sum, { isLocal, units }) => sum + (isLocal ? units : 0), 0);
 
@@ -68,8 +68,8 @@ it("fixed-window: no aligned window holds more than the limit", async () => {
   expect(locally).toBeGreaterThan(200);
 });
 
-// Let h units be in stock at the beginning of a time t. What is charged and not given back in t is at most `burst` more
-// than what comes back in t. What is spent in t is at most that sum and h.
+// Let h be the units in stock at the beginning of a time t. The units charged and not given back in t are at most
+// `burst` more than the units that come back in t. The units spent in t are at most that sum plus h.
 it("token-bucket: in any time t at most burst + limit * t / window, and the units in stock at its beginning", async () => {
   let locally = 0;
   await fc.assert(
@@ -87,7 +87,7 @@ it("token-bucket: in any time t at most burst + limit * t / window, and the unit
           let sum = 0;
           for (const { atMs, units } of spent.slice(from)) {
             sum += units;
-            // The store's clock has whole milliseconds.
+            // The store's clock counts whole milliseconds.
             expect(sum).toBeLessThanOrEqual(burst + held + (limit * (Math.ceil(atMs) - Math.floor(fromMs))) / windowMs);
           }
         }

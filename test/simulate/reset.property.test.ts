@@ -1,5 +1,5 @@
-// Resets in the middle of leased traffic: what was leased before a reset ends with it, as far as an isolate can know of
-// the reset.
+// Resets in the middle of leased traffic. A reset ends the leases from before it, in every isolate that can know of the
+// reset.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -8,15 +8,15 @@ import { createWorld } from "../../scripts/simulate/world.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED } from "../../src/core/take.ts";
 
-/** A boundary of the window. */
+/** The beginning of a window, in ms since the epoch. */
 const START_MS = 1_800_000_000_000;
 const WINDOW_MS = 10_000;
 const LIMIT = 300;
 
 interface Story {
-  /** For each isolate: how long one way to the store takes, ms. */
+  /** The delay one way to the store, in ms, for each isolate. */
   readonly delaysMs: readonly number[];
-  /** Each from one isolate, at an instant of the window: a number of requests, 1 ms apart. */
+  /** Bursts: each sends requests, 1 ms apart, from one isolate, from an instant of the window on. */
   readonly bursts: readonly { readonly isolate: number; readonly atMs: number; readonly requests: number }[];
   readonly resets: readonly { readonly isolate: number; readonly atMs: number }[];
 }
@@ -36,7 +36,7 @@ function stories(isolates: number): fc.Arbitrary<Story> {
 
 /**
  * A reset: when it was called, when it was done, and the units of this window that isolates had in stock when it was
- * called.
+ * done.
  */
 interface Done {
   readonly calledAtMs: number;
@@ -78,14 +78,14 @@ async function tell({ delaysMs, bursts, resets }: Story) {
   return { admittedAtMs, done: done.sort((a, b) => a.doneAtMs - b.doneAtMs) };
 }
 
-/** For each reset: units admitted from its end until the call of the next reset, and the units in stock elsewhere. */
+/** For each reset: units admitted between its end and the next reset's call, and the units in stock. */
 async function since(story: Story): Promise<{ admitted: number; held: number }[]> {
   const { admittedAtMs, done } = await tell(story);
   return done.map(({ doneAtMs, held }) => {
-    // Resets may overlap: the later reset may have been called before this one was done.
+    // Resets may overlap: the next reset may have been called before this one was done.
     const next = done.filter((other) => other.doneAtMs > doneAtMs).map(({ calledAtMs }) => calledAtMs);
     const endMs = Math.min(START_MS + WINDOW_MS, ...next);
-    // A reset by another isolate in the meantime begins anew.
+    // The next reset ends this span.
     return { held, admitted: admittedAtMs.filter((atMs) => atMs > doneAtMs && atMs < endMs).length };
   });
 }

@@ -1,4 +1,4 @@
-// What an isolate answers by itself under strict: only refusals, and only those that the store would have given at that
+// What an isolate answers by itself under strict: only refusals, and only those that the store would give at the same
 // instant.
 
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-// A short form of `npm run simulate`: the same bounds, two seeds, and the traffic that takes little time.
+// A short form of `npm run simulate`: the same bounds, with two seeds and only the quick kinds of traffic.
 
 import { describe, expect, it } from "vitest";
 import { simulate } from "../../scripts/simulate/run.ts";

@@ -1,4 +1,4 @@
-// The prose of src/store/store.ts as tests. A store is done when it passes them.
+// The promises of src/store/store.ts as tests. A store is complete when it passes them.
 
 import { randomUUID } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
@@ -14,13 +14,13 @@ import { firstWindow } from "../support/parity/views.ts";
 
 export interface StoreUnderTest {
   open(): Store;
-  /** The store's clock, ms since the epoch. */
+  /** The store's clock, in ms since the epoch. */
   clock(): Promise<number>;
-  /** Why a second store, made alike, has counts of its own; absent if it shares them. */
+  /** Why a second store, made the same way, has its own counts. Absent if the two share their counts. */
   readonly isAlone?: string;
 }
 
-/** So long that no test sees it end: a burst charged now is counted in full for 9 minutes. */
+/** Long enough that no test sees it end: units charged now count fully for 9 minutes. */
 const tenMinutes = (limit: number): WindowLimit => ({ limit, kind: Kind.weighted, bucketMs: 60_000, buckets: 10 });
 const NOW_MS = 1_700_000_000_000;
 
@@ -165,10 +165,7 @@ export function describeStore({ open, clock, isAlone }: StoreUnderTest): void {
     const slots: LimitSpec = { kind: Kind.concurrency, limit: 2, timeoutMs: 600_000 };
     const SLOT = 7;
 
-    /**
-     * Three keys with 4, 6 and 6 units, of which the last hold a slot too: charged at NOW_MS, and the log again 60 s
-     * later.
-     */
+    /** Three keys with 4, 6 and 6 units, charged at NOW_MS. The last key also holds a slot. */
     async function charged() {
       const keys = [
         keyRequest(newKey(), [above!], { cost: 4 }),
@@ -213,7 +210,7 @@ export function describeStore({ open, clock, isAlone }: StoreUnderTest): void {
     it("give back to the instant of each key", async () => {
       const [first, second, third] = await charged();
       const keys: KeyRequest[] = [
-        // Nothing was charged then.
+        // Nothing was charged at this instant.
         { ...first!, cost: 4, atMs: NOW_MS - 60_000 },
         { ...second!, cost: 6 },
         { ...third!, cost: 6, atMs: NOW_MS + 1 },
@@ -286,7 +283,7 @@ export function describeStore({ open, clock, isAlone }: StoreUnderTest): void {
     expect(await ask(Flag.take, 5, 1_000)).toEqual([true, 0]);
     expect(await ask(Flag.take, 6, 1_899)).toEqual([false, 0]);
     expect(await ask(Flag.giveBack, 2, 1_899)).toEqual([true, 1]);
-    // A request that was lost has no slot to give back.
+    // A request whose slot was lost has no slot to give back.
     expect(await ask(Flag.giveBack, 1, 1_899)).toEqual([true, 1]);
     expect(await ask(Flag.look, 7, 1_900)).toEqual([true, 2]);
     expect(await ask(Flag.look, 7, 2_000)).toEqual([true, 3]);

@@ -1,4 +1,4 @@
-// Counts in memory are bounded by what their keys hold, not by how many keys there are: a log has up to 10,000 entries.
+// The memory store is bounded by what its keys hold, not by the number of keys: a log has up to 10,000 entries.
 
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,7 @@ const windowMs = 60_000;
 const log: LimitSpec = { kind: Kind.log, limit: 10_000, windowMs };
 const slots: LimitSpec = { kind: Kind.concurrency, limit: 10_000, timeoutMs: windowMs };
 const MAX_KEYS = 100;
-/** These few keys share two generations of 4 MiB. */
+/** So few keys share two generations of 4 MiB each. */
 const BYTES = 2 * 4 * 1024 * 1024;
 const HELD = 10_000;
 const CLIENTS = 60;
@@ -30,15 +30,15 @@ const requestOf = (client: number, limit: LimitSpec, flag: Flag, slot = 0) => {
   return { keys: [keyRequest(`client ${client}`, [limit])], flag, slot };
 };
 
-/** Every client has a log of so many entries, or so many slots: how many of them are still there of one. */
+/** Every client gets a full log, or all slots. Returns how many of these one client still has. */
 function heldOf(client: number, limit: LimitSpec): number {
   const counts = createCounts(MAX_KEYS);
   for (let each = 0; each < CLIENTS; each++) {
     counts.take(requestOf(each, limit, Flag.take), NOW_MS);
     counts.write(limitKeyOf(`client ${each}`, limit), limit === log ? LOG : SLOTS);
   }
-  // Looking moves what is found, so only one can be looked for. A log that is gone counts for nothing, although its
-  // record is there.
+  // Look at one client only, because a look moves what it finds. A dropped log counts as empty, although its record is
+  // still there.
   const { keys } = counts.take(requestOf(client, limit, Flag.look), NOW_MS);
   const view = keys[0]![0]!.view as LogView | ConcurrencyView;
   return view.kind === Kind.log ? Number(view.used > 0) * HELD : view.inFlight;
@@ -50,7 +50,7 @@ it.each([
 ] as const)("holds no more %s than 8 MiB of them, and those of the clients that came last", (_what, limit, bytes) => {
   const held = Array.from({ length: CLIENTS }, (_, client) => heldOf(client, limit));
   const total = held.reduce((sum, left) => sum + left, 0);
-  // And the one that was written last, whatever it holds.
+  // Plus the value that was written last, whatever its size.
   expect(total).toBeLessThanOrEqual(BYTES / bytes + HELD);
   expect(held.slice(-4)).toEqual([HELD, HELD, HELD, HELD]);
 });
@@ -84,7 +84,7 @@ it("stays within its bound on the heap with the heaviest keys there can be", { t
   expect(rows).toHaveLength(3);
   for (const mib of rows) {
     expect(mib).toBeLessThan(49);
-    // A smaller number would measure another thing.
+    // A smaller figure would mean that the test measured something else.
     expect(mib).toBeGreaterThan(10);
   }
 });

@@ -17,7 +17,7 @@ describe("the bound on its keys", () => {
   const limit: WindowLimit = { limit: 1000, kind: Kind.weighted, bucketMs: 60_000, buckets: 1 };
   const NOW_MS = 1_700_000_000_000;
 
-  /** A store of at least three keys. */
+  /** A store that keeps at least three keys. */
   function smallStore() {
     const store = memoryStore({ maxKeys: 3 });
     const ask = async (key: string, cost: number) => {

@@ -1,4 +1,4 @@
-// What a take asks of the REST service and of Redis, counted. On a Redis of its own: scripts are flushed here.
+// Counts the calls of a take to the REST service and to Redis. It needs a private Redis, because it flushes scripts.
 
 import { afterEach, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -14,7 +14,7 @@ const limit: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 3_600_000
 function storeOf({ rest, calls }: PrivateRedis, url = rest.url) {
   const store = redisPlace({ url, token: rest.token, timeoutMs: 30_000 });
   return {
-    /** Takes 1 unit. Tells the units charged until now, and the calls that the take needed. */
+    /** Takes 1 unit. Returns the units charged so far, and the calls of this take. */
     async take() {
       calls.length = 0;
       const reply = await store.take({ keys: [keyRequest("key", [limit])], flag: Flag.take });
@@ -46,7 +46,7 @@ it("sends an upstash.io host the variant that locks only its keys, and falls bac
     toPrivateRedis(url.replace("https://example.upstash.io", server.rest.url), init),
   );
   const { take } = storeOf(server, "https://example.upstash.io");
-  // Not known, refused before it ran; then the plain one, not known.
+  // The first variant: not known, then refused before it ran. The plain variant: not known, then loaded.
   expect(await take()).toEqual({ charged: 1, calls: ["evalsha", "eval", "evalsha", "eval"] });
   expect(await take()).toEqual({ charged: 2, calls: ["evalsha"] });
   await server.redis.script("FLUSH");

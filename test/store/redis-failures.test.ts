@@ -1,4 +1,4 @@
-// A Redis that cannot answer: a StoreError that says why and shows nothing, after exactly one request.
+// A Redis that cannot answer. Exactly one request, and a StoreError that names the reason and no secret.
 
 import type { RequestListener } from "node:http";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
@@ -137,7 +137,7 @@ it("would notice a leak", () => {
 });
 
 describe("a request that has made as many subrequests as Cloudflare lets it", () => {
-  // Local runtimes have no such bound: the error is theirs of production.
+  // Local runtimes have no such bound, so this error has the text of production.
   beforeEach(() => {
     vi.stubGlobal("fetch", async () => {
       throw new Error("Too many subrequests by single Worker invocation.");

@@ -1,5 +1,5 @@
-// States in which a real Redis refuses decisions, of every algorithm: told as a store that is not well, with nothing
-// charged.
+// States in which a real Redis refuses decisions of every algorithm. They are reported as a failing store, and nothing
+// is charged.
 
 import { mkdirSync } from "node:fs";
 import { Redis } from "ioredis";
@@ -27,7 +27,7 @@ const ALL: Record<string, readonly LimitSpec[]> = {
   mixed: [window, bucket, log, slots],
 };
 
-/** A server in a state, and what ends the state if anything does. */
+/** A server in a state, and how to end the state if it can be ended. */
 interface State {
   readonly args?: string[];
   begin(redis: Redis): Promise<unknown>;
@@ -65,9 +65,9 @@ const STATES: Record<string, State> = {
   },
 };
 
-/** A directory is where the file has to be. */
+/** Makes snapshots fail: there is a directory in the place of the file. */
 async function failSnapshot(redis: Redis): Promise<void> {
-  // A Redis that takes no snapshots by itself does not mind one that fails.
+  // Redis ignores a failed snapshot unless it is configured to take snapshots itself.
   await redis.config("SET", "save", "3600 1");
   const [, directory = ""] = (await redis.config("GET", "dir")) as string[];
   mkdirSync(`${directory}/${SNAPSHOT}`);

@@ -23,7 +23,7 @@ const clock = async () => {
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
 };
 
-/** A budget that a busy machine does not use up: that calls are timed out is tested where they are. */
+/** A long budget for a busy machine. Timeouts are tested elsewhere. */
 const open = () => redisPlace({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
 
 describeStore({ open, clock });
@@ -86,7 +86,7 @@ describe("expiry", () => {
     await store.take({ keys: [keyRequest(some, limits, { cost: 1 })], flag: Flag.giveBack, atMs: nowMs });
     await store.take({ keys: [keyRequest(all, limits, { cost: 2 })], flag: Flag.giveBack, atMs: nowMs });
     expect(await redis.pttl(some)).toBeGreaterThan(0);
-    // -2: gone. Never -1, which is without expiry.
+    // -2: the key is gone. -1 would mean a key without expiry: never.
     expect([-2, 0, 1]).toContain(await redis.pttl(all));
   });
 

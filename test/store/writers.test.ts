@@ -1,4 +1,4 @@
-// A daily quota that eight writers use up at once, over HTTP, with costs of 100 and 1.
+// Eight writers use up a daily quota at the same time, over HTTP, with costs of 100 and 1.
 
 import { randomUUID } from "node:crypto";
 import { afterAll, expect, inject, it } from "vitest";
@@ -11,7 +11,7 @@ import { keyRequest } from "../support/gateway/counter.ts";
 const QUOTA = 9_500;
 const WRITERS = 8;
 const DAY_MS = 86_400_000;
-/** For all of them: a quota that midnight renews is another story. */
+/** The same instant for all writers, so that no midnight renews the quota. */
 const NOW_MS = 1_700_000_000_000;
 
 const open = () => redisPlace({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
@@ -30,7 +30,7 @@ it.each<[string, LimitSpec]>([
   used.push(...keysOfRequest(requestOf(1)));
   let sum = 0;
 
-  /** Asks for 100 and 1 in turn, for 1 alone once 100 is refused, until that is refused too. */
+  /** Asks for 100 and 1 in turn. After 100 is refused, asks for 1 until that is refused too. */
   async function write(writer: number): Promise<void> {
     const store = open();
     let hundreds = true;

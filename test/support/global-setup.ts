@@ -1,8 +1,8 @@
-// Runs once before all tests: a real Redis server with the REST bridge in front of it.
+// Runs once before all tests: starts a real Redis server with the REST bridge in front of it.
 //
-// With REDIS_URL the server is shared and may hold other data, so no test flushes it or counts its keys: each test
-// takes a partition or key prefix of its own (a random one), and looks at nothing else. The private server is treated
-// the same way, because test files run at the same time.
+// With REDIS_URL the server is shared and may hold other data. Therefore no test flushes it or counts its keys: each
+// test uses a random partition or key prefix of its own, and looks at nothing else. Tests treat the private server the
+// same way, because test files run at the same time.
 
 import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
@@ -12,15 +12,15 @@ import { redisVersion, startRedisServer } from "../../scripts/machine/redis-serv
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** `redis://…` of the server under test. */
+    /** The `redis://…` URL of the server under test. */
     redisUrl: string;
-    /** The REST bridge in front of it, for `@upstash/redis`. */
+    /** The REST bridge in front of Redis, for `@upstash/redis`. */
     restUrl: string;
     restToken: string;
   }
 }
 
-/** `1.20261023.1` is named for the day whose Workers runtime it has: `2026-10-23`. */
+/** The date in workerd's version: `1.20261023.1` has the Workers runtime of `2026-10-23`. */
 function workerdDate(): string {
   const { version } = createRequire(import.meta.url)("workerd/package.json") as { version: string };
   return version.replace(/^\d+\.(\d{4})(\d{2})(\d{2})\..*$/, "$1-$2-$3");

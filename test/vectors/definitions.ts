@@ -1,14 +1,13 @@
-// What the algorithms are, for make.ts. Independent of src and lua, and to stay so: nothing is imported from there.
-// Each model is the definition of its algorithm (docs/algorithms.md) over the whole history of a key, in exact
-// rational arithmetic; every wait is *searched for*, never calculated. What an implementation makes clever, this file
-// does the long way.
+// The algorithms for make.ts. This file must stay independent of src and lua: it imports nothing from there. Each model
+// is the definition of its algorithm (docs/algorithms.md) over the whole history of a key, in exact rational
+// arithmetic. Every wait is *searched for*, never calculated. It does slowly what implementations do cleverly.
 
-/** Integers below it are exact as doubles. */
+/** Integers below this are exact as doubles. */
 export const EXACT = 2n ** 53n;
 
 export type Numbers = Readonly<Record<string, bigint>>;
 
-// Rational numbers: p / q, q > 0. Not reduced: a history is a dozen requests.
+// Rational numbers p / q with q > 0. They are not reduced, because a history has only about a dozen requests.
 
 interface Rational {
   readonly p: bigint;
@@ -19,17 +18,17 @@ const whole = (n: bigint): Rational => ({ p: n, q: 1n });
 const plus = (a: Rational, b: Rational): Rational => ({ p: a.p * b.q + b.p * a.q, q: a.q * b.q });
 const lessThan = (a: Rational, b: Rational): boolean => a.p * b.q < b.p * a.q;
 
-/** The largest integer that is not above `a`. */
+/** The largest integer that is at most `a`. */
 function floorOf(a: Rational): bigint {
   const towardsZero = a.p / a.q;
   return lessThan(a, whole(towardsZero)) ? towardsZero - 1n : towardsZero;
 }
 
-// Search. `holds` is monotone: once true, true for ever after.
+// Searching. `holds` must be monotone: once true, it stays true.
 
 const TRIED_ONE_BY_ONE = 64n;
 
-/** The least integer t >= 0 for which `holds`. */
+/** The least integer t >= 0 for which `holds(t)` is true. */
 export function least(holds: (t: bigint) => boolean): bigint {
   for (let t = 0n; t <= TRIED_ONE_BY_ONE; t++) if (holds(t)) return t;
   let no = TRIED_ONE_BY_ONE;
@@ -46,7 +45,7 @@ export function least(holds: (t: bigint) => boolean): bigint {
   return yes;
 }
 
-// The models. A request is charged by being remembered; nothing is ever forgotten or summed up.
+// The models. A charge is remembered as it is: nothing is dropped or added up.
 
 interface Charge {
   readonly atMs: bigint;
@@ -54,21 +53,21 @@ interface Charge {
 }
 
 export interface Model {
-  /** A cost above it can never pass. */
+  /** A request with a larger cost can never pass. */
   readonly most: bigint;
-  /** Would this cost, at most `most`, be admitted if asked for at this instant? */
+  /** Whether a request of this cost, at most `most`, would be admitted at this instant. */
   admits(atMs: bigint, cost: bigint): boolean;
   charge(atMs: bigint, cost: bigint): void;
   remaining(atMs: bigint): bigint;
-  /** Is nothing left of what was charged? */
+  /** Whether nothing that was charged counts any more. */
   isAsNew(atMs: bigint): boolean;
-  /** How long an admitted request is held; absent where no request is. */
+  /** How long an admitted request is held. Absent if the algorithm holds no request. */
   delayMs?(atMs: bigint, cost: bigint): bigint;
-  /** Not part of an answer: a cost worth trying now, because something changes just above it. */
+  /** For drawing only: a cost worth trying now, because the answer changes just above it. */
   edge?(atMs: bigint): bigint;
 }
 
-/** A window limit is: which charges still count. */
+/** A window limit is defined by the charges that still count. */
 function windowModel(limit: bigint, counts: (chargedAtMs: bigint, nowMs: bigint) => boolean): Model {
   const history: Charge[] = [];
   const used = (nowMs: bigint) =>
@@ -82,7 +81,7 @@ function windowModel(limit: bigint, counts: (chargedAtMs: bigint, nowMs: bigint)
   };
 }
 
-// Instants are positive, so that `/` on bigints is floor.
+// Instants are positive, so `/` on bigints rounds down.
 export const fixedWindow = ({ limit, windowMs }: Numbers): Model =>
   windowModel(limit!, (chargedAtMs, nowMs) => chargedAtMs / windowMs! === nowMs / windowMs!);
 
@@ -107,14 +106,14 @@ function levelOf(history: readonly Charge[], { limit, windowMs, burst }: Numbers
   return level;
 }
 
-/** `maxDelayMs` absent: a token bucket, whose requests are admitted at once or not at all. */
+/** Without `maxDelayMs`: a token bucket, which admits a request at once or refuses it. */
 export function bucketModel(numbers: Numbers): Model {
   const history: Charge[] = [];
   const burst = numbers.burst!;
   const maxDelayMs = numbers.maxDelayMs ?? 0n;
   const level = (atMs: bigint) => levelOf(history, numbers, atMs);
   const suffices = (atMs: bigint, cost: bigint) => !lessThan(level(atMs), whole(cost));
-  // With no later request the level never falls: if it suffices at any instant up to maxDelayMs, then at the last one.
+  // Without a later request the level never falls: if it suffices at any instant up to maxDelayMs, it does at the last.
   const admits = (atMs: bigint, cost: bigint) => suffices(atMs + maxDelayMs, cost);
   const charge = (atMs: bigint, cost: bigint) => void history.push({ atMs, cost });
   const isAsNew = (atMs: bigint) => suffices(atMs, burst);
@@ -126,12 +125,12 @@ export function bucketModel(numbers: Numbers): Model {
     admits,
     charge,
     isAsNew,
-    // One below the least cost that is not admitted.
+    // One below the smallest cost that is not admitted.
     remaining(atMs) {
       const refused = least((cost) => cost > burst || !admits(atMs, cost));
       return refused === 0n ? 0n : refused - 1n;
     },
-    // Who only looks waits for nothing.
+    // A look does not wait.
     delayMs: (atMs, cost) => (cost === 0n ? 0n : least((t) => suffices(atMs + t, cost))),
     edge: (atMs) => floorOf(level(atMs)),
   };
@@ -139,7 +138,7 @@ export function bucketModel(numbers: Numbers): Model {
 
 export type Op = "acquire" | "renew" | "release";
 
-/** Requests in flight: no cost and no wait, but slots. */
+/** Requests in flight. There are slots, but no cost and no wait. */
 export function slotModel({ limit, timeoutMs }: Numbers) {
   const takenAtMs = new Map<bigint, bigint>(); // acquired or last renewed
   const holders = (nowMs: bigint) => [...takenAtMs.keys()].filter((slot) => nowMs < takenAtMs.get(slot)! + timeoutMs!);
@@ -153,7 +152,7 @@ export function slotModel({ limit, timeoutMs }: Numbers) {
       const inFlight = BigInt(holders(atMs).length);
       return { atMs, op, slot, allowed, remaining: inFlight < limit! ? limit! - inFlight : 0n };
     },
-    /** For drawing: how long until each slot is lost. */
+    /** For drawing only: the time until each slot is lost. */
     untilLost: (nowMs: bigint) => holders(nowMs).map((slot) => takenAtMs.get(slot)! + timeoutMs! - nowMs),
     known: () => [...takenAtMs.keys()],
   };

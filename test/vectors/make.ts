@@ -1,8 +1,8 @@
-// Writes the stories of this directory, all but sliding-window.json:
+// Writes the stories of this directory, except sliding-window.json:
 //
 //   node_modules/.bin/node test/vectors/make.ts        Node 24; the same bytes on every run
 //
-// What is asked is drawn here; the answers are those of definitions.ts. Nothing is imported from src or lua.
+// This file draws the requests. definitions.ts gives the answers. Nothing is imported from src or lua.
 
 import { writeFileSync } from "node:fs";
 import {
@@ -34,7 +34,7 @@ interface Step {
   readonly resetAfterMs: bigint;
 }
 
-/** Ask, charge if admitted, and tell the state after it. */
+/** Asks, charges if admitted, and tells the state afterwards. */
 function take(model: Model, atMs: bigint, cost: bigint): Step {
   const allowed = cost <= model.most && model.admits(atMs, cost);
   const delayMs = allowed ? model.delayMs?.(atMs, cost) : model.delayMs && 0n;
@@ -51,7 +51,7 @@ function take(model: Model, atMs: bigint, cost: bigint): Step {
   };
 }
 
-// What to ask is drawn at random, with a liking for edges. Nothing here is an answer.
+// Requests are drawn at random, with more of them near the edges. Nothing here computes an answer.
 
 class Random {
   #state: number;
@@ -60,7 +60,7 @@ class Random {
     this.#state = seed;
   }
 
-  /** mulberry32: 32 bits. */
+  /** mulberry32, 32 bits. */
   #next(): bigint {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -81,7 +81,7 @@ class Random {
   }
 }
 
-/** The gap to the next request: often to the very instant at which an answer changes, or 1 ms before it. */
+/** The gap to the next request. Often it ends at the instant at which an answer changes, or 1 ms before. */
 function drawGap(random: Random, windowMs: bigint, last: Step): bigint {
   const retry = last.retryAfterMs ?? 0n;
   if (retry > 0n && retry <= LONGEST_GAP_MS && random.chance(60n)) return retry - (random.chance(40n) ? 1n : 0n);
@@ -126,21 +126,21 @@ function drawStory(random: Random, toModel: (numbers: Numbers) => Model, numbers
   return { numbers, steps };
 }
 
-/** Integers from text: "1/2 3/4" is [1, 2], [3, 4]. */
+/** Pairs of integers from text: "1/2 3/4" is [[1, 2], [3, 4]]. */
 const pairs = (text: string) => text.split(" ").map((pair) => pair.split("/").map(BigInt) as [bigint, bigint]);
 
-/** A story told by hand: "ms/cost ms/cost", in ms after EPOCH_MS. */
+/** A story written by hand: "ms/cost ms/cost", in ms after EPOCH_MS. */
 function tell(toModel: (numbers: Numbers) => Model, numbers: Numbers, requests: string): Story {
   const model = toModel(numbers);
   return { numbers, steps: pairs(requests).map(([afterMs, cost]) => take(model, EPOCH_MS + afterMs, cost)) };
 }
 
-// limit/windowMs; 2678400000 ms are 31 days.
+// Pairs limit/windowMs. 2678400000 ms are 31 days.
 const RATES = [
   ...pairs("1/1 1000/1 2/3 3/7 5/10 10/100 13/997 1/1000 7/1000 10/1000 1000000/1000 999983/1000 100/10000 5/60000"),
   ...pairs("600/60000 1001/3600000 9500/86400000 86399/86400000 1/2678400000 3/2678400000 10000/2678400000"),
 ];
-const LARGEST_RATES = pairs("1000000000/1000 1000000000/9007199 3362902/2678400000"); // 2^53 is near
+const LARGEST_RATES = pairs("1000000000/1000 1000000000/9007199 3362902/2678400000"); // products near 2^53
 
 function drawWindow(random: Random, most: bigint): Numbers {
   const [limit, windowMs] = random.oneOf([...RATES, ...RATES, ...LARGEST_RATES].filter(([limit]) => limit <= most));
@@ -161,13 +161,13 @@ function drawLeaky(random: Random): Numbers {
   const { limit, windowMs, burst } = bucket;
   const most = (EXACT - 1n - burst * windowMs) / limit;
   const largest = most < 31n * DAY_MS ? most : 31n * DAY_MS;
-  const forOne = windowMs / limit; // a unit is back about then
+  const forOne = windowMs / limit; // about the time until a unit is back
   const delays = [0n, 1n, forOne, forOne + 1n, 2n * forOne + 1n, windowMs / 2n, windowMs, windowMs + 1n, 3n * windowMs];
   const drawn = [...delays, 10_000n, random.between(0n, windowMs), largest];
   return { ...bucket, maxDelayMs: random.oneOf(drawn.filter((delayMs) => delayMs <= largest)) };
 }
 
-/** Mostly short stories, every fortieth a long one. */
+/** Mostly short stories. Every fortieth story is long. */
 function drawStories(
   seed: number,
   count: number,
@@ -209,7 +209,7 @@ function drawConcurrency(random: Random): Story {
   return { numbers: { limit, timeoutMs }, steps };
 }
 
-/** "acquire 1 0" is: acquire slot 1, 0 ms after EPOCH_MS. */
+/** "acquire 1 0" means: acquire slot 1, 0 ms after EPOCH_MS. */
 function tellConcurrency(numbers: Numbers, requests: readonly string[]): Story {
   const model = slotModel(numbers);
   const steps = requests.map((request) => {
@@ -221,7 +221,7 @@ function tellConcurrency(numbers: Numbers, requests: readonly string[]): Story {
 
 // Files
 
-/** JSON with a space after `:` and `,`, integers from bigints. */
+/** JSON with a space after `:` and `,`. bigints become integers. */
 function toText(value: unknown): string {
   if (typeof value === "bigint") {
     if (value < 0n || value >= EXACT) throw new Error(`${value} is not an integer from 0 to 2^53 - 1`);
@@ -236,7 +236,7 @@ function toText(value: unknown): string {
 
 const FRESH = "a fresh key per story; steps in time order; state after the step is reported";
 
-/** Design.md section 4: what an implementation in doubles has to hold. */
+/** The numbers that an implementation in doubles must be able to hold. */
 function mustFit({ limit = 0n, windowMs = 0n, burst = 0n, maxDelayMs = 0n }: Numbers): void {
   const largest = [limit * windowMs, burst * windowMs + maxDelayMs * limit];
   if (largest.some((n) => n >= EXACT)) throw new Error(`${limit} per ${windowMs} ms does not fit: ${largest}`);
@@ -256,7 +256,7 @@ const MINUTE_MS = 60_000n;
 const perTenSeconds = { limit: 50n, windowMs: 10_000n };
 
 write("fixed-window", `windows are aligned to the epoch; ${NEVER}`, [
-  // Twice the limit across a boundary: the promise, not a fault.
+  // Twice the limit across a boundary. The algorithm promises no less than that.
   tell(fixedWindow, perTenSeconds, "9000/50 9999/1 10000/50 11000/1"),
   ...drawStories(1, 240, fixedWindow, (random) => drawWindow(random, 1_000_000_000n)),
 ]);
@@ -272,14 +272,15 @@ write("sliding-log", `an entry counts while now - at < windowMs; ${NEVER}`, [
   ...drawStories(2, 240, slidingLog, (random) => drawWindow(random, 10_000n)),
 ]);
 
-// 7 per second: a unit is back after 142 6/7 ms, so at 143, 286, 429, 572, 715, 858 and 1000 ms.
+// 7 per second: a unit is back after 142 6/7 ms. Units are back at 143, 286, 429, 572, 715, 858 and 1000 ms.
 const seven = "0/7 142/1 143/1 285/1 286/1 428/1 429/1 571/1 572/1 714/1 715/1 857/1 858/1 999/1 1000/1 1999/7 2000/7";
 write("token-bucket", `the level, an exact rational, starts at burst; remaining is its floor; ${NEVER}`, [
   tell(bucketModel, { limit: 7n, windowMs: 1000n, burst: 7n }, seven),
   ...drawStories(3, 230, bucketModel, drawBucket),
 ]);
 
-// One per second, two at once, up to 2 s ahead: two at once, two held, the fifth refused until a second has passed.
+// One per second, two at once, and up to 2 s of delay: two pass at once, two are held, and the fifth is refused for 1
+// s.
 const ahead = "0/1 0/1 0/1 0/1 0/1 0/0 999/1 1000/1 1000/3 2000/0 3000/0 4999/2 5000/2";
 const held = "held for delayMs if that admits it; remaining: the largest cost admitted now, held or not";
 write("leaky-bucket", `as token-bucket, but a request is ${held}; ${NEVER}`, [
@@ -292,7 +293,7 @@ const allowed = "acquire and renew: allowed if the other slots in flight + 1 <= 
 const renewed = "renew takes the slot even if not allowed";
 const random = new Random(5);
 write("concurrency", `${counted}; ${allowed}; ${renewed}`, [
-  // A lost slot's place is taken by another, then the lost one comes back: two in flight where one may be.
+  // Another request takes a lost slot's place. Then the lost slot comes back: two are in flight under a limit of one.
   tellConcurrency({ limit: 1n, timeoutMs: MINUTE_MS }, [
     ...["acquire 1 0", "acquire 2 0", "acquire 2 59999", "acquire 2 60000", "renew 1 60000", "acquire 3 60001"],
     ...["release 2 60002", "release 2 60002", "acquire 3 60003", "acquire 3 119999", "acquire 3 120000"],
@@ -300,6 +301,6 @@ write("concurrency", `${counted}; ${allowed}; ${renewed}`, [
   ...Array.from({ length: 240 }, () => drawConcurrency(random)),
 ]);
 
-// The one answer that issue 4 gives in so many words.
+// The answers that issue 4 states literally.
 const told = (issue.steps as readonly Step[]).map(({ allowed }) => allowed).join();
 if (told !== "true,true,true,true,false,true") throw new Error(`the story of issue 4 came out as ${told}`);

@@ -105,7 +105,7 @@ describe("a refused request", () => {
       "violated-policies": [`${name}-1`],
     });
     expect(fields.states).toMatchObject({ [`${name}-1`]: { r: 0 }, [`${name}-2`]: { r: 1 } });
-    // One unit: when the unit comes back, `r` grows and the request is admitted.
+    // The cost is one unit: when a unit comes back, `r` grows and the request is admitted.
     expect(fields.retryAfter).toBe(fields.states![`${name}-1`]!.t);
     expect(fields.retryAfter).toBeGreaterThan(0);
     expect(requests).toHaveLength(1);
@@ -164,7 +164,7 @@ describe("costs", () => {
     const refused = await ask("/search", { method: "PUT" });
     expect(refused.status).toBe(429);
     expect(fieldsOf(refused).states![name]!.r).toBe(49);
-    // The refused request cost nothing: a cheaper request still fits.
+    // The refused request was not charged: a cheaper request still fits.
     expect((await ask("/search")).status).toBe(200);
     expect(await remaining("/free", "GET")).toBe(19);
   });
@@ -190,7 +190,7 @@ describe("a limit per region", () => {
     expect(((await refused.json()) as { detail: string }).detail).toContain("1 per 1h in region frankfurt");
     expect((await byCode("/", { cf: { colo: "EWR", country: "US", continent: "NA" } })).status).toBe(200);
     expect((await byCode("/", { cf: { colo: "NRT", country: "JP", continent: "AS" } })).status).toBe(200);
-    // Another region has units left, but the global limit is reached.
+    // This region has units left, but the global limit is reached.
     expect((await byCode("/", { cf: { continent: "SA" } })).status).toBe(429);
   });
 });

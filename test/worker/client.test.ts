@@ -1,10 +1,10 @@
-// fetchWithBackoff inside workerd: the clock stands still between I/O, and a Request's body is a stream.
+// fetchWithBackoff inside workerd. There the clock stands still between I/O, and a Request's body is a stream.
 
 import { expect, it } from "vitest";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
 import { gatewayWith, uniqueName } from "./support.ts";
 
-// Workers forbid timers and random numbers at module scope: making a client needs neither.
+// At module scope, Workers may not start timers or draw random numbers. Making a client needs neither.
 const atModuleScope = createBackoff();
 
 it("waits for the gateway's Retry-After, and is admitted then", async () => {

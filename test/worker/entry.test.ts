@@ -10,7 +10,7 @@ import { redisBindings, uniqueName } from "./support.ts";
 const ask = (address: string, init: RequestInit = {}) =>
   exports.default.fetch("https://gate.example/", { ...init, headers: { "CF-Connecting-IP": address } });
 
-/** A new client for every run: the Redis with the counts may be shared. */
+/** A new client in every run, because the Redis with the counts may be shared. */
 function newAddress(): string {
   return [198, 18, ...crypto.getRandomValues(new Uint8Array(2))].join(".");
 }
@@ -25,7 +25,7 @@ describe("the Worker", () => {
     expect(await answer.json()).toEqual({ origin: "headgate demo", method: "GET", path: "/" });
     expect(fields.policies).toEqual({ default: { q: 60, w: 60 } });
     expect(fields.states).toEqual({ default: { r: 59, t: expect.any(Number) } });
-    // The unit comes back while the next bucket runs: its own bucket then counts less and less.
+    // The unit comes back during the next bucket, in which the unit's own bucket counts less and less.
     const t = fields.states!.default!.t as number;
     expect(t).toBeGreaterThanOrEqual(60);
     expect(t).toBeLessThanOrEqual(120);

@@ -1,4 +1,4 @@
-// Bindings and values that tests inside workerd get.
+// Bindings and provided values of the tests inside workerd.
 
 declare global {
   namespace Cloudflare {

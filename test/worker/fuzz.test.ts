@@ -14,7 +14,7 @@ const line = fc.record({
   headers: hostileHeaders,
 });
 
-/** Every part of a request that a client chooses is a key here. */
+/** These policies use every part of a request that a client chooses as a key. */
 const POLICIES = [
   { name: "all", key: ["bearer", "cookie:sid", "header:x-user+ip", "query:u"], limits: [{ limit: 40, window: "1h" }] },
   { name: "address", key: ["ip"], limits: [{ limit: 400, window: "1h" }] },
@@ -74,7 +74,7 @@ it("of any method, path and headers", async () => {
   await fc.assert(property, { numRuns: 1_500 });
   expect([...statuses]).toEqual(expect.arrayContaining([200, 429]));
   expect(Math.max(...statuses)).toBeLessThan(500);
-  // The log has refusals and anonymous requests, and no error.
+  // The log has refusals and anonymous requests, but no error.
   expect(logged.map(({ mock }) => mock.calls.length > 0)).toEqual([true, true, false]);
 });
 

@@ -1,4 +1,4 @@
-// A body ends when its slots cannot be renewed any more, also through workerd's own pipes.
+// A body is cut off when its slots can no longer be renewed, also when workerd pipes the body itself.
 
 import { expect, it } from "vitest";
 import { keepSlots } from "../../src/http/keep-slots.ts";

@@ -150,7 +150,7 @@ describe(ME, () => {
     expect(await remaining(ann)).toBe(3);
     expect(await remaining({ address: "192.0.2.7" })).toBe(4);
     expect(await remaining({ address: "192.0.2.8" })).toBe(5);
-    // No part of the question can name another client.
+    // No part of the request can name another client.
     const forged = `${ME}?path=/&ip=192.0.2.7&CF-Connecting-IP=192.0.2.7`;
     const headers = { "X-Forwarded-For": "192.0.2.7" };
     expect((await left(await ask(forged, { address: "192.0.2.8", headers }))).limits[0]!.remaining).toBe(5);
@@ -208,8 +208,8 @@ describe(ME, () => {
       }
       return counts;
     };
-    // One address: 30 a minute, of which no more than 20 at once.
-    // All at the beginning of a minute: no new minute begins between these requests.
+    // One address: 30 requests a minute, of which at most 20 at once. Every request is sent at the beginning of a
+    // minute, so that no new minute begins between them.
     vi.setSystemTime(60_000 * Math.ceil(Date.now() / 60_000) + 3_600_000);
     await statuses(20, () => "192.0.2.1");
     vi.setSystemTime(Date.now() + 5_000);
@@ -217,7 +217,7 @@ describe(ME, () => {
     const answer = await ask(ME);
     expect(answer.headers.get("Retry-After")).toMatch(/^\d+$/);
     expect(answer.headers.get("Link")).toContain("/.headgate/limits");
-    // All together: 20 a second.
+    // All clients together: 20 requests a second.
     vi.setSystemTime(Date.now() + 3_600_000);
     expect(await statuses(50, (i) => `198.51.100.${i}`)).toEqual({ 200: 20, 429: 30 });
     expect(fetched).toHaveBeenCalledTimes(20 + 10 + 20);

@@ -1,4 +1,4 @@
-// Options with a wrong name or type: found at construction, not by the first request.
+// An option with a wrong name or type is found at construction, not at the first request.
 
 import { describe, expect, it } from "vitest";
 import { rateLimit } from "../../src/hono.ts";

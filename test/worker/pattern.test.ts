@@ -1,3 +1,3 @@
-// workerd has its own URLPattern: the same property runs here.
+// workerd has its own URLPattern, so the same property also runs there.
 
 import "../pattern/urlpattern.test.ts";

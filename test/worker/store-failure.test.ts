@@ -1,4 +1,4 @@
-// Redis refuses connections: each policy says what happens then. No answer shows invented numbers.
+// Redis refuses connections. Each policy decides by its own setting. No answer shows invented numbers.
 
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";

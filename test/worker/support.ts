@@ -1,14 +1,14 @@
-// Calls gateways directly: the fastest way to try many configurations inside workerd.
+// Calls gateways directly, which is the fastest way to try many configurations inside workerd.
 
 import { createExecutionContext } from "cloudflare:test";
 import { inject } from "vitest";
 import type { Bindings } from "../../src/config/settings.ts";
 import { createGateway } from "../../src/gateway.ts";
 
-/** Asks as one client, with the same address in every request unless `address` is given. */
+/** Sends a request. Every request comes from the same address unless `address` is given. */
 export type Ask = (path: string, init?: RequestInit & { address?: string; cf?: object }) => Promise<Response>;
 
-/** A gateway on the real Redis, with bindings that may replace it. */
+/** A gateway on the real Redis. `bindings` may name another Redis. */
 export function gatewayWith(bindings: Bindings): Ask {
   const gateway = createGateway({ ...redisBindings(), ...bindings });
   return async (path, { address = "192.0.2.1", headers, ...init } = {}) => {

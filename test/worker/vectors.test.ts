@@ -1,5 +1,5 @@
-// The stories of test/vectors over HTTP: each step is a request, and its answer is compared with the story.
-// Time comes from the story: a store in front of the real store passes the story's time on.
+// The stories of test/vectors over HTTP: each step is a request, and its answer is compared with the story. Time comes
+// from the story: a store in front of the real store passes the story's instants on.
 
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
@@ -32,9 +32,9 @@ interface Step {
 interface Story {
   readonly number: number;
   readonly algorithm: string;
-  /** As the configuration writes it. */
+  /** The limit as the configuration writes it. */
   readonly limit: PolicyInput["limits"][number];
-  /** The largest cost. */
+  /** The largest cost that can pass. */
   readonly most: number;
   readonly steps: readonly Step[];
 }
@@ -43,7 +43,7 @@ type Numbers = Record<string, string | number> & { readonly limit: number; reado
 
 const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = redisBindings();
 
-/** Delays of leaky buckets pass in real time: only stories with short delays run here. */
+/** Leaky buckets delay in real time, so only stories with short delays run here. */
 const LONGEST_STORY_MS = 12;
 
 /** The longest delay that a configuration allows. */
@@ -77,7 +77,7 @@ describe.each<[algorithm: string, stories: readonly Story[]]>([
 async function play(story: Story, store: Store): Promise<void> {
   const name = uniqueName("story");
   let nowMs = 0;
-  // A memory store is asked at every step. Counts that an isolate remembers follow the real clock, not the story's.
+  // The kind is `memory`, so that the store is asked at every step: an isolate's memory would follow the real clock.
   const atStoryTime: Store = { ...store, kind: "memory", take: (request) => store.take(request, nowMs) };
   const limiter = limiterOf([storyPolicy(name, story)], { store: atStoryTime });
   const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "local" });
@@ -106,7 +106,7 @@ function retryAfterOf({ allowed, retryAfterMs }: Step): number | undefined {
   return allowed || retryAfterMs === null ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
 }
 
-/** Costs come from the path. A configuration refuses a cost above the limit: the rules are added after the check. */
+/** A path names its cost. A configuration refuses a cost above the limit: the rules are added after the check. */
 function storyPolicy(name: string, { limit, steps }: Story) {
   const parsed = parsePolicies([{ name, key: "global", limits: [limit] }], "policies");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));

@@ -14,7 +14,7 @@ type Fetch = (request: Request, env: object, ctx: ExecutionContext) => Response 
 interface Setup {
   readonly policies: readonly PolicyInput[];
   readonly handler: Handler;
-  /** Default: the memory store. */
+  /** Default: false, the memory store. */
   readonly isRedisAway?: boolean | undefined;
 }
 
@@ -96,7 +96,7 @@ describe.each(WAYS)("%s", (_way, make) => {
 
   it("says at which second there is more, in seconds from now and as an instant, neither before it nor late", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
-    // 0.7 s before the hour ends: two roundings would make 2 s of it.
+    // 0.7 s before the hour ends. Rounding twice would tell 2 s.
     vi.setSystemTime(3_600_000 * Math.ceil(Date.now() / 3_600_000) + 3_599_300);
     const { ask } = start([one(1, { limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }] })]);
     await ask();
@@ -232,7 +232,7 @@ describe.each(WAYS)("%s", (_way, make) => {
   });
 });
 
-// A configuration refuses such a cost: only a program can ask for more than the limit ever admits.
+// A configuration refuses such a cost. Only code can ask for more than the limit ever admits.
 describe.each<[string, () => Fetch]>([
   [
     "withRateLimit",

@@ -24,7 +24,7 @@ const request = (init?: RequestInit, path = "/") =>
   new Request(`https://gate.example${path}`, init as never) as Incoming;
 const ctx = createExecutionContext();
 
-/** A Worker that needs its own `this`, down to a private field. */
+/** A Worker that needs its own `this`, also for a private field. */
 class App implements ExportedHandler<{ NAME: string }> {
   readonly #greeting = "hello";
   readonly ran: unknown[][] = [];

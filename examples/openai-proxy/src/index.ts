@@ -8,7 +8,7 @@ interface Env {
 const MAX_BODY_BYTES = 1_000_000;
 const NEVER = 1_000_000_000;
 
-/** The tokens that a request may use: about one for four characters of its body, and all that `max_tokens` asks for. */
+/** The tokens that a request may use: about one per four characters of its body, plus its `max_tokens`. */
 async function estimateTokens(request: Request): Promise<number> {
   if (request.method !== "POST") return 1;
   if (!(Number(request.headers.get("Content-Length") ?? NEVER) <= MAX_BODY_BYTES)) return NEVER;

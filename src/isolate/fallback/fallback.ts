@@ -14,7 +14,7 @@ import type { ToldCounts } from "../told-counts.ts";
 import { takeCountingUnanswered } from "./take-counting-unanswered.ts";
 import type { UnansweredRequests } from "./unanswered.ts";
 
-/** At most 20 MiB of the 128 MiB that an isolate has (src/store/memory.ts). */
+/** At most 20 MiB of an isolate's 128 MiB (src/store/memory.ts). */
 const MAX_KEYS = 10_000;
 
 export interface FallbackParts {
@@ -26,20 +26,20 @@ export interface FallbackParts {
 }
 
 /**
- * With more than `MAX_KEYS` active keys limits loosen: the key used longest ago is forgotten first, and then begins at
- * zero.
+ * With more than `MAX_KEYS` active keys, limits loosen: the key used longest ago is forgotten first, and begins at zero
+ * the next time.
  */
 export function createFallback({ told, clock, unanswered, debts, timing }: FallbackParts): ReplySource {
   const counts = createCounts(MAX_KEYS);
 
   /**
-   * Counts what the store told last and what it has yet to be told. Once for each reply of the store: later in the same
-   * outage the counters have gone on from there.
+   * Charges what the store told last and what the isolate owes to it. Only once for each reply of the store: later in
+   * the same outage the isolate's own counters have gone on.
    */
   function begin(key: string, nowMs: number): void {
     const known = told.begin(key);
-    // Slots come back at any moment, and which requests hold them is not known: requests in flight are counted from now
-    // on.
+    // Nobody knows which requests hold slots at the store, and slots come back at any moment. Requests in flight are
+    // counted from now on.
     const views = known?.limits.flatMap((limit, l) => {
       const { view } = known.replies[l]!;
       return isConcurrency(view) ? [] : [{ limit, view }];
@@ -49,7 +49,7 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
     const records = views.map(({ limit, view }): LimitRecord => {
       if (view.kind !== Kind.log) return view;
       const record = logRecordOf(view, limit as LogLimit);
-      // When each unit came is not known. No unit leaves before the last one.
+      // The instants of the single units are not known. No unit leaves before the last one.
       counts.write(limitKeyOf(key, limit), [{ atMs: record.newestAtMs, cost: record.used }]);
       return record;
     });
@@ -62,7 +62,7 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
   return {
     async take(request) {
       const localAtMs = timing.nowMs();
-      // The earliest instant that the store's clock may show: what the store counted leaves no sooner here than there.
+      // The earliest instant of the store's clock: no unit leaves here sooner than at the store.
       const nowMs = clock.at(localAtMs)?.earliestMs ?? localAtMs;
       for (const { key } of request.keys) begin(key, nowMs);
       if (request.flag !== Flag.take) return { reply: counts.take(request, nowMs), source: "fallback" };

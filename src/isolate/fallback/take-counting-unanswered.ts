@@ -1,6 +1,6 @@
 /**
- * A take from the isolate's own counters. For this one decision, what the store may have charged for calls without an
- * answer counts too.
+ * A take from the isolate's own counters. Calls without an answer may have been charged: they count for this one
+ * decision.
  */
 
 import type { LimitValue } from "../../core/algorithms.ts";
@@ -11,7 +11,7 @@ import { ENFORCED, Flag, limitKeyOf, type Stored, type TakeReply, type TakeReque
 import type { Counts } from "../../store/memory.ts";
 import type { Unanswered } from "./unanswered.ts";
 
-/** @param nowMs ms since the epoch. @returns the reply. Its counts include what is unanswered. */
+/** @param nowMs ms since the epoch. @returns the reply. Its counts include the calls without an answer. */
 export function takeCountingUnanswered(
   counts: Counts,
   unanswered: readonly Unanswered[],
@@ -28,7 +28,7 @@ export function takeCountingUnanswered(
   return reply;
 }
 
-/** The counters as they would be if everything unanswered was charged. Nothing is written. */
+/** The counters as they would be if all calls without an answer were charged. Writes nothing. */
 function withUnanswered(counts: Counts, unanswered: readonly Unanswered[], nowMs: number): Stored {
   const charged = new Map<string, Records | LimitValue | undefined>();
   const at = (key: string) => (charged.has(key) ? charged.get(key) : counts.read(key));

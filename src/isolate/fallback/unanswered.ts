@@ -1,6 +1,6 @@
 /**
- * What this isolate has sent to the store and has no answer to. The store may have charged it: a decision that is made
- * without the store counts it as charged.
+ * What this isolate has sent to the store without an answer yet. The store may have charged it, so decisions without
+ * the store count it as charged.
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
@@ -8,27 +8,27 @@ import type { KeyRequest } from "../../core/take.ts";
 
 const MAX_KEYS = 10_000;
 /**
- * An answer comes within two budgets of a call. After this long beyond them, in milliseconds, none will come: the
+ * An answer comes within two budgets of a call. If it has not come this long after them, in ms, it never will: the
  * runtime has ended the request that waited for it.
  */
 const FORGOTTEN_MS = 10_000;
 
-/** The request that a call is made for. */
+/** The request for which a call is made. */
 export interface Caller {
-  /** As the request itself names the key: the very object. */
+  /** The key as the request itself names it: the same object. */
   readonly key: KeyRequest;
-  /** Units of the call that the request needs itself. A lease asks for more, to have them in stock. */
+  /** The units of the call that the request itself needs. A lease asks for more, to have units in stock. */
   readonly needed: number;
 }
 
 interface Sent {
   readonly units: number;
-  /** The key of the caller, and what it needs of the units. */
+  /** The caller's key, and the units that the caller needs. */
   readonly caller: KeyRequest;
   readonly needed: number;
-  /** By the local clock, ms since the epoch. */
+  /** The instant of the call by the local clock, in ms since the epoch. */
   readonly atMs: number;
-  /** The isolate's own counters have charged what the caller needs. */
+  /** Whether the isolate's own counters have charged what the caller needs. */
   isCounted: boolean;
 }
 
@@ -41,19 +41,19 @@ export interface Unanswered {
 
 export interface UnansweredRequests {
   /**
-   * @param atMs by the local clock, ms since the epoch. @param callers one for each key. Default: the keys, with all
+   * @param atMs by the local clock, in ms since the epoch. @param callers one for each key. Default: the keys, with all
    * their units.
-   * @returns ends it: the answer is there, or none will come.
+   * @returns a function to call when the answer has come, or when no answer will come.
    */
   begin(keys: readonly KeyRequest[], atMs: number, callers?: readonly Caller[]): () => void;
   /**
-   * What is unanswered under the keys of a request, without what the request needs itself and without what is counted
+   * What is unanswered under the keys of a request, without the request's own units and without units that are counted
    * already.
    */
   beside(keys: readonly KeyRequest[], atMs: number): readonly Unanswered[];
-  /** The isolate's own counters have charged this request. */
+  /** Notes that the isolate's own counters have charged this request. */
   counted(request: KeyRequest): void;
-  /** The isolate's own counters of this key were replaced by counts of the store. */
+  /** Notes that counts of the store have replaced the isolate's own counters of this key. */
   uncounted(key: string): void;
 }
 
@@ -74,7 +74,7 @@ export function trackUnanswered(budgetMs = 0): UnansweredRequests {
           isCounted: false,
         };
         const same = sent.get(key.key) ?? new Set();
-        // The oldest first: requests that were never ended must not pile up under a busy key.
+        // The oldest first: requests that never ended must not pile up under a busy key.
         for (const old of same) {
           if (Math.abs(atMs - old.atMs) < forgottenMs) break;
           same.delete(old);

@@ -1,83 +1,83 @@
 /**
- * A lease: the units of one key that an isolate has in stock, and what it knows of the demand. Plain data; leases.ts
- * alone writes it.
+ * A lease: the units of one key that an isolate has in stock, and what it knows about the demand. Plain data. Only
+ * leases.ts writes it.
  */
 
 import type { LimitSpec } from "../../core/algorithms.ts";
 import type { KeyRequest, LimitReply } from "../../core/take.ts";
 
-/** Units in stock that were charged together. Instants by the store's clock, ms since the epoch. */
+/** Units in stock that were charged together. Instants are by the store's clock, in ms since the epoch. */
 export interface Grant {
   readonly units: number;
   readonly chargedAtMs: number;
   readonly endsAtMs: number;
-  /** The next time to see whether the units are still needed. */
+  /** When to check again whether the units are still needed. */
   readonly reviewedAtMs: number;
 }
 
 /**
- * Units that this isolate has charged and not given back, spent or not. Instants by the store's clock, ms since the
- * epoch.
+ * Units that this isolate has charged and not given back, spent or not. Instants are by the store's clock, in ms since
+ * the epoch.
  */
 export interface Charged {
   readonly units: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
-  /** When the units of the first instant end. Units of later instants may be left out of the sum. */
+  /** When the units of the first instant end. The sum may leave out units of later instants. */
   readonly endsAtMs: number;
 }
 
-/** The lease of one key. Instants by the local clock, ms since the epoch, unless another clock is named. */
+/** The lease of one key. Instants are by the local clock, in ms since the epoch, unless another clock is named. */
 export interface Lease {
   readonly key: string;
   readonly limits: readonly LimitSpec[];
   readonly lifeMs: number;
-  /** How long nothing is asked for after a short grant. */
+  /** How long the isolate asks for nothing after a short grant. */
   readonly pauseMs: number;
   /** How long the last call took. */
   readonly callMs: number;
   readonly grants: readonly Grant[];
-  /** A reset by another isolate is noticed by it. */
+  /** Shows a reset by another isolate. */
   readonly charged: Charged | undefined;
-  /** Reset by this isolate: nothing is in stock any more, and nothing is given back. */
+  /** True after a reset by this isolate: nothing is in stock any more, and nothing is given back. */
   readonly isOver: boolean;
   /**
-   * The reply to the last call of this lease, the very object that the store told. All units in stock are charged in
-   * it.
+   * The reply to the last call of this lease, the same object that the store's reply holds. It includes all units in
+   * stock.
    */
   readonly replies: readonly LimitReply[] | undefined;
-  /** Units asked for recently, each weighing less as it ages: the rate times `lifeMs`. */
+  /** Recent demand in units, weighing less as it ages: the rate times `lifeMs`. */
   readonly demand: number;
   readonly demandAtMs: number;
-  /** Units that the latest request needs. */
+  /** The units that the latest request needs. */
   readonly latest: number;
-  /** Units that requests wait for at this moment. */
+  /** The units that requests wait for at this moment. */
   readonly waiting: number;
   /** When the call in flight was made. */
   readonly calledAtMs: number | undefined;
   readonly pausedUntilMs: number;
-  /** Until then the background of a request gives back unused units. */
+  /** Until this instant the background of some request gives unused units back. */
   readonly tendedUntilMs: number;
 }
 
-/** What one lease asks of the store: units for the request that calls, and units for the stock. */
+/** What one lease asks the store for: units for the calling request, and units for the stock. */
 export interface LeaseRequest {
   readonly lease: Lease;
-  /** As the request that calls names it. */
+  /** The key as the calling request names it. */
   readonly caller: KeyRequest;
-  /** As the store is asked. Its cost: `needed` and `forStock`. */
+  /** The key as the store is asked. Its cost is `needed` + `forStock`. */
   readonly key: KeyRequest;
-  /** Units for the request that calls. */
+  /** Units for the calling request. */
   readonly needed: number;
   /** Units to have in stock. */
   readonly forStock: number;
-  /** Taken out of the stock for the request that calls. */
+  /** Units taken out of the stock for the calling request. */
   readonly reserved: readonly Grant[];
-  /** Fewer than the demand would need. */
+  /** Whether fewer units are asked for than the demand needs. */
   readonly isShort: boolean;
 }
 
-/** Units to give back to the bucket that they were charged in. */
+/** Units to give back to the bucket in which they were charged. */
 export interface Unused {
   readonly units: number;
   readonly chargedAtMs: number;
@@ -87,6 +87,6 @@ export interface LeaseAnswer {
   readonly allowed: boolean;
   /** When the store decided, by its clock. */
   readonly nowMs: number;
-  /** Too late for the request that called: what was charged for it goes into the stock. */
+  /** Too late for the calling request: its units go into the stock. */
   readonly late: boolean;
 }

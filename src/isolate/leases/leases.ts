@@ -1,9 +1,10 @@
 /**
- * The leases of an isolate: units that it has taken from the store ahead of demand, and what it knows of the demand.
- * Instants and replies go in, what to ask for comes out; take-leased.ts makes the calls. No other file writes a lease.
+ * The leases of an isolate: units that it took from the store ahead of demand, and what it knows about the demand. This
+ * file gets instants and replies, and returns what to ask for. take-leased.ts makes the calls. No other file writes a
+ * lease.
  *
- * A unit in stock has been charged: no more than the limit is ever handed out. How many units are in stock
- * follows from the recent rate of a key (lease-size.ts). Units that are not spent soon are given back.
+ * A unit in stock has been charged, so no more than the limit is ever handed out. The number of units in stock follows
+ * from the recent rate of the key (lease-size.ts). Units that are not spent soon are given back.
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
@@ -16,15 +17,15 @@ import type { Charged, Grant, Lease, LeaseAnswer, LeaseRequest, Unused } from ".
 import { isLow, leastWanted, remaining, wanted } from "./lease-size.ts";
 
 /**
- * A key of one window takes about 1.2 KiB: 24 MiB of the 128 MiB that an isolate has, in two generations (Node 24,
+ * A key of one window takes about 1.2 KiB. In two generations that is 24 MiB of an isolate's 128 MiB (Node 24,
  * 2026-11).
  */
 const MAX_KEYS = 10_000;
-/** The largest part of the remaining units that goes into one stock: other isolates need some too. */
+/** The largest part of the remaining units that goes into one stock. Other isolates need some too. */
 const LARGEST_SHARE = 1 / 3;
-/** A grant is short if it is less than this part of what a stock needs when nearly nothing remains. */
+/** A grant is short if it is less than this part of the stock that is wanted when nearly nothing remains. */
 const SHORT_PART = 0.5;
-/** After a short grant nothing is asked for this long, or for this part of the window if that is shorter. */
+/** The pause after a short grant, without any ask: this long, or this part of the window if that is shorter. */
 const PAUSE_MS = 250;
 const PAUSE_PART = 1 / 40;
 /** A call without an answer after this long has ended with its request. */
@@ -32,26 +33,26 @@ const FORGOTTEN_MS = 1_000;
 
 export interface Leases {
   of(request: KeyRequest): Lease;
-  /** A request that needs units has come. */
+  /** Notes that a request needs units. */
   addDemand(lease: Lease, units: number, localAtMs: number): void;
-  /** A request begins to wait for units, or with a negative number no longer does. */
+  /** Notes that a request waits for units. A negative number: it waits no longer. */
   addWaiting(lease: Lease, units: number): void;
-  /** Units that may be spent. */
+  /** The units that may be spent. */
   inStock(lease: Lease, localAtMs: number): number;
-  /** Spends units that are in stock. */
+  /** Spends units from the stock. */
   spend(lease: Lease, units: number, localAtMs: number): readonly Grant[];
   /** Whether it is time to ask for more in the background. */
   isLow(lease: Lease, localAtMs: number): boolean;
   isCalling(lease: Lease, localAtMs: number): boolean;
   /**
-   * What to ask the store for: what the request needs beside the units reserved for it, and with `ahead` also units for
-   * the stock. From now on the lease has a call in flight.
+   * What to ask the store for: what the request needs beyond its reserved units, and with `ahead` also units for the
+   * stock. From now on the lease has a call in flight.
    */
   request(lease: Lease, key: KeyRequest, localAtMs: number, ahead: boolean): LeaseRequest;
   /**
    * Books the answer to a request.
    *
-   * @param answer absent: the outcome is not known. @param replies to this key; absent: the key was not asked for.
+   * @param answer absent: the outcome is not known. @param replies to this key. Absent: the key was not asked for.
    */
   settle(
     request: LeaseRequest,
@@ -60,23 +61,23 @@ export interface Leases {
     localAtMs: number,
   ): void;
   /**
-   * Whether the store tells less than this isolate has charged: another isolate has reset the key, and what was leased
-   * before is over.
+   * Whether the store reports fewer units than this isolate has charged. Then another isolate has reset the key, and
+   * what was leased before is over.
    *
    * @param units charged with this very reply. @param nowMs when the store decided.
    */
   wasReset(lease: Lease, units: number, replies: readonly LimitReply[], nowMs: number): boolean;
-  /** The counts of the last reply, or of this one, at an instant of the store, without the units in stock. */
+  /** The counts of the last reply, or of `replies`, at an instant of the store, without the units in stock. */
   views(lease: Lease, nowMs: number, replies?: readonly LimitReply[]): readonly LimitView[];
-  /** Takes out of the stock what no request will need soon, of at most `buckets` buckets. */
+  /** Takes units out of the stock that no request will need soon, from at most `buckets` buckets. */
   unused(lease: Lease, localAtMs: number, buckets: number): readonly Unused[];
-  /** Until the next time to look for unused units, in ms; undefined: nothing is in stock. */
+  /** Milliseconds until the next check for unused units. undefined: nothing is in stock. */
   reviewAfterMs(lease: Lease, localAtMs: number): number | undefined;
-  /** The background of a request looks after the lease until an instant by the local clock; 0: no longer. */
+  /** The background of a request looks after the lease until this instant of the local clock. 0: no longer. */
   tend(lease: Lease, untilMs: number): void;
-  /** Empties the stock: its units are worth nothing. */
+  /** Empties the stock, because its units are worth nothing. */
   end(lease: Lease): void;
-  /** These keys were reset: stocks are emptied, and the answers to calls in flight add nothing to them. */
+  /** These keys were reset: their stocks are emptied, and answers to calls in flight add nothing to them. */
   forget(keys: readonly string[]): void;
   clear(): void;
 }
@@ -93,7 +94,7 @@ export function createLeases(clock: StoreClock): Leases {
   const leases = new BoundedMap<string, LeaseState>({ maxSize: MAX_KEYS });
 
   const earliestMs = (localAtMs: number) => clock.at(localAtMs)?.earliestMs;
-  /** Nothing may be spent unless the store's clock is known. */
+  /** Nothing may be spent while the store's clock is not known. */
   const latestMs = (localAtMs: number) => clock.at(localAtMs)?.latestMs ?? Number.POSITIVE_INFINITY;
 
   function inStock({ grants }: Lease, localAtMs: number): number {
@@ -117,7 +118,7 @@ export function createLeases(clock: StoreClock): Leases {
   }
 
   function wasReset({ charged, limits }: Lease, units: number, replies: readonly LimitReply[], nowMs: number): boolean {
-    // A reply from before the last charge does not know of it.
+    // A reply from before the last charge does not include it.
     if (!charged || nowMs <= charged.lastAtMs || nowMs >= charged.endsAtMs) return false;
     return limits.some((limit, l) => {
       const { lease } = farAlgorithmOf(limit);
@@ -198,8 +199,8 @@ export function createLeases(clock: StoreClock): Leases {
       const needed = caller.cost - reserved.reduce((sum, { units }) => sum + units, 0);
       const target = ahead ? wanted(lease, localAtMs, earliestMs(localAtMs)) - inStock(lease, localAtMs) : 0;
       const free = Math.max(0, remaining(lease, earliestMs(localAtMs)) - needed);
-      // Without units in stock each waiting request would make a call: half of what remains is for them. A smaller part
-      // is ahead of demand.
+      // Without units in stock, each waiting request would make a call: half of what remains is for them. The part
+      // ahead of demand is smaller.
       const waiting = ahead ? Math.min(lease.waiting, Math.ceil(free / 2)) : 0;
       const share = waiting + Math.ceil((free - waiting) * LARGEST_SHARE);
       const forStock = lease.isOver ? 0 : Math.max(0, Math.min(target, share));
@@ -220,7 +221,7 @@ export function createLeases(clock: StoreClock): Leases {
       if (replies && lease.calledAtMs !== undefined) lease.callMs = Math.max(0, localAtMs - lease.calledAtMs);
       lease.calledAtMs = undefined;
       if (replies) lease.replies = replies;
-      // Whether the charge came before or after the reset is not known: it lapses with its window.
+      // Nobody knows whether the charge came before or after the reset. It lapses with its window.
       if (lease.isOver) return;
       const charged = answer?.allowed && replies ? needed + forStock : 0;
       if (answer && replies && wasReset(lease, charged, replies, answer.nowMs)) {
@@ -229,7 +230,8 @@ export function createLeases(clock: StoreClock): Leases {
         lease.grants.push(...reserved);
       }
       if (answer && charged > 0) addCharge(lease, charged, answer.late ? charged : forStock, answer.nowMs);
-      // A refusal of units that were partly for the stock is no pause: the request is repeated with fewer.
+      // A refusal of a call that also asked for the stock is no reason to pause: the request asks again for fewer
+      // units.
       const refused = replies?.some((reply) => reply.refused) && !(needed > 0 && forStock > 0);
       if (refused || (answer?.allowed && isShort)) lease.pausedUntilMs = localAtMs + lease.pauseMs;
     },
@@ -289,7 +291,7 @@ export function createLeases(clock: StoreClock): Leases {
       for (const key of keys) {
         const lease = leases.get(key);
         if (!lease) continue;
-        // Waiting requests and the background that tends the lease still have the object.
+        // Waiting requests, and the background that tends the lease, still have the object.
         end(lease);
         lease.isOver = true;
         leases.delete(key);

@@ -1,6 +1,6 @@
 /**
- * Takes under `leased`: answered from units that this isolate has in stock. The store is asked for units, and given
- * them back, here.
+ * Takes under `leased`: answered from units that this isolate has in stock. This file asks the store for units, and
+ * gives units back.
  */
 
 import { algorithmOf } from "../../core/algorithms.ts";
@@ -15,21 +15,22 @@ import { type DecisionBudget, decisionBudget, type Timing } from "../timing.ts";
 import type { Lease, LeaseRequest } from "./lease.ts";
 import { createLeases } from "./leases.ts";
 
-/** How often a request looks whether the call of another request has been answered. */
+/** How often a request looks for the answer to another request's call. */
 const POLL_MS = 4;
 /**
- * Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). Another request's background goes on
- * before that.
+ * Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). Another request's background takes
+ * over before that.
  */
 const MAX_TENDED_MS = 20_000;
 /** A background that tends a lease may be this late before another one takes over. */
 const TENDING_LATE_MS = 1_000;
 /**
- * Calls of one request that give units back; later requests give back the rest. A request may make 50 subrequests on
- * Cloudflare's free plan (10,000 on a paid one, 2026-11), and the origin and the application need some of them.
+ * The most calls of one request that give units back. Later requests give back the rest. On Cloudflare's free plan a
+ * request may make 50 subrequests (10,000 on a paid plan, 2026-11), and the origin and the application need some of
+ * them.
  */
 const MAX_GIVE_BACKS = 10;
-/** After this many calls that admitted nothing, a request asks for what it needs alone, as under `strict`. */
+/** After this many calls that admitted nothing, a request asks only for what it needs, as under `strict`. */
 const MAX_CALLS = 3;
 
 interface Parts {
@@ -39,7 +40,7 @@ interface Parts {
   readonly timing: Timing;
 }
 
-/** What a request wants of one key. */
+/** What a request wants from one key. */
 interface Want {
   readonly key: KeyRequest;
   readonly lease: Lease;
@@ -50,12 +51,12 @@ interface Want {
 /** The background of one request. */
 interface RequestBackground {
   readonly background: Background;
-  /** How often units may still be given back in it. */
+  /** How many more times it may give units back. */
   giveBacksLeft: number;
 }
 
 export interface LeasedTakes {
-  /** Every key of the request can be leased and costs at least 1. @throws {StoreError} */
+  /** Every key of the request must be leasable and cost at least 1. @throws {StoreError} */
   take(request: TakeRequest, background: Background): Promise<SourcedReply>;
   forget(keys: readonly string[]): void;
   clear(): void;
@@ -64,7 +65,7 @@ export interface LeasedTakes {
 export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): LeasedTakes {
   const leases = createLeases(clock);
 
-  /** From the stock, if it suffices under every key of the request. */
+  /** Answers from the stock if it suffices under every key of the request. */
   function spend(wants: readonly Want[], nowMs: number): TakeReply | undefined {
     const storeTime = clock.at(nowMs);
     if (!storeTime || !wants.every(({ key, lease }) => leases.inStock(lease, nowMs) >= key.cost)) return undefined;
@@ -78,7 +79,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     return { nowMs, allowed: !isRefusal(keys), keys };
   }
 
-  /** @param counts what the store told; default: with the last reply to this lease. */
+  /** @param counts what the store told. Default: the last reply to this lease. */
   function replyToKey(
     { key: { cost, limits }, lease }: Want,
     nowMs: number,
@@ -91,7 +92,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     });
   }
 
-  /** A known refusal, or one that another request was told since this one came, of what the stock does not cover. */
+  /** A refusal of what the stock does not cover: known, or told to another request since this one came. */
   function refusal(wants: readonly Want[], nowMs: number): SourcedReply | undefined {
     const rest = wants.flatMap(({ key, lease }) => {
       const cost = key.cost - leases.inStock(lease, nowMs);
@@ -101,7 +102,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     const known = refusals.refusal(request, nowMs);
     const refused = known ?? refusals.refusedSince(request, wants[0]!.cameAtMs, nowMs);
     if (!refused) return undefined;
-    // The waits are those of the whole cost: the stock is given back before they are over.
+    // The waits are those of the whole cost: the stock is given back before they end.
     const keys = wants.map((want) => {
       const r = rest.findIndex(({ key }) => key === want.key.key);
       return replyToKey(want, refused.nowMs, r < 0, refused.keys[r]);
@@ -111,7 +112,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
   }
 
   /**
-   * Refused although the counts may admit: a moment ago this isolate was given less than it needs, and it does not ask
+   * A refusal although the counts may admit: this isolate got fewer units than it needs a moment ago, and does not ask
    * again yet.
    */
   function paused(wants: readonly Want[], nowMs: number): TakeReply | undefined {
@@ -120,7 +121,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     if (!storeTime || !wants.some(isPaused) || wants.some(({ lease }) => !lease.replies)) return undefined;
     const { nowMs: atMs, keys } = replyTo(wants, storeTime.earliestMs, false);
     const pausedMs = Math.ceil(Math.max(...wants.filter(isPaused).map(({ lease }) => lease.pausedUntilMs)) - nowMs);
-    // The counts refuse for longer than the pause: only the store can say for how long.
+    // The counts refuse for longer than the pause: only the store can tell the wait.
     const isRefusedLonger = ({ key: { limits, cost } }: Want, w: number) =>
       limits.some((limit, l) => {
         const { view, refused } = keys[w]![l]!;
@@ -137,7 +138,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     return { nowMs: atMs, allowed: false, keys: replies };
   }
 
-  /** Makes the call, and books the answer. Callers see to it that it goes on if the client goes away. */
+  /** Makes the call and books the answer. The caller must keep it alive if the client goes away. */
   async function send(
     requests: readonly LeaseRequest[],
     own: RequestBackground,
@@ -146,7 +147,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     const { background } = own;
     const sent = requests.filter(({ key }) => key.cost > 0);
     let reply: TakeReply | undefined;
-    // Units that were reserved for the request have ended before the reply: they must not be spent together with it.
+    // Units that were reserved for the request ended before the reply, so they must not be spent together with it.
     let late = false;
     try {
       const request = { flag: Flag.take, keys: sent.map(({ key }) => key) };
@@ -165,7 +166,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
 
   /**
    * Whether reserved units have ended, with their bucket or with a reset. @param replies to this key, of a take that
-   * admitted.
+   * was admitted.
    */
   function hasEnded(
     { lease, key, reserved }: LeaseRequest,
@@ -177,7 +178,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     return lease.isOver || wasReset || reserved.some(({ endsAtMs }) => endsAtMs <= nowMs);
   }
 
-  /** @returns undefined: the request is not answered yet, and stock and known refusals have to be looked at again. */
+  /** @returns undefined: the request has no answer yet. Look at the stock and at the known refusals again. */
   async function takeFromStore(
     wants: readonly Want[],
     own: RequestBackground,
@@ -188,7 +189,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     const { allowed, late, nowMs } = await send(requests, own, budget.leftMs(timing.nowMs()));
     if (late) return undefined;
     const reply = replyTo(wants, nowMs, allowed);
-    // A refusal may be of the units for the stock: the request alone may still fit.
+    // The refusal may be due to the units for the stock. The request alone may still fit.
     return allowed || !reply.allowed ? reply : undefined;
   }
 
@@ -202,7 +203,8 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
   }
 
   /**
-   * Gives unused units back when their time comes. The background of one request does it for all, as long as it may.
+   * Gives unused units back when their time comes. The background of one request does it for all, for as long as it
+   * may.
    */
   function tend(lease: Lease, own: RequestBackground, startMs: number): void {
     if (lease.tendedUntilMs > startMs || own.giveBacksLeft === 0) return;
@@ -223,7 +225,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     own.background.waitUntil(tending());
   }
 
-  /** Once: if it is not known whether that worked, the units lapse with their window. */
+  /** Only once. If the outcome is not known, the units lapse with their window. */
   async function giveBack(lease: Lease, units: number, chargedAtMs: number): Promise<void> {
     const keys = [{ key: lease.key, group: ENFORCED, cost: units, limits: lease.limits }];
     try {
@@ -234,7 +236,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     }
   }
 
-  /** From the stock, or from what is known in this isolate. */
+  /** Answers from the stock, or from what is known in this isolate. */
   function answerNow(wants: readonly Want[], own: RequestBackground, nowMs: number): SourcedReply | undefined {
     const spent = spend(wants, nowMs);
     if (spent) {
@@ -250,7 +252,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     return reply && { reply, source: "lease" };
   }
 
-  /** Waits for the answer to another request while that may answer this one, and then calls the store. */
+  /** Waits for another request's answer as long as that may answer this request, then calls the store. */
   async function waitOrCall(wants: readonly Want[], own: RequestBackground, cameAtMs: number): Promise<SourcedReply> {
     const request = { keys: wants.map(({ key }) => key), flag: Flag.take };
     const budget = decisionBudget(calls.timeoutMs, Math.max(...wants.map(({ lease }) => lease.callMs)), cameAtMs);
@@ -283,7 +285,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
       const own = { background, giveBacksLeft: MAX_GIVE_BACKS };
       const wants = keys.map((key): Want => ({ key, lease: leases.of(key), cameAtMs: nowMs }));
       for (const { key, lease } of wants) leases.addDemand(lease, key.cost, nowMs);
-      // A waiting request has been counted. It is kept alive until it is uncounted.
+      // A waiting request has been counted. Keep it alive until it is uncounted.
       return answerNow(wants, own, nowMs) ?? (await keepAlive(waitOrCall(wants, own, nowMs), background));
     },
     forget: leases.forget,

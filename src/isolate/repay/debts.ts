@@ -1,7 +1,7 @@
 /**
  * Units that this isolate admitted although its store is known not to have counted them. They are charged once, when
- * the store answers again, at that instant. No more is charged than what still counts, and no more than the smallest
- * limit of a key holds: repayment alone keeps a client out for no longer than that limit does.
+ * the store answers again, as of that instant. Only what still counts is charged, and not more than the smallest limit
+ * of the key holds: repaying alone keeps a client out for no longer than that limit does.
  */
 
 import { Kind } from "../../core/algorithm.ts";
@@ -37,14 +37,11 @@ interface Debt {
 export interface Debts {
   readonly size: number;
   /**
-   * What this key still owes, in units. What has left the longest window is no debt any more. @param nowMs as for
+   * The units that this key still owes. A unit that has left the longest window is no longer owed. @param nowMs as for
    * `add`.
    */
   units(key: string, nowMs: number): number;
-  /**
-   * Adds what was admitted, without slots of requests in flight and policies in shadow. @param nowMs always by the same
-   * clock.
-   */
+  /** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
   add(keys: readonly KeyRequest[], nowMs: number): void;
   /** These keys were reset: they owe nothing. */
   forget(keys: readonly string[]): void;
@@ -74,7 +71,7 @@ export function createDebts(): Debts {
     if (debts.size > MAX_KEYS) debts.delete(oldest!);
   }
 
-  /** Owes again what was not repaid, at the instants at which it was admitted, beside what was added meanwhile. */
+  /** Puts debts back that were not repaid, at the instants of their admissions, beside debts that were added since. */
   function putBack(key: string, debt: Debt, nowMs: number): void {
     const later = debts.get(key)?.record;
     const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
@@ -99,8 +96,8 @@ export function createDebts(): Debts {
     },
 
     async repay(store, nowMs) {
-      // Debts are taken out before the call: no other request repays them meanwhile, and what may have run is never
-      // charged again.
+      // Take the debts out before the call: no other request may repay them, and a charge that may have run is never
+      // repeated.
       const taken = [...debts].slice(0, KEYS_PER_CALL);
       for (const [key] of taken) debts.delete(key);
       const isOwed = ([key, debt]: [string, Debt]) => repaying.get(key) === debt;
@@ -114,8 +111,8 @@ export function createDebts(): Debts {
         await store.take({ keys, flag: Flag.chargeAnyway });
       } catch (error) {
         const { notRun, isReply, code } = failureOf(error);
-        // An error about the command itself (keys of several slots) would come again. Another request may still make
-        // calls.
+        // An error about the command itself (keys in several slots) would occur again. After SUBREQUESTS, another
+        // request may still make calls.
         if (!notRun || (isReply && code !== "SUBREQUESTS")) return;
         for (const [key, debt] of taken.filter(isOwed)) putBack(key, debt, nowMs);
       } finally {

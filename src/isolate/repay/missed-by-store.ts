@@ -26,7 +26,7 @@ export interface MissedByStore {
    * @returns the decision. Its hold also renews and releases the slots at the store.
    */
   note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Decision;
-  /** The store answers again: it is told some of what it missed. */
+  /** The store answers again: tells it some of what it missed. */
   tell(background: Background | undefined): void;
 }
 
@@ -44,7 +44,7 @@ export function createMissedByStore(calls: Takes, debts: Debts, unreleased: Unre
       const late = timeout?.answer.then(async (reply) => {
         if (!reply) return;
         if (!reply.allowed) owe();
-        // The store has charged, and the isolate has refused: the client must not pay.
+        // The store has charged, but the isolate has refused: the client must not pay.
         else if (!decision.allowed) await giveBack(calls, timeout?.asked ?? keys, reply, slot);
       });
       const atStore = slot ? holdSlots(keys, options) : undefined;
@@ -71,7 +71,7 @@ export function createMissedByStore(calls: Takes, debts: Debts, unreleased: Unre
   };
 }
 
-/** Gives back what was charged according to a late reply. If that fails, the units lapse with their window. */
+/** Gives back what a late reply shows as charged. If that fails, the units lapse with their window. */
 async function giveBack(calls: Takes, asked: readonly KeyRequest[], reply: TakeReply, slot: number): Promise<void> {
   const refused = new Set(
     asked.flatMap(({ group }, k) => (reply.keys[k]!.some((limit) => limit.refused) ? [group] : [])),
@@ -82,7 +82,7 @@ async function giveBack(calls: Takes, asked: readonly KeyRequest[], reply: TakeR
 }
 
 /**
- * Of a request that may hold slots in two places: in the isolate's own counters, which admitted it, and at the store.
+ * The hold of a request with slots in two places: in the isolate's own counters, which admitted it, and at the store.
  */
 function bothHolds(here: Hold | undefined, atStore: Hold): Hold {
   if (!here) return atStore;

@@ -1,4 +1,4 @@
-// What an operator sees of a store that is given up, and what its clients feel of it.
+// What an operator sees when the breaker stops calling the store, and what clients notice of it.
 
 import { expect, it } from "vitest";
 import { startFaultyGateway } from "../../support/faults/fault-story.ts";
@@ -14,7 +14,7 @@ it("one line when the breaker opens and one when it closes, and the same in heal
     gateway.logs.flatMap((line) => (line.includes('"event":"breaker"') ? [JSON.parse(line) as object] : []));
   expect(await health()).toMatchObject({ status: "ok", redis: { reachable: true, breaker: "closed" } });
 
-  // Redis answers a ping meanwhile: it is only no good.
+  // Redis still answers a ping. Only its writes fail.
   await rig.begin("readonly");
   for (let i = 0; i < 20; i++) expect((await gateway.fetch("/")).status).toBe(200);
   expect(await health()).toMatchObject({ status: "degraded", redis: { reachable: true, breaker: "open" } });

@@ -1,4 +1,4 @@
-// The way to the REST service is broken: nobody answers, or late, or the answer gets lost.
+// The way to the REST service is broken: no answer, a late answer, or a lost answer.
 
 import { it } from "vitest";
 import type { Fault } from "../../support/faults/fault-rig.ts";

@@ -1,4 +1,4 @@
-// Redis dies under load: what a sliding log still promises, in one isolate and in several.
+// Redis dies under load: what a sliding log still promises, in one isolate and in several isolates.
 
 import { expect, it } from "vitest";
 import { mostAdmittedWithin, type Sample, steadyLoad } from "../../../scripts/stress/steady-load.ts";
@@ -10,7 +10,7 @@ const WINDOW_MS = 1_000;
 const OUTAGE_MS = 2_500;
 const PER_SECOND = 60;
 
-it.each([1, 2])("%i isolates admit no more than so many times the limit in any window", async (regions) => {
+it.each([1, 2])("%i isolates admit at most that many times the limit in any window", async (regions) => {
   const limits = [{ algorithm: "sliding-log", limit: LIMIT, window: WINDOW_MS }];
   const policies = [{ name: uniqueName("outage"), key: ["global"], limits }];
   const { rig, gateways } = await startFaultyGateway(policies, 1_000, regions);
@@ -19,7 +19,8 @@ it.each([1, 2])("%i isolates admit no more than so many times the limit in any w
     const urls = gateways.map(({ url }) => url);
     return steadyLoad({ urls, requests: (ms * perSecond) / 1000, perSecond, ask: () => ({ path: "/" }) });
   };
-  // More than half of it is used when Redis goes, and not all: that would be remembered anyway.
+  // When Redis dies, more than half of the limit is used, but not all of it: a refusal would be remembered without
+  // Redis.
   const before = await load(0.25 * WINDOW_MS);
   expect(mostAdmittedWithin(before, WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
 
@@ -32,8 +33,8 @@ it.each([1, 2])("%i isolates admit no more than so many times the limit in any w
     expect(mostAdmittedWithin(of(during, region), WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
   }
   expect(mostAdmittedWithin(during, WINDOW_MS)).toBeLessThanOrEqual(LIMIT * regions);
-  // An isolate that is alone knows all that Redis had admitted until then.
+  // A single isolate knows everything that Redis had admitted before the outage.
   if (regions === 1) expect(mostAdmittedWithin([...before, ...during], WINDOW_MS)).toBeLessThanOrEqual(LIMIT);
-  // Each goes on admitting when what Redis had told it has left.
+  // Each isolate admits again when the units that Redis had reported leave the window.
   expect(during.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(LIMIT * regions);
 });

@@ -1,5 +1,5 @@
-// Two outages in a row for every pair of algorithms in one policy: on real parts, with slots released and debts repaid
-// in between.
+// Two outages in a row for every pair of algorithms in one policy, with a real Redis. Between the outages, slots are
+// released and missing charges are made up for.
 
 import type { ServerResponse } from "node:http";
 import { expect, it } from "vitest";
@@ -20,7 +20,7 @@ const ONE: Readonly<Record<string, object>> = {
   "leaky-bucket": { algorithm: "leaky-bucket", limit: LIMIT, burst: LIMIT, window: "31d", maxDelay: "1s" },
   concurrency: { algorithm: "concurrency", limit: IN_FLIGHT, timeout: "1h" },
 };
-/** The same with a record of its own. */
+/** The same limits with records of their own. */
 const OTHER = Object.fromEntries(
   Object.entries(ONE).map(([name, one]) => [
     name,
@@ -35,7 +35,7 @@ it("no 500, no limit exceeded, what was owed is charged once, and slots come bac
   const pairs = names.flatMap((one, i) =>
     names.slice(i).map((other, j) => {
       const name = `${prefix}-${i}-${j}`;
-      // The slots stand first in some and last in others.
+      // The slots are the first limit in some pairs and the last limit in others.
       const limits = (i + j) % 2 ? [ONE[one]!, OTHER[other]!] : [OTHER[other]!, ONE[one]!];
       return { name, path: `/${i}/${j}`, limits, isOnlySlots: one === "concurrency" };
     }),
@@ -51,21 +51,21 @@ it("no 500, no limit exceeded, what was owed is charged once, and slots come bac
     return { name, key: ["global"], match, limits, cost: [{ path: `${path}/look`, cost: 0 }] };
   });
   const probed = { name: prefix, match: { path: "/probe" }, limits: [ONE["sliding-window"]], cost: [{ cost: 0 }] };
-  // One variable holds no more than 5 KiB.
+  // A variable may hold at most 5 KiB.
   const { rig, gateway } = await startFaultyGateway([probed, ...policies.slice(0, 14)], 5_000, 1, {
     POLICIES_2: policies.slice(14),
     ORIGIN_URL: origin.url,
   });
   const slots = watchSlots(prefix, rig.redis);
 
-  /** The answer's status, and the units and slots that are left if Redis has counted. */
+  /** The answer's status, and the units and slots that remain if Redis has counted the request. */
   async function ask(path: string) {
     const answer = await gateway.fetch(path);
     const { states } = fieldsOf(answer);
     void answer.arrayBuffer();
     return { status: answer.status, left: states && Object.values(states).map(({ r }) => Number(r)) };
   }
-  /** The statuses of so many requests to each pair, one after the other. */
+  /** The statuses of `requests(pair)` requests to each pair, sent one after the other. */
   const askAll = async (requests: (pair: (typeof pairs)[number]) => number) =>
     await Promise.all(
       pairs.map(async (pair) => {
@@ -77,7 +77,7 @@ it("no 500, no limit exceeded, what was owed is charged once, and slots come bac
   const all = (statuses: (pair: (typeof pairs)[number]) => number[]) =>
     pairs.map((pair) => [pair.limits, statuses(pair)]);
 
-  /** Redis answers, everything is released, and so many units are used under every limit. */
+  /** Ends the outage and releases all slots. Then every other limit must have exactly `used` units used. */
   async function recover(used: number): Promise<void> {
     await rig.end();
     await expect.poll(async () => (await ask("/probe")).left, PATIENCE).toBeDefined();

@@ -1,4 +1,4 @@
-// Redis itself cannot do what it is asked, has lost its data or its time, or finds rubbish.
+// Redis itself fails: it refuses commands, has lost its data, has a wrong clock, or finds rubbish in its keys.
 
 import { it } from "vitest";
 import type { Fault } from "../../support/faults/fault-rig.ts";

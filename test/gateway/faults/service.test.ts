@@ -1,4 +1,4 @@
-// The REST service answers, but not as it should.
+// The REST service answers, but wrongly.
 
 import { it } from "vitest";
 import type { Fault } from "../../support/faults/fault-rig.ts";

@@ -1,4 +1,4 @@
-// fast-check generators of limits of every algorithm.
+// fast-check generators of limits, for every algorithm.
 
 import fc from "fast-check";
 import { Kind } from "../../../src/core/algorithm.ts";
@@ -60,27 +60,27 @@ export const limitOf: Readonly<Record<AlgorithmName, fc.Arbitrary<LimitSpec>>> =
   concurrency: concurrencyLimit,
 };
 export const algorithmNames = Object.keys(limitOf) as AlgorithmName[];
-/** All but concurrency: those that count units, and tell when they are back. */
+/** Every algorithm except concurrency. These algorithms count units and can tell when units are free again. */
 export const unitAlgorithms = algorithmNames.filter((name) => name !== "concurrency");
 
 export const anyLimit: fc.Arbitrary<LimitSpec> = fc.oneof(...Object.values(limitOf));
 
-/** `burst * windowMs + maxDelayMs * limit` stays below 2^53. */
+/** The longest delay that keeps `burst * windowMs + maxDelayMs * limit` below 2^53. */
 function longestDelayMs({ limit, windowMs, burst }: BucketLimit): number {
   return Math.min(MAX_DELAY_MS, Math.floor((2 ** 53 - 1 - burst * windowMs) / limit));
 }
 
-/** What the limit divides time into: the length of a bucket, of the window, or the timeout. */
+/** The period in ms that the limit works with: a bucket's length, the window, or the timeout. */
 export function spanOf(limit: LimitSpec): number {
   return algorithmOf(limit).encode(limit)[0];
 }
 
-/** A cost above it can never pass. */
+/** A request with a larger cost can never pass. */
 export function largestCostOf(limit: LimitSpec): number {
   return limit.kind === Kind.bucket ? limit.burst : limit.limit;
 }
 
-/** The limit with another number, or as near to it as fits: its record stays the same. */
+/** The same limit with another number, or with the nearest number that is valid. Its record stays the same. */
 export function withNumber(one: LimitSpec, number: number): LimitSpec {
   if (one.kind === Kind.concurrency) return { ...one, limit: Math.min(1_000_000_000, number) };
   if (one.kind === Kind.log) return { ...one, limit: Math.min(MAX_LOG, number) };
@@ -91,7 +91,7 @@ export function withNumber(one: LimitSpec, number: number): LimitSpec {
   return { ...bucket, maxDelayMs: Math.min(bucket.maxDelayMs, longestDelayMs(bucket)) };
 }
 
-/** Two limits of which this is the same share a record, or an own key. */
+/** Two limits with the same identity share a record, or a limit key. */
 export function identityOf(limit: LimitSpec): string {
   const [span, buckets] = algorithmOf(limit).encode(limit);
   return `${limit.kind} ${span} ${buckets}`;

@@ -1,4 +1,4 @@
-// fast-check generators of limits and of what happens to them.
+// fast-check generators of limits, and of requests to them.
 
 import fc from "fast-check";
 import { Kind } from "../../../src/core/algorithm.ts";
@@ -6,12 +6,12 @@ import type { WindowKind, WindowLimit } from "../../../src/core/sliding-window.t
 
 const DAY_MS = 86_400_000;
 
-/** limit * bucketMs stays below 2^53. */
+/** The largest limit for which limit * bucketMs stays below 2^53. */
 export function largestLimit(bucketMs: number): number {
   return Math.min(1_000_000_000, Math.floor((2 ** 53 - 1) / bucketMs));
 }
 
-/** Lengths of a bucket: tiny ones, whose every instant is visited, and those of real configurations up to 31 days. */
+/** Lengths of a bucket in ms. Tiny ones, so that runs visit every instant; and real ones, up to 31 days. */
 export const bucketMs: fc.Arbitrary<number> = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 20 }) },
   { weight: 3, arbitrary: fc.integer({ min: 21, max: 10_000 }) },
@@ -25,7 +25,7 @@ export const buckets: fc.Arbitrary<number> = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 7, max: 60 }) },
 );
 
-/** A number of units per window that fits the length of the bucket. */
+/** A number of units per window that is valid for a bucket of this length. */
 export function limitNumber(bucketMs: number): fc.Arbitrary<number> {
   const max = largestLimit(bucketMs);
   return fc.oneof(
@@ -37,7 +37,7 @@ export function limitNumber(bucketMs: number): fc.Arbitrary<number> {
 
 export const kind: fc.Arbitrary<WindowKind> = fc.constantFrom(Kind.weighted, Kind.whole);
 
-/** One limit, of either kind unless told. */
+/** One limit: of either kind, unless `only` names one. */
 export function windowLimit(only: { kind?: WindowKind; buckets?: number; bucketMs?: fc.Arbitrary<number> } = {}) {
   return (only.bucketMs ?? bucketMs).chain((bucketMs) =>
     fc.record<WindowLimit>({
@@ -49,17 +49,17 @@ export function windowLimit(only: { kind?: WindowKind; buckets?: number; bucketM
   );
 }
 
-/** An instant: today's, where bucket numbers are large, or near the epoch, where they are small. */
+/** An instant: of today, with large bucket numbers, or near the epoch, with small ones. */
 export const instant: fc.Arbitrary<number> = fc.oneof(
   fc.integer({ min: 1_700_000_000_000, max: 1_800_000_000_000 }),
   fc.integer({ min: 1, max: 1_000_000 }),
 );
 
-/** Something that is asked of one limit, in words; replay.ts makes numbers of them. */
+/** A request to one limit, described in words. replay.ts turns the words into numbers. */
 export interface Event {
-  /** How time passes before: the wait that was told ± a little, part of the limit's span in 1/1000, or spans. */
+  /** Time before the request: the wait that was told plus n ms, n/1000 of the limit's span, or n spans. */
   readonly advance: { readonly by: "wait" | "part" | "spans"; readonly n: number };
-  /** What is asked: a number of units, or a number near what is left. */
+  /** The cost: a number of units, or a number near what remains, or near the limit. */
   readonly cost: { readonly of: "units" | "remaining" | "limit"; readonly n: number };
 }
 

@@ -1,5 +1,5 @@
-// The sliding window counter by its definition, in exact integers: which buckets have how many units, and how much of
-// each the window still covers. Shares no formula with src/core.
+// The sliding window counter, computed from its definition in exact integers: the units in each bucket, and the part of
+// each bucket that the window still covers. It shares no formula with src/core.
 
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../../src/core/sliding-window.ts";
@@ -20,7 +20,7 @@ export class ExactWindow {
     this.units.set(bucket, sum > MAX_COUNT ? MAX_COUNT : sum);
   }
 
-  /** Units times milliseconds that are free: each bucket counts by the part that the window still covers. */
+  /** Free units times bucketMs. Each bucket counts in proportion to the part that the window still covers. */
   free(nowMs: number): bigint {
     const bucketMs = BigInt(this.limit.bucketMs);
     const windowStart = BigInt(nowMs) - bucketMs * BigInt(this.limit.buckets);

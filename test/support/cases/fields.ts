@@ -1,22 +1,22 @@
-// Rate limit fields, read back from an answer. Runs in Node and in workerd.
+// Reads the rate limit fields of an answer. Runs in Node and in workerd.
 
 import { type BareItem, type List, parseList } from "structured-headers";
 
-/** Parameters of the members of a list, by name of the member. */
+/** The parameters of each member of a list, by the member's name. */
 type Members = Record<string, Record<string, BareItem>>;
 
 export interface Fields {
-  /** `RateLimit-Policy`: q and w. Absent: no such field. */
+  /** The q and w of each member of `RateLimit-Policy`. Absent if the answer has no such field. */
   policies?: Members;
-  /** `RateLimit`: r and t. */
+  /** The r and t of each member of `RateLimit`. */
   states?: Members;
   /** `X-RateLimit-Limit`, `-Remaining` and `-Reset` (epoch seconds). */
   legacy?: { limit: number; remaining: number; resetAt: number };
-  /** Whole seconds. */
+  /** `Retry-After`, in whole seconds. */
   retryAfter?: number;
 }
 
-/** Throws what `structured-headers` throws if a field is no list, and fails on X- fields that are no integers. */
+/** Throws what `structured-headers` throws for a field that is not a list. Fails on an X- field without an integer. */
 export function fieldsOf({ headers }: { headers: { get(name: string): string | null } }): Fields {
   const integer = (name: string): number => {
     const text = headers.get(name) ?? "nothing";

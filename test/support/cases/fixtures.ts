@@ -1,4 +1,4 @@
-/** Configuration fixtures: wrangler.toml files, each headed by the messages that it must be refused with (`# ! …`). */
+/** Configuration fixtures: wrangler.toml files. Each begins with the messages that refuse it (`# ! …`). */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";

@@ -1,4 +1,4 @@
-// Plays a drawn history through core, for properties over what was admitted when.
+// Runs a random history through src/core and keeps what was admitted, and when. Properties check the result.
 
 import type { Told } from "../../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
@@ -12,13 +12,13 @@ export interface Asked {
   readonly atMs: number;
   readonly cost: number;
   readonly allowed: boolean;
-  /** How long it was held, if admitted. */
+  /** How long an admitted request was held. */
   readonly delayMs: number;
 }
 
 export interface Replay {
   readonly asked: readonly Asked[];
-  /** The state at the end, and the instant of the last event. */
+  /** The state after the last event, and that event's instant. */
   readonly counter: Counter;
   readonly nowMs: number;
 }
@@ -39,7 +39,7 @@ export function ask(counter: Counter, limit: LimitSpec, cost: number, atMs: numb
   return { atMs, cost, allowed: reply.allowed, delayMs: toldBy(reply, limit, cost).delayMs ?? 0 };
 }
 
-/** What a client would be told at `nowMs` about this cost. Charges nothing. */
+/** What a client would be told at `nowMs` about a request of this cost. Charges nothing. */
 export function look(counter: Counter, limit: LimitSpec, nowMs: number, cost = 0): Told {
   return toldBy(counter.takeOne(limit, cost, nowMs, Flag.look), limit, cost);
 }
@@ -56,7 +56,7 @@ function costOf({ of, n }: Event["cost"], counter: Counter, limit: LimitSpec, no
   return Math.max(0, look(counter, limit, nowMs).remaining + n);
 }
 
-/** The most that was admitted in any closed span of `spanMs`: from one admission on, everything up to spanMs later. */
+/** The most units admitted in any span of `spanMs`. Spans are closed: both ends count. */
 export function mostAdmittedWithin(spanMs: number, asked: readonly Omit<Asked, "delayMs">[]): number {
   const admitted = asked.filter(({ allowed }) => allowed);
   const sums = admitted.map(({ atMs: fromMs }, i) =>

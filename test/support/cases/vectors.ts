@@ -1,4 +1,4 @@
-// The stories of test/vectors: made with exact rational arithmetic and search, independent of any implementation.
+// The stories of test/vectors. They are made with exact rational arithmetic and search, not with the code under test.
 
 import { readFileSync } from "node:fs";
 import { Kind } from "../../../src/core/algorithm.ts";
@@ -7,24 +7,24 @@ import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.t
 import { keyRequest } from "../gateway/counter.ts";
 import { toldBy } from "../parity/told.ts";
 
-/** What is asked at an instant, and what is told then: the state after the step. */
+/** A request at an instant, and what the client is told: the state after the step. */
 export interface Step {
   readonly atMs: number;
   readonly allowed: boolean;
   readonly remaining: number;
-  /** Absent in stories of concurrency. */
+  /** Absent in stories about concurrency. */
   readonly cost?: number;
   /** null: never. */
   readonly retryAfterMs?: number | null;
   readonly resetAfterMs?: number;
-  /** In stories of leaky buckets. */
+  /** In stories about leaky buckets. */
   readonly delayMs?: number;
-  /** In stories of concurrency. A step that renews tells only what remains: it is never refused. */
+  /** In stories about concurrency. A renewal is never refused: its step expects only `remaining`. */
   readonly op?: "acquire" | "renew" | "release";
   readonly slot?: number;
 }
 
-/** A fresh key, then steps in the order of time. */
+/** Steps in order of time, on a key that is new. */
 export interface Story {
   readonly title: string;
   readonly limit: LimitSpec;
@@ -57,7 +57,6 @@ const LIMITS = {
 export type VectorFile = keyof typeof LIMITS;
 export const vectorFiles = Object.keys(LIMITS) as VectorFile[];
 
-/** All stories of a file. */
 export function storiesOf(file: VectorFile): readonly Story[] {
   const text = readFileSync(new URL(`../../vectors/${file}.json`, import.meta.url), "utf8");
   const { stories } = JSON.parse(text) as { stories: (Numbers & { steps: Step[] })[] };
@@ -66,13 +65,13 @@ export function storiesOf(file: VectorFile): readonly Story[] {
   });
 }
 
-/** A step as a request. */
+/** The request that a step describes. */
 export function requestOf({ op, slot = 0, cost = 1 }: Step, { limit }: Story, key = "key"): TakeRequest {
   const flag = op === "renew" ? Flag.chargeAnyway : op === "release" ? Flag.giveBack : Flag.take;
   return { keys: [keyRequest(key, [limit], { cost })], flag, slot };
 }
 
-/** What the reply tells, of all that the step tells: to be compared with `expectedOf` it. */
+/** What the reply says about the properties that the step expects. Compare it with `expectedOf(step)`. */
 export function answerOf(step: Step, { limit }: Story, reply: TakeReply): Partial<Step> {
   const { cost = 1 } = step;
   const { remaining, retryAfterMs = null, resetAfterMs, delayMs = 0 } = toldBy(reply, limit, cost);

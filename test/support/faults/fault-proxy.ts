@@ -1,47 +1,47 @@
-// Stands between a gateway and the REST service, and can be told at any time what goes wrong there. Real sockets, real
-// HTTP. Knows nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
+// A proxy between a gateway and the REST service that can be told to fail at any time. It uses real sockets and real
+// HTTP, and imports nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 
-/** What the proxy can do, and what that means for the command it was sent. */
+/** Every fault of the proxy, and what the fault means for the command: does the command run, or is it refused? */
 export const PROXY_FAULTS = {
   /** Nothing listens on the port. */
   refused: "never-runs",
-  /** The connection is reset as soon as it is there. */
+  /** The connection is reset as soon as it is open. */
   reset: "never-runs",
-  /** The command is passed on; then the connection is reset. */
+  /** The proxy passes the command on, then resets the connection. */
   "reset-after": "runs",
-  /** The command is passed on; then the connection is closed in order, without an answer. */
+  /** The proxy passes the command on, then closes the connection properly, without an answer. */
   "lost-reply": "runs",
-  /** The request is read and never answered. */
+  /** The proxy reads the request and never answers. */
   blackholed: "never-runs",
-  /** Answered after 100 to 500 ms, 300 ms in the middle. */
+  /** The answer comes after 100 to 500 ms, 300 ms on average. */
   slow: "runs",
   "status-500": "never-runs",
   "status-429": "is-refused",
   "status-401": "is-refused",
-  /** The answer's JSON ends halfway. */
+  /** The JSON of the answer ends halfway. */
   truncated: "runs",
-  /** A page of another server. */
+  /** The answer is another server's login page. */
   "not-json": "never-runs",
-  /** Answers with numbers missing, with texts, nested, or no list at all, in turn. */
+  /** The answers have missing numbers, extra numbers, texts, nested lists or no list at all, in turn. */
   "wrong-shape": "runs",
-  /** Two answers that are under way at once are exchanged. */
+  /** Two replies that are under way at the same time are exchanged. */
   swapped: "runs",
   readonly: "is-refused",
-  /** The same, as Redis 6 says it: wrapped into an error of the script. */
+  /** The same error as Redis 6 reports it: wrapped into an error of the script. */
   wrapped: "is-refused",
   oom: "is-refused",
-  /** The last snapshot could not be written. */
+  /** Redis could not write its last snapshot. */
   misconf: "is-refused",
   /** Fewer replicas are connected than `min-replicas-to-write` asks for. */
   noreplicas: "is-refused",
-  /** A replica that has lost its master, with `replica-serve-stale-data no`. */
+  /** The replica has lost its master, with `replica-serve-stale-data no`. */
   masterdown: "is-refused",
   clusterdown: "is-refused",
   busy: "is-refused",
   loading: "is-refused",
-  /** The script is never known, not even with its text. */
+  /** Redis never knows the script, not even when its text is sent. */
   noscript: "is-refused",
   /** Redis's clock is 10 s behind. */
   "clock-behind": "runs",
@@ -49,9 +49,9 @@ export const PROXY_FAULTS = {
 export type ProxyFault = keyof typeof PROXY_FAULTS;
 
 const BEHIND_MS = 10_000;
-/** The longest time that a reply waits for another reply to be exchanged with. */
+/** The longest time that a reply waits for another reply to exchange with. */
 const SWAP_WITHIN_MS = 20;
-/** Below the ports that the system gives out by itself: nobody takes ours while it is closed. */
+/** Below the ephemeral ports: the system gives this port to nobody else while the proxy is closed. */
 const PORTS = { from: 20_000, to: 32_000 };
 
 const READONLY = "READONLY You can't write against a read only replica.";
@@ -76,9 +76,9 @@ const ERRORS: { readonly [fault in ProxyFault]?: readonly [status: number, error
 
 export interface FaultProxy {
   readonly url: string;
-  /** The fault from now on; undefined: no fault. Resolves when the fault applies to all that arrives. */
+  /** Starts the fault, or ends it with undefined. Resolves when the fault applies to everything that arrives. */
   set(fault: ProxyFault | undefined): Promise<void>;
-  /** How many commands (or connections, where those are reset) the fault has met since it was set. */
+  /** How many commands have met the fault since it was set. With `reset` it also counts connections. */
   readonly met: number;
   close(): Promise<void>;
 }
@@ -93,7 +93,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
 
   async function open(on: number): Promise<Server> {
     const opened = createServer((request, response) => {
-      // A client that hangs up is no failure of the proxy's.
+      // A client that hangs up is not a failure of the proxy.
       answer(request, response).catch(() => response.destroy());
     });
     opened.keepAliveTimeout = 120_000;
@@ -153,7 +153,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     return { status: passed.status, text: await passed.text() };
   }
 
-  /** Gives what came last, and gets what comes next, or its own if nothing does. */
+  /** Exchanges this reply with the next one. If no other reply comes in time, returns this reply. */
   async function swapped(text: string): Promise<string> {
     const partner = waiting;
     waiting = undefined;
@@ -171,7 +171,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     });
   }
 
-  /** A port of ours, tried until one is free. */
+  /** A free port of the range: tries random ports. */
   async function listenSomewhere(): Promise<number> {
     for (;;) {
       const tried = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));
@@ -200,7 +200,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   };
 }
 
-/** `["evalsha", sha1, n, key…, now_ms, …]`: a clock of its own in place of the server's. */
+/** `["evalsha", sha1, n, key…, now_ms, …]`: replaces now_ms, so that the script uses a clock that is 10 s behind. */
 function withClockBehind(body: string): string {
   const command = JSON.parse(body) as (string | number)[];
   if (!/^eval/i.test(String(command[0]))) return body;

@@ -1,5 +1,5 @@
-// A Redis of one's own, its REST service, and the fault proxy in front: everything that can go wrong between a gateway
-// and its counts, by name. Knows nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
+// A private Redis, its REST service, and the fault proxy in front of them: every fault between a gateway and its
+// counts, by name. It imports nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
 
 import { randomBytes } from "node:crypto";
 import { Redis } from "ioredis";
@@ -8,32 +8,33 @@ import { type RedisServer, startRedisServer } from "../../../scripts/machine/red
 import { type FaultProxy, PROXY_FAULTS, startFaultProxy } from "./fault-proxy.ts";
 
 /**
- * What becomes of a command that meets the fault: it runs, it never does, or it never does and the gateway can know.
+ * What happens to a command that meets the fault. `runs`: Redis runs it. `never-runs`: it does not run, but the gateway
+ * cannot know that. `is-refused`: it does not run, and the gateway is told.
  */
 export const FAULTS = {
   ...PROXY_FAULTS,
   /** Redis has reached `maxmemory`. */
   full: "is-refused",
-  /** Redis is killed, and comes back without its data when the fault ends. */
+  /** Redis is killed. It comes back without its data when the fault ends. */
   "restarted-empty": "never-runs",
-  /** Another program writes texts and lists under our keys. */
+  /** Another program writes texts and lists into headgate's keys. */
   "wrong-type": "runs",
 } as const;
 export type Fault = keyof typeof FAULTS;
 
 const RUBBISH_EVERY_MS = 20;
-/** At a time: Redis and this process have other things to do. */
+/** At most this many keys at a time, because Redis and this process have other work too. */
 const RUBBISH_KEYS = 100;
-/** As the proxy's, and not the same. */
+/** Below the ephemeral ports, as the proxy's ports are, but another range. */
 const PORTS = { from: 12_000, to: 19_999 };
 
 export interface FaultRig {
-  /** What a gateway is to use. */
+  /** The URL and token for the gateway. */
   readonly rest: { readonly url: string; readonly token: string };
   readonly redis: Redis;
   readonly proxy: FaultProxy;
   begin(fault: Fault): Promise<void>;
-  /** Ends the fault that was begun. */
+  /** Ends the current fault. */
   end(): Promise<void>;
   close(): Promise<void>;
 }
@@ -47,7 +48,7 @@ export async function startFaultRig(): Promise<FaultRig> {
   redis.on("error", () => {});
   let undo = async () => {};
 
-  /** At once: a gateway that writes between two of these commands would be another fault. */
+  /** In one transaction: a gateway that writes between two of these commands would be a different fault. */
   async function spoil(): Promise<void> {
     const spoiling = redis.multi();
     for (const [i, key] of (await redis.keys("hg:2:*")).slice(0, RUBBISH_KEYS).entries()) {
@@ -107,7 +108,7 @@ export async function startFaultRig(): Promise<FaultRig> {
   };
 }
 
-/** On a port that it can come back to: the system gives these out to nobody. */
+/** Starts Redis on a port below the ephemeral ports, so that it can come back to the same port. */
 async function startSomewhere(): Promise<RedisServer> {
   for (let attempt = 1; ; attempt++) {
     const port = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));

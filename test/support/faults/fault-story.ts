@@ -1,5 +1,5 @@
-// One fault in the life of a gateway, from outside: before, during, after, and then the same fault again. What must
-// hold is the same for all of them.
+// One fault in the life of a gateway, seen from outside: before, during, after, and then the same fault again. The same
+// promises hold for every fault.
 
 import { expect, onTestFinished } from "vitest";
 import { fieldsOf } from "../cases/fields.ts";
@@ -8,26 +8,26 @@ import { FAULTS, type Fault, startFaultRig } from "./fault-rig.ts";
 
 const LIMIT = 1_000_000;
 const limits = [{ limit: LIMIT, window: "1d", oldest: "whole" }];
-/** Beside slots, which are released during the fault and after it, and are never repaid. */
+/** The same limits, with slots. Slots are released during and after the fault, and never charged later. */
 const withSlots = [...limits, { algorithm: "concurrency", limit: 1_000 }];
-/** No answer takes this much longer than the budget, on however busy a machine. */
+/** No answer takes longer than the time budget plus this, even on a busy machine. */
 const HANGS_AFTER_MS = 8_000;
 const DURING = 24;
-/** Of a fault that makes each answer slow. */
+/** The number of requests during a fault that makes each answer slow. */
 const DURING_SLOW = 8;
-/** Five calls open the breaker, then there is one probe about every second. */
+/** The most calls per outage with an unknown outcome: 5 open the breaker, then about 1 probe a second. */
 const MAY_HAVE_RUN = 12;
-/** So often the same count: nothing comes after it. */
+/** After this many equal counts in a row, no more repayments are expected. */
 const SETTLED = 10;
 
 /**
- * Time budgets: short for a fault that takes time, long for the others, for which a busy machine must not look like a
- * fault.
+ * Time budgets of the gateway. Short for a fault that takes time. Long for the others, so that a busy machine does not
+ * look like a fault.
  */
 const BUDGET_MS: { readonly [fault in Fault]?: number } = { blackholed: 200, slow: 250 };
 const LONG_BUDGET_MS = 5_000;
 
-/** A gateway whose Redis is private and behind the fault proxy. */
+/** A gateway with a private Redis behind the fault proxy. */
 export async function startFaultyGateway(policies: readonly object[], budgetMs: number, regions = 1, vars = {}) {
   const rig = await startFaultRig();
   onTestFinished(() => rig.close());
@@ -57,7 +57,7 @@ export async function tell(fault: Fault): Promise<void> {
   );
   const ask = asker(gateway, `${name}-local-1`, budgetMs);
 
-  // Before: exact.
+  // Before the fault, the counts are exact.
   for (let i = 1; i <= 3; i++) expect((await ask("/local")).used).toBe(i);
   let admitted = 3;
   let uncounted = 0;
@@ -66,9 +66,9 @@ export async function tell(fault: Fault): Promise<void> {
   for (const outage of ["first", "second"]) {
     await rig.begin(fault);
     for (let i = 0; i < (fault === "slow" ? DURING_SLOW : DURING); i++) {
-      // Answers can only be exchanged if two are under way; the other one's is longer.
+      // Two answers must be under way at the same time to be exchanged. The answer for two policies has another length.
       const [answer] = await Promise.all([ask("/local"), ...(fault === "swapped" ? [ask("/allow-too")] : [])]);
-      // A limit this large refuses no request. Answers show numbers only if Redis counted.
+      // The limit is so large that it refuses no request. An answer shows numbers only if Redis counted the request.
       expect(answer.status).toBe(200);
       admitted++;
       if (answer.used === undefined) uncounted++;
@@ -82,7 +82,7 @@ export async function tell(fault: Fault): Promise<void> {
     }
     await rig.end();
 
-    // After: the store answers again, and what it had not counted is charged once.
+    // After the fault the store answers again. Requests that it did not count are charged once.
     await expect.poll(async () => counted(ask), { timeout: 15_000, interval: 50 }).toBe(true);
     before = await expectExact(ask, { fault, admitted: before + admitted, uncounted });
     [admitted, uncounted] = [0, 0];
@@ -99,9 +99,9 @@ export async function tell(fault: Fault): Promise<void> {
 
 interface Answered {
   readonly status: number;
-  /** The answer shows numbers: Redis has counted it. */
+  /** The answer shows numbers, because Redis has counted the request. */
   readonly isCounted: boolean;
-  /** Of the policy `local`, by Redis. */
+  /** Used units of the policy `local`, as Redis counts them. */
   readonly used: number | undefined;
   readonly retryAfter: number | undefined;
 }
@@ -125,9 +125,10 @@ function asker(gateway: Gateway, id: string, budgetMs: number): Ask {
 }
 
 /**
- * Redis has counted what was admitted: no unit twice, and no unit lost whose call was known not to have run.
+ * Checks what Redis has counted. No unit is counted twice. No unit is lost if the gateway knew that its call had not
+ * run.
  *
- * @returns what is used by now, what this has asked included.
+ * @returns the units used by now, including the requests of this function.
  */
 async function expectExact(
   ask: Ask,
@@ -144,7 +145,7 @@ async function expectExact(
     expect(since).toBeLessThan(1_000);
   }
   expect(used).toBeLessThanOrEqual(admitted);
-  // Redis has lost what it had: there is nothing to compare with.
+  // Redis has lost its data: there is nothing to compare with.
   if (fault === "restarted-empty" || fault === "wrong-type") return used + since;
   const isKnown = FAULTS[fault] !== "never-runs" && !(fault in BUDGET_MS);
   expect(used).toBeGreaterThanOrEqual(admitted - (isKnown ? 0 : Math.min(uncounted, MAY_HAVE_RUN)));

@@ -7,7 +7,7 @@ import { wranglerEnv } from "../../../scripts/dev/wrangler-env.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** @param args further arguments of `wrangler deploy`, an entry for example. @returns what wrangler printed. */
+/** @param args further arguments of `wrangler deploy`, for example an entry. @returns what wrangler printed. */
 export async function bundle(outdir: string, ...args: string[]): Promise<string> {
   const all = ["node_modules/.bin/wrangler", "deploy", ...args, "--dry-run", "--outdir", outdir];
   const { stdout } = await promisify(execFile)(process.execPath, all, { cwd: root, env: wranglerEnv() });

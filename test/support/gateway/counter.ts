@@ -1,4 +1,4 @@
-// A core decision with its state: what a store is, without one.
+// A core decision together with its state: a store without I/O.
 
 import type { LimitSpec, LimitValue } from "../../../src/core/algorithms.ts";
 import type { Records } from "../../../src/core/records.ts";
@@ -32,7 +32,7 @@ export class Counter {
     return reply;
   }
 
-  /** One enforced limit under one key. */
+  /** Asks one enforced limit under one key. */
   takeOne(limit: LimitSpec, cost: number, nowMs: number, flag: Flag = Flag.take, slot = 0): TakeReply {
     return this.take({ keys: [keyRequest("key", [limit], { cost })], flag, slot }, nowMs);
   }
@@ -41,7 +41,7 @@ export class Counter {
     return new Counter(this.values, this.limitValues);
   }
 
-  /** All counts of a key's n-th limit, a sliding window, together. */
+  /** The sum of all counts of a key's n-th limit, which must be a sliding window. */
   total(key: string, position = 0): number {
     const record = this.values.get(key)?.[position] as WindowRecord | undefined;
     return (record?.counts ?? []).reduce((sum, count) => sum + count, 0);

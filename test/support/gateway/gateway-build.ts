@@ -1,4 +1,4 @@
-// Runs once before the tests of test/gateway: the Worker, bundled as `wrangler deploy` would upload it.
+// Runs once before the tests of test/gateway: bundles the Worker as `wrangler deploy` would upload it.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { bundle } from "./bundle.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Where the bundled Worker is: `worker.js`. */
+    /** The folder with the bundled Worker, `worker.js`. */
     workerDirectory: string;
   }
 }

@@ -18,9 +18,9 @@ type Bindings = NonNullable<Extract<V4MiniflareOptions, { bindings?: unknown }>[
 
 export interface Gateway {
   readonly url: URL;
-  /** As a client of this address: without one Miniflare would name the loopback address. Redirects are not followed. */
+  /** Sends a request from `address`; default: 192.0.2.1. Does not follow redirects. */
   fetch(path: string, init?: RequestInit & { address?: string }): Promise<Response>;
-  /** What the Worker wrote to the console so far. */
+  /** What the Worker has written to the console. */
   readonly logs: readonly string[];
 }
 
@@ -30,22 +30,22 @@ export interface GatewayOptions {
   readonly vars?: Bindings;
   /** `request.cf` of every request. */
   readonly cf?: Record<string, unknown>;
-  /** The REST service; default the bridge that all tests share. Null: no Redis, the memory store. */
+  /** The REST service. Default: the bridge that all tests share. Null: no Redis; the gateway uses the memory store. */
   readonly redis?: { readonly url: string; readonly token: string } | null;
-  /** The service binding ORIGIN; `"itself"`: the gateway. */
+  /** The service binding ORIGIN. `"itself"`: the gateway. */
   readonly origin?: ((request: WorkerdRequest) => WorkerdResponse) | "itself";
-  /** Where it listens; default any free port. */
+  /** The port to listen on. Default: any free port. */
   readonly port?: number;
-  /** Answers everything that the Worker fetches, in place of the network. */
+  /** Answers every fetch of the Worker, instead of the network. */
   readonly network?: (request: WorkerdRequest) => WorkerdResponse;
-  /** Where the bundled Worker is; default the one that `wrangler deploy` would upload. */
+  /** The folder with the bundled Worker. Default: the bundle that `wrangler deploy` would upload. */
   readonly directory?: string;
 }
 
 /** Long enough that a busy machine causes no fallback decisions. */
 const REDIS_TIMEOUT_MS = 10_000;
 
-/** Starts a gateway for the test that runs, and disposes it after that. */
+/** Starts a gateway for the running test, and disposes it after the test. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const directory = options.directory ?? inject("workerDirectory");
   const redis = options.redis === undefined ? { url: inject("restUrl"), token: inject("restToken") } : options.redis;
@@ -85,7 +85,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-/** As `wrangler deploy` would set it. */
+/** The compatibility date and flags that `wrangler deploy` would set. */
 function compatibility() {
   const toml = parse(readFileSync(new URL("../../../wrangler.toml", import.meta.url), "utf8"));
   return {
@@ -94,7 +94,7 @@ function compatibility() {
   };
 }
 
-/** A policy name that no other test has: its keys in a Redis that tests share are this test's alone. */
+/** A policy name that no other test has, so that no other test uses its keys in the shared Redis. */
 export function uniqueName(name: string): string {
   return `${name}-${randomBytes(6).toString("hex")}`;
 }

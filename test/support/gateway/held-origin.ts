@@ -1,13 +1,13 @@
-// An origin whose answers begin at once and end when a test says so.
+// An origin that begins each answer at once, and ends it when the test says so.
 
 import { type OriginServer, startOrigin } from "./origin-server.ts";
 
 export interface HeldOrigin extends OriginServer {
-  /** How many answers have begun and not ended. */
+  /** How many answers have begun and have not ended. */
   readonly inFlight: number;
-  /** The most that there ever were at once. */
+  /** The highest number of answers in flight at the same time so far. */
   readonly peak: number;
-  /** Ends all of them. */
+  /** Ends all answers. */
   end(): void;
 }
 

@@ -1,14 +1,14 @@
-// What an attacker or a tired operator might send, drawn by fast-check. Runs in Node and in workerd.
+// What an attacker, or an operator who makes mistakes, might send, drawn by fast-check. Runs in Node and in workerd.
 
 import fc from "fast-check";
 
-/** Names that every JavaScript object has, and values that no conversion survives. */
+/** Names that every JavaScript object has, and values that cannot be converted to text or number. */
 const hostileName = fc.constantFrom("__proto__", "constructor", "toString", "valueOf", "toJSON", "hasOwnProperty");
 const inconvertible = fc.constantFrom("1", '"x"', "null").map((value) => {
   return JSON.parse(`{"toString":${value},"valueOf":${value}}`) as unknown;
 });
 
-/** Any JSON value; seldom a harmless one. */
+/** Any JSON value; rarely a harmless one. */
 export const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   inconvertible,
@@ -19,7 +19,7 @@ export const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(-1, 0, 1e9, 1e9 + 1, 2 ** 53, 1e308, 0.5, "", "-1", "1e9", "0x10", " 1", "1d", "999999999999d"),
 );
 
-/** `right` values of a table, and hardly ever, or often, something else in place of one. */
+/** A table whose fields have right values. A larger `wrongness` replaces a value by an arbitrary one more often. */
 function table(right: Record<string, fc.Arbitrary<unknown>>, required: string[], wrongness: number) {
   const fields = Object.entries(right).map(([name, value]) => [name, orAnything(value, wrongness)] as const);
   return fc.record(Object.fromEntries(fields), { requiredKeys: required });
@@ -39,7 +39,7 @@ const rightLimit = fc.constantFrom<object>(
   { algorithm: "concurrency", limit: 1e9, timeout: "31d" },
 );
 
-/** A limit that is right, or has one field that is anything. */
+/** A limit that is right, or a limit with one arbitrary field. */
 const limit = (wrongness: number) =>
   fc.oneof(
     { weight: 100, arbitrary: rightLimit },
@@ -76,7 +76,7 @@ function policy(wrongness: number) {
   return table(fields, ["name", "limits"], wrongness);
 }
 
-/** A variable as it is, or as text; the text hardly ever, or often, is cut. */
+/** A variable as a value or as JSON text. A larger `wrongness` cuts the text off more often. */
 const variable = (value: fc.Arbitrary<unknown>, wrongness: number) =>
   fc.oneof(
     { weight: 50, arbitrary: value },
@@ -100,7 +100,7 @@ function bindingsOf(wrongness: number) {
   return table(right, ["POLICIES"], wrongness);
 }
 
-/** Bindings of a Worker: as many are right as not. None names a Redis, or an origin, that could be asked. */
+/** Bindings: half of them nearly right, half mostly wrong. None names a Redis or an origin that exists. */
 export const bindings: fc.Arbitrary<Record<string, unknown>> = fc.oneof(bindingsOf(1), bindingsOf(20));
 
 const pathPart = fc.oneof(
@@ -109,7 +109,7 @@ const pathPart = fc.oneof(
   fc.string({ unit: "binary", maxLength: 6 }),
 );
 
-/** A path, and perhaps a query, that begins with a slash. */
+/** A path that begins with a slash, perhaps with a query. */
 export const hostilePath: fc.Arbitrary<string> = fc
   .tuple(fc.array(pathPart, { maxLength: 10 }), fc.array(pathPart, { maxLength: 3 }), fc.boolean())
   .map(([path, query, asks]) => `/${path.join("")}${asks ? `?u=${query.join("")}` : ""}`);
@@ -148,7 +148,7 @@ const headerName = fc.constantFrom(
   ...["X-Forwarded-For", "Forwarded", "RateLimit", "Retry-After", "Accept-Encoding", "If-None-Match", "Range"],
 );
 
-/** Header fields that the code reads, with what it does not expect; values are bytes 0x20 to 0xff and tabs. */
+/** Header fields that the code reads, with values that it does not expect: bytes 0x20 to 0xff, and tabs. */
 export const hostileHeaders: fc.Arbitrary<Record<string, string>> = fc.dictionary(headerName, headerText, {
   maxKeys: 6,
 });

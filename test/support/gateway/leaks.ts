@@ -1,8 +1,8 @@
-// What a logged error shows, and whether a secret is in the error.
+// What a logged error shows, and which secrets are in it.
 
 import { inspect } from "node:util";
 
-/** Message, stack, cause and every property, own or not: all that a logger could print. */
+/** Message, stack, cause and every property, own or inherited: all that a logger could print. */
 export function everythingOf(error: unknown): string {
   const own = Object.getOwnPropertyNames(error as object).map((name) => {
     return `${name}: ${inspect((error as Record<string, unknown>)[name], { depth: 10 })}`;
@@ -10,7 +10,7 @@ export function everythingOf(error: unknown): string {
   return [String(error), JSON.stringify(error), inspect(error, { depth: 10, showHidden: true }), ...own].join("\n");
 }
 
-/** Those of `secrets` that the error shows. */
+/** The `secrets` that the error shows. */
 export function leaksIn(error: unknown, secrets: readonly string[]): string[] {
   const shown = everythingOf(error);
   return secrets.filter((secret) => shown.includes(secret));

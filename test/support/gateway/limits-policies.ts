@@ -1,6 +1,6 @@
-// Policies for the limits page: five documented ones, some that must stay unsaid, some that want to be more than text.
+// Policies for the limits page: five documented ones, some that must not be shown, and some with hostile texts.
 
-/** With names that no other test has: their keys in a Redis that tests share are this test's alone. */
+/** Every name is new, so that no other test uses its keys in the shared Redis. */
 export function fivePolicies() {
   const name = (prefix: string) => `${prefix}-${crypto.randomUUID().slice(-6)}`;
   return [
@@ -51,7 +51,7 @@ export const SECRET_POLICIES = [
 
 export const TWO_REGIONS = { REGIONS: { colo: { FRA: "frankfurt" }, continent: { NA: "america" } } };
 
-/** Everything that a configuration may hold and that a page must not believe. */
+/** Texts that a configuration may hold and that a page must not run as HTML or script. */
 export const HOSTILE_POLICIES = [
   `/<img src=x onerror=alert(1)>`,
   `/</code></th><script>alert(1)</script>`,

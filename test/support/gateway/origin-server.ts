@@ -1,4 +1,4 @@
-// An origin for gateways: a real HTTP server on loopback that does what a test says.
+// An origin for gateways: a real HTTP server on loopback that answers as a test says.
 
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,14 +11,14 @@ export interface OriginServer {
   readonly server: Server;
 }
 
-/** Starts an origin for the test that runs, and closes it with all its connections after that. */
+/** Starts an origin for the running test. Closes it and all its connections after the test. */
 export async function startOrigin(
   answer: (...exchange: Parameters<RequestListener>) => unknown,
 ): Promise<OriginServer> {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     requests.push(request);
-    // What was asked for when the test ended has nobody left to answer, and perhaps nobody behind it any more.
+    // A request that is still open when the test ends may fail: nobody reads its answer any more.
     const isOver = () => !server.listening || request.socket.destroyed;
     Promise.resolve(answer(request, response)).catch((error) => {
       if (!isOver()) throw error;

@@ -1,4 +1,4 @@
-// What runs, by process id, from /proc: for tests that nothing is left behind. Linux only.
+// The running processes by id, from /proc, for tests that nothing is left running. Linux only.
 
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -9,7 +9,7 @@ interface ProcessState {
 
 function readState(pid: number): ProcessState | undefined {
   try {
-    // "pid (name) state ppid …": the name may hold spaces and parentheses.
+    // The line is "pid (name) state ppid …". The name may hold spaces and parentheses.
     const [state, parent] = readFileSync(`/proc/${pid}/stat`, "utf8")
       .replace(/^.*\) /s, "")
       .split(" ");
@@ -19,7 +19,7 @@ function readState(pid: number): ProcessState | undefined {
   }
 }
 
-/** Whether the process runs. A zombie does not: it waits for its parent, or for init, to take note. */
+/** Whether the process runs. A zombie does not run: it only waits until its parent, or init, reads its exit status. */
 export function isAlive(pid: number): boolean {
   const found = readState(pid);
   return found !== undefined && found.state !== "Z";
@@ -38,7 +38,7 @@ export function descendants(pid: number): number[] {
   return found;
 }
 
-/** What a process is, for the message of a failed assertion. */
+/** The command line of a process, for the message of a failed assertion. */
 export function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();

@@ -1,4 +1,4 @@
-// Node's Request knows no `cf`; src/ may read it also in tests that run in Node.
+// Node's Request type has no `cf`. src/ reads `cf`, and tests of src/ run in Node too.
 
 interface Request {
   readonly cf?: Record<string, unknown>;

@@ -1,4 +1,4 @@
-// Many requests to gateways, at a pace, from this process: an agent that keeps its connections, and few timers.
+// Sends many requests to gateways at a steady pace, over kept connections and with few timers.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
@@ -7,17 +7,17 @@ import type { Gateway } from "./gateway.ts";
 
 export interface Sent {
   readonly status: number;
-  /** When it was sent, and when its answer had come: ms since the epoch. */
+  /** When the request was sent, and when its answer had arrived, in ms since the epoch. */
   readonly sentAtMs: number;
   readonly answeredAtMs: number;
-  /** From the one to the other, in ms, finer than the clock. */
+  /** The time from sending to the answer, in ms, measured with a finer clock. */
   readonly tookMs: number;
 }
 
-/** Late timers are made up for: what is due by then is sent at once. */
+/** The interval of the timer. If the timer is late, all requests that are due are sent at once. */
 const TICK_MS = 2;
 
-/** For the test that runs. */
+/** Traffic for the running test. */
 export function startTraffic() {
   const agent = new Agent();
   onTestFinished(() => agent.destroy());
@@ -33,9 +33,10 @@ export function startTraffic() {
   return {
     send,
     /**
-     * Sends `count` requests evenly over `overMs`, or as fast as it goes; `send` is given the number of each.
+     * Sends `count` requests evenly over `overMs`, or more slowly if that is too fast for this machine. `send` gets the
+     * number of each request.
      *
-     * @param most that may be open at once: a pace that cannot be kept is slower then.
+     * @param most the highest number of open requests. If the pace needs more, the pace becomes slower.
      */
     async pace<T>(
       { count, overMs, most = Number.POSITIVE_INFINITY }: { count: number; overMs: number; most?: number },
@@ -62,7 +63,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)]!;
 }
 
-/** Resolves at the beginning of the next whole second, by this machine's clock, which is Redis's too. */
+/** Resolves at the beginning of the next whole second of this machine's clock. Redis has the same clock. */
 export async function nextSecond(): Promise<number> {
   const startMs = 1000 * (Math.floor(Date.now() / 1000) + 1);
   while (Date.now() < startMs) await sleep(startMs - Date.now());

@@ -1,4 +1,4 @@
-// What parity tries: policies, and steps in words that parity-plan.ts makes numbers of.
+// What parity tries: policies, and steps in words. parity-plan.ts turns the words into numbers.
 
 import fc from "fast-check";
 import { Kind } from "../../../src/core/algorithm.ts";
@@ -16,32 +16,32 @@ export interface ParityCase {
 }
 
 export interface KeyPlan {
-  /** 0 enforced, else a group in shadow. */
+  /** 0: enforced. Any other number: a group in shadow. */
   readonly group: number;
-  /** One after the other: the limits that the key has during that part of the steps. */
+  /** The key's limits over the steps: the first list for the first part of the steps, then the next list. */
   readonly configurations: readonly (readonly LimitSpec[])[];
 }
 
 export interface StepPlan {
-  /** Which limit of all this step is about, modulo how many there are. */
+  /** Which of all limits the step is about, modulo their number. */
   readonly about: number;
-  /** Time before the step: so many ms more than it takes until …, or in 1/1000 of the limit's span. */
+  /** Time before the step: n ms after the named event, or n/1000 of the span forward (`part`) or back (`back`). */
   readonly advance: { readonly until: "now" | "boundary" | "admitted" | "part" | "back"; readonly n: number };
-  /** Units for each key. */
+  /** The cost for each key, in units. */
   readonly costs: readonly number[];
-  /** The cost of one key instead: n more than the limit has left, than the tightest of its key has, or than it is. */
+  /** Replaces one key's cost: n more than the limit has left, its key's tightest limit has left, or the limit is. */
   readonly instead?: { readonly of: "remaining" | "tightest" | "limit"; readonly n: number } | undefined;
   readonly flag: Flag;
-  /** Sent if a limit of the step is about concurrency, as src does. */
+  /** Sent if any limit of the step is a concurrency limit, as src does. */
   readonly slot: number;
   readonly back: BackTo;
-  /** Flags and instants of single keys, where they are not those of the step. Absent: of none. */
+  /** Flags and instants of single keys that differ from those of the step. Absent: every key has the step's. */
   readonly mixed?: readonly ({ readonly flag: Flag; readonly back: BackTo } | undefined)[] | undefined;
-  /** What something else wrote before the step. */
+  /** What another program wrote before the step. */
   readonly damage?: Damage | undefined;
 }
 
-/** `Flag.giveBack`: how long ago, in 1/1000 of the span, may be in the future; or the n-th entry of the limit's log. */
+/** When `Flag.giveBack`'s units were charged: n/1000 of the span ago, or at the n-th entry of the limit's log. */
 export interface BackTo {
   readonly to: "ago" | "entry";
   readonly n: number;
@@ -60,7 +60,7 @@ function keyPlan(limit: fc.Arbitrary<LimitSpec>, maxLimits: number): fc.Arbitrar
     .chain((pool) => configured(fc.oneof(fc.constant(pool), fc.shuffledSubarray(pool, { minLength: 1 }))));
 }
 
-/** A key that has up to three such lists of limits, one after the other, with other numbers. */
+/** A key with one to three lists of limits, one after the other, with other numbers. */
 function configured(limits: fc.Arbitrary<readonly LimitSpec[]>): fc.Arbitrary<KeyPlan> {
   const configuration = fc
     .tuple(limits, fc.constantFrom(...Object.values(NUMBER_CHANGES)))
@@ -122,14 +122,14 @@ const plainStep: fc.Arbitrary<StepPlan> = fc.record({
 const step: fc.Arbitrary<StepPlan> = fc.oneof(
   { weight: 20, arbitrary: plainStep },
   { weight: 1, arbitrary: fc.tuple(plainStep, damage).map(([step, damage]) => ({ ...step, damage })) },
-  // Found before time replaces what was damaged.
+  // Damage that the script reads in the same millisecond, before time replaces the damaged records.
   {
     weight: 2,
     arbitrary: fc.tuple(plainStep, damage).map(([step, damage]) => ({
       ...{ ...step, damage, advance: { until: "now" as const, n: 0 } },
     })),
   },
-  // Three of these in one bucket reach the cap of a count.
+  // Three of these steps in one bucket reach the highest possible count.
   {
     weight: 1,
     arbitrary: plainStep.map((step) => ({
@@ -157,7 +157,7 @@ function caseOf(key: fc.Arbitrary<KeyPlan>, maxKeys: number): fc.Arbitrary<Parit
   });
 }
 
-/** Many entries within a window, of which many expire together. */
+/** Logs with many entries in a window. Many of the entries expire together. */
 const longLogs: fc.Arbitrary<ParityCase> = fc.record({
   startMs: instant,
   keys: fc.array(
@@ -189,7 +189,7 @@ const longLogs: fc.Arbitrary<ParityCase> = fc.record({
   ),
 });
 
-/** One limit after the other, each alone: what lua/one_window.lua is for, and what it must leave alone. */
+/** One limit at a time: the limits that lua/one_window.lua serves, and limits that it must leave alone. */
 const oneWindow = windowLimit().chain((limit) => {
   const weighted = { ...limit, kind: Kind.weighted, buckets: 1 };
   const whole = { ...weighted, kind: Kind.whole };
@@ -199,7 +199,7 @@ const oneWindow = windowLimit().chain((limit) => {
 
 const oneBucket = limitOf["leaky-bucket"].chain((limit) => configured(fc.constant([limit])));
 
-/** By what the limits of a case are: of one algorithm, alone or with others, or any of all of them in one call. */
+/** Cases by the limits that they have: of one algorithm, or any mix of algorithms in one call. */
 export const parityCases = {
   "sliding-window": parityCase(limitOf["sliding-window"], 3, 8),
   "fixed-window": parityCase(limitOf["fixed-window"], 2, 3),

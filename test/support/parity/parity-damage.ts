@@ -1,40 +1,40 @@
-// What something else may write into keys of ours, in words that parity-store.ts makes commands of.
+// What another program may write into headgate's keys, in words. parity-store.ts turns the words into commands.
 
 import fc from "fast-check";
 import { encodeEntry, encodeValue } from "../redis/records-codec.ts";
 
 export type Damage = RecordsDamage | ValueDamage;
 
-/** Of the key of the records. */
+/** Damage to the key of the records. */
 export type RecordsDamage =
   | { readonly by: "bytes"; readonly bytes: Uint8Array }
   | { readonly by: "value"; readonly value: unknown }
-  /** One number of one record becomes something that makes it none. */
+  /** One number of one record becomes a value that the record may not have. */
   | { readonly by: "field"; readonly field: number; readonly value: unknown }
-  /** One record has a number more or less. */
+  /** One record has one number too many or too few. */
   | { readonly by: "length"; readonly field: number; readonly more: boolean }
-  /** One number of one record, beyond what tells it apart, becomes another. */
+  /** One number of one record becomes another number. The record's id stays. */
   | { readonly by: "count"; readonly field: number; readonly value: number }
   | { readonly by: "lost" }
   | { readonly by: "type" };
 
-/** Of a limit key. */
+/** Damage to a limit key. */
 export type ValueDamage =
   | { readonly by: "value lost" }
   | { readonly by: "value type" }
-  /** An element of a log. `entry`: what it counts for. */
+  /** Another element in a log. `entry`: what core makes of the element. */
   | {
       readonly by: "entry";
       readonly place: "first" | "last" | number;
       readonly bytes: Buffer;
       readonly entry: { readonly atMs: number; readonly cost: number };
     }
-  /** A member of a concurrency limit's slots. */
+  /** Another member among the slots of a concurrency limit. */
   | { readonly by: "slot"; readonly member: string; readonly score: number };
 
-/** No whole number of 0 … 2^53 - 1. */
+/** Values that are not a whole number from 0 to 2^53 - 1. */
 const noCount = fc.oneof(
-  // What arithmetic alone would not notice.
+  // Arithmetic alone would not notice these values.
   fc.constantFrom<unknown>(-1, 0.5),
   fc.constantFrom<unknown>("1", "", Number.NaN, 2 ** 53, 1e300, null, true, [], [1], { a: 1 }),
 );

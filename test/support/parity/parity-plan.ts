@@ -1,4 +1,4 @@
-// Plays a case through src/core: what is sent to Redis, and what Redis has to answer and to store.
+// Runs a case through src/core: the arguments to send to Redis, and what Redis must answer and store.
 
 import { Kind } from "../../../src/core/algorithm.ts";
 import { hasLimitKey, type LimitSpec } from "../../../src/core/algorithms.ts";
@@ -22,18 +22,18 @@ import { toldBy } from "./told.ts";
 export interface PlannedStep {
   readonly keys: readonly string[];
   readonly args: readonly number[];
-  /** Done by something else before the step. */
+  /** Commands of another program before the step. */
   readonly damage: readonly Command[];
   readonly reply: readonly number[];
-  /** For each key: what is under it after the step, and its expiry if the step set it. */
+  /** For each key: what Redis must hold after the step, and the expiry if the step set it. */
   readonly stored: readonly (Content | undefined)[];
   readonly expiryMs: readonly (number | undefined)[];
 }
 
-/** Keys written under an injected clock live a day at least: lua/take.lua says why. */
+/** Keys that are written under an injected clock live at least one day: lua/take.lua says why. */
 const MIN_EXPIRY_MS = 86_400_000;
 const MAX_COST = 1_000_000_000;
-/** Damage makes waits of any length: not all of them are waited for. */
+/** Damage can make a wait of any length. A wait above this is not waited for. */
 const LONGEST_WAIT_MS = 1e13;
 
 export function planCase({ startMs, keys, steps }: ParityCase): readonly PlannedStep[] {
@@ -90,7 +90,7 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
   });
 }
 
-/** The limit keys whose limits were charged, not merely read or given back to. */
+/** The limit keys of the limits that were charged, not only read or given units back. */
 function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: replies }: TakeReply): string[] {
   const refused = new Set(keys.filter((_, k) => replies[k]!.some(({ refused }) => refused)).map(({ group }) => group));
   return keys.flatMap(({ key, group, cost, limits, flag = common }) => {
@@ -124,7 +124,7 @@ function advanceMs(
   return waitMs < LONGEST_WAIT_MS ? Math.max(0, waitMs + n) : n + 1;
 }
 
-/** Until one more unit is admitted, or the next slot is lost. */
+/** The wait in ms until one more unit is admitted, or until the next slot is lost. */
 function waitFor(store: ParityStore, key: string, limit: LimitSpec, nowMs: number): number {
   if (limit.kind !== Kind.concurrency) return look(store, key, limit, nowMs, 1).retryAfterMs!;
   const slots = (store.value(limitKeyOf(key, limit)) ?? new Map()) as ReadonlyMap<number, number>;

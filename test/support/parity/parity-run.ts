@@ -1,4 +1,4 @@
-// Plays a planned case on a real Redis and compares every reply, every stored byte and every expiry.
+// Runs a planned case on a real Redis, and compares every reply, every stored byte and every expiry.
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -6,7 +6,7 @@ import { Redis } from "ioredis";
 import type { PlannedStep } from "./parity-plan.ts";
 import { type Content, describeContent } from "./parity-store.ts";
 
-/** The time, and the type, value and expiry of every key. Read like this in one command instead of three for each. */
+/** Reads the time, and the type, value and expiry of every key, in one command instead of three for each key. */
 const INSPECT = `
 local readers = { string = { 'GET' }, list = { 'LRANGE', 0, -1 }, zset = { 'ZRANGE', 0, -1, 'WITHSCORES' }, none = { 'GET' } }
 local found = {}
@@ -22,16 +22,16 @@ end
 return { redis.call('TIME'), found }
 `;
 
-/** Integers are read as text, see `parityRedis`. */
+/** `parityRedis` returns integers as text. */
 type Found = readonly [type: Buffer, pttl: Buffer, value: null | Buffer | Buffer[]];
 type Inspection = readonly [time: readonly [Buffer, Buffer], found: readonly Found[]];
 
-/** A connection whose integers are text: the parser of ioredis 6 is wrong about the last 48 below 2^53. */
+/** A connection that returns integers as text: the parser of ioredis 6 misreads the last 48 integers below 2^53. */
 export function parityRedis(url: string): Redis {
   return new Redis(url, { protocol: 2, stringNumbers: true });
 }
 
-/** All of a case goes out in one pipeline, since its instants are arguments. Undefined: no difference. */
+/** Compares a case with Redis; undefined: no difference. Instants are arguments, so one pipeline is enough. */
 export async function firstDifference(
   redis: Redis,
   sha1: string,
@@ -109,7 +109,7 @@ function scoreOf(text: string): number {
   return text.endsWith("inf") ? Number(text.replace("inf", "Infinity")) : Number(text);
 }
 
-/** Rounded so that what lies between two of them is never counted too short. */
+/** Rounded down, so that the time between two inspections is never too short. */
 function millisecondsOf([[seconds, microseconds]]: Inspection): number {
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
 }

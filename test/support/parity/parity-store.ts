@@ -1,4 +1,4 @@
-// What Redis has to hold: written by what core returns, and by damage.
+// What Redis must hold. It changes by what core returns, and by damage.
 
 import type { LimitSpec, LimitValue } from "../../../src/core/algorithms.ts";
 import type { Records } from "../../../src/core/records.ts";
@@ -7,24 +7,24 @@ import { limitKeyOf, type Stored, type WrittenRecords, type WrittenValue } from 
 import { encodeEntry, encodeRecords, encodeRow, encodeValue, listOf, recordsIn } from "../redis/records-codec.ts";
 import type { Damage, RecordsDamage, ValueDamage } from "./parity-damage.ts";
 
-/** A value of Redis. Scores by member. */
+/** A Redis value. The value of a `zset` is its scores by member. */
 export type Content =
   | { readonly type: "string"; readonly value: Buffer }
   | { readonly type: "list"; readonly value: readonly Buffer[] }
   | { readonly type: "zset"; readonly value: ReadonlyMap<string, number> };
 
-/** Of which the first argument is the key. */
+/** A Redis command. Its first argument is the key. */
 export type Command = readonly [name: string, key: string, ...args: (string | Buffer)[]];
 
 const LONG_MS = "86400000";
 
 export class ParityStore implements Stored {
-  /** What is under each key; absent: nothing. */
+  /** The value of each key. An absent key does not exist. */
   readonly contents = new Map<string, Content>();
-  /** What core makes of it. */
+  /** What core reads from these values. */
   readonly #records = new Map<string, Records>();
   readonly #values = new Map<string, LimitValue>();
-  /** Elements of logs that are not as we would write them. */
+  /** The bytes of log elements that differ from what headgate would write. */
   readonly #foreign = new WeakMap<LogEntry, Buffer>();
 
   records(key: string): Records | undefined {
@@ -45,7 +45,7 @@ export class ParityStore implements Stored {
     else this.#remove(key);
   }
 
-  /** The commands that do the damage to a key, or to a limit key. None: there is nothing that it could be done to. */
+  /** The commands that damage a key, or a limit key. Empty if nothing is there to damage. */
   damage(damage: Damage, key: string, limit: LimitSpec): readonly Command[] {
     switch (damage.by) {
       case "value lost":
@@ -87,7 +87,7 @@ export class ParityStore implements Stored {
     if (damage.by === "slot") {
       if (content?.type !== "zset") return [];
       const { member, score } = damage;
-      // Only text that is a number as we write it is a request's number.
+      // A member is a request's number only if headgate could have written the member.
       const slot = (/^\d+$/.test(member) ? Number(member) : member) as number;
       this.#setValue(key, new Map(this.value(key) as ReadonlyMap<number, number>).set(slot, score));
       return [["ZADD", key, scoreText(score), member]];
@@ -134,7 +134,7 @@ function scoreText(score: number): string {
   return score > 0 ? "+inf" : "-inf";
 }
 
-/** The records that are still whole after the damage, and what Redis holds then. */
+/** The records that are still whole after the damage, and the bytes that Redis holds then. */
 function damagedRecords(
   records: Records = [],
   damage: Exclude<RecordsDamage, { by: "lost" | "type" }>,
@@ -152,7 +152,7 @@ function damagedRecords(
   return { survivors: recordsIn(lists.flat()), bytes: encodeRow(lists.flat()) };
 }
 
-/** For the name of a case that fails. */
+/** A value as text, for the message of a failing case. */
 export function describeContent(content: Content | undefined): string {
   if (!content) return "nothing";
   if (content.type === "string") return content.value.toString("hex");

@@ -1,8 +1,8 @@
-// How often Redis ran which command, those inside scripts included: what Upstash bills.
+// How often Redis ran each command, including the commands inside scripts. Upstash bills these commands.
 
 import type { Redis } from "ioredis";
 
-/** Only for a Redis that nobody else uses meanwhile. */
+/** Only for a Redis that nobody else uses at the same time. */
 export async function commandsOf(redis: Redis, work: () => Promise<unknown>): Promise<Record<string, number>> {
   await redis.config("RESETSTAT");
   await work();

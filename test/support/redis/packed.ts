@@ -1,5 +1,5 @@
-// The package as npm would install it: built, packed, and unpacked into a folder of its own, with the examples beside
-// it. What it depends on is linked from here, so that no registry is asked.
+// The package as npm would install it: built, packed, and unpacked into a temporary folder, beside the examples. Its
+// dependencies are links to this repository's, so that no registry is asked.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -15,13 +15,13 @@ export const EXAMPLES = ["fetch-handler", "hono-middleware", "service-binding", 
 export type Example = (typeof EXAMPLES)[number];
 
 export interface Packed {
-  /** The folder: `examples/`, `node_modules/`. */
+  /** The folder, with `examples/` and `node_modules/`. */
   readonly directory: string;
   /** Bundles an example as a Worker. */
   bundle(example: Example): Promise<string>;
-  /** Bundles a Worker that is given as text. */
+  /** Bundles a Worker from its source text. */
   bundleText(source: string): Promise<string>;
-  /** The types of all examples under `strict`. @returns what the compiler complained about. */
+  /** Checks the types of all examples under `strict`. @returns what the compiler complained about. */
   check(): string;
   remove(): void;
 }
@@ -51,7 +51,7 @@ export function packAndInstall(): Packed {
       format: "esm",
       target: "es2024",
       conditions: ["workerd", "worker", "browser"],
-      // Nothing else is left for the runtime: no Node built-in.
+      // The runtime provides only this import. A Node built-in would fail the build.
       external: ["cloudflare:workers"],
       write: false,
     });

@@ -1,5 +1,4 @@
-// A Redis of one's own, and a REST service that counts what it is asked: for tests about calls, keys and flushed
-// scripts.
+// A private Redis with a REST service that records its calls: for tests about calls, keys and flushed scripts.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
@@ -10,19 +9,17 @@ import { startOrigin } from "../gateway/origin-server.ts";
 
 export interface PrivateRedis {
   readonly redis: Redis;
-  /** The REST service, and what goes with it. */
+  /** The REST service's URL and token. */
   readonly rest: { readonly url: string; readonly token: string };
-  /** The name of the command of every call to the REST service, in order. */
+  /** The command name of every call to the REST service, in order. */
   readonly calls: string[];
-  /**
-   * From now on every call to the REST service takes so long to get there, and its answer as long to come back, in ms.
-   */
+  /** Makes each later call to the REST service take `oneWayMs` to arrive, and its answer take as long to come back. */
   slow(oneWayMs: number): void;
-  /** Nobody else uses it: true unless there was no server on PATH. */
+  /** True if nobody else uses this Redis. False if there was no server on PATH. */
   readonly isPrivate: boolean;
 }
 
-/** For the test that runs. Without a server on PATH (REDIS_URL alone) it is the Redis that all tests share. */
+/** Starts a Redis for the running test. Without a server on PATH it uses the Redis that all tests share. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {
   const server = findRedisServer() === undefined ? undefined : await startRedisServer();
   const redisUrl = server?.url ?? inject("redisUrl");

@@ -1,4 +1,4 @@
-// The stored bytes, written a second time: what lua/ does with cmsgpack.
+// The stored bytes, written a second time in TypeScript: what lua/ does with cmsgpack.
 
 import { Encoder } from "@msgpack/msgpack";
 import { Kind } from "../../../src/core/algorithm.ts";
@@ -10,13 +10,13 @@ export function encodeRecords(records: Records): Buffer {
   return encodeRow(records.flatMap(listOf));
 }
 
-/** What a record is found by. */
+/** The number that identifies a record. */
 export function idOf(one: LimitSpec | LimitRecord): number {
   if ("bucketMs" in one) return one.bucketMs * 2048 + one.buckets * 32 + one.kind;
   return ("windowMs" in one ? one.windowMs : one.timeoutMs) * 2048 + one.kind;
 }
 
-/** A record as the integers that are stored. */
+/** A record as the list of integers that Redis stores. */
 export function listOf(record: LimitRecord): number[] {
   switch (record.kind) {
     case Kind.weighted:
@@ -32,8 +32,8 @@ export function listOf(record: LimitRecord): number[] {
 }
 
 /**
- * The other way round: the records in a row of values, which ends with nil too. None if it is not one record after the
- * other.
+ * The reverse: the records in a row of values. The row may end with nil. Returns no record unless the whole row is
+ * valid.
  */
 export function recordsIn(row: readonly unknown[]): Records {
   const records: LimitRecord[] = [];
@@ -47,7 +47,7 @@ export function recordsIn(row: readonly unknown[]): Records {
     if (record && !records.some((other) => idOf(other) === id)) records.push(record);
     at += length;
   }
-  // Lua does not tell nil from nothing: a row that ends with it ends too early.
+  // Lua cannot tell nil at the end from the end of the row: a row that ends with nil is too short.
   return (row[at - 1] ?? null) === null ? [] : records;
 }
 
@@ -55,13 +55,13 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Undefined if it is none that any limit looks for. */
+/** Undefined if no limit looks for such a record. */
 function recordOf([id = 0, first = 0, ...rest]: readonly number[]): LimitRecord | undefined {
   const [second = 0] = rest;
   const kind = id % 32;
   const buckets = Math.floor(id / 32) % 64;
   const span = Math.floor(id / 2048);
-  // A window whose number no clock reaches is none: lua/sliding_window.lua, lua/fixed_window.lua.
+  // A window number that no clock reaches is invalid: see lua/sliding_window.lua and lua/fixed_window.lua.
   const isReached = first <= Number.MAX_SAFE_INTEGER / span;
   switch (kind) {
     case Kind.weighted:
@@ -78,17 +78,17 @@ function recordOf([id = 0, first = 0, ...rest]: readonly number[]): LimitRecord 
   }
 }
 
-/** An element of a log's list. */
+/** The bytes of one element of a log's list. */
 export function encodeEntry({ atMs, cost }: LogEntry): Buffer {
   return encodeRow([atMs, cost]);
 }
 
-/** One value after the other, without the head of a list. */
+/** The bytes of the values, one after the other, without the head of a list. */
 export function encodeRow(values: readonly unknown[]): Buffer {
   return Buffer.concat(values.map(encodeValue));
 }
 
-/** One for all values: a new one takes more time than what it encodes. */
+/** One encoder for all values: creating an encoder takes more time than encoding a value. */
 const encoder = new Encoder();
 
 export function encodeValue(value: unknown): Buffer {

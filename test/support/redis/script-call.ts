@@ -1,11 +1,11 @@
-// Arguments and reply of the script, written a second time: as the head of lua/take.lua describes them.
+// The script's arguments and reply, written a second time, as the header of lua/take.lua describes them.
 
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { LimitSpec, LimitView } from "../../../src/core/algorithms.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
 import { idOf } from "./records-codec.ts";
 
-/** ARGV. */
+/** The script's ARGV. */
 export function argsOf({ keys, flag: common, atMs: commonAtMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
   const perKey = keys.map(({ group, cost, limits, flag = common, atMs = commonAtMs }) => {
     const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | (BigInt(group) << 36n);
@@ -19,17 +19,17 @@ function numbersOf(limit: LimitSpec): number[] {
   return limit.kind === Kind.bucket ? [...numbers, limit.burst, limit.maxDelayMs] : numbers;
 }
 
-/** Of a flat reply: no limit refused. Nothing else in it is negative. */
+/** Whether a flat reply refuses no limit. Only a refused limit makes a number negative. */
 export const admits = (reply: readonly number[]): boolean => reply.every((integer) => integer >= 0);
 
-/** The flat reply. */
+/** A reply as the script's flat array. */
 export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): number[] {
   const ids = request.keys.flatMap(({ limits }) => limits.map(idOf));
   const limits = keys.flat().flatMap(({ refused, view }, i) => [refused ? -ids[i]! : ids[i]!, ...integersOf(view)]);
   return [nowMs, ...limits];
 }
 
-/** A view as its Lua file's `view` says it. */
+/** A view as the integers that its Lua file returns. */
 function integersOf(view: LimitView): number[] {
   switch (view.kind) {
     case Kind.weighted:

@@ -1,9 +1,9 @@
-// The Redis that all tests share, over its own protocol.
+// The Redis that all tests share, over the Redis protocol.
 
 import { Redis } from "ioredis";
 import { inject, onTestFinished } from "vitest";
 
-/** A connection for the test that runs. */
+/** A connection for the running test. */
 export function sharedRedis(): Redis {
   const redis = new Redis(inject("redisUrl"), { disableClientInfo: true });
   onTestFinished(() => redis.disconnect());

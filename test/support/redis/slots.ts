@@ -1,28 +1,28 @@
-// The slots of concurrency limits, looked at in Redis itself.
+// Reads the slots of concurrency limits from Redis itself.
 
 import { expect } from "vitest";
 import { sharedRedis } from "./shared-redis.ts";
 
 export interface Slots {
-  /** How many the policies with this name in theirs hold now; those that were lost do not count. */
+  /** The number of slots held now by policies whose name begins with `name`. Lost slots do not count. */
   held(): Promise<number>;
   /** Resolves when all are free. */
   free(): Promise<void>;
   /**
-   * When the slots are lost unless they are renewed, ms since the epoch by Redis's clock; also those that were lost
-   * since.
+   * The instants at which the slots are lost unless they are renewed, in ms since the epoch by Redis's clock. Slots
+   * that were lost since are included.
    */
   lostAtMs(): Promise<number[]>;
-  /** By Redis's clock. */
+  /** The time by Redis's clock, in ms since the epoch. */
   nowMs(): Promise<number>;
   /** Resolves when Redis's clock has reached this instant, ms since the epoch. */
   clockReaches(atMs: number): Promise<void>;
 }
 
-/** How long all of this may take: only a test that fails waits for it. */
+/** How long each of these may take. Only a failing test waits this long. */
 const PATIENCE = { timeout: 30_000, interval: 10 };
 
-/** For the test that runs. @param name as `uniqueName` made it. @param redis default the one that all tests share. */
+/** @param name as `uniqueName` made it. @param redis default: the Redis that all tests share. */
 export function watchSlots(name: string, redis = sharedRedis()): Slots {
   const scores = async () => {
     const keys = await redis.keys(`hg:2:{${name}*#6:*`);
@@ -50,7 +50,7 @@ export function watchSlots(name: string, redis = sharedRedis()): Slots {
   };
 }
 
-/** A concurrency limit whose slots nobody gets back by waiting for their timeout. */
+/** A concurrency limit with a timeout that no test waits for. */
 export function atATime(limit: number, timeout = "1h") {
   return { algorithm: "concurrency", limit, timeout };
 }

@@ -1,13 +1,13 @@
-// The REST service that all tests share, behind a proxy that keeps its answers until a test wants them.
+// The REST service that all tests share, behind a proxy that holds its answers back until a test wants them.
 
 import { inject } from "vitest";
 import { startOrigin } from "../gateway/origin-server.ts";
 
 export interface SlowRedis {
   readonly rest: { readonly url: string; readonly token: string };
-  /** Resolves when the first command has run; its answer is on its way, but not there. */
+  /** Resolves when the first command has run. Its answer is still held back. */
   readonly done: Promise<void>;
-  /** From now on, answers arrive. */
+  /** Lets all answers arrive from now on. */
   answer(): void;
 }
 

@@ -1,10 +1,10 @@
-// Stores that tell what they were asked, or that have no answer.
+// A store that records its requests, and a store that always fails.
 
 import type { TakeRequest } from "../../../src/core/take.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/store.ts";
 
-/** A memory store, and everything it was asked. */
+/** A memory store that records every request. */
 export function recordingStore(): Store & { readonly takes: TakeRequest[]; readonly resets: (readonly string[])[] } {
   const store = memoryStore();
   const takes: TakeRequest[] = [];
@@ -24,7 +24,6 @@ export function recordingStore(): Store & { readonly takes: TakeRequest[]; reado
   };
 }
 
-/** A store that fails at every call. */
 export function failingStore(error: Error | StoreErrorCode = "NETWORK"): Store {
   const fail = async () => {
     throw typeof error === "string" ? new StoreError(error) : error;

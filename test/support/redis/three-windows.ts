@@ -1,5 +1,5 @@
-// 10 per second, 120 per minute and 240 per hour to the minute, on one key: an hour of random traffic, and what is
-// right.
+// Three limits on one key: 10 per second, 120 per minute, and 240 per hour in buckets of a minute. An hour of random
+// traffic, and the right answers.
 
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../../src/core/sliding-window.ts";
@@ -11,7 +11,7 @@ const second: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 1_000, b
 const minute: WindowLimit = { limit: 120, kind: Kind.weighted, bucketMs: 60_000, buckets: 1 };
 const hour: WindowLimit = { limit: 240, kind: Kind.weighted, bucketMs: 60_000, buckets: 60 };
 
-/** Every order of the three. */
+/** Every order of the three limits. */
 export const orders: readonly (readonly WindowLimit[])[] = [
   [second, minute, hour],
   [second, hour, minute],
@@ -26,7 +26,7 @@ export interface Request {
   readonly cost: number;
 }
 
-/** Quiet minutes, busy ones, and bursts that try each of the three limits. @param random as `Math.random`. */
+/** Quiet minutes, busy minutes, and bursts that reach each of the three limits. @param random like `Math.random`. */
 export function hourOfTraffic(random: () => number, startMs: number): Request[] {
   const requests: Request[] = [];
   let atMs = startMs;
@@ -42,7 +42,7 @@ export function hourOfTraffic(random: () => number, startMs: number): Request[] 
   return requests.filter(({ atMs }) => atMs < startMs + HOUR_MS);
 }
 
-/** Whether each is admitted: if, and only if, all three admit by their definition. */
+/** Whether each request is admitted. It is admitted exactly if all three limits admit it by their definition. */
 export function rightAnswers(requests: readonly Request[]): boolean[] {
   const windows = [second, minute, hour].map((limit) => new ExactWindow(limit));
   return requests.map(({ atMs, cost }) => {
@@ -52,7 +52,7 @@ export function rightAnswers(requests: readonly Request[]): boolean[] {
   });
 }
 
-/** What each promises of any closed span of so many ms: at most so many units. */
+/** What each limit promises: at most `units` in any closed span of `spanMs`. */
 export const promises: readonly (readonly [spanMs: number, units: number])[] = [
   [999, 2 * 10 - 1],
   [59_999, 2 * 120 - 1],

@@ -10,7 +10,7 @@ import { take } from "./take.ts";
 import { tokenBucket } from "./token-bucket.ts";
 import { windowsOnly } from "./windows-only.ts";
 
-/** Every file of lua/ has its mutants here. */
+/** The mutants of every file of lua/. */
 export const mutatedFiles: readonly MutatedFile[] = [
   ...[take, oneWindow, oneBucket, windowsOnly, records],
   ...[slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency],

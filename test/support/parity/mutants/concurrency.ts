@@ -1,5 +1,5 @@
-// Not here, because it changes nothing that can be seen: give_back `math.max(0` → another number, since a slot that is
-// released was counted; `if is_renewal` → `if not is_renewal`, which full.test.ts tries.
+// Not here, because the edit changes nothing that can be seen: give_back `math.max(0` → another number. A slot that is
+// released was counted. `if is_renewal` → `if not is_renewal` is tried by full.test.ts.
 
 import type { MutatedFile } from "./mutate.ts";
 

@@ -1,22 +1,22 @@
-// One-token edits of lua/, and how one gets into the script.
+// Makes one-token edits of lua/, and builds the script with one of them.
 
 import { readFileSync } from "node:fs";
 import { joinLua } from "../../../../scripts/build/build-lua.ts";
 import type { ParityName } from "../parity-case.ts";
 
-/** The edits of one file of lua/, and the parity cases that have to notice them. */
+/** The edits of one file of lua/, and the parity cases that must notice them. */
 export interface MutatedFile {
   readonly file: string;
   readonly cases: readonly ParityName[];
   readonly edits: readonly Edit[];
 }
 
-/** Text that occurs once in the file, and what it becomes. */
+/** Text that occurs once in the file, and its replacement. */
 export type Edit = readonly [before: string, after: string];
 
 const sourceOf = (file: string) => readFileSync(new URL(`../../../../lua/${file}.lua`, import.meta.url), "utf8");
 
-/** The whole script with the edit in it. Throws if the text to change is not there exactly once. */
+/** The whole script with the edit. Throws unless the text to replace occurs exactly once. */
 export function mutate(file: string, [before, after]: Edit): string {
   const source = sourceOf(file);
   const parts = source.split(before);

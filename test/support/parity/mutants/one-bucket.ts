@@ -1,5 +1,5 @@
-// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of
-// the script then decides the same. Damaged numbers are tried by rubbish.test.ts.
+// Not here, because they change nothing that can be seen: edits that make this file give up more often. The rest of the
+// script then makes the same decision. Damaged numbers are tried by rubbish.test.ts.
 
 import type { MutatedFile } from "./mutate.ts";
 

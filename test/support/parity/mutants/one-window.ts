@@ -1,6 +1,6 @@
-// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of
-// the script then decides the same. What needs the server's clock (KEEPTTL) is tried by expiry.test.ts, damaged counts
-// by rubbish.test.ts, a look that must not write by commands.test.ts.
+// Not here, because they change nothing that can be seen: edits that make this file give up more often. The rest of the
+// script then makes the same decision. Tried by other tests: what needs the server's clock (KEEPTTL) by expiry.test.ts,
+// damaged counts by rubbish.test.ts, and that a look writes nothing by commands.test.ts.
 
 import type { MutatedFile } from "./mutate.ts";
 

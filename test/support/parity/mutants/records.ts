@@ -1,4 +1,5 @@
-// Not here, because it changes nothing that can be seen: find_record `return record, true` for anything but a log.
+// Not here, because it changes nothing that can be seen: find_record `return record, true` for any algorithm but the
+// log.
 
 import type { MutatedFile } from "./mutate.ts";
 

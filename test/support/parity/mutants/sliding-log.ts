@@ -1,7 +1,7 @@
-// Not here, because they change nothing that can be seen: the shortcut `needed <= state.oldest_cost` → `<`, which then
-// reads the list; a chunk of another size (log-commands.test.ts counts); charge `state.oldest_cost = cost` → anything
-// larger, since with one entry all waits end with it; give_back `state.oldest_at_ms = nil`, which matters for damaged
-// lists only.
+// Not here, because they change nothing that can be seen. The shortcut `needed <= state.oldest_cost` → `<`: the script
+// then reads the list instead. A chunk of another size: log-commands.test.ts counts the commands. charge
+// `state.oldest_cost = cost` → a larger number: with one entry, every wait ends when that entry expires. give_back
+// `state.oldest_at_ms = nil`: it matters for damaged lists only.
 
 import type { MutatedFile } from "./mutate.ts";
 

@@ -1,5 +1,5 @@
-// Not here, because it changes nothing that can be seen: roll `passed <= 0` → `< 0`, since rolling by 0 buckets copies
-// every count to where it is.
+// Not here, because it changes nothing that can be seen: roll `passed <= 0` → `< 0`. Rolling by 0 buckets copies every
+// count to its own place.
 
 import type { MutatedFile } from "./mutate.ts";
 

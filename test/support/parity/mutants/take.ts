@@ -1,6 +1,6 @@
-// Not here, because it changes nothing that can be seen: which short way is tried, since what one leaves the next
-// decides. What reads the server's clock is tried by script.test.ts, since parity injects its instants. In which order
-// what grows and what shrinks is written is tried by full.test.ts, since a Redis with room takes any.
+// Not here, because it changes nothing that can be seen: which shortcut is tried. What one shortcut leaves, the next
+// decides. What reads the server's clock is tried by script.test.ts, because parity injects its instants. The order of
+// growing and shrinking writes is tried by full.test.ts, because a Redis with free memory accepts any order.
 
 import type { MutatedFile } from "./mutate.ts";
 

@@ -1,6 +1,5 @@
-// Not here, because they change nothing that can be seen: `elapsed_ms > 0` → `>= 0` pays back nothing in 0 ms;
-// reset_after_ms `== 0` → `== 1` or `< 0`, since a debt of 0 is paid back after 0 ms and the expiry of a key is at
-// least 1.
+// Not here, because they change nothing that can be seen. `elapsed_ms > 0` → `>= 0` pays back nothing in 0 ms.
+// reset_after_ms `== 0` → `== 1` or `< 0`: a debt of 0 is paid back after 0 ms, and a key's expiry is at least 1 ms.
 
 import type { MutatedFile } from "./mutate.ts";
 

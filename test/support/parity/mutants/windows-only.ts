@@ -1,6 +1,6 @@
-// Not here, because they change nothing that can be seen: whatever makes the file give up more often, since the rest of
-// the script then decides the same; the bound of a count, since the rest decides the same above it. Damage that leaves
-// with its bucket is tried by rubbish.test.ts, and what needs the server's clock (KEEPTTL) by expiry.test.ts.
+// Not here, because they change nothing that can be seen: edits that make this file give up more often, and the bound
+// of a count. The rest of the script then makes the same decision. Tried by other tests: damage that leaves with its
+// bucket by rubbish.test.ts, and what needs the server's clock (KEEPTTL) by expiry.test.ts.
 
 import type { MutatedFile } from "./mutate.ts";
 
