@@ -18,9 +18,12 @@ declare module "hono" {
 /** Fields that are lists: members from earlier middleware are added to those of a refusal. */
 const LISTS = new Set(["vary", "access-control-expose-headers", "link"]);
 
-/** Fields in which earlier middleware describes the handler's answer: body, age, wait. A refusal drops them. */
+/**
+ * Fields in which earlier middleware describes the handler's answer: body and wait. A refusal drops them. Fields that
+ * let an answer be stored are dropped from every refusal (http/refusal.ts).
+ */
 const ABOUT_THE_ANSWER =
-  /^(?:content-(?!security-policy).*|(?:.*-)?cache-control|surrogate-control|etag|last-modified|expires|age|accept-ranges|(?:repr-)?digest|retry-after|x-should-retry)$/;
+  /^(?:content-(?!security-policy).*|accept-ranges|(?:repr-)?digest|retry-after|x-should-retry)$/;
 
 /**
  * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.

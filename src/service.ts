@@ -2,7 +2,7 @@
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Bindings } from "./config/settings.ts";
-import { Kind } from "./core/algorithm.ts";
+import { isConcurrency } from "./core/concurrency.ts";
 import type { Decision } from "./core/decision.ts";
 import { gatewayOf } from "./gateway.ts";
 import type { Limiter, PolicyTake, TakeOptions } from "./limiter.ts";
@@ -32,9 +32,7 @@ export class RateLimitService extends WorkerEntrypoint<Bindings> {
   async take(policy: string | PolicyTake[], options?: ServiceOptions): Promise<PlainDecision> {
     const limiter = this.#limiter();
     const names = typeof policy === "string" ? [policy] : policy.map((one) => one.policy);
-    const holds = limiter.policies.find(
-      ({ name, limits }) => names.includes(name) && limits.some(({ kind }) => kind === Kind.concurrency),
-    );
+    const holds = limiter.policies.find(({ name, limits }) => names.includes(name) && limits.some(isConcurrency));
     if (holds) throw new TypeError(`take: policy ${holds.name} has a concurrency limit, which cannot be taken by RPC`);
     return await limiter.take(policy, { ...options, background: this.ctx });
   }

@@ -2,9 +2,9 @@
  * Each limiter as a program would use it, behind one interface, for the traces of the part `truth`. This file runs in a
  * worker thread. There `Date.now` is the clock of one isolate, and may be skewed.
  *
- * make({ url, token, redisUrl }, limits) → { take(key, cost) → { allowed, retryAfterMs? }, charged(redis, key) → the
- * units
- * that the store counts under each limit }
+ * make({ url, token, redisUrl }, limits) → { take, charged }
+ * take(key, cost) → { allowed, retryAfterMs? }
+ * charged(redis, key) → the units that the store counts under each limit
  */
 
 import { Ratelimit } from "@upstash/ratelimit";

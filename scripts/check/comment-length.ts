@@ -11,7 +11,7 @@ const SLASHES = { line: /(?:^|\s)\/\//, open: /^\s*\{?\/\*/, close: "*/" };
 const DASHES = { line: /(?:^|\s)--/, open: /^\s*--\[\[/, close: "]]" };
 const HASH = { line: /(?:^|\s)#/, open: undefined, close: "" };
 const COMMENTS: Readonly<Record<string, typeof SLASHES | typeof HASH>> = {
-  ...{ ts: SLASHES, tsx: SLASHES, lua: DASHES, sh: HASH },
+  ...{ ts: SLASHES, tsx: SLASHES, mjs: SLASHES, lua: DASHES, sh: HASH },
 };
 
 /** A line that holds only a URL cannot be broken. */

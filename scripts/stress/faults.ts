@@ -153,15 +153,17 @@ async function measure(fault: Fault): Promise<Measured> {
 }
 
 interface Outage {
-  readonly regions: number;
+  readonly isolates: number;
   readonly limit: number;
   readonly mostPerWindow: number;
   readonly admitted: number;
   readonly broken: string[];
 }
 
+const isolatesOf = (count: number) => (count === 1 ? "1 isolate" : `${count} isolates`);
+
 /** Redis is killed under load: measures what a sliding log still promises. */
-async function outage(regions: number): Promise<Outage> {
+async function outage(isolates: number): Promise<Outage> {
   const [limit, windowMs, outageMs] = [40, 2_000, values.quick ? 3_000 : 10_000];
   const rig = await startFaultRig();
   const POLICIES = [{ name: "log", key: ["global"], limits: [{ algorithm: "sliding-log", limit, window: windowMs }] }];
@@ -173,9 +175,9 @@ async function outage(regions: number): Promise<Outage> {
       REGION: `region-${i}`,
       POLICIES,
     });
-  const gateways = await Promise.all(Array.from({ length: regions }, start));
+  const gateways = await Promise.all(Array.from({ length: isolates }, start));
   try {
-    const perSecond = 60 * regions;
+    const perSecond = 60 * isolates;
     const requests = ((outageMs + windowMs) * perSecond) / 1000;
     const loading = steadyLoad({
       urls: gateways.map(({ url }) => url),
@@ -187,17 +189,17 @@ async function outage(regions: number): Promise<Outage> {
     await rig.begin("restarted-empty");
     const beganAtMs = performance.now();
     const samples = (await loading).filter(({ sentAtMs }) => sentAtMs > beganAtMs);
-    const each = gateways.map((_, region) => samples.filter(({ n }) => n % regions === region));
+    const each = gateways.map((_, isolate) => samples.filter(({ n }) => n % isolates === isolate));
     const mostOfOne = Math.max(...each.map((some) => mostAdmittedWithin(some, windowMs)));
     const mostPerWindow = mostAdmittedWithin(samples, windowMs);
     return {
-      regions,
+      isolates,
       limit,
       mostPerWindow,
       admitted: samples.filter(({ status }) => status === 200).length,
       broken: [
         ...(mostOfOne > limit ? [`one isolate admitted ${mostOfOne} within a window`] : []),
-        ...(mostPerWindow > limit * regions ? [`${mostPerWindow} within a window`] : []),
+        ...(mostPerWindow > limit * isolates ? [`${mostPerWindow} within a window`] : []),
       ],
     };
   } finally {
@@ -227,9 +229,9 @@ for (const [i, fault] of faults.entries()) {
   }
 }
 const outages: Outage[] = [];
-for (const regions of only.includes("killed") ? [1, 4] : []) {
-  progress(`Redis killed, ${regions} regions`);
-  outages.push(await outage(regions));
+for (const isolates of only.includes("killed") ? [1, 4] : []) {
+  progress(`Redis killed, ${isolatesOf(isolates)}`);
+  outages.push(await outage(isolates));
 }
 progress("");
 
@@ -245,13 +247,14 @@ else {
     const times = `${one.maxMs.toFixed(0)} ms | ${(one.recoveryMs / 1000).toFixed(2)} s`;
     console.log(`| \`${one.fault}\` | ${answers.join(", ")} | ${within} | ${times} | ${charged} |`);
   }
-  for (const { regions, limit, mostPerWindow, admitted } of outages) {
-    const isolates = regions === 1 ? "1 isolate" : `${regions} isolates`;
-    console.log(`Redis killed, ${isolates}, limit ${limit}: at most ${mostPerWindow} in a window, ${admitted} in all`);
+  for (const { isolates, limit, mostPerWindow, admitted } of outages) {
+    console.log(
+      `Redis killed, ${isolatesOf(isolates)}, limit ${limit}: at most ${mostPerWindow} in a window, ${admitted} in all`,
+    );
   }
 }
 const broken = [...measured, ...outages].flatMap((one) => {
-  return one.broken.map((what) => `${"fault" in one ? one.fault : `killed, ${one.regions} regions`}: ${what}`);
+  return one.broken.map((what) => `${"fault" in one ? one.fault : `killed, ${isolatesOf(one.isolates)}`}: ${what}`);
 });
 for (const line of broken) console.error(`broken: ${line}`);
 process.exit(broken.length === 0 ? 0 : 1);

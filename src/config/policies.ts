@@ -9,8 +9,12 @@ import { describeValue, type Mistake } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
 import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
 
-/** Algorithms whose units can be charged before a request comes. */
-const LEASABLE: readonly AlgorithmName[] = ["sliding-window", "fixed-window", "token-bucket"];
+/**
+ * Algorithms whose units can be charged before a request comes: those with a `lease` in src/core, which a limiter over
+ * the memory store does not carry. A leaky bucket shares the `lease` of the token bucket, but leased units have no turn
+ * to wait for.
+ */
+export const LEASABLE: readonly AlgorithmName[] = ["sliding-window", "fixed-window", "token-bucket"];
 
 type ParsedPolicy = v.InferOutput<typeof policySchema>;
 

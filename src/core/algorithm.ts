@@ -40,7 +40,7 @@ export interface Told {
   readonly growsAfterMs?: number;
   /** The time until the limit is as if nothing had been charged. */
   readonly resetAfterMs: number;
-  /** How long the admitted request must be held. Absent: it is not held. */
+  /** How long the admitted request must be delayed. Absent: it is not delayed. */
   readonly delayMs?: number;
 }
 

@@ -5,7 +5,7 @@
 
 import { type Algorithm, told } from "./algorithm.ts";
 import type { FarAlgorithm } from "./far-algorithm.ts";
-import type { Kind } from "./layout.ts";
+import { Kind } from "./layout.ts";
 
 export interface ConcurrencyLimit {
   readonly kind: typeof Kind.concurrency;
@@ -20,6 +20,13 @@ export type Slots = ReadonlyMap<number, number>;
 export interface ConcurrencyView {
   readonly kind: typeof Kind.concurrency;
   readonly inFlight: number;
+}
+
+/** Whether this limit or view is of this algorithm: it counts slots. Every other algorithm counts units. */
+export function isConcurrency<T extends { readonly kind: Kind }>(
+  one: T,
+): one is Extract<T, { readonly kind: typeof Kind.concurrency }> {
+  return one.kind === Kind.concurrency;
 }
 
 /** The wait that a refused client is told, in ms. Nobody can know when a slot will be free. */

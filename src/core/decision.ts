@@ -47,7 +47,7 @@ export interface Decision {
   readonly retryAfterMs?: number;
   /** The time until every enforced limit is as new. */
   readonly resetAfterMs?: number;
-  /** How long the admitted request must be held (leaky bucket). Absent: it is not held. */
+  /** How long the admitted request must be delayed (leaky bucket). Absent: it is not delayed. */
   readonly delayMs?: number;
   /** Every enforced limit, in the order of the policies. */
   readonly limits: readonly LimitDecision[];

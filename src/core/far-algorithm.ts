@@ -51,8 +51,8 @@ export interface FarAlgorithm<L, V> {
   recall(view: V, limit: L, nowMs: number, askedCost: number, cost: number): Recalled<V> | undefined;
   /** True: the instant at which a refused cost is admitted does not depend on other requests. Absent: it does. */
   readonly hasFixedWait?: true;
-  /** The most units that a limit can hold at once, and its window. Absent: the algorithm counts no units. */
-  held?(limit: L): { readonly units: number; readonly windowMs: number };
+  /** The most units that a limit can count at once, and its window. Absent: the algorithm counts no units. */
+  capacity?(limit: L): { readonly units: number; readonly windowMs: number };
   /** Absent: units of this algorithm cannot be leased. */
   lease?: Leasing<L, V>;
 }

@@ -57,7 +57,7 @@ export const fixedWindowFar: FarAlgorithm<FixedWindowLimit, FixedWindowRecord> =
     return { view, refused: !fixedWindow.admits(view, limit, cost, nowMs) };
   },
   hasFixedWait: true,
-  held: ({ limit, windowMs }) => ({ units: limit, windowMs }),
+  capacity: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   lease: {
     windowMs: ({ windowMs }) => windowMs,
     endsAtMs: ({ windowMs }, chargedAtMs) => (Math.floor(chargedAtMs / windowMs) + 1) * windowMs,

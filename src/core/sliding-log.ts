@@ -115,7 +115,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
 
 export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
   viewLength: () => 4,
-  held: ({ limit, windowMs }) => ({ units: limit, windowMs }),
+  capacity: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   decode: ([used = 0, retryAtMs = 0, growsAtMs = 0, resetAtMs = 0], { kind }) => ({
     kind,
     used,

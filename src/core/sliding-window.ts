@@ -167,7 +167,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
 
 export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
   viewLength: ({ buckets }) => buckets + 2,
-  held: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
+  capacity: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
   decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
   recall(record, limit, nowMs, _askedCost, cost) {
     const view = rollWindow(record, nowMs);

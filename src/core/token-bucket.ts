@@ -1,6 +1,6 @@
 /**
  * Token bucket and leaky bucket: `burst` tokens, of which `limit` come back per window, continuously. The leaky bucket
- * also admits a cost that would be admitted within `maxDelayMs`; the caller holds the request until then.
+ * also admits a cost that would be admitted within `maxDelayMs`; the caller delays the request until then.
  * Mirror: lua/token_bucket.lua.
  */
 
@@ -82,8 +82,8 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
 
 export const tokenBucketFar: FarAlgorithm<BucketLimit, BucketRecord> = {
   viewLength: () => 2,
-  // The bucket also holds the units of delayed requests.
-  held: ({ limit, windowMs, burst, maxDelayMs }) => ({
+  // The bucket also counts the units of delayed requests.
+  capacity: ({ limit, windowMs, burst, maxDelayMs }) => ({
     units: burst + Math.floor((maxDelayMs * limit) / windowMs),
     windowMs,
   }),

@@ -7,7 +7,7 @@
 
 import { type Item, serializeItem, serializeList } from "structured-headers";
 import type { RateLimitHeaders } from "../config/settings.ts";
-import { Kind } from "../core/algorithm.ts";
+import { isConcurrency } from "../core/concurrency.ts";
 import type { LimitDecision } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
 import { quotaOf } from "./quota.ts";
@@ -51,7 +51,7 @@ function policyItem(limit: Limit): string {
   const { quota, windowMs } = quotaOf(limit);
   // The draft has whole seconds only. Any other window is left out: a rounded window would be wrong.
   const w = windowMs !== undefined && windowMs % 1000 === 0 ? windowMs / 1000 : undefined;
-  const qu = limit.kind === Kind.concurrency ? "concurrent-requests" : undefined;
+  const qu = isConcurrency(limit) ? "concurrent-requests" : undefined;
   const text = serializeItem(item(limit.id, { q: quota, w, qu }));
   policyItems.set(limit, text);
   return text;

@@ -3,6 +3,7 @@
 import { formatDuration } from "../config/duration.ts";
 import { Kind, type Quota } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
+import { isConcurrency } from "../core/concurrency.ts";
 import type { Limit } from "../core/policy.ts";
 
 export function quotaOf(limit: Limit): Quota {
@@ -11,7 +12,7 @@ export function quotaOf(limit: Limit): Quota {
 
 /** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`. */
 export function describeQuota(limit: Limit): string {
-  if (limit.kind === Kind.concurrency) return `${limit.limit} at a time`;
+  if (isConcurrency(limit)) return `${limit.limit} at a time`;
   if (limit.kind === Kind.bucket) {
     const burst = limit.burst === limit.limit ? "" : `, at most ${limit.burst} at once`;
     return `${limit.limit} per ${formatDuration(limit.windowMs)}${burst}`;

@@ -8,7 +8,7 @@ import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { PendingUnits } from "./pending-units.ts";
 import type { StoreClock } from "./store-clock.ts";
-import type { Told, ToldCounts } from "./told-counts.ts";
+import type { KeyReply, ToldCounts } from "./told-counts.ts";
 
 /** Older counts are asked for again, so that resets, refunds and raised limits take effect. */
 const TRUSTED_MS = 5_000;
@@ -155,7 +155,7 @@ export function createKnownRefusals({
 }
 
 /** The units that a limit had left when the store told about it. */
-function lastRemaining({ replies, cost, storeAtMs }: Told, l: number, limit: LimitSpec): number {
+function lastRemaining({ replies, cost, storeAtMs }: KeyReply, l: number, limit: LimitSpec): number {
   return algorithmOf(limit).tell(replies[l]!.view, limit, cost, false, storeAtMs).remaining;
 }
 

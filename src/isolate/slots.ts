@@ -1,7 +1,6 @@
 /** The slots that a request holds under concurrency limits, and how they are renewed and released. */
 
-import { Kind } from "../core/algorithm.ts";
-import type { ConcurrencyLimit } from "../core/concurrency.ts";
+import { isConcurrency } from "../core/concurrency.ts";
 import type { Hold } from "../core/decision.ts";
 import { Flag, type KeyRequest } from "../core/take.ts";
 import { failureOf } from "../store/failure.ts";
@@ -19,12 +18,12 @@ export interface SlotOptions {
 
 /** Renews and releases the slots of an admitted request. Other limits under the same keys do not change. */
 export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleased }: SlotOptions): Hold | undefined {
-  const slotKeys = keys.flatMap((request): KeyRequest[] => {
+  const slotKeys = keys.flatMap((request) => {
     const limits = request.limits.filter(isConcurrency);
     return limits.length > 0 && request.cost > 0 ? [{ ...request, limits }] : [];
   });
   if (slotKeys.length === 0) return undefined;
-  const timeouts = slotKeys.flatMap(({ limits }) => limits.map((limit) => (limit as ConcurrencyLimit).timeoutMs));
+  const timeouts = slotKeys.flatMap(({ limits }) => limits.map(({ timeoutMs }) => timeoutMs));
   return {
     renewEveryMs: Math.min(...timeouts) / 2,
     async renew() {
@@ -45,7 +44,7 @@ export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleas
   };
 }
 
-/** Of a request that holds slots in two places: at two stores, or at one and in the isolate's own counters. */
+/** The hold of a request with slots in two places: at two stores, or at one and in the isolate's own counters. */
 export function bothHolds(one: Hold | undefined, other: Hold): Hold {
   if (!one) return other;
   return {
@@ -53,10 +52,6 @@ export function bothHolds(one: Hold | undefined, other: Hold): Hold {
     renew: async () => (await Promise.all([one.renew(), other.renew()])).every(Boolean),
     release: async () => void (await Promise.all([one.release(), other.release()])),
   };
-}
-
-export function isConcurrency({ kind }: { readonly kind: Kind }): boolean {
-  return kind === Kind.concurrency;
 }
 
 /**

@@ -4,8 +4,8 @@
  */
 
 import { BoundedMap } from "../bounded-map.ts";
-import { Kind } from "../core/algorithm.ts";
 import { algorithmOf, countsBytes, type LimitSpec } from "../core/algorithms.ts";
+import { isConcurrency } from "../core/concurrency.ts";
 import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { PendingUnits } from "./pending-units.ts";
 
@@ -18,7 +18,7 @@ const MAX_KEYS = 10_000;
 const KEY_BYTES = 512;
 
 /** One reply about one key. */
-export interface Told {
+export interface KeyReply {
   /** By the local clock, in ms since the epoch. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
@@ -41,9 +41,9 @@ export interface ToldCounts {
    */
   hear(request: TakeRequest, reply: TakeReply, sentAtMs: number, receivedAtMs: number): void;
   /** What a take or a look was told about a key, if that may refuse a request. */
-  refusing(key: string): Told | undefined;
+  refusing(key: string): KeyReply | undefined;
   /** What was told about a key last, for the isolate's own counters to begin with. The next call returns nothing. */
-  begin(key: string): Told | undefined;
+  begin(key: string): KeyReply | undefined;
   /** Forgets what may refuse. The fallback still begins with the counts of these keys. */
   forgetRefusals(keys: readonly string[]): void;
   /** Forgets everything about these keys. */
@@ -57,9 +57,9 @@ export interface ToldCounts {
 /** @param waiting what requests of this isolate wait for. */
 export function createToldCounts(waiting: PendingUnits): ToldCounts {
   /** All keys: the fallback also begins with counts that are far from their limits. */
-  const newest = new BoundedMap<string, Told>(bounds());
+  const newest = new BoundedMap<string, KeyReply>(bounds());
   /** Only keys near their limits: the others would push them out. */
-  const refusing = new BoundedMap<string, Told>(bounds());
+  const refusing = new BoundedMap<string, KeyReply>(bounds());
 
   /** Whether the reply may refuse the same cost, or a request that waits for an answer at this moment. */
   function mayRefuse({ keys }: TakeRequest, reply: TakeReply, receivedAtMs: number): boolean {
@@ -88,7 +88,7 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
         if (known && storeAtMs < known.storeAtMs && sentAtMs < known.receivedAtMs) continue;
         const told = { sentAtMs, receivedAtMs, storeAtMs, cost, limits, replies: reply.keys[k]! };
         // Renewing or releasing a slot tells nothing about the other limits.
-        if (limits.some(({ kind }) => kind !== Kind.concurrency)) newest.set(key, told);
+        if (!limits.every(isConcurrency)) newest.set(key, told);
         if (isClose) refusing.set(key, told);
         else if (isDecision) refusing.delete(key);
       }
@@ -122,6 +122,6 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
 function bounds() {
   return {
     maxSize: MAX_KEYS * 2 * KEY_BYTES,
-    weigh: ({ replies }: Told) => replies.reduce((bytes, { view }) => bytes + countsBytes(view), KEY_BYTES),
+    weigh: ({ replies }: KeyReply) => replies.reduce((bytes, { view }) => bytes + countsBytes(view), KEY_BYTES),
   };
 }

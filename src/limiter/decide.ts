@@ -1,11 +1,12 @@
 /** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
+import { isConcurrency } from "../core/concurrency.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
 import { KEY_PREFIX, MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
 import type { Background, SourcedReply } from "../isolate/reply-source.ts";
-import { holdSlots, isConcurrency, type SlotOptions } from "../isolate/slots.ts";
+import { holdSlots, type SlotOptions } from "../isolate/slots.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 
 /** A policy as it is applied to one client. */

@@ -23,6 +23,7 @@ it.each([
   ["a comment behind code", "test/a.ts", "const a = 1; // "],
   ["a block's first line", "scripts/a.ts", "/** "],
   ["a comment in TSX", "src/a.tsx", "  // "],
+  ["a comment in a module of JavaScript", "bench/a.mjs", "// "],
   ["a comment in Lua", "lua/a.lua", "-- "],
   ["a comment in a shell script", "examples/one/a.sh", "# "],
 ])("finds %s of 121 columns, and none of 120", (_what, file, start) => {

@@ -2,8 +2,11 @@
 
 import { describe, expect, it } from "vitest";
 import { describeMistake } from "../../src/config/mistake.ts";
-import { parsePolicies } from "../../src/config/policies.ts";
+import { LEASABLE, parsePolicies } from "../../src/config/policies.ts";
+import { LIMIT_SCHEMAS } from "../../src/config/policy-schema.ts";
 import { Kind } from "../../src/core/algorithm.ts";
+import { farAlgorithmOf } from "../../src/core/far-algorithms.ts";
+import type { AlgorithmName } from "../../src/core/policy.ts";
 
 function limitOf(limit: object) {
   const parsed = parsePolicies([{ name: "api", limits: [limit] }], "policies");
@@ -131,6 +134,14 @@ describe("two limits of a policy", () => {
       { code: "ERR_POLICY_LIMIT_TWICE", path: "policies[0].limits[1]", found: "the same as policies[0].limits[0]" },
     ]);
   });
+});
+
+it("an algorithm can be leased if it says how; a leaky bucket cannot, which shares a file with the token bucket", () => {
+  const leased = (Object.keys(LIMIT_SCHEMAS) as AlgorithmName[]).filter((algorithm) => {
+    const limit = limitOf({ algorithm, limit: 10, ...(algorithm !== "concurrency" && { window: "1s" }) });
+    return farAlgorithmOf(limit!).lease !== undefined && algorithm !== "leaky-bucket";
+  });
+  expect([...LEASABLE].sort()).toEqual(leased.sort());
 });
 
 it("a cost is measured against limits and bursts, not against what may be in flight", () => {

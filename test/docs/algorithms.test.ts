@@ -2,7 +2,12 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { LIMIT, WINDOW_MS } from "../../scripts/docs/boundary-definitions.ts";
 import { pictures } from "../../scripts/docs/draw-algorithms.ts";
+import type { LimitInput } from "../../src/config/policy-input.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { blocksOf } from "./markdown.ts";
 
 const FOLDER = new URL("../../docs/algorithms/", import.meta.url);
 const drawn = await pictures();
@@ -36,4 +41,45 @@ it("the most that one window holds is what each algorithm promises", () => {
     "leaky-bucket": 59,
     concurrency: Number.NaN,
   });
+});
+
+const WINDOW = { limit: LIMIT, window: WINDOW_MS };
+/** By the first cell of a line that `npm run demo:boundary` prints. */
+const AT_A_BOUNDARY: Readonly<Record<string, LimitInput>> = {
+  "fixed-window": { algorithm: "fixed-window", ...WINDOW },
+  "sliding-window, 1 bucket": WINDOW,
+  "sliding-window, 10 buckets": { ...WINDOW, buckets: 10 },
+  'sliding-window, oldest = "whole"': { ...WINDOW, buckets: 10, oldest: "whole" },
+  "sliding-log": { algorithm: "sliding-log", ...WINDOW },
+  "token-bucket": { algorithm: "token-bucket", ...WINDOW },
+};
+
+it("two bursts at a boundary are admitted as the page shows", async () => {
+  const [printed] = blocksOf("docs/algorithms.md", "");
+  const [, ...lines] = printed!.text.trimEnd().split("\n");
+  const rows = lines.map((line) => /^(.+?) {2,}(\d+) +(\d+) +(\d+) +(.*)$/.exec(line)!.slice(1));
+  expect(rows.map(([name]) => name)).toEqual(Object.keys(AT_A_BOUNDARY));
+  // The instants that the formulas of that run name: since the boundary, and since the first burst.
+  const numbers = rows.flatMap(([, , , , formula]) => / \* (\d+) \/ 10000\)/.exec(formula!)?.[1] ?? []).map(Number);
+  const [sinceBoundaryMs, betweenMs] = numbers as [number, number];
+  const boundaryMs = 1_800_000_000_000;
+  const burstsAtMs = [boundaryMs + sinceBoundaryMs - betweenMs, boundaryMs + sinceBoundaryMs];
+
+  for (const [name, ...cells] of rows) {
+    const store = memoryStore();
+    let nowMs = 0;
+    const limiter = createLimiter({
+      policies: [{ name: "p", key: "global", limits: [AT_A_BOUNDARY[name!]!] }],
+      store: { ...store, take: (request) => store.take(request, nowMs) },
+    });
+    const admitted = [0, 0];
+    for (const [burst, atMs] of burstsAtMs.entries()) {
+      nowMs = atMs;
+      for (let n = 0; n < LIMIT; n++) if ((await limiter.take("p")).allowed) admitted[burst]!++;
+    }
+    const [before, after, both, expected] = cells;
+    expect([name, ...admitted]).toEqual([name, Number(before), Number(after)]);
+    expect(both).toBe(String(admitted[0]! + admitted[1]!));
+    expect(expected).toMatch(new RegExp(`^${both} = `));
+  }
 });

@@ -174,29 +174,40 @@ it("the blocks of docs/library.md that are examples are their whole source", () 
 });
 
 /**
- * What tests the blocks of the other pages. docs/migrate has its tests in test/migrate. docs/api.md is generated from
- * the types.
+ * What tests the blocks of the other pages, and how many blocks each test covers. docs/migrate has its tests in
+ * test/migrate. docs/api.md is generated from the types.
  */
-const OTHERS: Record<string, string> = {
-  "docs/algorithms.md": "test/docs/configuration.test.ts",
-  "docs/architecture.md": "test/examples/architecture.test.ts",
-  "docs/client.md": "test/client/docs.test.ts",
-  "docs/consistency.md": "test/docs/blocks.test.ts",
-  "docs/errors.md": "test/docs/blocks.test.ts",
-  "docs/failure-modes.md": "test/docs/blocks.test.ts",
-  "docs/storage-schema.md": "test/examples/architecture.test.ts",
-  "docs/stores.md": "test/examples/examples.test.ts",
-  "examples/README.md": "scripts/check/test-examples.ts",
-  "lua/README.md": "test/redis/script.test.ts",
+const OTHERS: Record<string, Readonly<Record<string, number>>> = {
+  "docs/algorithms.md": { "test/docs/configuration.test.ts": 7, "test/docs/algorithms.test.ts": 1 },
+  "docs/architecture.md": { "test/examples/architecture.test.ts": 8, "test/docs/links.test.ts": 1 },
+  "docs/client.md": { "test/client/docs.test.ts": 2 },
+  "docs/consistency.md": { "test/docs/blocks.test.ts": 1 },
+  "docs/errors.md": { "test/docs/blocks.test.ts": 1 },
+  "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
+  "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/store/storage-schema.test.ts": 2 },
+  "docs/stores.md": { "test/examples/examples.test.ts": 2 },
+  "examples/README.md": { "scripts/check/test-examples.ts": 1 },
+  "lua/README.md": { "test/redis/script.test.ts": 1 },
+  "test/README.md": { "test/docs/blocks.test.ts": 1 },
 };
 
 it("every other page with a block has a test of it", () => {
   const isPage = (name: string) => name.endsWith(".md") && !/^(?:migrate\/|api\.md$)/.test(name);
   const docs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" }).filter(isPage);
-  const pages = ["examples/README.md", "lua/README.md", ...docs.map((name) => `docs/${name}`)];
+  const pages = ["examples/README.md", "lua/README.md", "test/README.md", ...docs.map((name) => `docs/${name}`)];
   const others = pages.filter((page) => !GUIDES.includes(page) && blocksOf(page).length > 0);
   expect(others.sort()).toEqual(Object.keys(OTHERS));
-  for (const file of Object.values(OTHERS)) expect(existsSync(join(ROOT, file)), file).toBe(true);
+  for (const [page, runs] of Object.entries(OTHERS)) {
+    const sum = Object.values(runs).reduce((all, one) => all + one, 0);
+    expect([page, blocksOf(page).length]).toEqual([page, sum]);
+    for (const file of Object.keys(runs)) expect(existsSync(join(ROOT, file)), file).toBe(true);
+  }
+});
+
+it("what limits logins keeps its limit in every window", () => {
+  const limiting = blocks.filter(({ text }) => /name(?:: | = )"login"/.test(text));
+  expect(limiting.map(({ page }) => page)).toEqual(["README.md", "docs/configuration.md", "docs/library.md"]);
+  for (const { page, text } of limiting) expect([page, text]).toEqual([page, expect.stringContaining('"sliding-log"')]);
 });
 
 it("docs/errors.md shows a mistake as it is described", () => {
@@ -220,6 +231,15 @@ it("docs/failure-modes.md shows the line that an outage writes", async () => {
 it("lua/README.md shows the error that the script's runner knows", () => {
   const [block] = blocksOf("lua/README.md");
   expect(read("test/redis/script.test.ts")).toContain(block!.text.trim());
+});
+
+it("test/README.md runs tests that there are, in projects that there are", () => {
+  const commands = commandsOf(blocksOf("test/README.md")[0]!);
+  for (const command of commands) {
+    const [, project, file = ""] = /^(?:PARITY_SEED=1 )?npx vitest run --project (\w+) (\S+)/.exec(command)!;
+    expect(read("vitest.config.ts"), command).toMatch(new RegExp(`name: "${project}"`));
+    expect(existsSync(join(ROOT, file)), command).toBe(true);
+  }
 });
 
 it("examples/README.md starts an example that there is, from the package of this version", () => {

@@ -59,3 +59,13 @@ export function sectionOf(page: string, heading: string): string {
   if (start < 0) throw new Error(`expected the heading "${heading}" in ${page}`);
   return text.slice(start).split(/\n(?=#+ )/)[0]!;
 }
+
+export const MEASURED = "docs/benchmarks.md";
+
+/** One cell of a table under a heading of docs/benchmarks.md. */
+export function measured(section: string, row: string, column: string, heading = ""): string {
+  const text = sectionOf(MEASURED, section);
+  const found = tableIn(text, heading).find((cells) => cells[heading] === row);
+  if (found?.[column] === undefined) throw new Error(`expected "${row}" and "${column}" under "${section}"`);
+  return found[column];
+}

@@ -1,18 +1,9 @@
 // The first page: its length, its commands, its picture and its figures. Each figure equals the page that measured it.
 
 import { expect, it } from "vitest";
-import { blocksOf, commandsOf, read, sectionOf, tableIn } from "./markdown.ts";
+import { blocksOf, commandsOf, MEASURED, measured, read, sectionOf, tableIn } from "./markdown.ts";
 
 const README = read("README.md");
-const MEASURED = "docs/benchmarks.md";
-
-/** One cell of a table under a heading of docs/benchmarks.md. */
-function measured(section: string, row: string, column: string, heading = ""): string {
-  const text = sectionOf(MEASURED, section);
-  const found = tableIn(text, heading).find((cells) => cells[heading] === row);
-  if (found?.[column] === undefined) throw new Error(`expected "${row}" and "${column}" under "${section}"`);
-  return found[column];
-}
 
 it("has at most 160 lines", () => {
   expect(README.trimEnd().split("\n").length).toBeLessThanOrEqual(160);

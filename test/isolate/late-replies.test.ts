@@ -28,6 +28,8 @@ interface Call {
   arrive(): Promise<void>;
   /** The reply will never arrive. */
   lose(): void;
+  /** The connection breaks: nobody knows whether the store decides. */
+  break(): void;
 }
 
 let calls: Call[];
@@ -61,6 +63,7 @@ beforeEach(() => {
           await new Promise(setImmediate);
         },
         lose: () => late.resolve(undefined),
+        break: () => reply.reject(new StoreError("NETWORK")),
       });
       return reply.promise;
     },
@@ -231,6 +234,14 @@ it("a slot of a refused request whose reply is lost is given back, also without 
   calls[0]!.timeout();
   await sent;
   calls[0]!.lose();
+  await new Promise(setImmediate);
+  expect(releases().map(({ request }) => request.slot)).toEqual([calls[0]!.request.slot]);
+});
+
+it("a slot of a request that was refused when its connection broke is given back", async () => {
+  const [sent] = await send(limiterOf([LIMITS.concurrency!], { onStoreFailure: "deny" }), 1);
+  calls[0]!.break();
+  expect((await sent!).unavailable).toBe(true);
   await new Promise(setImmediate);
   expect(releases().map(({ request }) => request.slot)).toEqual([calls[0]!.request.slot]);
 });

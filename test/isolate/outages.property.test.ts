@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
 import type { LimitInput } from "../../src/config/policy-input.ts";
-import { isConcurrency } from "../../src/isolate/slots.ts";
+import { isConcurrency } from "../../src/core/concurrency.ts";
 import { type Fault, type Op, type Phase, type Story, tellStory } from "./outages.ts";
 
 /** Small limits that a few requests use up. Windows are whole seconds: outages.ts says why. */

@@ -4,15 +4,15 @@
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import type { LimitInput } from "../../src/config/policy-input.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { isConcurrency } from "../../src/core/concurrency.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
-import { isConcurrency } from "../../src/isolate/slots.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
-import { createInFlight } from "../limiter/in-flight.ts";
 import { createLedger, type Repayment } from "./ledger.ts";
+import { createInFlight } from "./requests-in-flight.ts";
 
 /** Half a second after a whole second, so that a clock that is slightly off sees the same bucket. */
 const START_MS = 1_800_000_000_500;

@@ -5,7 +5,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
 import { countPendingUnits } from "../../src/isolate/pending-units.ts";
-import { createToldCounts, type Told } from "../../src/isolate/told-counts.ts";
+import { createToldCounts, type KeyReply } from "../../src/isolate/told-counts.ts";
 import { virtualStore } from "./isolates.ts";
 
 const NOW_MS = 1_700_000_000_000;
@@ -26,7 +26,8 @@ function memoryOf() {
 }
 
 /** The units in the counts that are remembered. */
-const unitsOf = (known: Told | undefined) => known && (known.replies[0]!.view as unknown as { count: number }).count;
+const unitsOf = (known: KeyReply | undefined) =>
+  known && (known.replies[0]!.view as unknown as { count: number }).count;
 
 describe("what is remembered of a key", () => {
   it("is for the fallback always, and refuses only if a limit is close", () => {

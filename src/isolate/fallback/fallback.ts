@@ -1,8 +1,8 @@
 /** While the store has no answer: this isolate's own counters. They begin with the counts that the store told last. */
 
 import { Kind } from "../../core/algorithm.ts";
-import type { LimitRecord, LimitView } from "../../core/algorithms.ts";
-import type { ConcurrencyView } from "../../core/concurrency.ts";
+import type { LimitRecord } from "../../core/algorithms.ts";
+import { isConcurrency } from "../../core/concurrency.ts";
 import type { LogLimit, LogView } from "../../core/sliding-log.ts";
 import { ENFORCED, Flag, limitKeyOf } from "../../core/take.ts";
 import { createCounts } from "../../store/memory.ts";
@@ -42,7 +42,7 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
     // counted from now on.
     const views = known?.limits.flatMap((limit, l) => {
       const { view } = known.replies[l]!;
-      return isSlots(view) ? [] : [{ limit, view }];
+      return isConcurrency(view) ? [] : [{ limit, view }];
     });
     if (!views || views.length === 0) return;
     unanswered.uncounted(key);
@@ -75,10 +75,6 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
       for (const key of keys) counts.write(key, undefined);
     },
   };
-}
-
-function isSlots(view: LimitView): view is ConcurrencyView {
-  return view.kind === Kind.concurrency;
 }
 
 function logRecordOf({ kind, used, resetAtMs }: LogView, { windowMs }: LogLimit) {

@@ -3,9 +3,8 @@
  * decision.
  */
 
-import { Kind } from "../../core/algorithm.ts";
 import type { LimitValue } from "../../core/algorithms.ts";
-import type { Slots } from "../../core/concurrency.ts";
+import { isConcurrency, type Slots } from "../../core/concurrency.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Records } from "../../core/records.ts";
 import { ENFORCED, Flag, limitKeyOf, type Stored, type TakeReply, type TakeRequest, take } from "../../core/take.ts";
@@ -37,7 +36,7 @@ function withUnanswered(counts: Counts, unanswered: readonly Unanswered[], nowMs
     value: (key) => at(key) as LimitValue | undefined,
   };
   for (const { request, units, requests } of unanswered) {
-    const [slotLimits, limits] = partition(request.limits, ({ kind }) => kind === Kind.concurrency);
+    const [slotLimits, limits] = partition(request.limits, isConcurrency);
     for (const limit of slotLimits) {
       const ownKey = limitKeyOf(request.key, limit);
       const slots = Array.from({ length: requests }, (_, i) => [-1 - i, Number.POSITIVE_INFINITY] as const);

@@ -6,6 +6,7 @@
 
 import { Kind } from "../../core/algorithm.ts";
 import type { LimitSpec } from "../../core/algorithms.ts";
+import { isConcurrency } from "../../core/concurrency.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import {
   chargeWindow,
@@ -55,7 +56,7 @@ export function createDebts(): Debts {
 
   function add(keys: readonly KeyRequest[], nowMs: number): void {
     for (const { key, group, cost, limits: all } of keys) {
-      const limits = all.filter(({ kind }) => kind !== Kind.concurrency);
+      const limits = all.filter((limit) => !isConcurrency(limit));
       if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
       const span = debts.get(key)?.span ?? spanOf(limits);
       const record = rollWindow(debts.get(key)?.record ?? newWindow(span, nowMs), nowMs);
@@ -122,8 +123,8 @@ export function createDebts(): Debts {
 }
 
 function spanOf(limits: readonly LimitSpec[]): WindowLimit {
-  const held = limits.flatMap((limit) => farAlgorithmOf(limit).held?.(limit) ?? []);
-  const windowMs = Math.max(...held.map(({ windowMs }) => windowMs));
-  const limit = Math.min(...held.map(({ units }) => units));
+  const capacities = limits.flatMap((limit) => farAlgorithmOf(limit).capacity?.(limit) ?? []);
+  const windowMs = Math.max(...capacities.map(({ windowMs }) => windowMs));
+  const limit = Math.min(...capacities.map(({ units }) => units));
   return { kind: Kind.whole, limit, bucketMs: Math.ceil(windowMs / PARTS), buckets: PARTS };
 }

@@ -4,9 +4,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Kind } from "../../../src/core/algorithm.ts";
+import { isConcurrency } from "../../../src/core/concurrency.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../../src/core/take.ts";
 import type { BucketLimit } from "../../../src/core/token-bucket.ts";
-import { isConcurrency } from "../../../src/isolate/slots.ts";
 import { createCounts } from "../../../src/store/memory.ts";
 import { type Call, START_MS } from "./places.ts";
 import { callsOf, type Done, live, type Outcome, type Traffic, traffics } from "./traffic.ts";
