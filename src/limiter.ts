@@ -115,9 +115,6 @@ const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
   background: "object",
 };
 
-/** Decisions name the store by its kind, beside these words for what an isolate answers by itself. */
-const RESERVED_KINDS = /^(cache|lease|fallback|live)?$/;
-
 /**
  * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
  *
@@ -128,8 +125,8 @@ export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
   const { policies, region, keySecret, ...options } = all;
   const { store } = options;
-  if (typeof store?.take !== "function" || typeof store.kind !== "string" || RESERVED_KINDS.test(store.kind)) {
-    throw new TypeError(`createLimiter: store: expected a store whose kind does not match ${RESERVED_KINDS}`);
+  if (typeof store?.take !== "function") {
+    throw new TypeError("createLimiter: store: expected what redisStore or memoryStore makes, or a store of your own");
   }
   if (!(keySecret ?? store.keySecret)) {
     throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
@@ -220,9 +217,9 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     checkOptions("take", options, TAKE_TYPES);
     const list: readonly PolicyTake[] = typeof policy === "string" ? [{ ...options, policy }] : policy;
     if (list === policy) for (const one of list) checkOptions("take", one, PART_TYPES);
-    if (list.length === 0) throw new TypeError("take: expected at least one policy, found an empty list");
+    if (list.length === 0) throw new TypeError("take: expected at least one policy");
     if (typeof policy !== "string" && (options.key !== undefined || options.kind !== undefined)) {
-      throw new TypeError("take: in a list, each policy has its own key and kind; found one for all policies");
+      throw new TypeError("take: in a list, each policy has its own key and kind");
     }
     if (options.region !== undefined) checkRegion(options.region);
     const takes = list.map((one): Take => {
@@ -231,7 +228,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
       return { policy: found, key: keyByHand(found, one), cost: checkCost(one.cost ?? options.cost ?? 1) };
     });
     const distinct = new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
-    if (distinct.size < takes.length) throw new TypeError("take: the same policy and key twice in one take");
+    if (distinct.size < takes.length) throw new TypeError("take: the same policy and key twice");
     return takes;
   }
 

@@ -40,7 +40,7 @@ export interface Settings extends StoreSettings {
 }
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
-const MAX_VARIABLE_BYTES = 5 * 1024;
+const MAX_VARIABLE_BYTES = 5_120;
 /** Cloudflare waits 125 s for an origin's answer (2026-11). A shorter timeout answers with our own problem document. */
 const DEFAULT_ORIGIN_TIMEOUT_MS = 100_000;
 const MAX_ORIGIN_TIMEOUT_MS = 3_600_000;

@@ -22,8 +22,8 @@ export type Kind = (typeof Kind)[keyof typeof Kind];
 export const ID_KINDS = 32;
 /** One more than the largest number of buckets of a sliding window. */
 export const ID_BUCKETS = 64;
-/** The factor of `a` in an id. */
-export const ID_A = ID_BUCKETS * ID_KINDS;
+/** The factor of `a` in an id: `ID_BUCKETS * ID_KINDS`. A product would stay in bundles that do not use it. */
+export const ID_A = 2_048;
 
 /** The number of integers in a record, apart from the buckets that its id names. The first integer is the id. */
 export const RECORD_INTEGERS = 3;
@@ -41,8 +41,8 @@ export const ENFORCED = 0;
 export const HEAD_FLAGS = 4;
 /** One more than the largest number of limits of a key. */
 export const HEAD_LIMITS = 16;
-/** The factor of the cost in a head. */
-export const HEAD_COST = HEAD_LIMITS * HEAD_FLAGS;
+/** The factor of the cost in a head: `HEAD_LIMITS * HEAD_FLAGS`. */
+export const HEAD_COST = 64;
 /** 2^30: above every cost. */
 export const HEAD_COSTS = 1_073_741_824;
 

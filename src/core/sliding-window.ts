@@ -61,12 +61,18 @@ export function rollWindow(record: WindowRecord, nowMs: number): WindowRecord {
  */
 export function windowAdmits(record: WindowRecord, limit: number, cost: number, nowMs: number): boolean {
   const { kind, bucketMs, buckets, counts } = record;
-  let room = limit - cost;
-  for (let age = 0; age < buckets; age++) room -= counts[age]!;
+  const room = roomLeft(record, limit - cost);
   const oldest = counts[buckets]!;
   if (kind === Kind.whole) return oldest <= room;
   const elapsedMs = Math.max(0, nowMs - record.newest * bucketMs);
   return oldest * (bucketMs - elapsedMs) <= room * bucketMs;
+}
+
+/** `units` without the counts in the window; the bucket before the window is not one of them. */
+function roomLeft({ buckets, counts }: WindowRecord, units: number): number {
+  let room = units;
+  for (let age = 0; age < buckets; age++) room -= counts[age]!;
+  return room;
 }
 
 export function chargeWindow(record: WindowRecord, cost: number): WindowRecord {
@@ -92,8 +98,7 @@ export function windowResetAfterMs(record: WindowRecord, nowMs: number): number 
 /** The largest cost that would be admitted now, 0 if none: `floor((L*B - S*B - O*(B-e)) / B)`. */
 export function windowRemaining(record: WindowRecord, limit: number, nowMs: number): number {
   const { kind, bucketMs, buckets, counts } = record;
-  let room = limit;
-  for (let age = 0; age < buckets; age++) room -= counts[age]!;
+  const room = roomLeft(record, limit);
   const oldest = counts[buckets]!;
   if (kind === Kind.whole) return Math.max(0, room - oldest);
   const elapsedMs = Math.max(0, nowMs - record.newest * bucketMs);
@@ -115,8 +120,7 @@ export function windowRetryAfterMs(
   if (windowAdmits(record, limit, cost, nowMs)) return 0;
   const { kind, bucketMs, buckets, counts } = record;
   const sinceNewestMs = nowMs - record.newest * bucketMs;
-  let room = limit - cost;
-  for (let age = 0; age < buckets; age++) room -= counts[age]!;
+  let room = roomLeft(record, limit - cost);
   for (let steps = 0; steps <= buckets; steps++) {
     // After `steps` buckets, the decaying bucket is `steps` newer than the oldest bucket of now.
     const oldest = counts[buckets - steps] ?? 0;

@@ -52,7 +52,7 @@ export function withIsolate(store: Store, timing?: Timing): StoreWithIsolate {
  * `createIsolate`.
  */
 export function isolateOf(store: Store, trustedMs?: number): Isolate | undefined {
-  return "isolate" in store ? (store as StoreWithIsolate).isolate(trustedMs) : undefined;
+  return (store as Partial<StoreWithIsolate>).isolate?.(trustedMs);
 }
 
 /**

@@ -21,6 +21,8 @@ const OPTION_TYPES: Readonly<Record<keyof RemoteStoreOptions, string>> = {
 };
 
 const DEFAULT_TIMEOUT_MS = 250;
+/** Decisions name the store by its kind, beside these words for what an isolate answers by itself. */
+const RESERVED_KINDS = ["", "cache", "lease", "fallback", "live"];
 
 /**
  * Gives a store of your own what `redisStore` has: a time budget for each call, a breaker, refusals from memory where
@@ -30,13 +32,17 @@ const DEFAULT_TIMEOUT_MS = 250;
  * An error of the store that is no `StoreError` is written to the console, and counts as a failure like the others:
  * the take may have run.
  *
- * @throws {TypeError} if `store` is not a store, if `timeoutMs` is not a positive integer; for an unknown option, or an
+ * @throws {TypeError} if `store` is not a store or has a reserved kind, if `timeoutMs` is not a positive integer; for an unknown option, or an
  * option of a wrong type.
  */
 export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Store {
   for (const method of ["take", "reset", "ping"] as const) {
     if (typeof store?.[method] === "function") continue;
     throw new TypeError(`remoteStore: store: expected the methods take, reset and ping, found no ${method}`);
+  }
+  if (typeof store.kind !== "string" || RESERVED_KINDS.includes(store.kind)) {
+    const expected = `a kind that is a text, and none of ${RESERVED_KINDS.join(", ")}`;
+    throw new TypeError(`remoteStore: store: expected ${expected}, found ${JSON.stringify(store.kind)}`);
   }
   checkOptions("remoteStore", options, OPTION_TYPES);
   const { timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange = reportBreaker() } = options;

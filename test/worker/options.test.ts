@@ -75,9 +75,12 @@ describe("createLimiter", () => {
     [{ store, secret: "s" }, /^createLimiter: unknown option secret: did you mean keySecret\?$/],
     [{ store, onDecision: "log" }, /^createLimiter: onDecision: expected function, found string$/],
     [{ store, keySecret: "" }, /^createLimiter: keySecret: expected a text that is not empty$/],
-    [{}, /^createLimiter: store: expected a store whose kind/],
-    [{ store: {} }, /^createLimiter: store: expected a store whose kind/],
-    [{ store: Promise.resolve(store) }, /^createLimiter: store: expected a store whose kind/],
+    [{}, /^createLimiter: store: expected what redisStore or memoryStore makes, or a store of your own$/],
+    [{ store: {} }, /^createLimiter: store: expected what redisStore or memoryStore makes, or a store of your own$/],
+    [
+      { store: Promise.resolve(store) },
+      /^createLimiter: store: expected what redisStore or memoryStore makes, or a store of your own$/,
+    ],
   ])("refuses %o", (options, message) => {
     const make = () => createLimiter({ policies, ...options } as Anything);
     expect(make).toThrow(TypeError);

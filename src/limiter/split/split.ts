@@ -19,5 +19,5 @@ export interface StoreWithSplit extends Store {
 
 /** What a limiter keeps beside these places. Undefined for a store that is one place. */
 export function splitOf(store: Store): Split | undefined {
-  return "split" in store ? (store as StoreWithSplit).split() : undefined;
+  return (store as Partial<StoreWithSplit>).split?.();
 }
