@@ -32,8 +32,8 @@ const RESERVED_KINDS = ["", "cache", "lease", "fallback", "live"];
  * An error of the store that is no `StoreError` is written to the console, and counts as a failure like the others:
  * the take may have run.
  *
- * @throws {TypeError} if `store` is not a store or has a reserved kind, if `timeoutMs` is not a positive integer; for an unknown option, or an
- * option of a wrong type.
+ * @throws {TypeError} if `store` is not a store or has a reserved kind, if `timeoutMs` is not a positive integer; for
+ * an unknown option, or an option of a wrong type.
  */
 export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Store {
   for (const method of ["take", "reset", "ping"] as const) {

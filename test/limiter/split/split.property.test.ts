@@ -141,10 +141,10 @@ it("nothing lost: the places hold exactly what was admitted, and no limit was ex
     RUNS,
   );
   // Without them nothing would be proved.
-  expect(seen.undone).toBeGreaterThan(100);
-  expect(seen.admitted).toBeGreaterThan(300);
-  expect(seen.refused).toBeGreaterThan(300);
-  expect(seen.shadow).toBeGreaterThan(20);
+  expect(seen.undone).toBeGreaterThan(10);
+  expect(seen.admitted).toBeGreaterThan(30);
+  expect(seen.refused).toBeGreaterThan(30);
+  expect(seen.shadow).toBeGreaterThan(2);
 });
 
 it("a refusal without a call is by a reply of the last second, and charges nothing", async () => {
@@ -173,7 +173,7 @@ it("a refusal without a call is by a reply of the last second, and charges nothi
     }),
     RUNS,
   );
-  expect(cached).toBeGreaterThan(50);
+  expect(cached).toBeGreaterThan(5);
 });
 
 it("returns are lost: still no limit is exceeded, and the excess is gone with its window", async () => {
@@ -202,7 +202,7 @@ it("returns are lost: still no limit is exceeded, and the excess is gone with it
     }),
     RUNS,
   );
-  expect(lost).toBeGreaterThan(50);
+  expect(lost).toBeGreaterThan(5);
 });
 
 it("places fail: each policy is obeyed, and what answered is charged exactly for what was admitted", async () => {
@@ -220,10 +220,10 @@ it("places fail: each policy is obeyed, and what answered is charged exactly for
     }),
     RUNS,
   );
-  expect(seen.mixed).toBeGreaterThan(100);
-  expect(seen.unavailable).toBeGreaterThan(50);
-  expect(seen.late).toBeGreaterThan(50);
-  expect(seen.local).toBeGreaterThan(10);
+  expect(seen.mixed).toBeGreaterThan(10);
+  expect(seen.unavailable).toBeGreaterThan(5);
+  expect(seen.late).toBeGreaterThan(5);
+  expect(seen.local).toBeGreaterThan(1);
 });
 
 /** What a request must be told when some of its calls had no answer, and what may stay charged. */
@@ -309,7 +309,7 @@ it("a dead place: each isolate admits no more than one limit of it, and the othe
     }),
     RUNS,
   );
-  expect(locally).toBeGreaterThan(100);
+  expect(locally).toBeGreaterThan(10);
 });
 
 it("leased: what was charged is what was admitted, whatever was spent from a stock and refused elsewhere", async () => {
@@ -335,6 +335,6 @@ it("leased: what was charged is what was admitted, whatever was spent from a sto
     }),
     RUNS,
   );
-  expect(seen.lease).toBeGreaterThan(20);
-  expect(seen.refused).toBeGreaterThan(100);
+  expect(seen.lease).toBeGreaterThan(2);
+  expect(seen.refused).toBeGreaterThan(10);
 });
