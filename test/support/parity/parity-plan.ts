@@ -1,7 +1,7 @@
 // Plays a case through src/core: what is sent to Redis, and what Redis has to answer and to store.
 
-import { Kind } from "../../../src/core/algorithm.ts";
-import { hasLimitKey, type LimitSpec } from "../../../src/core/algorithms.ts";
+import { Kind, type Told } from "../../../src/core/algorithm.ts";
+import { algorithmOf, hasLimitKey, type LimitSpec } from "../../../src/core/algorithms.ts";
 import type { Log } from "../../../src/core/sliding-log.ts";
 import {
   ENFORCED,
@@ -16,14 +16,13 @@ import {
 import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
 import { argsOf, flatten } from "../redis/script-call.ts";
 import type { BackTo, ParityCase, StepPlan } from "./parity-case.ts";
-import { type Command, type Content, ParityStore } from "./parity-store.ts";
-import { toldBy } from "./told.ts";
+import { type Content, type KeyCommand, ParityStore } from "./parity-store.ts";
 
 export interface PlannedStep {
   readonly keys: readonly string[];
   readonly args: readonly number[];
   /** Done by something else before the step. */
-  readonly damage: readonly Command[];
+  readonly damage: readonly KeyCommand[];
   readonly reply: readonly number[];
   /** For each key: what is under it after the step, and its expiry if the step set it. */
   readonly stored: readonly (Content | undefined)[];
@@ -49,12 +48,12 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const targets = requests.flatMap((request, k) => request.limits.map((limit) => ({ ...request, k, limit })));
     const { k: about, key, limit } = targets[step.about % targets.length]!;
 
-    const remaining = (limit: LimitSpec) => look(store, key, limit, nowMs).remaining;
     nowMs = Math.max(1, nowMs + advanceMs(step, store, key, limit, nowMs));
     if (step.instead) {
       const { of, n } = step.instead;
-      const tightest = () => Math.min(...requests[about]!.limits.map(remaining));
-      const base = { remaining: () => remaining(limit), tightest, limit: () => largestCostOf(limit) }[of]();
+      const { limits } = requests[about]!;
+      const base =
+        of === "limit" ? largestCostOf(limit) : least(store, key, of === "tightest" ? limits : [limit], nowMs);
       requests[about] = { ...requests[about]!, cost: Math.min(MAX_COST, Math.max(0, base + n)) };
     }
     const damage = step.damage ? store.damage(step.damage, key, limit) : [];
@@ -100,9 +99,16 @@ function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: repli
   });
 }
 
-function look(store: ParityStore, key: string, limit: LimitSpec, nowMs: number, cost = 0) {
-  const keys = [{ key, group: ENFORCED, cost, limits: [limit] }];
-  return toldBy(take(store, { keys, flag: Flag.look }, nowMs).reply, limit, cost);
+function look(store: ParityStore, key: string, limits: readonly LimitSpec[], cost: number, nowMs: number): Told[] {
+  const { reply } = take(store, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.look }, nowMs);
+  return reply.keys[0]!.map(({ refused, view }, l) => {
+    return algorithmOf(limits[l]!).tell(view, limits[l]!, cost, refused, nowMs);
+  });
+}
+
+/** What the tightest of some limits of a key has left. */
+function least(store: ParityStore, key: string, limits: readonly LimitSpec[], nowMs: number): number {
+  return Math.min(...look(store, key, limits, 0, nowMs).map(({ remaining }) => remaining));
 }
 
 function part(n: number, limit: LimitSpec): number {
@@ -126,7 +132,7 @@ function advanceMs(
 
 /** Until one more unit is admitted, or the next slot is lost. */
 function waitFor(store: ParityStore, key: string, limit: LimitSpec, nowMs: number): number {
-  if (limit.kind !== Kind.concurrency) return look(store, key, limit, nowMs, 1).retryAfterMs!;
+  if (limit.kind !== Kind.concurrency) return look(store, key, [limit], 1, nowMs)[0]!.retryAfterMs!;
   const slots = (store.value(limitKeyOf(key, limit)) ?? new Map()) as ReadonlyMap<number, number>;
   const lostAtMs = [...slots.values()].filter((atMs) => atMs > nowMs && Number.isInteger(atMs));
   return lostAtMs.length > 0 ? Math.min(...lostAtMs) - nowMs : 0;
