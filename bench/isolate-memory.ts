@@ -14,7 +14,7 @@ const MIB = 1024 * 1024;
 /** Of the 128 MiB that an isolate has (2026-11). */
 const BOUND_MIB = 64;
 /** Several times what is remembered at once, so that both forms have forgotten much. */
-const keys = process.argv.includes("--quick") ? 100_000 : 1_000_000;
+const keys = process.argv.includes("--quick") ? 60_000 : 1_000_000;
 
 const { gc } = globalThis;
 if (!gc) throw new Error("isolate-memory: expected node --expose-gc, found no gc()");
