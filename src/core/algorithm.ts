@@ -1,5 +1,7 @@
 /** What every algorithm does in a take. Each of the files beside this one implements one algorithm. */
 
+import { MAX_EXACT } from "./layout.ts";
+
 export { Kind } from "./layout.ts";
 
 /** What an algorithm may need of a decision, apart from the cost. */
@@ -84,7 +86,10 @@ export interface Algorithm<L, R, S, V, K = never> {
   tooLarge?(limit: L): string | undefined;
 }
 
-/** `Told` without the members that are not known. */
+/**
+ * `Told` without the members that are not known. Damaged counts may tell of any wait: what is told is at least 0 and at
+ * most 2^53 - 1 ms.
+ */
 export function told({
   remaining,
   retryAfterMs,
@@ -96,9 +101,13 @@ export function told({
 }): Told {
   return {
     remaining,
-    resetAfterMs,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(growsAfterMs !== undefined && { growsAfterMs }),
-    ...((delayMs ?? 0) > 0 && { delayMs: delayMs! }),
+    resetAfterMs: asWait(resetAfterMs),
+    ...(retryAfterMs !== undefined && { retryAfterMs: asWait(retryAfterMs) }),
+    ...(growsAfterMs !== undefined && { growsAfterMs: asWait(growsAfterMs) }),
+    ...((delayMs ?? 0) > 0 && { delayMs: asWait(delayMs!) }),
   };
+}
+
+function asWait(ms: number): number {
+  return Math.min(MAX_EXACT, Math.max(0, ms));
 }

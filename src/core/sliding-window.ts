@@ -102,7 +102,7 @@ export function windowRemaining(record: WindowRecord, limit: number, nowMs: numb
   const oldest = counts[buckets]!;
   if (kind === Kind.whole) return Math.max(0, room - oldest);
   const elapsedMs = Math.max(0, nowMs - record.newest * bucketMs);
-  return Math.max(0, Math.floor((room * bucketMs - oldest * (bucketMs - elapsedMs)) / bucketMs));
+  return Math.max(0, Math.floor((room * bucketMs - oldest * Math.max(0, bucketMs - elapsedMs)) / bucketMs));
 }
 
 /**

@@ -119,8 +119,10 @@ export function createKnownRefusals({
       if (!storeTime) return undefined;
       // The header fields and the waits need every limit, not only the one that refuses.
       const at = (nowMs: number) => request.keys.map((key) => recall(key, localAtMs, nowMs));
-      const [earliest, latest] = [at(storeTime.earliestMs), at(storeTime.latestMs)];
-      if (!areKnown(earliest) || !areKnown(latest)) return undefined;
+      const earliest = at(storeTime.earliestMs);
+      if (!areKnown(earliest)) return undefined;
+      const latest = at(storeTime.latestMs);
+      if (!areKnown(latest)) return undefined;
       // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest
       // instant, so that no wait is too short.
       return refuses(request, latest, storeTime.latestMs) && isRefusedBy(request, earliest)

@@ -87,6 +87,7 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   if (!Array.isArray(reply) || !reply.every(Number.isSafeInteger)) throw new StoreError("MALFORMED_REPLY");
   const integers: number[] = reply;
   const [nowMs = 0] = integers;
+  if (nowMs < 0) throw new StoreError("MALFORMED_REPLY");
   let at = 1;
   let allowed = true;
   const decoded = keys.map(({ group, limits }) =>
@@ -95,7 +96,8 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
       const from = at;
       at += 1 + algorithm.viewLength(limit);
       const [mark = 0, ...view] = integers.slice(from, at);
-      if (Math.abs(mark) !== recordIdOf(limit)) throw new StoreError("MALFORMED_REPLY");
+      const isOurs = Math.abs(mark) === recordIdOf(limit) && view.every((integer) => integer >= 0);
+      if (!isOurs) throw new StoreError("MALFORMED_REPLY");
       const refused = mark < 0;
       if (refused && group === ENFORCED) allowed = false;
       return { refused, view: algorithm.decode(view, limit) };

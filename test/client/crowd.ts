@@ -106,9 +106,9 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
       const response = await admit(new Request(input, init));
       if (response.status === 429) refusals++;
       // Read the body to its end: a slot is held until then.
-      const body = response.body && (await response.arrayBuffer());
+      await response.arrayBuffer();
       await delay();
-      return new Response(body, response);
+      return response;
     };
     const response = await client("http://api.example/", { fetch, now: () => nowMs, random, sleep });
     awake--;

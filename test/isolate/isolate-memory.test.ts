@@ -17,7 +17,7 @@ it("stays bounded in both modes, and clients that go on asking get no more than 
   expect(rows.map(([, mode]) => mode)).toEqual(["strict", "leased"]);
   for (const [, mode, mib, admitted] of rows) {
     expect([mode, Number(mib) < 64]).toEqual([mode, true]);
-    // Each client asks twice as often as its limit allows: exactly the limit is admitted.
+    // Each client asks more often than its limit allows: exactly the limit is admitted.
     expect([mode, admitted]).toEqual([mode, "50"]);
   }
 });

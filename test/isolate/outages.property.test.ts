@@ -68,20 +68,21 @@ const stories = (one: string, other: string): fc.Arbitrary<Story> =>
 let written: MockInstance<typeof console.error>;
 beforeEach(() => {
   written = vi.spyOn(console, "error").mockImplementation(() => {});
+  // Every outage is reported there: vitest would collect 10,000 lines.
+  vi.spyOn(console, "warn").mockImplementation(() => {});
 });
-afterEach(() => written.mockRestore());
+afterEach(() => vi.restoreAllMocks());
 
 it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts repaid once", async (one, other) => {
   let [local, repaid] = [0, 0];
   await fc.assert(
     fc.asyncProperty(stories(one, other), async (story) => {
       const { answers, repayments, released, abandoned, atLast } = await tellStory(story);
-      for (const { decision, isWithin } of [...answers, ...atLast.map((decision) => ({ decision, isWithin: true }))]) {
-        // A decision from memory does not know how many requests are in flight.
-        if (decision.source !== "cache") expect(decision.limits).toHaveLength(2);
-        expect(isWithin).toBe(true);
-        if (decision.source === "fallback") local++;
-      }
+      const decisions = [...answers.map(({ decision }) => decision), ...atLast];
+      // A decision from memory does not know how many requests are in flight.
+      expect(decisions.filter(({ source, limits }) => source !== "cache" && limits.length !== 2)).toEqual([]);
+      expect(answers.filter(({ isWithin }) => !isWithin)).toEqual([]);
+      local += decisions.filter(({ source }) => source === "fallback").length;
       for (const { units, owed, recently } of repayments) {
         const most = Math.min(...story.limits.map(unitsOf));
         expect(units).toBeLessThanOrEqual(owed);
@@ -93,9 +94,8 @@ it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts 
           expect(remaining).toBeGreaterThanOrEqual(limit.limit - (source === "fallback" ? 0 : abandoned));
         }
       }
-      for (const { limits } of atLast) {
-        for (const { limit, remaining } of limits) expect([limit.id, remaining]).toEqual([limit.id, roomOf(limit)]);
-      }
+      const full = atLast.flatMap(({ limits }) => limits.filter(({ limit, remaining }) => remaining === roomOf(limit)));
+      expect(full).toEqual(atLast.flatMap(({ limits }) => limits));
       expect(written).not.toHaveBeenCalled();
     }),
     { numRuns: 40 },

@@ -73,10 +73,16 @@ async function hammer(costOf: (n: number) => number) {
   return { asked, kept, refusedFrom, callsPerSecond: (1000 * measured) / MEASURED_MS };
 }
 
+let ones: ReturnType<typeof hammer> | undefined;
+/** Every request costs 1: two tests look at the same story. */
+const hammerWithOnes = () => {
+  ones ??= hammer(() => 1);
+  return ones;
+};
 const steady = (asked: readonly Asked[]) => asked.filter(({ atMs }) => atMs >= START_MS + WARM_UP_MS);
 
 it("one of them makes a call for all, and no request waits for more than two round trips", async () => {
-  const { asked, callsPerSecond } = await hammer(() => 1);
+  const { asked, callsPerSecond } = await hammerWithOnes();
   const admitted = asked.filter(({ answer }) => answer.reply.allowed).length;
   const due = ((WARM_UP_MS + MEASURED_MS) * LIMIT.limit) / WINDOW_MS;
   expect(Math.abs(admitted - due)).toBeLessThanOrEqual(2);
@@ -87,7 +93,7 @@ it("one of them makes a call for all, and no request waits for more than two rou
 });
 
 it("a waiting request is kept alive until it has its answer, and is then no longer counted as waiting", async () => {
-  const { asked, kept } = await hammer(() => 1);
+  const { asked, kept } = await hammerWithOnes();
   const waited = asked.filter(({ atMs, answeredAtMs }) => answeredAtMs > atMs);
   expect(waited.length).toBeGreaterThan(1_000);
   expect(kept).toBe(waited.length);

@@ -60,7 +60,8 @@ it("fixed-window: no aligned window holds more than the limit", async () => {
       for (const key of KEYS) {
         const { limit, windowMs } = traffic.limits[key] as FixedWindowLimit;
         const windows = Map.groupBy(of(admissions, key), ({ atMs }) => Math.floor(atMs / windowMs));
-        for (const inWindow of windows.values()) expect(mostUnits(inWindow, windowMs)).toBeLessThanOrEqual(limit);
+        const most = [...windows.values()].map((inWindow) => mostUnits(inWindow, windowMs));
+        expect(Math.max(0, ...most)).toBeLessThanOrEqual(limit);
       }
     }),
     RUNS,
@@ -84,12 +85,14 @@ it("token-bucket: in any time t at most burst + limit * t / window, and the unit
         const booked = world.bookings.filter((one) => one.key === key);
         for (const [from, { atMs: fromMs }] of spent.entries()) {
           const held = before(fromMs, booked) - before(fromMs, spent);
-          let sum = 0;
+          let [sum, excess] = [0, 0];
           for (const { atMs, units } of spent.slice(from)) {
             sum += units;
             // The store's clock counts whole milliseconds.
-            expect(sum).toBeLessThanOrEqual(burst + held + (limit * (Math.ceil(atMs) - Math.floor(fromMs))) / windowMs);
+            const promised = burst + held + (limit * (Math.ceil(atMs) - Math.floor(fromMs))) / windowMs;
+            excess = Math.max(excess, sum - promised);
           }
+          expect(excess).toBe(0);
         }
       }
     }),
@@ -110,7 +113,7 @@ it("at no time more has been admitted than charged, whatever the requests need",
         if (!reply.allowed) return;
         for (const { key, cost } of keys) {
           left[key as Key] -= cost;
-          expect(left[key as Key]).toBeGreaterThanOrEqual(0);
+          if (left[key as Key] < 0) expect(left).toBeUndefined();
         }
       });
       locally += local(admissions);

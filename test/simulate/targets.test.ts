@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { simulate } from "../../scripts/simulate/run.ts";
-import { exactOf, meansOf, missed, ROWS, type Row, scenarioOf } from "../../scripts/simulate/targets.ts";
+import { meansOf, missed, ROWS, type Row, scenarioOf } from "../../scripts/simulate/targets.ts";
 
 const SEEDS = [1, 2];
 const WINDOWS = 2;
@@ -14,6 +14,8 @@ const rows = ROWS.filter(isShort).filter(({ limit, isolates }) => limit === 1_00
 const steady = rows.filter(({ isolates, arrivals }) => isolates === 20 && arrivals === "steady");
 const others = rows.filter((row) => !steady.includes(row) && row.limit === 1_000);
 
+/** Of the two modes that admit the same, the one that takes less time to compute. */
+const exactOf = (row: Row): Row => ({ ...row, mode: row.mode === "strict" ? "strict" : "direct" });
 const meansOfRow = async (row: Row) => meansOf(await runs(row), await runs(exactOf(row)));
 const nameOf = ({ limit, demand, mode, isolates, arrivals }: Row) =>
   [`${limit} units, demand ${demand}, ${mode}, ${isolates} isolates, ${arrivals}`] as const;

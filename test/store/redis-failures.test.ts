@@ -4,6 +4,8 @@ import type { RequestListener } from "node:http";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
 import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { recordIdOf } from "../../src/core/records.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
 import { withBreaker } from "../../src/isolate/breaker.ts";
 import { redisPlace } from "../../src/store/redis.ts";
@@ -16,10 +18,9 @@ const KEY = "hg:2:{api:client-hash}";
 const TOKEN = "token-of-the-store";
 const COMMAND = ["evalsha", "cmsgpack", "redis.call", "4711"];
 
-const request: TakeRequest = {
-  keys: [keyRequest(KEY, [{ limit: 4711, kind: Kind.weighted, bucketMs: 1000, buckets: 1 }])],
-  flag: Flag.take,
-};
+const limit: LimitSpec = { limit: 4711, kind: Kind.weighted, bucketMs: 1000, buckets: 1 };
+const request: TakeRequest = { keys: [keyRequest(KEY, [limit])], flag: Flag.take };
+const ID = recordIdOf(limit);
 
 async function failureOf(work: Promise<unknown>): Promise<StoreError> {
   const error = await work.then(
@@ -63,6 +64,8 @@ it.each<[what: string, listener: RequestListener, code: string, redisCode?: stri
   ["a list that is too long", reply([1, 1, 0, 5, 1, 0, 0]), "MALFORMED_REPLY"],
   ["a list with text in it", reply([1, 1, 0, 5, "1", 0]), "MALFORMED_REPLY"],
   ["a list with a fraction in it", reply([1, 1, 0, 5, 0.5, 0]), "MALFORMED_REPLY"],
+  ["an instant below 0", reply([-1, ID, 0, 5, 1]), "MALFORMED_REPLY"],
+  ["a count below 0", reply([1, ID, 0, 5, -1]), "MALFORMED_REPLY"],
   ["CROSSSLOT", refusal("CROSSSLOT Keys in request don't hash to the same slot"), "CROSSSLOT"],
   ["WRONGPASS", refusal("WRONGPASS invalid or missing auth token", 401), "UNAUTHORIZED"],
   ["Unauthorized", refusal("Unauthorized", 401), "UNAUTHORIZED"],

@@ -110,10 +110,11 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
 
   /** A refusal of what the stock does not cover: known, or told to another request since this one came. */
   function refusal(wants: readonly Want[], nowMs: number): SourcedReply | undefined {
-    const rest = wants.flatMap(({ key, lease }) => {
+    const rest: KeyRequest[] = [];
+    for (const { key, lease } of wants) {
       const cost = key.cost - leases.inStock(lease, nowMs);
-      return cost > 0 ? [{ ...key, cost }] : [];
-    });
+      if (cost > 0) rest.push(cost === key.cost ? key : { ...key, cost });
+    }
     const request = { keys: rest, flag: Flag.take };
     const known = refusals.refusal(request, nowMs);
     const refused = known ?? refusals.refusedSince(request, wants[0]!.cameAtMs, nowMs);

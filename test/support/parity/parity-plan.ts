@@ -1,7 +1,7 @@
 // Runs a case through src/core: the arguments to send to Redis, and what Redis must answer and store.
 
-import { Kind } from "../../../src/core/algorithm.ts";
-import { hasLimitKey, type LimitSpec } from "../../../src/core/algorithms.ts";
+import { Kind, type Told } from "../../../src/core/algorithm.ts";
+import { algorithmOf, hasLimitKey, type LimitSpec } from "../../../src/core/algorithms.ts";
 import type { Log } from "../../../src/core/sliding-log.ts";
 import {
   ENFORCED,
@@ -13,11 +13,10 @@ import {
   type TakeRequest,
   take,
 } from "../../../src/core/take.ts";
-import { toldBy } from "../../../src/testing/requests.ts";
 import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
 import { argsOf, flatten } from "../redis/script-call.ts";
 import type { BackTo, ParityCase, StepPlan } from "./parity-case.ts";
-import { type Command, type Content, ParityStore } from "./parity-store.ts";
+import { type Content, type KeyCommand, ParityStore } from "./parity-store.ts";
 
 export interface PlannedStep {
   readonly request: TakeRequest;
@@ -25,7 +24,7 @@ export interface PlannedStep {
   readonly keys: readonly string[];
   readonly args: readonly number[];
   /** Commands of another program before the step. */
-  readonly damage: readonly Command[];
+  readonly damage: readonly KeyCommand[];
   readonly reply: readonly number[];
   /** For each key: what Redis must hold after the step, and the expiry if the step set it. */
   readonly stored: readonly (Content | undefined)[];
@@ -51,12 +50,12 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const targets = requests.flatMap((request, k) => request.limits.map((limit) => ({ ...request, k, limit })));
     const { k: about, key, limit } = targets[step.about % targets.length]!;
 
-    const remaining = (limit: LimitSpec) => look(store, key, limit, nowMs).remaining;
     nowMs = Math.max(1, nowMs + advanceMs(step, store, key, limit, nowMs));
     if (step.instead) {
       const { of, n } = step.instead;
-      const tightest = () => Math.min(...requests[about]!.limits.map(remaining));
-      const base = { remaining: () => remaining(limit), tightest, limit: () => largestCostOf(limit) }[of]();
+      const { limits } = requests[about]!;
+      const base =
+        of === "limit" ? largestCostOf(limit) : least(store, key, of === "tightest" ? limits : [limit], nowMs);
       requests[about] = { ...requests[about]!, cost: Math.min(MAX_COST, Math.max(0, base + n)) };
     }
     const damage = step.damage ? store.damage(step.damage, key, limit) : [];
@@ -104,9 +103,16 @@ function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: repli
   });
 }
 
-function look(store: ParityStore, key: string, limit: LimitSpec, nowMs: number, cost = 0) {
-  const keys = [{ key, group: ENFORCED, cost, limits: [limit] }];
-  return toldBy(take(store, { keys, flag: Flag.look }, nowMs).reply, limit, cost);
+function look(store: ParityStore, key: string, limits: readonly LimitSpec[], cost: number, nowMs: number): Told[] {
+  const { reply } = take(store, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.look }, nowMs);
+  return reply.keys[0]!.map(({ refused, view }, l) => {
+    return algorithmOf(limits[l]!).tell(view, limits[l]!, cost, refused, nowMs);
+  });
+}
+
+/** What the tightest of some limits of a key has left. */
+function least(store: ParityStore, key: string, limits: readonly LimitSpec[], nowMs: number): number {
+  return Math.min(...look(store, key, limits, 0, nowMs).map(({ remaining }) => remaining));
 }
 
 function part(n: number, limit: LimitSpec): number {
@@ -130,7 +136,7 @@ function advanceMs(
 
 /** The wait in ms until one more unit is admitted, or until the next slot is lost. */
 function waitFor(store: ParityStore, key: string, limit: LimitSpec, nowMs: number): number {
-  if (limit.kind !== Kind.concurrency) return look(store, key, limit, nowMs, 1).retryAfterMs!;
+  if (limit.kind !== Kind.concurrency) return look(store, key, [limit], 1, nowMs)[0]!.retryAfterMs!;
   const slots = (store.value(limitKeyOf(key, limit)) ?? new Map()) as ReadonlyMap<number, number>;
   const lostAtMs = [...slots.values()].filter((atMs) => atMs > nowMs && Number.isInteger(atMs));
   return lostAtMs.length > 0 ? Math.min(...lostAtMs) - nowMs : 0;

@@ -1,93 +1,71 @@
 // Runs a planned case on a real Redis, and compares every reply, every stored byte and every expiry.
 
-import { randomUUID } from "node:crypto";
-import { isDeepStrictEqual } from "node:util";
-import { Redis } from "ioredis";
+import { randomBytes } from "node:crypto";
 import type { PlannedStep } from "./parity-plan.ts";
-import { type Content, describeContent } from "./parity-store.ts";
+import { type Content, describeContent, hexOf } from "./parity-store.ts";
+import { type Command, isError, type ParityWire, type Reply } from "./parity-wire.ts";
 
-/** Reads the time, and the type, value and expiry of every key, in one command instead of three for each key. */
-const INSPECT = `
-local readers = { string = { 'GET' }, list = { 'LRANGE', 0, -1 }, zset = { 'ZRANGE', 0, -1, 'WITHSCORES' }, none = { 'GET' } }
-local found = {}
-for i, key in ipairs(KEYS) do
-  local type = redis.call('TYPE', key).ok
-  local name, first, last, scores = unpack(readers[type])
-  local value
-  if scores then value = redis.call(name, key, first, last, scores)
-  elseif first then value = redis.call(name, key, first, last)
-  else value = redis.call(name, key) end
-  found[i] = { type, redis.call('PTTL', key), value }
-end
-return { redis.call('TIME'), found }
-`;
-
-/** `parityRedis` returns integers as text. */
-type Found = readonly [type: Buffer, pttl: Buffer, value: null | Buffer | Buffer[]];
-type Inspection = readonly [time: readonly [Buffer, Buffer], found: readonly Found[]];
-
-/** A connection that returns integers as text: the parser of ioredis 6 misreads the last 48 integers below 2^53. */
-export function parityRedis(url: string): Redis {
-  return new Redis(url, { protocol: 2, stringNumbers: true });
-}
-
-/** Compares a case with Redis; undefined: no difference. Instants are arguments, so one pipeline is enough. */
+/** Compares a case with Redis; undefined: no difference. Instants are arguments, so a case is sent at once. */
 export async function firstDifference(
-  redis: Redis,
+  wire: ParityWire,
   sha1: string,
   plan: readonly PlannedStep[],
 ): Promise<string | undefined> {
-  const prefix = `headgate-test:{${randomUUID()}}`;
-  const name = (key: string) => `${prefix}:${key}`;
-  const inspect = (await redis.script("LOAD", INSPECT)) as string;
-  const pipeline = redis.pipeline();
-  pipeline.callBuffer("EVALSHA", inspect, 0);
-  for (const { keys, args, damage } of plan) {
-    for (const [command, key, ...rest] of damage) pipeline.call(command, name(key), ...rest);
-    pipeline.evalsha(sha1, keys.length, ...keys.map(name), ...args.map(String));
-    pipeline.callBuffer("EVALSHA", inspect, keys.length, ...keys.map(name));
+  const prefix = `headgate-test:{${randomBytes(9).toString("base64url")}}`;
+  const name = (key: string) => prefix + key;
+  const commands: Command[] = [["TIME"]];
+  for (const { keys, args, damage, stored } of plan) {
+    for (const [command, key, ...rest] of damage) commands.push([command, name(key), ...rest]);
+    commands.push(["EVALSHA", sha1, String(keys.length), ...keys.map(name), ...args.map(String)]);
+    for (const [k, key] of keys.entries()) commands.push(...inspect(name(key), stored[k]));
+    commands.push(["TIME"]);
   }
-  pipeline.unlink(...new Set(plan.flatMap(({ keys }) => keys.map(name))));
-  const results = (await pipeline.exec()) ?? [];
+  commands.push(["UNLINK", ...new Set(plan.flatMap(({ keys }) => keys.map(name)))]);
+  const replies = await wire.run(commands);
 
   let at = 0;
-  const next = () => {
-    const [error, value] = results[at++]!;
-    return { error, value };
-  };
-  let fromMs = millisecondsOf(next().value as Inspection);
+  const next = () => replies[at++]!;
+  let fromMs = millisecondsOf(next());
   for (const [s, step] of plan.entries()) {
     for (const _ of step.damage) {
-      const { error } = next();
-      if (error) throw error;
+      const done = next();
+      if (isError(done)) throw new Error(done.error);
     }
     const reply = next();
-    const inspection = next().value as Inspection;
-    const toMs = millisecondsOf(inspection);
-    const found = differenceIn(step, reply, inspection[1], toMs - fromMs);
-    if (found !== undefined) return `step ${s} (ARGV ${step.args.join(" ")}): ${found}`;
+    const found = step.keys.map((): Found => [next(), next()]);
+    const toMs = millisecondsOf(next());
+    const difference = differenceIn(step, reply, found, toMs - fromMs);
+    if (difference !== undefined) return `step ${s} (ARGV ${step.args.join(" ")}): ${difference}`;
     fromMs = toMs;
   }
   return undefined;
 }
 
-function differenceIn(
-  step: PlannedStep,
-  reply: { readonly error: Error | null; readonly value: unknown },
-  stored: readonly Found[],
-  elapsedMs: number,
-): string | undefined {
-  if (reply.error) return `the script failed: ${reply.error.message}`;
-  if (!Array.isArray(reply.value)) return `reply ${reply.value}, expected ${step.reply}`;
-  const integers = (reply.value as string[]).map(Number);
-  if (!isDeepStrictEqual(integers, step.reply)) return `reply ${reply.value}, expected ${step.reply}`;
-  for (const [k, one] of stored.entries()) {
-    const [found, expected] = [contentOf(one), step.stored[k]];
-    if (!isDeepStrictEqual(found, expected)) {
-      return `key ${step.keys[k]} holds ${describeContent(found)}, expected ${describeContent(expected)}`;
+/** What is under a key, read as what is expected there, and its expiry in ms. */
+type Found = readonly [value: Reply, leftMs: Reply];
+
+/** A value of another type than is expected is an error. */
+const READERS = { string: ["GET"], list: ["LRANGE", "0", "-1"], zset: ["ZRANGE", "0", "-1", "WITHSCORES"] } as const;
+
+function inspect(key: string, expected: Content | undefined): Command[] {
+  const [command, ...range] = READERS[expected?.type ?? "string"];
+  return [
+    [command, key, ...range],
+    ["PTTL", key],
+  ];
+}
+
+function differenceIn(step: PlannedStep, reply: Reply, found: readonly Found[], elapsedMs: number): string | undefined {
+  if (isError(reply)) return `the script failed: ${reply.error}`;
+  if (!isSame(reply, step.reply)) return `reply ${reply}, expected ${step.reply}`;
+  for (const [k, [value, left]] of found.entries()) {
+    const expected = step.stored[k];
+    if (!holds(value, expected)) {
+      return `key ${step.keys[k]} holds ${describe(value)}, expected ${describeContent(expected)}`;
     }
-    const leftMs = Number(one[1]);
-    if (found && leftMs < 0) return `key ${step.keys[k]} never expires`;
+    if (!expected) continue;
+    const leftMs = Number(left);
+    if (leftMs < 0) return `key ${step.keys[k]} never expires`;
     const expiryMs = step.expiryMs[k];
     if (expiryMs !== undefined && (leftMs > expiryMs || leftMs < expiryMs - elapsedMs)) {
       return `key ${step.keys[k]} expires in ${leftMs} ms, expected ${expiryMs} ms at most ${elapsedMs} ms ago`;
@@ -96,20 +74,34 @@ function differenceIn(
   return undefined;
 }
 
-function contentOf([type, , value]: Found): Content | undefined {
-  if (value === null) return undefined;
-  if (Buffer.isBuffer(value)) return { type: "string", value };
-  if (type.toString() === "list") return { type: "list", value };
-  const texts = value.map(String);
-  const pairs = texts.flatMap((member, i) => (i % 2 === 0 ? [[member, scoreOf(texts[i + 1]!)] as const] : []));
-  return { type: "zset", value: new Map(pairs) };
+function holds(value: Reply, expected: Content | undefined): boolean {
+  if (!expected) return value === null;
+  if (expected.type === "string") return value === expected.value;
+  if (!Array.isArray(value)) return false;
+  if (expected.type === "list") return isSame(value, expected.value);
+  // A member and its score, by turns.
+  const scores = expected.value;
+  return (
+    value.length === 2 * scores.size && value.every((one, i) => i % 2 > 0 || scoreOf(value[i + 1]) === scores.get(one))
+  );
 }
 
-function scoreOf(text: string): number {
-  return text.endsWith("inf") ? Number(text.replace("inf", "Infinity")) : Number(text);
+function isSame(found: Reply, expected: readonly (number | string)[]): boolean {
+  return Array.isArray(found) && found.length === expected.length && expected.every((one, i) => one === found[i]);
+}
+
+function scoreOf(text: Reply): number {
+  return Number(String(text).replace(/inf$/, "Infinity"));
+}
+
+function describe(value: Reply): string {
+  if (value === null) return "nothing";
+  if (isError(value)) return `another type (${value.error})`;
+  return Array.isArray(value) ? value.map(hexOf).join(" ") : hexOf(String(value));
 }
 
 /** Rounded down, so that the time between two inspections is never too short. */
-function millisecondsOf([[seconds, microseconds]]: Inspection): number {
+function millisecondsOf(time: Reply): number {
+  const [seconds, microseconds] = time as readonly Reply[];
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
 }

@@ -7,14 +7,14 @@ import { limitKeyOf, type Stored, type WrittenRecords, type WrittenValue } from 
 import { encodeEntry, encodeRecords, encodeRow, encodeValue, listOf, recordsIn } from "../redis/records-codec.ts";
 import type { Damage, RecordsDamage, ValueDamage } from "./parity-damage.ts";
 
-/** A Redis value. The value of a `zset` is its scores by member. */
+/** A Redis value, its bytes as text (latin1). The value of a `zset` is its scores by member. */
 export type Content =
-  | { readonly type: "string"; readonly value: Buffer }
-  | { readonly type: "list"; readonly value: readonly Buffer[] }
+  | { readonly type: "string"; readonly value: string }
+  | { readonly type: "list"; readonly value: readonly string[] }
   | { readonly type: "zset"; readonly value: ReadonlyMap<string, number> };
 
 /** A Redis command. Its first argument is the key. */
-export type Command = readonly [name: string, key: string, ...args: (string | Buffer)[]];
+export type KeyCommand = readonly [name: string, key: string, ...args: string[]];
 
 const LONG_MS = "86400000";
 
@@ -25,7 +25,7 @@ export class ParityStore implements Stored {
   readonly #records = new Map<string, Records>();
   readonly #values = new Map<string, LimitValue>();
   /** The bytes of log elements that differ from what headgate would write. */
-  readonly #foreign = new WeakMap<LogEntry, Buffer>();
+  readonly #foreign = new WeakMap<LogEntry, string>();
 
   records(key: string): Records | undefined {
     return this.#records.get(key);
@@ -37,7 +37,7 @@ export class ParityStore implements Stored {
 
   writeRecords({ key, records }: WrittenRecords): void {
     this.#records.set(key, records);
-    this.contents.set(key, { type: "string", value: encodeRecords(records) });
+    this.contents.set(key, { type: "string", value: textOf(encodeRecords(records)) });
   }
 
   writeValue({ key, kept }: WrittenValue): void {
@@ -46,7 +46,7 @@ export class ParityStore implements Stored {
   }
 
   /** The commands that damage a key, or a limit key. Empty if nothing is there to damage. */
-  damage(damage: Damage, key: string, limit: LimitSpec): readonly Command[] {
+  damage(damage: Damage, key: string, limit: LimitSpec): readonly KeyCommand[] {
     switch (damage.by) {
       case "value lost":
       case "value type":
@@ -58,7 +58,7 @@ export class ParityStore implements Stored {
         return [["DEL", key]];
       case "type":
         this.#remove(key);
-        this.contents.set(key, { type: "list", value: [Buffer.from("x")] });
+        this.contents.set(key, { type: "list", value: ["x"] });
         return [
           ["DEL", key],
           ["RPUSH", key, "x"],
@@ -67,13 +67,13 @@ export class ParityStore implements Stored {
       default: {
         const { survivors, bytes } = damagedRecords(this.records(key), damage);
         this.#records.set(key, survivors);
-        this.contents.set(key, { type: "string", value: bytes });
-        return [["SET", key, bytes, "PX", LONG_MS]];
+        this.contents.set(key, { type: "string", value: textOf(bytes) });
+        return [["SET", key, textOf(bytes), "PX", LONG_MS]];
       }
     }
   }
 
-  #damageValue(damage: ValueDamage, key: string): readonly Command[] {
+  #damageValue(damage: ValueDamage, key: string): readonly KeyCommand[] {
     const content = this.contents.get(key);
     if (damage.by === "value lost") {
       this.#remove(key);
@@ -81,7 +81,7 @@ export class ParityStore implements Stored {
     }
     if (damage.by === "value type") {
       this.#remove(key);
-      this.contents.set(key, { type: "string", value: Buffer.from("x") });
+      this.contents.set(key, { type: "string", value: "x" });
       return [["SET", key, "x", "PX", LONG_MS]];
     }
     if (damage.by === "slot") {
@@ -93,20 +93,21 @@ export class ParityStore implements Stored {
       return [["ZADD", key, scoreText(score), member]];
     }
     if (content?.type !== "list") return [];
-    const { place, bytes } = damage;
+    const { place } = damage;
     const entry = { ...damage.entry };
-    this.#foreign.set(entry, bytes);
+    const text = textOf(damage.bytes);
+    this.#foreign.set(entry, text);
     const log = this.value(key) as Log;
     if (place === "first") {
       this.#setValue(key, [entry, ...log]);
-      return [["LPUSH", key, bytes]];
+      return [["LPUSH", key, text]];
     }
     if (place === "last") {
       this.#setValue(key, [...log, entry]);
-      return [["RPUSH", key, bytes]];
+      return [["RPUSH", key, text]];
     }
     this.#setValue(key, log.with(place % log.length, entry));
-    return [["LSET", key, String(place % log.length), bytes]];
+    return [["LSET", key, String(place % log.length), text]];
   }
 
   #setValue(key: string, value: LimitValue): void {
@@ -118,7 +119,7 @@ export class ParityStore implements Stored {
     if (value instanceof Map) {
       return { type: "zset", value: new Map([...value].map(([slot, lostAtMs]) => [String(slot), lostAtMs])) };
     }
-    const elements = (value as Log).map((entry) => this.#foreign.get(entry) ?? encodeEntry(entry));
+    const elements = (value as Log).map((entry) => this.#foreign.get(entry) ?? textOf(encodeEntry(entry)));
     return { type: "list", value: elements };
   }
 
@@ -138,8 +139,8 @@ function scoreText(score: number): string {
 function damagedRecords(
   records: Records = [],
   damage: Exclude<RecordsDamage, { by: "lost" | "type" }>,
-): { survivors: Records; bytes: Buffer } {
-  if (damage.by === "bytes") return { survivors: [], bytes: Buffer.from(damage.bytes) };
+): { survivors: Records; bytes: Uint8Array } {
+  if (damage.by === "bytes") return { survivors: [], bytes: damage.bytes };
   if (damage.by === "value") return { survivors: [], bytes: encodeValue(damage.value) };
   const lists: unknown[][] = records.map(listOf);
   const list = lists[damage.field % Math.max(1, lists.length)];
@@ -155,8 +156,16 @@ function damagedRecords(
 /** A value as text, for the message of a failing case. */
 export function describeContent(content: Content | undefined): string {
   if (!content) return "nothing";
-  if (content.type === "string") return content.value.toString("hex");
-  if (content.type === "list") return content.value.map((element) => element.toString("hex")).join(" ");
+  if (content.type === "string") return hexOf(content.value);
+  if (content.type === "list") return content.value.map(hexOf).join(" ");
   const pairs = [...content.value].map(([member, score]) => `${member}:${score}`);
   return pairs.sort().join(" ");
+}
+
+export function hexOf(bytes: string): string {
+  return Buffer.from(bytes, "latin1").toString("hex");
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
 }

@@ -91,6 +91,9 @@ export function encodeRow(values: readonly unknown[]): Buffer {
 /** One encoder for all values: creating an encoder takes more time than encoding a value. */
 const encoder = new Encoder();
 
+/** Most integers are small: counts and what is left of them. */
+const small = Array.from({ length: 128 }, (_, integer) => Buffer.from(encoder.encode(integer)));
+
 export function encodeValue(value: unknown): Buffer {
-  return Buffer.from(encoder.encode(value));
+  return (typeof value === "number" && small[value]) || Buffer.from(encoder.encode(value));
 }

@@ -7,11 +7,15 @@ import { idOf } from "./records-codec.ts";
 
 /** The script's ARGV. */
 export function argsOf({ keys, flag: common, atMs: commonAtMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
-  const perKey = keys.map(({ group, cost, limits, flag = common, atMs = commonAtMs }) => {
+  const args = [nowMs];
+  for (const { group, cost, limits, flag = common, atMs = commonAtMs } of keys) {
     const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | (BigInt(group) << 36n);
-    return [Number(head), ...(flag === Flag.giveBack ? [atMs] : []), ...limits.flatMap(numbersOf)];
-  });
-  return [nowMs, ...perKey.flat(), ...(slot > 0 ? [slot] : [])];
+    args.push(Number(head));
+    if (flag === Flag.giveBack) args.push(atMs);
+    for (const limit of limits) args.push(...numbersOf(limit));
+  }
+  if (slot > 0) args.push(slot);
+  return args;
 }
 
 function numbersOf(limit: LimitSpec): number[] {
@@ -24,9 +28,14 @@ export const admits = (reply: readonly number[]): boolean => reply.every((intege
 
 /** A reply as the script's flat array. */
 export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): number[] {
-  const ids = request.keys.flatMap(({ limits }) => limits.map(idOf));
-  const limits = keys.flat().flatMap(({ refused, view }, i) => [refused ? -ids[i]! : ids[i]!, ...integersOf(view)]);
-  return [nowMs, ...limits];
+  const integers = [nowMs];
+  for (const [k, { limits }] of request.keys.entries()) {
+    for (const [l, { refused, view }] of keys[k]!.entries()) {
+      const id = idOf(limits[l]!);
+      integers.push(refused ? -id : id, ...integersOf(view));
+    }
+  }
+  return integers;
 }
 
 /** A view as the integers that its Lua file returns. */
