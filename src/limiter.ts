@@ -126,7 +126,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   const { policies, region, keySecret, ...options } = all;
   const { store } = options;
   if (typeof store?.take !== "function") {
-    throw new TypeError("createLimiter: store: expected what redisStore or memoryStore makes, or a store of your own");
+    throw new TypeError("createLimiter: store: expected a store");
   }
   if (!(keySecret ?? store.keySecret)) {
     throw new TypeError("createLimiter: keySecret: expected a text that is not empty");

@@ -104,7 +104,7 @@ export function told({
     resetAfterMs: asWait(resetAfterMs),
     ...(retryAfterMs !== undefined && { retryAfterMs: asWait(retryAfterMs) }),
     ...(growsAfterMs !== undefined && { growsAfterMs: asWait(growsAfterMs) }),
-    ...((delayMs ?? 0) > 0 && { delayMs: asWait(delayMs!) }),
+    ...(delayMs! > 0 && { delayMs: asWait(delayMs!) }),
   };
 }
 
