@@ -45,7 +45,7 @@ export default defineConfig({
         // The bundled Worker from outside: several regions, real sockets, the same Redis.
         test: {
           name: "gateway",
-          // Tests stop what they start. One process for many files loads Miniflare once.
+          // Tests stop what they start. One process for many files loads and compiles what they share once.
           isolate: false,
           include: GATEWAY.map(testsIn),
           exclude: ALONE,
@@ -57,6 +57,7 @@ export default defineConfig({
         // What compares waits in real time: after all others, so that they do not take its processors away.
         test: {
           name: "alone",
+          isolate: false,
           include: ALONE,
           fileParallelism: false,
           globalSetup: ["test/support/gateway/gateway-build.ts"],
@@ -80,7 +81,8 @@ export default defineConfig({
             },
           })),
         ],
-        test: { name: "worker", include: WORKER.map(testsIn), testTimeout: 30_000 },
+        // One workerd for all files: another for each costs 20 s of CPU, and no file leaves anything behind.
+        test: { name: "worker", isolate: false, include: WORKER.map(testsIn), testTimeout: 30_000 },
       },
     ],
   },

@@ -3,17 +3,12 @@
  * process can be read.
  */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build } from "esbuild";
-import { parse } from "smol-toml";
-import { freePort } from "../../scripts/machine/redis-server.ts";
-import { isRunning, spawnTied, stopProcess } from "../../scripts/machine/tied-process.ts";
+import { startWorkerd as start } from "../../scripts/machine/workerd.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const START_TIMEOUT_MS = 15_000;
 /** Linux has this value on every architecture that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
@@ -25,8 +20,6 @@ export interface Workerd {
   cpuMs(): number | undefined;
   stop(): Promise<void>;
 }
-
-const wranglerToml = () => parse(readFileSync(new URL("wrangler.toml", ROOT), "utf8"));
 
 /** Bundles a Worker of bench/workers, minified as for `wrangler deploy`. Peers come from bench/node_modules. */
 export async function bundleWorker(name: string): Promise<string> {
@@ -44,60 +37,11 @@ export async function bundleWorker(name: string): Promise<string> {
 }
 
 export async function startWorkerd(code: string, bindings: Readonly<Record<string, unknown>>): Promise<Workerd> {
-  const directory = mkdtempSync(join(tmpdir(), "headgate-bench-"));
-  const port = await freePort();
-  writeFileSync(join(directory, "worker.js"), code);
-  writeFileSync(join(directory, "config.capnp"), config(port, bindings));
-  const program = fileURLToPath(new URL("node_modules/workerd/bin/workerd", ROOT));
   const startedAt = performance.now();
-  const child = spawnTied(program, ["serve", "config.capnp"], { cwd: directory, stdio: ["ignore", "ignore", "pipe"] });
-  let errors = "";
-  child.stderr?.on("data", (chunk) => {
-    errors = (errors + chunk).slice(-2_000);
-  });
-  const stop = async () => {
-    await stopProcess(child);
-    rmSync(directory, { recursive: true, force: true });
-  };
-  while (isRunning(child) && performance.now() < startedAt + START_TIMEOUT_MS) {
-    const answer = await fetch(`http://127.0.0.1:${port}/start`, {
-      headers: { "CF-Connecting-IP": "192.0.2.1" },
-    }).catch(() => undefined);
-    if (answer) {
-      await answer.text();
-      const firstAnswerMs = performance.now() - startedAt;
-      return { port, firstAnswerMs, stop, cpuMs: () => cpuMs(child.pid!) };
-    }
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  await stop();
-  throw new Error(`expected workerd to answer, found: ${errors || "nothing"}`);
-}
-
-/** @see workerd.capnp in the package `workerd` */
-function config(port: number, bindings: Readonly<Record<string, unknown>>): string {
-  const toml = wranglerToml();
-  const list = Object.entries(bindings).map(([name, value]) => {
-    const text = JSON.stringify(value);
-    return typeof value === "string"
-      ? `(name = "${name}", text = ${text})`
-      : `(name = "${name}", json = ${JSON.stringify(text)})`;
-  });
-  return `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [
-    (name = "main", worker = .main),
-    (name = "internet", network = (allow = ["public", "private"])),
-  ],
-  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
-);
-const main :Workerd.Worker = (
-  modules = [(name = "worker.js", esModule = embed "worker.js")],
-  compatibilityDate = "${toml.compatibility_date}",
-  compatibilityFlags = [${(toml.compatibility_flags as string[]).map((flag) => `"${flag}"`).join(", ")}],
-  bindings = [${list.join(", ")}],
-);
-`;
+  const { port, pid, stop } = await start([{ name: "main", code, bindings }]);
+  const answer = await fetch(`http://127.0.0.1:${port}/start`, { headers: { "CF-Connecting-IP": "192.0.2.1" } });
+  await answer.text();
+  return { port, firstAnswerMs: performance.now() - startedAt, cpuMs: () => cpuMs(pid), stop };
 }
 
 function cpuMs(pid: number): number | undefined {

@@ -3,16 +3,17 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { type Compatibility, startWorkerd, type WorkerdWorker } from "../../scripts/machine/workerd.ts";
 import { blocksOf, GUIDES } from "../docs/markdown.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 import { EXAMPLES, type Example, type Packed, packAndInstall } from "../support/redis/packed.ts";
 
-type V4Worker = NonNullable<Extract<V4MiniflareOptions, { workers: unknown }>["workers"]>[number];
 type Fetch = (path: string, init?: RequestInit) => Promise<Response>;
 
 let packed: Packed;
@@ -23,32 +24,22 @@ beforeAll(() => {
 afterAll(() => packed?.remove());
 
 /** Runs these Workers. Requests go to the first one, from a client address that no other test has. */
-async function start(...workers: V4Worker[]): Promise<Fetch> {
-  const miniflare = new Miniflare(convertV4MiniflareOptions({ workers }));
-  onTestFinished(() => miniflare.dispose());
-  const url = await miniflare.ready;
+async function start(...workers: [WorkerdWorker, ...WorkerdWorker[]]): Promise<Fetch> {
+  const { port, stop } = await startWorkerd(workers);
+  onTestFinished(stop);
   const address = `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`;
   return (path, { headers, ...init } = {}) => {
     const all = new Headers(headers);
     all.set("CF-Connecting-IP", address);
-    return fetch(new URL(path, url), { ...init, headers: all });
+    return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers: all });
   };
 }
 
-function worker(name: string, script: string, options: object = {}): V4Worker {
-  const { compatibility_date, compatibility_flags } = wranglerOf("fetch-handler");
-  return {
-    name,
-    modules: [{ type: "ESModule", path: `${name}.js`, contents: script }],
-    compatibilityDate: compatibility_date,
-    compatibilityFlags: compatibility_flags,
-    ...options,
-  } as V4Worker;
+function worker(name: string, code: string, options: Partial<WorkerdWorker> = {}): WorkerdWorker {
+  return { name, code, wrangler: wranglerOf("fetch-handler"), ...options };
 }
 
-interface Wrangler {
-  readonly compatibility_date: string;
-  readonly compatibility_flags: string[];
+interface Wrangler extends Compatibility {
   readonly vars?: Record<string, unknown>;
 }
 
@@ -58,10 +49,10 @@ function wranglerOf(example: Example): Wrangler {
 }
 
 /** An example with the variables of its wrangler.toml, on the Redis of the tests. */
-async function example(name: Example, bindings: object = {}, options: object = {}): Promise<V4Worker> {
+async function example(name: Example, options: Partial<WorkerdWorker> = {}): Promise<WorkerdWorker> {
   const redis = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
-  const all = { ...wranglerOf(name).vars, ...redis, REDIS_TIMEOUT_MS: 10_000, ...bindings };
-  return worker(name, await packed.bundle(name), { bindings: all, ...options });
+  const bindings = { ...wranglerOf(name).vars, ...redis, REDIS_TIMEOUT_MS: 10_000 };
+  return worker(name, await packed.bundle(name), { bindings, ...options });
 }
 
 const isTest = ({ text }: { readonly text: string }) => text.includes('from "vitest"');
@@ -103,8 +94,8 @@ describe("of three at once under a limit of two, one is refused", () => {
 
   it("by RPC to a gateway", async () => {
     const gateway = await example("gateway");
-    const binding = { HEADGATE: { name: "gateway", entrypoint: "RateLimitService" } };
-    const caller = await example("service-binding", {}, { serviceBindings: binding });
+    const services = { HEADGATE: { name: "gateway", entrypoint: "RateLimitService" } };
+    const caller = await example("service-binding", { services });
     const fetch = await start(caller, gateway);
     const headers = { "X-User": uniqueName("ann") };
     const answers = await threeOf(() => fetch("/", { headers }));
@@ -114,20 +105,22 @@ describe("of three at once under a limit of two, one is refused", () => {
 
   it("by the cost that its body says", async () => {
     const seen: string[] = [];
-    const openai = async (request: { text(): Promise<string> }) => {
-      seen.push(await request.text());
-      return new globalThis.Response("{}", { headers: { "X-Request-Id": "7" } });
-    };
-    // The Worker's fetches go to the origin above, except those to the Redis bridge.
-    const outboundService = async (request: Request) =>
-      request.url.startsWith(inject("restUrl"))
-        ? await globalThis.fetch(request.url, {
-            method: "POST",
-            headers: [...request.headers],
-            body: await request.text(),
-          })
-        : await openai(request);
-    const fetch = await start(await example("openai-proxy", {}, { outboundService }));
+    // Everything that the Worker fetches comes here, what it asks of Redis too.
+    const { url: network } = await startOrigin(async (request, response) => {
+      const { host, authorization = "" } = request.headers;
+      const sent = await text(request);
+      if (host === "api.openai.com") {
+        seen.push(sent);
+        return response.writeHead(200, { "X-Request-Id": "7" }).end("{}");
+      }
+      const answer = await globalThis.fetch(inject("restUrl"), {
+        method: "POST",
+        headers: { authorization },
+        body: sent,
+      });
+      response.writeHead(answer.status).end(await answer.text());
+    });
+    const fetch = await start(await example("openai-proxy", { network }));
     const body = JSON.stringify({ messages: [{ content: "x".repeat(2_000) }], max_tokens: 4_000 });
     const ask = (init: RequestInit = {}) => {
       const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };

@@ -152,8 +152,12 @@ it("naming it in Connection does not hide the client's address from the origin",
   const origin = await startOrigin((_request, response) => response.end());
   const policies = [{ name: "any", limits: TWO }];
   const gateway = await startGateway({ policies, redis: null, vars: { ORIGIN_URL: origin.url } });
-  // Miniflare does not pass CF-Connecting-IP on.
-  const said = { "x-forwarded-for": "192.0.2.1", forwarded: "for=192.0.2.1", "cf-ipcountry": "DE" };
+  const said = {
+    "cf-connecting-ip": "192.0.2.1",
+    "x-forwarded-for": "192.0.2.1",
+    forwarded: "for=192.0.2.1",
+    "cf-ipcountry": "DE",
+  };
   const headers = { Connection: `close, X-Gone, ${Object.keys(said).join(", ")}`, "X-Gone": "1", ...said };
 
   expect(await send(gateway, { headers })).toBe(200);

@@ -34,8 +34,9 @@ it("passes a WebSocket on, with the fields on its handshake, and counts the hand
   const limited = policy(2);
   const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: `${origin.url}/ws` } });
   const url = gateway.url.href.replace("http", "ws");
+  const client = { headers: { "CF-Connecting-IP": "192.0.2.1" } };
 
-  const socket = new WebSocket(`${url}room?a=1`);
+  const socket = new WebSocket(`${url}room?a=1`, client);
   onTestFinished(() => socket.terminate());
   const [[handshake]] = await Promise.all([once(socket, "upgrade"), once(socket, "open")]);
   for (const message of ["one", "two", "three"]) {
@@ -46,8 +47,8 @@ it("passes a WebSocket on, with the fields on its handshake, and counts the hand
   expect(handshake.statusCode).toBe(101);
   const headers = { get: (name: string): string | null => handshake.headers[name.toLowerCase()] ?? null };
   expect(fieldsOf({ headers }).states).toMatchObject({ [limited.name]: { r: 1 } });
-  expect((await gateway.fetch("/", { address: "127.0.0.1" })).status).toBe(200);
-  const refused = new WebSocket(url);
+  expect((await gateway.fetch("/")).status).toBe(200);
+  const refused = new WebSocket(url, client);
   const [, answer] = await once(refused, "unexpected-response");
   expect(answer.statusCode).toBe(429);
 });

@@ -1,30 +1,29 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
-import { bundle } from "../support/gateway/bundle.ts";
-import { startGateway } from "../support/gateway/gateway.ts";
+import { readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { startWorkerd } from "../../scripts/machine/workerd.ts";
 
-function temporaryDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), "headgate-bundle-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  return directory;
-}
-
-it("would deploy with `wrangler deploy`, with the policies and the object that counts as its only bindings", async () => {
-  const directory = temporaryDirectory();
-  const output = await bundle(directory);
-
+it("would deploy with `wrangler deploy`, with the policies as its only binding", () => {
+  const output = inject("wranglerOutput");
   expect(output).toContain("--dry-run: exiting now.");
   expect(output.match(/\benv\.\w+/g)).toEqual(["env.COUNTS", "env.POLICIES"]);
-  expect(readdirSync(directory).filter((name) => !/\.map$|^README\.md$/.test(name))).toEqual(["worker.js"]);
+  const files = readdirSync(inject("workerDirectory"));
+  expect(files.filter((name) => !/\.map$|^README\.md$/.test(name))).toEqual(["worker.js"]);
 });
 
 it("constructs stores and limiters at module scope, where a Worker may do no I/O", async () => {
-  const directory = temporaryDirectory();
-  await bundle(directory, "test/worker/module-scope.ts");
-  renameSync(join(directory, "module-scope.js"), join(directory, "worker.js"));
-  const gateway = await startGateway({ policies: [], redis: null, counts: true, directory });
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL("../worker/module-scope.ts", import.meta.url))],
+    bundle: true,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:workers"],
+    write: false,
+  });
+  const { port, stop } = await startWorkerd([{ name: "module-scope", code: outputFiles[0]!.text, counts: true }]);
+  onTestFinished(stop);
 
-  expect(await (await gateway.fetch("/")).json()).toEqual([true, true, false]);
+  expect(await (await fetch(`http://127.0.0.1:${port}`)).json()).toEqual([true, true, false]);
 });

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { expect, inject, it, onTestFinished } from "vitest";
-import { COUNTS, compatibility, startGateway } from "../support/gateway/gateway.ts";
-import { bundleWorker } from "../support/objects/counts-worker.ts";
+import { startGateway } from "../support/gateway/gateway.ts";
+import { bundleWorker, COUNTS, compatibility } from "../support/objects/counts-worker.ts";
 
 const ELSEWHERE = { COUNTS: { ...COUNTS.COUNTS, scriptName: "counts" } };
 
@@ -72,7 +72,7 @@ it("tells health and clients what is true of one central object", async () => {
     status: "ok",
     store: "durable-object",
     counts: { reachable: true, latencyMs: expect.any(Number), breaker: "closed" },
-    // Miniflare listens on this machine.
+    // workerd listens on this machine.
     notes: expect.arrayContaining([expect.stringMatching(/^KEY_SECRET is not set/)]),
   });
   expect(health).not.toHaveProperty("redis");

@@ -3,9 +3,9 @@
 
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
-import { Response, type Request as WorkerdRequest } from "miniflare";
 import { expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
+import { CF_HEADER } from "../../scripts/machine/workerd.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -16,7 +16,7 @@ it.each(["route", "its own address", "a service binding to itself"])("an origin 
   const limited = policy(5);
   const port = await freePort();
   const vars = kind === "route" ? { ORIGIN_URL: "route" } : { ORIGIN_URL: `http://127.0.0.1:${port}/base` };
-  const itself = kind.startsWith("a service") ? { origin: "itself" as const } : { vars };
+  const itself = kind.startsWith("a service") ? { origin: "itself" } : { vars };
   const gateway = await startGateway({ policies: [limited], redis: null, port, ...itself });
 
   const first = await gateway.fetch("/v1/a?token=s3cret", { method: "POST", body: "hello" });
@@ -104,15 +104,17 @@ it("a client that knows the mark refuses itself, and nobody else", async () => {
 });
 
 it("a bound Worker gets the request with all that Cloudflare says of it", async () => {
-  const seen: unknown[] = [];
-  const origin = (request: WorkerdRequest) => {
-    seen.push(request.cf?.colo, request.headers.get("Headgate-Via"), request.headers.get("X-Client"));
-    return new Response("ok");
-  };
+  const { url: origin, requests } = await startOrigin((_request, response) => response.end("ok"));
   const cf = { colo: "FRA" };
   const gateway = await startGateway({ policies: [policy(2)], redis: null, origin, cf });
   await gateway.fetch("/", { headers: { "X-Client": "yes" } });
-  expect(seen).toEqual(["FRA", expect.stringMatching(/^[0-9a-f-]{36}$/), "yes"]);
+  expect(requests.map(({ headers }) => headers)).toMatchObject([
+    {
+      [CF_HEADER.toLowerCase()]: JSON.stringify(cf),
+      "headgate-via": expect.stringMatching(/^[0-9a-f-]{36}$/),
+      "x-client": "yes",
+    },
+  ]);
 });
 
 /** Sends any header fields, also Connection, which fetch forbids. */

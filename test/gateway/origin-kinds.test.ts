@@ -1,23 +1,22 @@
 // Origins that are not a base URL: a service binding, and the zone behind a route.
 
-import { Response, type Request as WorkerdRequest } from "miniflare";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const policy = (limit: number) => ({ name: uniqueName("kind"), key: ["ip"], limits: [{ limit, window: "1h" }] });
 
 /** Tells what the origin was asked, and redirects: a gateway that followed the redirect would be seen. */
-function answer(request: WorkerdRequest) {
-  return new Response(`${request.method} ${request.url} ${request.headers.get("X-Client")}`, {
-    status: 302,
-    headers: { Location: "/elsewhere" },
-  });
+function answer({ method, url, headers }: IncomingMessage, response: ServerResponse): void {
+  const body = `${method} http://${headers.host}${url} ${headers["x-client"]}`;
+  response.writeHead(302, { Location: "/elsewhere" }).end(body);
 }
 
 it("sends allowed requests to the service binding, with the URL that the client asked for", async () => {
   const limited = policy(1);
-  const gateway = await startGateway({ policies: [limited], redis: null, origin: answer });
+  const gateway = await startGateway({ policies: [limited], redis: null, origin: (await startOrigin(answer)).url });
 
   const first = await gateway.fetch("/%6cogin//?a=1", { headers: { "X-Client": "yes" } });
   const second = await gateway.fetch("/login");
@@ -33,7 +32,8 @@ it("sends allowed requests to the service binding, with the URL that the client 
 it('fetches the request as it is for ORIGIN_URL = "route"', async () => {
   const limited = policy(1);
   const vars = { ORIGIN_URL: "route" };
-  const gateway = await startGateway({ policies: [limited], redis: null, vars, network: answer });
+  const { url: network } = await startOrigin(answer);
+  const gateway = await startGateway({ policies: [limited], redis: null, vars, network });
 
   const first = await gateway.fetch("/v1/a?b=c", { headers: { "X-Client": "yes" } });
 

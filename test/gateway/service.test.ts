@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { expect, inject, it, onTestFinished } from "vitest";
+import { startWorkerd } from "../../scripts/machine/workerd.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 
@@ -25,38 +25,22 @@ const CALLER = `export default {
 };`;
 
 async function startService(policies: readonly object[], vars: Record<string, string> = { REGION: "eu" }) {
-  const path = join(inject("workerDirectory"), "worker.js");
-  const date = { compatibilityDate: "2026-10-01" };
-  const miniflare = new Miniflare(
-    convertV4MiniflareOptions({
-      workers: [
-        {
-          name: "caller",
-          modules: [{ type: "ESModule", path: "caller.js", contents: CALLER }],
-          serviceBindings: {
-            HEADGATE: { name: "gateway", entrypoint: "RateLimitService" },
-            GATEWAY: "gateway",
-          },
-          ...date,
-        },
-        {
-          name: "gateway",
-          modules: [{ type: "ESModule", path, contents: readFileSync(path, "utf8") }],
-          modulesRoot: inject("workerDirectory"),
-          bindings: {
-            POLICIES: [...policies] as never,
-            ...vars,
-            UPSTASH_REDIS_REST_URL: inject("restUrl"),
-            UPSTASH_REDIS_REST_TOKEN: inject("restToken"),
-            REDIS_TIMEOUT_MS: 10_000,
-          },
-          ...date,
-        },
-      ],
-    }),
-  );
-  onTestFinished(() => miniflare.dispose());
-  const url = await miniflare.ready;
+  const gateway = {
+    name: "gateway",
+    code: readFileSync(join(inject("workerDirectory"), "worker.js"), "utf8"),
+    bindings: {
+      POLICIES: policies,
+      ...vars,
+      UPSTASH_REDIS_REST_URL: inject("restUrl"),
+      UPSTASH_REDIS_REST_TOKEN: inject("restToken"),
+      REDIS_TIMEOUT_MS: 10_000,
+    },
+  };
+  const HEADGATE = { name: "gateway", entrypoint: "RateLimitService" };
+  const caller = { name: "caller", code: CALLER, services: { HEADGATE, GATEWAY: "gateway" } };
+  const { port, stop } = await startWorkerd([caller, gateway]);
+  onTestFinished(stop);
+  const url = `http://127.0.0.1:${port}`;
   return async (method: string, ...args: unknown[]) => {
     const answer = await fetch(url, { method: "POST", body: JSON.stringify([method, ...args]) });
     return (await answer.json()) as { value?: Record<string, unknown>; name?: string; message?: string };

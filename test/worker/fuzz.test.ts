@@ -51,10 +51,8 @@ async function ask(gateway: ReturnType<typeof createGateway>, drawn: Line): Prom
   const answer = await gateway.fetch(requestOf(drawn), {}, createExecutionContext());
   expect(answer.status).toBeGreaterThanOrEqual(200);
   fieldsOf(answer);
-  for (const [name, value] of answer.headers) {
-    expect(name).toMatch(/^[a-z-]+$/);
-    expect(value).not.toMatch(/[\0\r\n]/);
-  }
+  const broken = [...answer.headers].filter(([name, value]) => !/^[a-z-]+$/.test(name) || /[\0\r\n]/.test(value));
+  expect(broken).toEqual([]);
   const text = await answer.text();
   if (drawn.method === "HEAD") expect(text).toBe("");
   if (answer.status >= 400) {

@@ -1,4 +1,4 @@
-// Bundles a Worker with wrangler, as `wrangler deploy` does, without uploading anything.
+// Bundles the Worker with wrangler, as `wrangler deploy` does, without uploading anything.
 
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -7,9 +7,9 @@ import { wranglerEnv } from "../../../scripts/dev/wrangler-env.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** @param args further arguments of `wrangler deploy`, for example an entry. @returns what wrangler printed. */
-export async function bundle(outdir: string, ...args: string[]): Promise<string> {
-  const all = ["node_modules/.bin/wrangler", "deploy", ...args, "--dry-run", "--outdir", outdir];
+/** @returns what wrangler printed. */
+export async function bundle(outdir: string): Promise<string> {
+  const all = ["node_modules/.bin/wrangler", "deploy", "--dry-run", "--outdir", outdir];
   const { stdout } = await promisify(execFile)(process.execPath, all, { cwd: root, env: wranglerEnv() });
   return stdout;
 }

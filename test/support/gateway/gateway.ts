@@ -1,23 +1,15 @@
-// The bundled Worker in workerd, seen from outside: one Miniflare instance is one region with one isolate.
+// The bundled Worker in workerd, seen from outside: one process is one region with one isolate.
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  convertV4MiniflareOptions,
-  kCurrentWorker,
-  Miniflare,
-  type V4MiniflareOptions,
-  type Request as WorkerdRequest,
-  type Response as WorkerdResponse,
-} from "miniflare";
-import { parse } from "smol-toml";
 import { inject, onTestFinished } from "vitest";
-
-type Bindings = NonNullable<Extract<V4MiniflareOptions, { bindings?: unknown }>["bindings"]>;
+import { startWorkerd } from "../../../scripts/machine/workerd.ts";
 
 export interface Gateway {
   readonly url: URL;
+  /** The id of the gateway's process. */
+  readonly pid: number;
   /** Sends a request from `address`; default: 192.0.2.1. Does not follow redirects. */
   fetch(path: string, init?: RequestInit & { address?: string }): Promise<Response>;
   /** What the Worker has written to the console. */
@@ -27,76 +19,61 @@ export interface Gateway {
 export interface GatewayOptions {
   readonly policies: readonly object[];
   /** Further bindings. */
-  readonly vars?: Bindings;
+  readonly vars?: Readonly<Record<string, unknown>>;
   /** `request.cf` of every request. */
-  readonly cf?: Record<string, unknown>;
+  readonly cf?: object;
   /** The REST service. Default: the bridge that all tests share. Null: no Redis; the gateway uses the memory store. */
   readonly redis?: { readonly url: string; readonly token: string } | null;
   /** The Durable Object of this gateway alone, with nothing in it; used if `redis` is null. */
   readonly counts?: true;
-  /** The service binding ORIGIN. `"itself"`: the gateway. */
-  readonly origin?: ((request: WorkerdRequest) => WorkerdResponse) | "itself";
+  /** The service binding ORIGIN: the URL of a server. `"itself"`: the gateway. */
+  readonly origin?: string;
   /** The port to listen on. Default: any free port. */
   readonly port?: number;
-  /** Answers every fetch of the Worker, instead of the network. */
-  readonly network?: (request: WorkerdRequest) => WorkerdResponse;
-  /** The folder with the bundled Worker. Default: the bundle that `wrangler deploy` would upload. */
-  readonly directory?: string;
+  /** The URL of a server that answers every fetch of the Worker, instead of the network. */
+  readonly network?: string;
 }
-
-/** How a Worker binds the class, as wrangler.toml does. */
-export const COUNTS = { COUNTS: { className: "HeadgateCounts", useSQLite: true } };
 
 /** Long enough that a busy machine causes no fallback decisions. */
 const REDIS_TIMEOUT_MS = 10_000;
+const NAME = "gateway";
 
-/** Starts a gateway for the running test, and disposes it after the test. */
+/** Starts a gateway for the running test, and stops it after the test. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const directory = options.directory ?? inject("workerDirectory");
   const redis = options.redis === undefined ? { url: inject("restUrl"), token: inject("restToken") } : options.redis;
-  const path = join(directory, "worker.js");
+  const { origin } = options;
   const logs: string[] = [];
-  const miniflare = new Miniflare(
-    convertV4MiniflareOptions({
-      modules: [{ type: "ESModule", path, contents: readFileSync(path, "utf8") }],
-      modulesRoot: directory,
-      ...compatibility(),
-      cf: options.cf ?? false,
-      ...(options.counts && { durableObjects: COUNTS }),
-      ...(options.origin && {
-        serviceBindings: { ORIGIN: options.origin === "itself" ? kCurrentWorker : options.origin },
-      }),
-      ...(options.port !== undefined && { port: options.port }),
-      ...(options.network && { outboundService: options.network }),
-      handleStructuredLogs: ({ message }) => logs.push(message),
-      bindings: {
-        POLICIES: [...options.policies] as never,
-        REDIS_TIMEOUT_MS,
-        ...(redis && { UPSTASH_REDIS_REST_URL: redis.url, UPSTASH_REDIS_REST_TOKEN: redis.token }),
-        ...options.vars,
+  const { port, pid, stop } = await startWorkerd(
+    [
+      {
+        name: NAME,
+        code: readFileSync(join(inject("workerDirectory"), "worker.js"), "utf8"),
+        counts: options.counts,
+        cf: options.cf,
+        network: options.network,
+        ...(origin !== undefined && { services: { ORIGIN: origin === "itself" ? NAME : origin } }),
+        bindings: {
+          POLICIES: options.policies,
+          REDIS_TIMEOUT_MS,
+          ...(redis && { UPSTASH_REDIS_REST_URL: redis.url, UPSTASH_REDIS_REST_TOKEN: redis.token }),
+          ...options.vars,
+        },
       },
-    }),
+    ],
+    { port: options.port, onLog: (message) => logs.push(message) },
   );
-  onTestFinished(() => miniflare.dispose());
-  const url = await miniflare.ready;
+  onTestFinished(stop);
+  const url = new URL(`http://127.0.0.1:${port}`);
 
   return {
     url,
+    pid,
     logs,
     fetch(path, { address = "192.0.2.1", headers, ...init } = {}) {
       const all = new Headers(headers);
       all.set("CF-Connecting-IP", address);
       return fetch(new URL(path, url), { redirect: "manual", ...init, headers: all });
     },
-  };
-}
-
-/** The compatibility date and flags that `wrangler deploy` would set. */
-export function compatibility() {
-  const toml = parse(readFileSync(new URL("../../../wrangler.toml", import.meta.url), "utf8"));
-  return {
-    compatibilityDate: toml.compatibility_date as string,
-    compatibilityFlags: toml.compatibility_flags as string[],
   };
 }
 

@@ -51,7 +51,7 @@ export function startTraffic() {
           open++;
           answers.push(send(answers.length).finally(() => open--));
         }
-        await sleep(TICK_MS);
+        await sleep(Math.max(TICK_MS, overMs / count));
       }
       return await Promise.all(answers);
     },

@@ -1,0 +1,162 @@
+// Workers in workerd itself: no Miniflare between a client and them, and a process of their own. It starts in a fifth
+// of the CPU time.
+
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { parse } from "smol-toml";
+import { isRunning, spawnTied } from "./tied-process.ts";
+
+/** One isolate. */
+export interface WorkerdWorker {
+  readonly name: string;
+  readonly code: string;
+  /** What a wrangler.toml says; default the gateway's. */
+  readonly wrangler?: Compatibility;
+  /** A string is a text; everything else is JSON, numbers too. */
+  readonly bindings?: Readonly<Record<string, unknown>>;
+  /** Service bindings: the name of a Worker, or `http://host:port` of a server. */
+  readonly services?: Readonly<Record<string, string | { readonly name: string; readonly entrypoint: string }>>;
+  /** The server that gets everything that the Worker fetches, whatever its URL: `http://host:port`. */
+  readonly network?: string | undefined;
+  /** `request.cf` of every request; default none. */
+  readonly cf?: object | undefined;
+  /** The binding COUNTS: a Durable Object of this process, with nothing in it. */
+  readonly counts?: true | undefined;
+}
+
+export interface Compatibility {
+  readonly compatibility_date: string;
+  readonly compatibility_flags: readonly string[];
+}
+
+export interface WorkerdOptions {
+  /** On loopback; default any that is free. */
+  readonly port?: number | undefined;
+  /** Gets what the Workers write to the console, and what workerd itself has to say, message by message. */
+  readonly onLog?: ((message: string) => void) | undefined;
+}
+
+export interface Workerd {
+  readonly port: number;
+  readonly pid: number;
+  /** At once, with every connection. */
+  stop(): Promise<void>;
+}
+
+const ROOT = new URL("../../", import.meta.url);
+const PROGRAM = fileURLToPath(new URL("node_modules/workerd/bin/workerd", ROOT));
+/** The header field in which such a server finds `request.cf`, as JSON. Its `Host` is that of the URL. */
+export const CF_HEADER = "CF-Blob";
+
+/** Resolves when the port is open. Requests go to the first of the Workers. */
+export async function startWorkerd(
+  workers: readonly [WorkerdWorker, ...WorkerdWorker[]],
+  { port = 0, onLog }: WorkerdOptions = {},
+): Promise<Workerd> {
+  const directory = mkdtempSync(join(tmpdir(), "headgate-workerd-"));
+  try {
+    for (const [i, { code }] of workers.entries()) writeFileSync(join(directory, `${i}.js`), code);
+    const objects = mkdtempSync(join(tmpdir(), "headgate-objects-"));
+    writeFileSync(join(directory, "config.capnp"), config(workers, port, objects));
+    // File descriptor 3 is where workerd says which port it has opened.
+    const child = spawnTied(PROGRAM, ["serve", "config.capnp", "--control-fd=3"], {
+      cwd: directory,
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+    });
+    const gone = once(child, "close");
+    child.once("close", () => rmSync(objects, { recursive: true }));
+    let last = "";
+    for (const stream of [child.stdout!, child.stderr!]) {
+      createInterface(stream).on("line", (line) => {
+        const message = messageOf(line);
+        last = message;
+        onLog?.(message);
+      });
+    }
+    const lines = createInterface(child.stdio[3] as Readable);
+    const listening = await Promise.race([once(lines, "line"), gone]);
+    if (!isRunning(child)) throw new Error(`expected workerd to start; it said: ${last}`);
+    return {
+      port: (JSON.parse(listening[0]) as { port: number }).port,
+      pid: child.pid!,
+      async stop() {
+        child.kill("SIGKILL");
+        await gone;
+      },
+    };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** workerd writes objects, except when it cannot even read its configuration. */
+function messageOf(line: string): string {
+  return line.startsWith("{") ? (JSON.parse(line) as { message: string }).message : line;
+}
+
+const OBJECTS = `
+      durableObjectNamespaces = [(className = "HeadgateCounts", uniqueKey = "counts", enableSql = true)],
+      durableObjectStorage = (localDisk = "objects"),`;
+
+/** @see workerd.capnp in the package `workerd` */
+function config(workers: readonly WorkerdWorker[], port: number, objects: string): string {
+  const shipped = parse(readFileSync(new URL("wrangler.toml", ROOT), "utf8")) as unknown as Compatibility;
+  const servers = new Set<string>();
+  const serviceName = (service: string) => {
+    if (service.startsWith("http://")) servers.add(service);
+    return text(service);
+  };
+  const services = workers.map((worker, i) => {
+    const { name, bindings = {}, services = {}, network = "internet", cf, counts, wrangler = shipped } = worker;
+    const list = [
+      ...Object.entries(bindings).map(([key, value]) =>
+        typeof value === "string"
+          ? `(name = ${text(key)}, text = ${text(value)})`
+          : `(name = ${text(key)}, json = ${text(JSON.stringify(value))})`,
+      ),
+      ...Object.entries(services).map(([key, service]) =>
+        typeof service === "string"
+          ? `(name = ${text(key)}, service = ${serviceName(service)})`
+          : `(name = ${text(key)}, service = (name = ${text(service.name)}, entrypoint = ${text(service.entrypoint)}))`,
+      ),
+      ...(counts ? ['(name = "COUNTS", durableObjectNamespace = "HeadgateCounts")'] : []),
+    ];
+    const objects = counts ? OBJECTS : "";
+    const main = cf && `(name = "cf.js", esModule = ${text(withCf(cf))}), `;
+    return `(name = ${text(name)}, worker = (
+      modules = [${main ?? ""}(name = "worker.js", esModule = embed "${i}.js")],
+      compatibilityDate = ${text(wrangler.compatibility_date)},
+      compatibilityFlags = [${wrangler.compatibility_flags.map(text)}],
+      bindings = [${list}],
+      globalOutbound = ${serviceName(network)},${objects}
+    ))`;
+  });
+  const externals = [...servers].map((url) => {
+    const address = text(new URL(url).host);
+    return `(name = ${text(url)}, external = (address = ${address}, http = (cfBlobHeader = "${CF_HEADER}")))`;
+  });
+  const disk = `(name = "objects", disk = (path = ${text(objects)}, writable = true))`;
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "internet", network = (allow = ["public", "private"])), ${[disk, ...services, ...externals]}],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = ${text(workers[0]!.name)})],
+  logging = (structuredLogging = true),
+);
+`;
+}
+
+/** A Worker around the Worker that says of every request what Cloudflare would. */
+function withCf(cf: object): string {
+  return `import worker from "worker.js";
+export * from "worker.js";
+const cf = ${JSON.stringify(cf)};
+export default { fetch: (request, env, ctx) => worker.fetch(new Request(request, { cf }), env, ctx) };
+`;
+}
+
+const text = (value: string) => JSON.stringify(value);
