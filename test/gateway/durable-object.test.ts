@@ -39,7 +39,8 @@ it("two gateways over one object admit exactly the limit of 2,000 requests at on
   const send = await startGateways(["a", "b"], await bundleWorker("counts-worker.ts"), policies);
   const answers = await Promise.all(Array.from({ length: 2_000 }, (_, i) => send(i % 2 ? "a" : "b")));
   const statuses = answers.map(({ status }) => status);
-  await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+  // Under load Miniflare has read some of the bodies itself by now.
+  await Promise.all(answers.filter(({ bodyUsed }) => !bodyUsed).map((answer) => answer.arrayBuffer()));
   expect(statuses.filter((status) => status === 200)).toHaveLength(700);
   expect(statuses.filter((status) => status === 429)).toHaveLength(1_300);
   for (const name of ["a", "b"]) {
