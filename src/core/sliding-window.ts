@@ -127,7 +127,7 @@ export function windowRetryAfterMs(
     }
     room += counts[buckets - 1 - steps] ?? 0;
   }
-  // Every count has left by then. Counts near 2^53, which no charge leaves, add up to a rounded room that stays below 0.
+  // Every count has left by then. Counts near 2^53, which no charge leaves, add up to a rounded room: it stays below 0.
   return (buckets + 1) * bucketMs - sinceNewestMs;
 }
 
