@@ -1,5 +1,5 @@
-// A store that replies anything: damaged counts, or what our script would never say. What a client is told is still what
-// its type promises, and it is told in finite time.
+// A store that replies anything: damaged counts, or what our script would never say. What a client is told is still as
+// its type promises, and is told in finite time.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";

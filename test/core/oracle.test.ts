@@ -1,5 +1,6 @@
 // What the windows promise about all admitted requests. The checks share no formula with src/core.
 
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -83,11 +84,11 @@ it("never admits more after the clock stepped back than if it had stood still", 
       const newestMs = Math.floor(chargedMs / limit.bucketMs) * limit.bucketMs;
       const atBeginning = counter.copy().takeOne(limit, cost, Math.max(clockMs, newestMs)).allowed;
       const { allowed } = counter.takeOne(limit, cost, clockMs);
-      expect(allowed).toBe(atBeginning);
       const wouldBeAllowed = still.takeOne(limit, cost, stoodStillMs).allowed;
-      if (allowed) {
+      const isSame = !allowed || (wouldBeAllowed && isDeepStrictEqual(counter.values, still.values));
+      if (allowed !== atBeginning || !isSame) {
+        expect({ allowed, values: counter.values }).toEqual({ allowed: atBeginning, values: still.values });
         expect(wouldBeAllowed).toBe(true);
-        expect(counter.values).toEqual(still.values);
       }
       if (cost === 0) continue;
       if (allowed) chargedMs = stoodStillMs;

@@ -1,8 +1,11 @@
 // A short form of `npm run simulate`: the same bounds, with two seeds and only the quick kinds of traffic.
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { simulate } from "../../scripts/simulate/run.ts";
 import { meansOf, missed, ROWS, type Row, scenarioOf } from "../../scripts/simulate/targets.ts";
+
+// Seconds of computing, and more on a busy machine. Its time is virtual, not measured.
+vi.setConfig({ testTimeout: 180_000 });
 
 const SEEDS = [1, 2];
 const WINDOWS = 2;
