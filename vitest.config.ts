@@ -85,7 +85,7 @@ export default defineConfig({
           })),
         ],
         // One workerd for all files: another for each costs 20 s of CPU, and no file leaves anything behind.
-        test: { name: "worker", isolate: false, include: WORKER.map(testsIn), testTimeout: 30_000 },
+        test: { name: "worker", isolate: false, include: WORKER.map(testsIn), testTimeout: 60_000 },
       },
     ],
   },
