@@ -3,20 +3,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
-import { median, nextSecond, type Sent, startTraffic } from "../support/gateway/traffic.ts";
+import { nextSecond, startTraffic } from "../support/gateway/traffic.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const REGIONS = ["eu", "na", "as", "sa"];
-const LIMIT = 1_000;
+const LIMIT = 500;
 const ONE_WAY_MS = 40;
-const REQUESTS = 2_000;
+const REQUESTS = 1_000;
 const OVER_MS = 4_000;
 const WINDOW_MS = 10_000;
 const QUARTER_MS = 250;
-/** One of this many requests also goes to a path without limits, to measure a request without a limiter. */
-const ONE_IN = 10;
 
-it("answers four regions from leases: no unit too many, few unused, a quarter of the calls, hardly a wait", async () => {
+it("answers four regions from leases: no unit too many, few unused, a quarter of the calls", async () => {
   const { rest, calls, slow } = await startPrivateRedis();
   const policy = (consistency: string) => ({
     name: uniqueName(consistency),
@@ -32,7 +30,7 @@ it("answers four regions from leases: no unit too many, few unused, a quarter of
   );
   const { send, pace } = startTraffic();
   // Build all Workers first, with requests of a client that is not counted below.
-  const paths = ["/strict", "/leased", "/free"];
+  const paths = ["/strict", "/leased"];
   await Promise.all(gateways.flatMap((gateway) => paths.map((path) => send(gateway, path, "192.0.2.9"))));
   slow(ONE_WAY_MS);
 
@@ -42,29 +40,20 @@ it("answers four regions from leases: no unit too many, few unused, a quarter of
     const startMs = (await nextSecond()) + QUARTER_MS;
     await sleep(QUARTER_MS);
     const callsBefore = calls.length;
-    const free: Promise<Sent>[] = [];
-    const sent = await pace({ count: REQUESTS, overMs: OVER_MS }, (i) => {
-      const gateway = gateways[i % gateways.length]!;
-      if (i % ONE_IN === 0) free.push(send(gateway, "/free"));
-      return send(gateway, path);
-    });
+    const sent = await pace({ count: REQUESTS, overMs: OVER_MS }, (i) => send(gateways[i % gateways.length]!, path));
     const admitted = sent.filter(({ status }) => status === 200);
-    const took = (answers: readonly Sent[]) => median(answers.map(({ tookMs }) => tookMs));
     return {
       admitted: admitted.length,
       // Count only one window: later the first units have left it, and a machine too slow for the pace admits more.
       admittedInWindow: admitted.filter(({ answeredAtMs }) => answeredAtMs < startMs - QUARTER_MS + WINDOW_MS).length,
       calls: calls.length - callsBefore,
-      waitMs: took(admitted) - took(await Promise.all(free)),
     };
   };
   const strict = await measure("/strict");
   const leased = await measure("/leased");
 
   expect(strict.admittedInWindow).toBeLessThanOrEqual(LIMIT);
-  expect(strict.waitMs).toBeGreaterThan(2 * ONE_WAY_MS - 10);
   expect(leased.admittedInWindow).toBeLessThanOrEqual(LIMIT);
   expect(leased.admitted).toBeGreaterThanOrEqual(0.97 * LIMIT);
   expect(leased.calls).toBeLessThanOrEqual(strict.calls / 4);
-  expect(leased.waitMs).toBeLessThan(strict.waitMs / 10);
 });
