@@ -9,7 +9,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { describeMistake } from "../../src/config/mistake.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { parseSettings } from "../../src/config/settings.ts";
-import { redisStore } from "../../src/isolate/redis-store.ts";
+import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts";

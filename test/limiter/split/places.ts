@@ -6,7 +6,7 @@ import { type VirtualTime, virtualTime } from "../../../scripts/simulate/virtual
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { withIsolate } from "../../../src/isolate/isolate.ts";
-import { splitStore } from "../../../src/limiter/split/split-store.ts";
+import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
