@@ -5,6 +5,7 @@ import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import { isolateOf, withIsolate } from "../../../src/isolate/isolate.ts";
 import { splitBySlot } from "../../../src/limiter/split/by-slot.ts";
 import { hashTagOf } from "../../../src/limiter/store-key.ts";
+import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
@@ -14,8 +15,8 @@ const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): P
 };
 const POLICIES = [policy("user", 3), policy("site", 5), policy("trial", 1, { mode: "shadow" })];
 
-/** A cluster in memory, and a limiter over it. `calls` has the hash tags of each call. */
-function cluster() {
+/** A cluster in memory, and a limiter over it. `calls` has the policies of each call. */
+function cluster(storeOf: (redis: Store) => Store = splitBySlot) {
   const memory = memoryStore();
   const calls: string[][] = [];
   let isDown = false;
@@ -31,7 +32,7 @@ function cluster() {
       return await memory.take(request);
     },
   };
-  const limiter = createLimiter({ policies: POLICIES, store: splitBySlot(withIsolate(redis)), onDecision() {} });
+  const limiter = createLimiter({ policies: POLICIES, store: storeOf(withIsolate(redis)), onDecision() {} });
   const works: Promise<unknown>[] = [];
   const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
   return {
@@ -57,6 +58,14 @@ it("is asked for all keys at once until it says CROSSSLOT, and slot by slot from
   expect(calls).toEqual([["user"], ["user", "site"], ["user"], ["site"]]);
   expect(await take("user", "site")).toMatchObject({ allowed: true, limits: [{ remaining: 0 }, { remaining: 3 }] });
   expect(calls.slice(4)).toEqual([["user"], ["site"]]);
+});
+
+it("is asked slot by slot beside another place too, from the second decision on", async () => {
+  const { take, calls } = cluster((redis) => {
+    return splitStore([redis, withIsolate(memoryStore())], (key) => (key.includes("{trial:") ? 1 : 0));
+  });
+  for (let i = 0; i < 2; i++) expect((await take("user", "site", "trial")).allowed).toBe(true);
+  expect(calls).toEqual([["user", "site"], ["user"], ["site"], ["user"], ["site"]]);
 });
 
 it("gives back what one slot has charged for a request that another refuses", async () => {
