@@ -40,7 +40,7 @@ describe("wrangler.toml as it ships", () => {
     expect(Object.keys(vars).sort()).toEqual(
       expect.arrayContaining(["ORIGIN_URL", "RATE_LIMIT_HEADERS", "REDIS_TIMEOUT_MS", "REGION", "REGIONS"]),
     );
-    expect(mistakesOf({ ...vars, UPSTASH_REDIS_REST_TOKEN: "token" })).toEqual([]);
+    expect(mistakesOf({ ...vars, UPSTASH_REDIS_REST_TOKEN: "token", REDIS_TOKEN_EU: "token" })).toEqual([]);
   });
 });
 
