@@ -10,7 +10,7 @@ import { Hono } from "hono/tiny";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings } from "./config/warnings.ts";
-import { createProbe } from "./health.ts";
+import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
 import { LOOK_POLICIES, serveRemaining } from "./http/limits/serve-remaining.ts";
@@ -20,9 +20,11 @@ import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
-import { storeOf } from "./limiter/store-from-env.ts";
+import { placesOf } from "./limiter/split/split.ts";
+import { storeOf } from "./limiter/stores/store-from-env.ts";
 import { type Background, createLimiter, type Limiter, limiterOf } from "./limiter.ts";
 import { memoryStore } from "./store/memory.ts";
+import type { Store } from "./store/store.ts";
 import { VERSION } from "./version.ts";
 
 /** The page that tells clients their limits. */
@@ -66,8 +68,7 @@ function gateway(settings: Settings): Gateway {
   const enforce = createEnforce(answering);
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
-  const central = settings.redis ?? settings.counts;
-  const probe = central && createProbe(store, central.timeoutMs);
+  const probe = probeOf(settings, store);
 
   const notes = storeAndOriginNotes(settings);
   // Everybody can read health. Warnings say which policies a client can evade: they go to the operator's log only.
@@ -78,9 +79,9 @@ function gateway(settings: Settings): Gateway {
   const app = new Hono();
   app.get("/.headgate/health", async (c) => {
     const found = await probe?.(backgroundOf(c));
-    const healthy = found?.reachable ?? true;
+    const status = statusOf(found);
     const body = {
-      status: !healthy ? "unavailable" : found?.breaker === "open" ? "degraded" : "ok",
+      status,
       version: VERSION,
       store: store.kind,
       region: resolveRegion(c.req.raw),
@@ -88,7 +89,7 @@ function gateway(settings: Settings): Gateway {
       origin: settings.origin.kind,
       notes: [...notes, ...keySecretNotes(settings, c.req.url)],
     };
-    return c.json(body, healthy ? 200 : 503, { "Cache-Control": "no-store" });
+    return c.json(body, status === "unavailable" ? 503 : 200, { "Cache-Control": "no-store" });
   });
   const limits = serveLimits(settings, resolveRegion);
   const looks = createLimiter({ policies: LOOK_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
@@ -100,9 +101,28 @@ function gateway(settings: Settings): Gateway {
   return { fetch: app.fetch, limiter };
 }
 
+/** Undefined: there is nothing far away to ask. */
+function probeOf({ redis, counts }: Settings, store: Store): Probe | undefined {
+  const central = redis ?? counts;
+  if (!central) return undefined;
+  const places = placesOf(store);
+  if (places.length === 1) return createProbe(store, central.timeoutMs);
+  const names = places.map((_, at) => redis?.nodes[at]?.name ?? (redis ? CENTRAL : `shard ${at}`));
+  return createPlacesProbe(new Map(places.map((place, at) => [names[at]!, place])), central.timeoutMs);
+}
+
+/** The Redis of `UPSTASH_REDIS_REST_URL` beside nodes. No node can have this name. */
+const CENTRAL = "UPSTASH_REDIS_REST_URL";
+
 /** Notes about a valid configuration that may not be what the operator meant. */
-function storeAndOriginNotes({ redis, counts, origin }: Settings): string[] {
+function storeAndOriginNotes({ redis, counts, origin, keySecret }: Settings): string[] {
+  const several = redis && redis.nodes.length > 1 ? redis.nodes[0]! : undefined;
   return [
+    ...(several && keySecret === undefined
+      ? [
+          `KEY_SECRET is not set: keys are hashed with the token of ${several.name ?? CENTRAL}, and with another token all counts begin at zero`,
+        ]
+      : []),
     ...(redis || counts ? [] : ["no Redis and no COUNTS is configured: limits hold per isolate (memory store)"]),
     ...(origin.kind === "demo" ? ["no origin is configured: the built-in demo answers"] : []),
   ];

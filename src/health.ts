@@ -15,6 +15,14 @@ export interface StoreHealth {
   readonly breaker?: "closed" | "open";
 }
 
+/** What a health answer says about a store of several places. */
+export interface PlacesHealth extends StoreHealth {
+  /** Each place by itself. `reachable` beside it says whether all of them are, and `latencyMs` is the longest. */
+  readonly places: readonly (StoreHealth & { readonly name: string })[];
+}
+
+export type Probe<T extends StoreHealth = StoreHealth> = (background: Background) => Promise<T>;
+
 /** How long a result is reused, ms. */
 const REUSE_MS = 5_000;
 /** How often a request looks for the result of another request's PING, ms. */
@@ -30,7 +38,7 @@ const LAPSE_MS = 100;
  *
  * @param budgetMs the longest time that a PING takes, in milliseconds.
  */
-export function createProbe(store: Store, budgetMs: number): (background: Background) => Promise<StoreHealth> {
+export function createProbe(store: Store, budgetMs: number): Probe {
   let known: { readonly atMs: number; readonly health: StoreHealth } | undefined;
   let askedAtMs: number | undefined;
 
@@ -62,6 +70,29 @@ export function createProbe(store: Store, budgetMs: number): (background: Backgr
       if (askedAtMs === startMs) askedAtMs = undefined;
     }
   }
+}
+
+/** Probes every place at once. @param places the stores, by name. @param budgetMs as for `createProbe`. */
+export function createPlacesProbe(places: ReadonlyMap<string, Store>, budgetMs: number): Probe<PlacesHealth> {
+  const probes = [...places].map(([name, store]) => ({ name, probe: createProbe(store, budgetMs) }));
+  return async (background) => {
+    const found = await Promise.all(probes.map(async ({ name, probe }) => ({ name, ...(await probe(background)) })));
+    const failed = found.find(({ reachable }) => !reachable);
+    return {
+      reachable: !failed,
+      ...(failed?.error && { error: failed.error }),
+      ...(!failed && { latencyMs: Math.max(...found.map(({ latencyMs }) => latencyMs ?? 0)) }),
+      breaker: found.some(({ breaker }) => breaker === "open") ? "open" : "closed",
+      places: found,
+    };
+  };
+}
+
+/** `ok`: every place answers. `degraded`: not all of them, or one is only probed. `unavailable`: none answers. */
+export function statusOf(found: (StoreHealth & Partial<PlacesHealth>) | undefined): "ok" | "degraded" | "unavailable" {
+  if (!found) return "ok";
+  if (!(found.places ?? [found]).some(({ reachable }) => reachable)) return "unavailable";
+  return found.reachable && found.breaker !== "open" ? "ok" : "degraded";
 }
 
 /** False for an instant in the future too: the clock was set back, and the instant says nothing any more. */

@@ -24,13 +24,13 @@ export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take
 export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
-export { type DurableObjectStoreOptions, durableObjectStore } from "./isolate/durable-object-store.ts";
-export { type RedisStoreOptions, redisStore } from "./isolate/redis-store.ts";
-export { type RemoteStoreOptions, remoteStore } from "./isolate/remote-store.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";
-export { rendezvous } from "./limiter/split/rendezvous.ts";
-export { splitStore } from "./limiter/split/split-store.ts";
-export { storeFromEnv } from "./limiter/store-from-env.ts";
+export { type DurableObjectStoreOptions, durableObjectStore } from "./limiter/stores/durable-object-store.ts";
+export { type RedisStoreOptions, redisStore } from "./limiter/stores/redis-store.ts";
+export { type RemoteStoreOptions, remoteStore } from "./limiter/stores/remote-store.ts";
+export { rendezvous } from "./limiter/stores/rendezvous.ts";
+export { splitStore } from "./limiter/stores/split-store.ts";
+export { storeFromEnv } from "./limiter/stores/store-from-env.ts";
 export {
   type Background,
   createLimiter,

@@ -10,18 +10,17 @@ import { readKeySecret } from "./config/settings.ts";
 import { type Decision, decide } from "./core/decision.ts";
 import { MAX_UNITS } from "./core/layout.ts";
 import type { Policy } from "./core/policy.ts";
-import { Flag, type KeyRequest, keysOfRequest } from "./core/take.ts";
+import { Flag, keysOfRequest } from "./core/take.ts";
 import { isolateOf } from "./isolate/isolate.ts";
-import { type Background, direct } from "./isolate/reply-source.ts";
+import type { Background } from "./isolate/reply-source.ts";
 import { slotFor } from "./isolate/slots.ts";
-import { type Answered, type AppliedPolicy, type Asked, decideFor, keysOf, type PolicyKey } from "./limiter/decide.ts";
+import { type AppliedPolicy, keysOf } from "./limiter/decide.ts";
+import { createDecideOnce } from "./limiter/decide-once.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
 import { splitOf } from "./limiter/split/split.ts";
 import { type ClientKey, partitionHasher } from "./partition/hash.ts";
-import { failureOf } from "./store/failure.ts";
-import { memoryStore } from "./store/memory.ts";
 import type { Store } from "./store/store.ts";
 
 export { type Background, type DecisionContext, type KeyByHand, namedKey, type OnDecision };
@@ -146,10 +145,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
 export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
   const { store, region: ownRegion = "local", keySecret, onDecision = reportFailures() } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
-  const split = splitOf(store);
-  const isolate = isolateOf(store);
-  const replies = isolate?.replies ?? direct(store);
-  const fallback = isolate?.fallback ?? direct(memoryStore(), "fallback");
+  const decider = splitOf(store) ?? createDecideOnce(store, isolateOf(store));
 
   async function run(
     takes: readonly Take[],
@@ -163,9 +159,8 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     const keys = keysOf(applied, region);
     if (keys.length === 0) return decide(store.kind, []);
 
-    const requests = keys.map(({ request }) => request);
-    const asked = { flag, slot: slotFor(requests, flag), background, mayLease: takes.every(mayLease) };
-    const { decision, failure } = await (split?.decide(keys, asked) ?? decideOnce(keys, requests, asked));
+    const asked = { flag, slot: slotFor(keys, flag), background, mayLease: takes.every(mayLease) };
+    const { decision, failure } = await decider.decide(keys, asked);
     try {
       onDecision(decision, {
         takes: applied,
@@ -182,34 +177,6 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
 
   async function apply({ policy, key, cost }: Take): Promise<AppliedPolicy> {
     return { policy, kind: key.kind, partition: await hash(key), cost };
-  }
-
-  /** One store, one call. */
-  async function decideOnce(
-    keys: readonly PolicyKey[],
-    requests: readonly KeyRequest[],
-    asked: Asked,
-  ): Promise<Answered> {
-    const options = { ...asked, replies, unreleased: isolate?.unreleased };
-    try {
-      const decision = await decideFor(keys, options);
-      isolate?.missed.tell(asked.background);
-      return { decision };
-    } catch (error) {
-      const failure = failureOf(error);
-      let decision = await fallBack(keys, asked);
-      if (asked.flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, failure, options);
-      return { decision, failure: failure.code };
-    }
-  }
-
-  /** The store has no answer. Each policy says what happens, and the strictest answer wins. */
-  async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked): Promise<Decision> {
-    const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
-    const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
-    if (denied) return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
-    if (counted.length === 0) return decide("fallback", []);
-    return await decideFor(counted, { replies: fallback, flag, slot, unreleased: undefined });
   }
 
   /** Checks policies and keys that a caller names in code. */
@@ -244,7 +211,7 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     async reset(policy, options = {}) {
       const takes = await Promise.all(takesOf(policy, options).map(apply));
       const keys = keysOf(takes, () => options.region ?? ownRegion).map(({ request }) => request);
-      await (split ?? replies).reset(keysOfRequest({ keys, flag: Flag.take }));
+      await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
     },
     takeMatched: (takes, regionOf, background) => run(takes, regionOf, Flag.take, background),
     peekMatched: (takes, regionOf) => run(takes, regionOf, Flag.look),

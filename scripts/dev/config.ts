@@ -40,7 +40,10 @@ function effective({ policies, redis, counts, origin, region, regions, keySecret
 }
 
 function storeOf({ redis, counts }: StoreSettings): unknown {
-  if (redis) return { kind: "redis", ...redis, token: shownToken(redis.token) };
+  if (redis) {
+    const nodes = redis.nodes.map((node) => ({ ...node, token: shownToken(node.token) }));
+    return { kind: "redis", ...redis, nodes };
+  }
   if (!counts) return { kind: "memory" };
   const { namespace: _, ...shown } = counts;
   return { kind: "durable-object", ...shown };

@@ -3,7 +3,14 @@
 import { readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
 import type { Bindings } from "../../src/config/settings.ts";
-import { bindingSources, deployedRedis, optionValues, TOKEN_MISSING } from "./wrangler-bindings.ts";
+import {
+  bindingSources,
+  deployedRedis,
+  optionValues,
+  redisNames,
+  type Source,
+  tokenMissing,
+} from "./wrangler-bindings.ts";
 
 /** Stands for a token that only the deployed Worker has. */
 export const DEPLOYED_TOKEN = "a-secret-of-the-deployed-worker";
@@ -13,13 +20,18 @@ interface Service {
 }
 
 /**
- * Variables of the environment are not bindings, but `npm start` passes two of them on. If only the deployed Worker has
- * the token, the token is `DEPLOYED_TOKEN`, and a line on the error stream says so.
+ * Variables of the environment are not bindings, but `npm start` passes those on that name a Redis and its token. If
+ * only the deployed Worker has a token, the token is `DEPLOYED_TOKEN`, and a line on the error stream says so.
  *
  * @param args the arguments for wrangler.
  */
 export function readBindings(args: string[]): Bindings {
-  const { sources, configPath, objects } = bindingSources(args, redisVariables(process.env));
+  const found = bindingSources(args, process.env);
+  const { configPath, objects } = found;
+  const names = new Set(redisNames(found.sources));
+  const sources = found.sources.map(([source, values]): Source => {
+    return [source, source === "the environment" ? only(names, values) : values];
+  });
   const text = readFileSync(configPath, "utf8");
   const config = parseToml(text) as { services?: Service[]; env?: Record<string, { services?: Service[] }> };
   const [name] = optionValues(args, "--env", "-e");
@@ -28,12 +40,12 @@ export function readBindings(args: string[]): Bindings {
   // Namespaces that nothing is asked of.
   bound.push(...objects.map((name): [string, unknown] => [name, { idFromName() {}, get() {} }]));
   const bindings = Object.assign(Object.fromEntries(bound), ...sources.toReversed().map(([, values]) => values));
-  if (deployedRedis(sources) === undefined) return bindings;
-  console.error(`note: ${TOKEN_MISSING}`);
-  return { ...bindings, UPSTASH_REDIS_REST_TOKEN: DEPLOYED_TOKEN };
+  const deployed = deployedRedis(sources);
+  if (deployed.length === 0) return bindings;
+  console.error(`note: ${tokenMissing(deployed)}`);
+  return { ...bindings, ...Object.fromEntries(deployed.map(({ tokenIn }) => [tokenIn, DEPLOYED_TOKEN])) };
 }
 
-function redisVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const names = ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"];
-  return Object.fromEntries(names.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])));
+function only(names: ReadonlySet<string>, values: Source[1]): Source[1] {
+  return Object.fromEntries(Object.entries(values).filter(([name, value]) => names.has(name) && value));
 }

@@ -1,16 +1,13 @@
-// Finds the store for `npm start`: where `wrangler dev` will see UPSTASH_REDIS_REST_URL, and which variables must be
-// passed on because wrangler would not see them.
+// Finds the store for `npm start`: where `wrangler dev` will see UPSTASH_REDIS_REST_URL or REDIS_NODES, and which
+// variables must be passed on because wrangler would not see them.
 
-import { bindingSources, deployedRedis, lookUp } from "./wrangler-bindings.ts";
-
-const URL_NAME = "UPSTASH_REDIS_REST_URL";
-const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
+import { bindingSources, deployedRedis, lookUp, type NamedRedis, namedRedis, redisNames } from "./wrangler-bindings.ts";
 
 export interface ConfiguredStore {
-  /** The URL and its source. Absent if no source has a URL. */
-  found?: { url: string; source: string };
-  /** The URL of a Redis in wrangler.toml that cannot be used here, because its token is not on this machine. */
-  unusable?: string;
+  /** Every Redis that is configured. None: no source names one that can be used here. */
+  found: readonly NamedRedis[];
+  /** Those in wrangler.toml that cannot be used here, because their tokens are not on this machine. */
+  unusable: readonly NamedRedis[];
   /** Whether the Durable Object `COUNTS` is bound. */
   hasCounts: boolean;
   /**
@@ -27,17 +24,18 @@ export function findConfiguredStore(wranglerArgs: string[], environment: NodeJS.
   const { sources, fromDevVars, defaultEnvFiles, objects } = bindingSources(wranglerArgs, environment);
   const hasCounts = objects.includes("COUNTS");
   const unusable = deployedRedis(sources);
-  if (unusable !== undefined) return { unusable, hasCounts, otherEnvFiles: [] };
-  const url = lookUp(sources, URL_NAME);
-  if (url === undefined) return { hasCounts, otherEnvFiles: [] };
-  const token = lookUp(sources, TOKEN_NAME);
+  if (unusable.length > 0) return { found: [], unusable, hasCounts, otherEnvFiles: [] };
+  const found = namedRedis(sources);
+  if (found.length === 0) return { found, unusable, hasCounts, otherEnvFiles: [] };
   const handedOn: Record<string, string> = {};
-  if (url.source === "the environment") handedOn[URL_NAME] = url.value;
-  if (token?.source === "the environment") handedOn[TOKEN_NAME] = token.value;
-  const found = { url: url.value, source: url.source };
-  if (Object.keys(handedOn).length === 0) return { found, hasCounts, otherEnvFiles: [] };
+  for (const name of redisNames(sources)) {
+    const { value, source } = lookUp(sources, name) ?? {};
+    if (value !== undefined && source === "the environment") handedOn[name] = value;
+  }
+  if (Object.keys(handedOn).length === 0) return { found, unusable, hasCounts, otherEnvFiles: [] };
   // wrangler reads .dev.vars unchanged but expands `$NAME` in env files. So the values move into our file, escaped.
-  return { found, hasCounts, envFile: formatEnv({ ...fromDevVars, ...handedOn }), otherEnvFiles: defaultEnvFiles };
+  const envFile = formatEnv({ ...fromDevVars, ...handedOn });
+  return { found, unusable, hasCounts, envFile, otherEnvFiles: defaultEnvFiles };
 }
 
 /** Quotes values for dotenv and dotenv-expand: with a quote that the value does not hold, and `$` escaped. */

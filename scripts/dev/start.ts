@@ -9,7 +9,7 @@ import { createBridge } from "../bridge/bridge.ts";
 import { findRedisServer, startRedisServer } from "../machine/redis-server.ts";
 import { spawnTied, stopProcess, whenOrphaned } from "../machine/tied-process.ts";
 import { findConfiguredStore } from "./start-store.ts";
-import { optionValues, TOKEN_MISSING } from "./wrangler-bindings.ts";
+import { type NamedRedis, optionValues, tokenMissing } from "./wrangler-bindings.ts";
 import { wranglerEnv } from "./wrangler-env.ts";
 
 /** How long wrangler may take to stop workerd and itself, in ms. Then its process group is killed. */
@@ -38,23 +38,25 @@ function temporaryDirectory(): string {
 /** Chooses the store, prints one line about it, and returns wrangler's arguments for it. */
 async function chooseStore(userArgs: string[]): Promise<string[]> {
   const configured = findConfiguredStore(userArgs, process.env);
-  if (configured.found) {
-    const { url, source } = configured.found;
-    console.log(`headgate: store is the Redis at ${hostOf(url)}, from ${source}`);
+  const [first] = configured.found;
+  if (first) {
+    const sources = [...new Set(configured.found.map(({ source }) => source))];
+    console.log(`headgate: store is the Redis at ${hostsOf(configured.found)}, from ${sources.join(" and ")}`);
     if (configured.envFile === undefined) return [];
     const file = join(temporaryDirectory(), "env");
     writeFileSync(file, configured.envFile, { mode: 0o600 });
     return [...configured.otherEnvFiles, file].flatMap((path) => ["--env-file", path]);
   }
   const { unusable } = configured;
-  if (unusable !== undefined) {
-    console.log(`headgate: wrangler.toml names the Redis at ${hostOf(unusable)}. ${TOKEN_MISSING}`);
+  if (unusable.length > 0) {
+    console.log(`headgate: wrangler.toml names the Redis at ${hostsOf(unusable)}. ${tokenMissing(unusable)}`);
   }
+  const without = unusable.some(({ urlIn }) => urlIn === "REDIS_NODES") ? ["--var", "REDIS_NODES:"] : [];
   if (findRedisServer() === undefined) {
-    const noUrl = unusable === undefined ? "no UPSTASH_REDIS_REST_URL, " : "";
+    const noUrl = unusable.length === 0 ? "no UPSTASH_REDIS_REST_URL, " : "";
     const store = configured.hasCounts ? "a Durable Object, in wrangler dev" : "this process's memory";
     console.log(`headgate: store is ${store} (${noUrl}no redis-server on PATH)`);
-    return unusable === undefined ? [] : ["--var", "UPSTASH_REDIS_REST_URL:"];
+    return unusable.length === 0 ? [] : ["--var", "UPSTASH_REDIS_REST_URL:", ...without];
   }
   const redis = await startRedisServer();
   cleanups.push(redis.stop);
@@ -65,7 +67,12 @@ async function chooseStore(userArgs: string[]): Promise<string[]> {
   );
   // Other users may read this token on the command line. It opens nothing more than Redis itself, which listens on
   // loopback without a password.
-  return ["--var", `UPSTASH_REDIS_REST_URL:${bridge.url}`, "--var", `UPSTASH_REDIS_REST_TOKEN:${bridge.token}`];
+  const variables = [`UPSTASH_REDIS_REST_URL:${bridge.url}`, `UPSTASH_REDIS_REST_TOKEN:${bridge.token}`];
+  return [...variables.flatMap((variable) => ["--var", variable]), ...without];
+}
+
+function hostsOf(all: readonly NamedRedis[]): string {
+  return all.map(({ url }) => hostOf(url)).join(", ");
 }
 
 /** Only the host, because a URL may hold a password. */

@@ -55,20 +55,70 @@ export function lookUp(sources: readonly Source[], name: string): { value: strin
   return undefined;
 }
 
+/** A Redis that the bindings name, and the names of the bindings that say so. */
+export interface NamedRedis {
+  readonly url: string;
+  /** The source of the URL. */
+  readonly source: string;
+  readonly urlIn: "UPSTASH_REDIS_REST_URL" | "REDIS_NODES";
+  readonly tokenIn: string;
+}
+
+/** The Redis of `UPSTASH_REDIS_REST_URL`, and those of `REDIS_NODES`. What is wrong with them, the Worker says. */
+export function namedRedis(sources: readonly Source[]): NamedRedis[] {
+  const central = lookUp(sources, "UPSTASH_REDIS_REST_URL");
+  const nodes = sources.find(([, { REDIS_NODES }]) => REDIS_NODES !== undefined && REDIS_NODES !== "");
+  return [
+    ...(central ? [{ ...centralNames, url: central.value, source: central.source }] : []),
+    ...(nodes ? nodesIn(nodes[1].REDIS_NODES).map((node) => ({ ...node, source: nodes[0] })) : []),
+  ];
+}
+
+const centralNames = { urlIn: "UPSTASH_REDIS_REST_URL", tokenIn: "UPSTASH_REDIS_REST_TOKEN" } as const;
+
+function nodesIn(value: unknown): Omit<NamedRedis, "source">[] {
+  const list = typeof value === "string" ? parseJson(value) : value;
+  const nodes = Array.isArray(list) && list.length > 0 ? list : [undefined];
+  return nodes.map((node) => {
+    const { url, token } = (node ?? {}) as { url?: unknown; token?: unknown };
+    return { url: String(url), tokenIn: String(token), urlIn: "REDIS_NODES" };
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The names of all bindings that say which Redis there is. */
+export function redisNames(sources: readonly Source[]): string[] {
+  const tokens = namedRedis(sources).map(({ tokenIn }) => tokenIn);
+  return [...new Set(["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN", "REDIS_NODES", ...tokens])];
+}
+
 /**
- * The URL of the Redis in wrangler.toml, if nothing on this machine has its token. The token is then a secret of the
- * deployed Worker, which cannot be read back. That it is missing here is not a mistake in the configuration.
+ * Every Redis in wrangler.toml whose token is nowhere on this machine. The token is then a secret of the deployed
+ * Worker, which cannot be read back. That it is missing here is not a mistake in the configuration.
  */
-export function deployedRedis(sources: readonly Source[]): string | undefined {
-  const url = lookUp(sources, "UPSTASH_REDIS_REST_URL");
-  const isDeployed = url?.source === "wrangler.toml" && lookUp(sources, "UPSTASH_REDIS_REST_TOKEN") === undefined;
-  return isDeployed ? url.value : undefined;
+export function deployedRedis(sources: readonly Source[]): NamedRedis[] {
+  return namedRedis(sources).filter(({ source, tokenIn }) => {
+    return source === "wrangler.toml" && lookUp(sources, tokenIn) === undefined;
+  });
 }
 
 /** What to tell the user. */
-export const TOKEN_MISSING =
-  "UPSTASH_REDIS_REST_TOKEN is not on this machine: it is a secret of the deployed Worker. To use that Redis here, put the token into " +
-  ".dev.vars (see .dev.vars.example)";
+export function tokenMissing(deployed: readonly NamedRedis[]): string {
+  const names = deployed.map(({ tokenIn }) => tokenIn);
+  const [are, them, those] = names.length === 1 ? ["is", "the token", "that"] : ["are", "the tokens", "those"];
+  const secret = names.length === 1 ? "it is a secret" : "they are secrets";
+  return (
+    `${names.join(", ")} ${are} not on this machine: ${secret} of the deployed Worker. To use ${those} Redis here, put ` +
+    `${them} into .dev.vars (see .dev.vars.example)`
+  );
+}
 
 /** The values of a wrangler option, given as `--name value` or `--name=value`, perhaps several times. */
 export function optionValues(args: string[], ...names: string[]): string[] {

@@ -41,20 +41,24 @@ export function schemeOf(url: unknown): unknown {
   return scheme ? `${scheme}…` : "a value that is not shown";
 }
 
-type MillisecondsName = "REDIS_TIMEOUT_MS" | "ORIGIN_TIMEOUT_MS";
+interface Range {
+  readonly min: number;
+  readonly max: number;
+  readonly fallback: number;
+  /** What the integer counts, in the plural. Absent: nothing. */
+  readonly unit?: string;
+}
 
-/** A variable of milliseconds, as a number or as text. */
-export function readMilliseconds(
-  name: MillisecondsName,
-  min: number,
-  max: number,
-  fallback: number,
+/** A variable that is an integer, as a number or as text. */
+export function readInteger(
+  name: "REDIS_TIMEOUT_MS" | "ORIGIN_TIMEOUT_MS" | "COUNTS_SHARDS",
+  { min, max, fallback, unit }: Range,
   get: Get,
   wrong: Wrong,
 ): number {
   const value = get(name) ?? fallback;
-  const ms = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
-  if (typeof ms === "number" && Number.isSafeInteger(ms) && ms >= min && ms <= max) return ms;
-  wrong(`ERR_${name}`, name, `an integer of milliseconds from ${min} to ${max}`, value);
+  const integer = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
+  if (typeof integer === "number" && Number.isSafeInteger(integer) && integer >= min && integer <= max) return integer;
+  wrong(`ERR_${name}`, name, `an integer ${unit ? `of ${unit} ` : ""}from ${min} to ${max}`, value);
   return fallback;
 }

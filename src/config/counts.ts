@@ -1,6 +1,6 @@
-/** The Durable Object that counts, as wrangler.toml binds it. */
+/** The Durable Objects that count, as wrangler.toml binds them. */
 
-import type { Get, Wrong } from "./bindings.ts";
+import { type Get, readInteger, type Wrong } from "./bindings.ts";
 
 /** The part of a Durable Object namespace that is used here: `env.COUNTS` of a Worker. */
 export interface CountsNamespace {
@@ -29,11 +29,16 @@ export type LocationHint = (typeof LOCATION_HINTS)[number];
 
 export interface CountsSettings {
   readonly namespace: CountsNamespace;
+  /** How many objects share the keys. */
+  readonly shards: number;
   /** Absent: near the first request. */
   readonly location?: LocationHint;
   /** Time budget of one decision's calls. */
   readonly timeoutMs: number;
 }
+
+/** A decision scores the names of all shards: 256 take some microseconds. */
+export const MAX_SHARDS = 256;
 
 /**
  * Whether a value is a namespace. A service binding is none, although it has every method that one asks it for: it
@@ -54,6 +59,7 @@ export function readCounts(get: Get, wrong: Wrong, timeoutMs: number): CountsSet
   if (location !== undefined && !isLocationHint(location)) {
     wrong("ERR_COUNTS_LOCATION", "COUNTS_LOCATION", `one of ${LOCATION_HINTS.join(", ")}`, location);
   }
+  const shards = readInteger("COUNTS_SHARDS", { min: 1, max: MAX_SHARDS, fallback: 1 }, get, wrong);
   if (namespace === undefined) return undefined;
   if (!isCountsNamespace(namespace)) {
     const expected = "a Durable Object ([[durable_objects.bindings]] in wrangler.toml)";
@@ -61,5 +67,5 @@ export function readCounts(get: Get, wrong: Wrong, timeoutMs: number): CountsSet
     wrong("ERR_COUNTS", "COUNTS", expected, typeof namespace === "string" ? namespace : "a binding of another kind");
     return undefined;
   }
-  return { namespace, timeoutMs, ...(isLocationHint(location) && { location }) };
+  return { namespace, shards, timeoutMs, ...(isLocationHint(location) && { location }) };
 }

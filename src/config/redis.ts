@@ -1,26 +1,145 @@
-/** The bindings of the central Redis. */
+/** The bindings of the central Redis, or of several. */
 
-import { type Get, isHttpUrl, schemeOf, type Wrong } from "./bindings.ts";
+import { type Get, isHttpUrl, isTable, schemeOf, type Wrong } from "./bindings.ts";
+import { isRegionName, REGION_EXPECTED } from "./regions.ts";
 
 export interface RedisSettings {
-  readonly url: string;
-  readonly token: string;
+  /** At least one. Those without a region come first: their keys are hashed with the secret of the first. */
+  readonly nodes: readonly RedisNode[];
   /** Time budget of one decision's calls. */
   readonly timeoutMs: number;
 }
 
+export interface RedisNode {
+  /** As in `REDIS_NODES`. Absent: the Redis of `UPSTASH_REDIS_REST_URL`. */
+  readonly name?: string;
+  readonly url: string;
+  readonly token: string;
+  /** The region whose limits count there. Absent: the node shares all other keys with the others of its kind. */
+  readonly region?: string;
+}
+
 /** Undefined: no Redis is configured. */
 export function readRedis(get: Get, wrong: Wrong, timeoutMs: number): RedisSettings | undefined {
+  const central = readCentral(get, wrong);
+  let isWrong = false;
+  const nodes = readNodes(get, (...mistake) => {
+    isWrong = true;
+    wrong(...mistake);
+  });
+  if ((!central && !nodes) || isWrong) return undefined;
+  const [shared, regional] = [
+    (nodes ?? []).filter(({ region }) => region === undefined),
+    (nodes ?? []).filter(({ region }) => region !== undefined),
+  ];
+  if (central && shared.length > 0) {
+    const expected = "nodes with a region only, beside UPSTASH_REDIS_REST_URL (or no UPSTASH_REDIS_REST_URL)";
+    wrong("ERR_REDIS_NODES", "REDIS_NODES", expected, `the node ${shared[0]!.name} without a region`);
+  } else if (nodes && !central && shared.length === 0) {
+    const expected = "a node without a region, or UPSTASH_REDIS_REST_URL: it holds the limits of all regions";
+    wrong("ERR_REDIS_NODES", "REDIS_NODES", expected, "nodes with a region only");
+  }
+  return { nodes: [...(central ? [central] : []), ...shared, ...regional], timeoutMs };
+}
+
+function readCentral(get: Get, wrong: Wrong): RedisNode | undefined {
   const [url, token] = [get("UPSTASH_REDIS_REST_URL"), get("UPSTASH_REDIS_REST_TOKEN")];
   if (url === undefined && token === undefined) return undefined;
 
-  if (!isHttpUrl(url)) {
-    const expected = "the http(s) URL of the REST service, without credentials (not redis://)";
-    wrong("ERR_REDIS_URL", "UPSTASH_REDIS_REST_URL", expected, schemeOf(url));
-  }
-  if (typeof token !== "string" || /\s/.test(token)) {
+  if (!isHttpUrl(url)) wrong("ERR_REDIS_URL", "UPSTASH_REDIS_REST_URL", URL_EXPECTED, schemeOf(url));
+  if (!isToken(token)) {
     const found = token === undefined ? undefined : "a value that is not shown";
-    wrong("ERR_REDIS_TOKEN", "UPSTASH_REDIS_REST_TOKEN", "the token of the REST service, without white space", found);
+    wrong("ERR_REDIS_TOKEN", "UPSTASH_REDIS_REST_TOKEN", TOKEN_EXPECTED, found);
   }
-  return { url: String(url), token: String(token), timeoutMs };
+  return { url: String(url), token: String(token) };
+}
+
+const URL_EXPECTED = "the http(s) URL of the REST service, without credentials (not redis://)";
+const TOKEN_EXPECTED = "the token of the REST service, without white space";
+
+function isToken(token: unknown): token is string {
+  return typeof token === "string" && !/\s/.test(token);
+}
+
+/** A decision calls each node at most once, and 100 names are scored in microseconds. */
+const MAX_NODES = 100;
+const NODE_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
+
+/** Undefined: `REDIS_NODES` is absent. */
+function readNodes(get: Get, wrong: Wrong): RedisNode[] | undefined {
+  const value = get("REDIS_NODES");
+  if (value === undefined) return undefined;
+  const list = typeof value === "string" ? parseJson(value) : value;
+  if (!Array.isArray(list) || list.length === 0 || list.length > MAX_NODES) {
+    const expected = `an array of 1 to ${MAX_NODES} nodes { name, url, token, region }, or its JSON`;
+    wrong("ERR_REDIS_NODES", "REDIS_NODES", expected, Array.isArray(list) ? `${list.length} nodes` : kindOf(value));
+    return [];
+  }
+  return list.flatMap((node: unknown, i) => {
+    const path = `REDIS_NODES[${i}]`;
+    if (!isTable(node)) {
+      wrong("ERR_REDIS_NODES", path, "a table { name, url, token, region }", kindOf(node));
+      return [];
+    }
+    return [readNode(node, path, list.slice(0, i), get, wrong)];
+  });
+}
+
+function readNode(
+  node: Readonly<Record<string, unknown>>,
+  path: string,
+  before: readonly unknown[],
+  get: Get,
+  wrong: Wrong,
+): RedisNode {
+  const { name, url, token, region, ...others } = node;
+  const [other] = Object.keys(others);
+  if (other !== undefined) {
+    wrong("ERR_REDIS_NODES", `${path}.${other}`, "one of the fields name, url, token, region", "an unknown field");
+  }
+  if (typeof name !== "string" || !NODE_NAME.test(name)) {
+    const expected = "1 to 32 lower case letters, digits or -, beginning with a letter or digit";
+    wrong("ERR_REDIS_NODES", `${path}.name`, expected, name);
+  } else if (before.some((one) => isTable(one) && one.name === name)) {
+    wrong("ERR_REDIS_NODES", `${path}.name`, "a name that no other node has: it decides which keys lie there", name);
+  }
+  if (!isHttpUrl(url)) wrong("ERR_REDIS_NODES", `${path}.url`, URL_EXPECTED, schemeOf(url));
+  if (region !== undefined && !isRegionName(region)) {
+    wrong("ERR_REDIS_NODES", `${path}.region`, REGION_EXPECTED, region);
+  }
+  return {
+    name: String(name),
+    url: String(url),
+    token: readSecret(token, `${path}.token`, get, wrong),
+    ...(typeof region === "string" && { region }),
+  };
+}
+
+/** The value of the secret that a node names. */
+function readSecret(name: unknown, path: string, get: Get, wrong: Wrong): string {
+  // A token that was put here by mistake must not appear in a message.
+  if (typeof name !== "string" || !/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
+    const expected = "the name of a secret that holds the node's token, such as REDIS_TOKEN_A";
+    wrong("ERR_REDIS_NODES", path, expected, name === undefined ? undefined : "a value that is not shown");
+    return "";
+  }
+  const token = get(name);
+  if (isToken(token)) return token;
+  const found = token === undefined ? "no secret of that name" : "a value that is not shown";
+  wrong("ERR_REDIS_NODES", path, `the name of a secret: ${TOKEN_EXPECTED}`, found);
+  return "";
+}
+
+/** The kind of a value that may hold secrets. */
+function kindOf(value: unknown): string {
+  if (typeof value === "string") return "a text that is no array in JSON";
+  return Array.isArray(value) ? "an array" : value === null ? "null" : `a value of type ${typeof value}`;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

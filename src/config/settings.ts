@@ -1,7 +1,7 @@
 /** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can set. */
 
 import type { Policy } from "../core/policy.ts";
-import { type Bindings, type Get, isHttpUrl, reading, readMilliseconds, schemeOf, type Wrong } from "./bindings.ts";
+import { type Bindings, type Get, isHttpUrl, readInteger, reading, schemeOf, type Wrong } from "./bindings.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
@@ -42,8 +42,7 @@ export interface Settings extends StoreSettings {
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
 const MAX_VARIABLE_BYTES = 5_120;
 /** Cloudflare waits 125 s for an origin's answer (2026-11). A shorter timeout answers with our own problem document. */
-const DEFAULT_ORIGIN_TIMEOUT_MS = 100_000;
-const MAX_ORIGIN_TIMEOUT_MS = 3_600_000;
+const ORIGIN_TIMEOUT_MS = { min: 0, max: 3_600_000, fallback: 100_000, unit: "milliseconds" };
 
 export function parseSettings(bindings: Bindings): Parsed<Settings> {
   const { get, wrong, mistakes } = reading(bindings);
@@ -55,14 +54,7 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     policies: policies.mistakes ? [] : policies.value,
     ...readStore(get, wrong),
     origin: readOrigin(get, wrong),
-    originTimeoutMs: readMilliseconds(
-      "ORIGIN_TIMEOUT_MS",
-      0,
-      MAX_ORIGIN_TIMEOUT_MS,
-      DEFAULT_ORIGIN_TIMEOUT_MS,
-      get,
-      wrong,
-    ),
+    originTimeoutMs: readInteger("ORIGIN_TIMEOUT_MS", ORIGIN_TIMEOUT_MS, get, wrong),
     region: readRegion(get, wrong),
     regions: readRegions(get("REGIONS"), wrong),
     keySecret: readKeySecret(get, wrong),

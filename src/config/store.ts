@@ -1,6 +1,6 @@
 /** The bindings that name the central store, checked in the same way for the gateway and for `storeFromEnv`. */
 
-import { type Bindings, type Get, reading, readMilliseconds, type Wrong } from "./bindings.ts";
+import { type Bindings, type Get, readInteger, reading, type Wrong } from "./bindings.ts";
 import { type CountsSettings, readCounts } from "./counts.ts";
 import type { Parsed } from "./policies.ts";
 import { type RedisSettings, readRedis } from "./redis.ts";
@@ -12,8 +12,7 @@ export interface StoreSettings {
   readonly counts: CountsSettings | undefined;
 }
 
-const DEFAULT_TIMEOUT_MS = 250;
-const MAX_TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = { min: 1, max: 30_000, fallback: 250, unit: "milliseconds" };
 
 export function parseStore(bindings: Bindings): Parsed<StoreSettings> {
   const { get, wrong, mistakes } = reading(bindings);
@@ -22,7 +21,7 @@ export function parseStore(bindings: Bindings): Parsed<StoreSettings> {
 }
 
 export function readStore(get: Get, wrong: Wrong): StoreSettings {
-  const timeoutMs = readMilliseconds("REDIS_TIMEOUT_MS", 1, MAX_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, get, wrong);
+  const timeoutMs = readInteger("REDIS_TIMEOUT_MS", TIMEOUT_MS, get, wrong);
   const redis = readRedis(get, wrong, timeoutMs);
   const counts = readCounts(get, wrong, timeoutMs);
   return { redis, counts: redis ? undefined : counts };

@@ -37,6 +37,8 @@ export interface BreakerChange {
   readonly failure?: StoreErrorCode;
   /** The first word of Redis's own error, if Redis sent one. */
   readonly redis?: string;
+  /** The name of the node, or the number of the shard. Absent: there is one store. */
+  readonly place?: string;
 }
 
 export interface Breaker {
@@ -103,6 +105,14 @@ export interface BreakerOptions {
   readonly timeoutMs: number;
   /** Called when the breaker has opened or closed. */
   readonly onBreakerChange?: ((change: BreakerChange) => void) | undefined;
+}
+
+/** Tells which of several places has changed. */
+export function changeOf(
+  place: string | undefined,
+  report: (change: BreakerChange) => void,
+): (change: BreakerChange) => void {
+  return place === undefined ? report : (change) => report({ ...change, place });
 }
 
 /** Writes a line whenever this isolate stops calling its store, or calls it again. */

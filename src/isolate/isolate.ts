@@ -23,7 +23,7 @@ import { createToldCounts } from "./told-counts.ts";
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
 export interface StoreWithIsolate extends Store {
   /** Makes the parts that one limiter of this isolate keeps beside it. @param trustedMs as for `createIsolate`. */
-  isolate(trustedMs?: number): Isolate;
+  isolate(trustedMs?: () => number): Isolate;
 }
 
 export interface Isolate {
@@ -51,7 +51,7 @@ export function withIsolate(store: Store, timing?: Timing): StoreWithIsolate {
  * The parts that a limiter keeps beside this store. undefined for a store in memory. @param trustedMs as for
  * `createIsolate`.
  */
-export function isolateOf(store: Store, trustedMs?: number): Isolate | undefined {
+export function isolateOf(store: Store, trustedMs?: () => number): Isolate | undefined {
   return (store as Partial<StoreWithIsolate>).isolate?.(trustedMs);
 }
 
@@ -60,7 +60,7 @@ export function isolateOf(store: Store, trustedMs?: number): Isolate | undefined
  *
  * @param trustedMs for how long a reply may refuse other requests, in milliseconds. Default 5,000.
  */
-export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING, trustedMs?: number): Isolate {
+export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING, trustedMs?: () => number): Isolate {
   const clock = createStoreClock();
   const [inFlight, waiting] = [countPendingUnits(), countPendingUnits()];
   const told = createToldCounts(waiting);

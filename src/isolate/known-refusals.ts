@@ -11,7 +11,7 @@ import type { StoreClock } from "./store-clock.ts";
 import type { KeyReply, ToldCounts } from "./told-counts.ts";
 
 /** Older counts are asked for again, so that resets, refunds and raised limits take effect. */
-const TRUSTED_MS = 5_000;
+export const TRUSTED_ALONE_MS = 5_000;
 /** The longest time that a request waits for its units to come back. Waiting longer is no better than a call. */
 const MAX_WAIT_MS = 50;
 /** How often a request looks for the answer to another request. */
@@ -44,19 +44,19 @@ export interface KnownRefusalParts {
   /** What this isolate is asking the store for. */
   readonly inFlight: PendingUnits;
   /** For how long counts are trusted after their reply, in milliseconds. Default 5,000. */
-  readonly trustedMs?: number | undefined;
+  readonly trustedMs?: (() => number) | undefined;
 }
 
 export function createKnownRefusals({
   told,
   clock,
   inFlight,
-  trustedMs = TRUSTED_MS,
+  trustedMs = () => TRUSTED_ALONE_MS,
 }: KnownRefusalParts): KnownRefusals {
   /** What was told about one key, brought to an instant of the store. undefined: not known. */
   function recall({ key, cost, limits }: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {
     const known = told.refusing(key);
-    if (!known || localAtMs - known.receivedAtMs >= trustedMs) return undefined;
+    if (!known || localAtMs - known.receivedAtMs >= trustedMs()) return undefined;
     const recalled = limits.map((limit, l) =>
       farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, cost),
     );

@@ -58,7 +58,7 @@ export function bothHolds(one: Hold | undefined, other: Hold): Hold {
  * The number of a request that may hold slots: 53 random bits, so that no two requests in flight share it. 0: the
  * request holds no slots.
  */
-export function slotFor(keys: readonly KeyRequest[], flag: Flag): number {
+export function slotFor(keys: readonly Pick<KeyRequest, "limits">[], flag: Flag): number {
   const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));
   return holds ? randomSlot() : 0;
 }

@@ -2,12 +2,13 @@
 
 import { isConcurrency } from "../core/concurrency.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
-import { KEY_PREFIX, MAX_LIMITS } from "../core/layout.ts";
+import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
 import type { Background, SourcedReply } from "../isolate/reply-source.ts";
 import { holdSlots, type SlotOptions } from "../isolate/slots.ts";
 import type { StoreErrorCode } from "../store/store.ts";
+import { storeKey } from "./store-key.ts";
 
 /** A policy as it is applied to one client. */
 export interface AppliedPolicy {
@@ -35,7 +36,7 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
   let shadowPolicies = 0;
   return takes.flatMap(({ policy, partition, cost }, take) => {
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
-    const base = `${KEY_PREFIX}{${policy.name}:${partition}}`;
+    const base = storeKey(policy.name, partition);
     return (["global", "region"] as const).flatMap((scope): PolicyKey[] => {
       const limits = policy.limits.filter((limit) => limit.scope === scope);
       if (limits.length === 0) return [];
@@ -62,6 +63,23 @@ export interface Answered {
   /** Why the store had no answer. Absent: it had one. */
   readonly failure?: StoreErrorCode;
 }
+
+/** Decides for a limiter, and keeps what an isolate knows of the store or stores. */
+export interface Decider {
+  /** Never rejects because of a store: each policy says what happens while its store has no answer. */
+  decide(keys: readonly PolicyKey[], asked: Asked): Promise<Answered>;
+  /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */
+  reset(keys: readonly string[]): Promise<void>;
+}
+
+/** The answer if a store is silent and one of its policies denies. */
+export const UNAVAILABLE: Decision = {
+  allowed: false,
+  source: "fallback",
+  limits: [],
+  shadow: [],
+  unavailable: true,
+};
 
 /** Where the reply comes from, and what is asked. */
 export type DecideOptions = Asked & SlotOptions;

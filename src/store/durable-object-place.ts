@@ -4,7 +4,7 @@ import type { CountsNamespace, LocationHint } from "../config/counts.ts";
 import type { Store } from "./store.ts";
 import { StoreError } from "./store.ts";
 
-/** The object that counts. It must never change: another name is another object, which starts at zero. */
+/** The name of the first object. It must never change: another name is another object, which starts at zero. */
 const COUNTS_NAME = "headgate:counts";
 /**
  * An object that is never called: only its id is used. Cloudflare makes the id from a secret of the namespace, and
@@ -15,17 +15,23 @@ const KEY_NAME = "headgate:key";
 /** What the object offers. A stub has the methods of its object, and all of them return promises. */
 type CountsStub = Pick<Store, "take" | "reset" | "ping">;
 
+/** The name of one of several objects. With one object it has the first name: the counts stay if more are added. */
+export function shardName(shard: number): string {
+  return shard === 0 ? COUNTS_NAME : `${COUNTS_NAME}:${shard}`;
+}
+
 /**
  * Every decision is one call of one object, which reads its own clock.
  *
  * No I/O until the first take: may be called at module scope.
  *
- * @param location where Cloudflare is to place the object when it is called for the first time.
+ * @param location where Cloudflare is to place the object when it is called for the first time. @param shard the number
+ * of the object, 0 or more.
  */
-export function durableObjectPlace(namespace: CountsNamespace, location?: LocationHint): Store {
+export function durableObjectPlace(namespace: CountsNamespace, location?: LocationHint, shard = 0): Store {
   async function call<T>(work: (counts: CountsStub) => Promise<T>): Promise<T> {
     try {
-      const id = namespace.idFromName(COUNTS_NAME);
+      const id = namespace.idFromName(shardName(shard));
       // A stub is of no use after an exception: every call gets its own.
       return await work(namespace.get(id, location && { locationHint: location }) as CountsStub);
     } catch (error) {

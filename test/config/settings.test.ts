@@ -40,7 +40,7 @@ describe("wrangler.toml as it ships", () => {
     expect(Object.keys(vars).sort()).toEqual(
       expect.arrayContaining(["ORIGIN_URL", "RATE_LIMIT_HEADERS", "REDIS_TIMEOUT_MS", "REGION", "REGIONS"]),
     );
-    expect(mistakesOf({ ...vars, UPSTASH_REDIS_REST_TOKEN: "token" })).toEqual([]);
+    expect(mistakesOf({ ...vars, UPSTASH_REDIS_REST_TOKEN: "token", REDIS_TOKEN_EU: "token" })).toEqual([]);
   });
 });
 
@@ -57,8 +57,7 @@ describe("settings", () => {
       rateLimitHeaders: "both",
     });
     expect(settingsOf({ POLICIES, ...REDIS }).redis).toEqual({
-      url: "https://x.upstash.io",
-      token: "token",
+      nodes: [{ url: "https://x.upstash.io", token: "token" }],
       timeoutMs: 250,
     });
   });
@@ -135,8 +134,57 @@ describe("settings", () => {
     const COUNTS = { idFromName: () => ({}), get: () => ({}) };
     expect(settingsOf({ POLICIES, COUNTS })).toMatchObject({ redis: undefined, counts: { timeoutMs: 250 } });
     const placed = settingsOf({ POLICIES, COUNTS, COUNTS_LOCATION: "weur", REDIS_TIMEOUT_MS: "900" });
-    expect(placed.counts).toEqual({ namespace: COUNTS, location: "weur", timeoutMs: 900 });
+    expect(placed.counts).toEqual({ namespace: COUNTS, shards: 1, location: "weur", timeoutMs: 900 });
+    expect(settingsOf({ POLICIES, COUNTS, COUNTS_SHARDS: "16" }).counts).toMatchObject({ shards: 16 });
     expect(settingsOf({ POLICIES, ...REDIS, COUNTS })).toMatchObject({ redis: {}, counts: undefined });
+  });
+
+  it("take nodes as an array or as its JSON, with the tokens of the secrets that they name, the shared ones first", () => {
+    const [a, b, eu] = [
+      { name: "a", url: "https://a.example", token: "TOKEN_A" },
+      { name: "b", url: "https://b.example", token: "TOKEN_B" },
+      { name: "eu", url: "https://eu.example", token: "TOKEN_EU", region: "eu" },
+    ];
+    const secrets = { TOKEN_A: "one", TOKEN_B: "two", TOKEN_EU: "three" };
+    const nodes = [
+      { ...a, token: "one" },
+      { ...b, token: "two" },
+      { ...eu, token: "three" },
+    ];
+    expect(settingsOf({ POLICIES, ...secrets, REDIS_NODES: [eu, a, b] }).redis).toEqual({ nodes, timeoutMs: 250 });
+    expect(settingsOf({ POLICIES, ...secrets, REDIS_NODES: JSON.stringify([eu, a, b]) }).redis?.nodes).toEqual(nodes);
+    expect(settingsOf({ POLICIES, ...secrets, ...REDIS, REDIS_NODES: [eu] }).redis?.nodes).toEqual([
+      { url: "https://x.upstash.io", token: "token" },
+      { ...eu, token: "three" },
+    ]);
+    expect(settingsOf({ POLICIES, ...REDIS, REDIS_NODES: "" }).redis?.nodes).toHaveLength(1);
+  });
+
+  it("refuse nodes that leave a limit without a place, or with two, and show no token that stands for its name", () => {
+    const node = { name: "a", url: "https://a.example", token: "TOKEN_A" };
+    const TOKEN_A = "one";
+    const found = (REDIS_NODES: unknown, more: object = {}) =>
+      mistakesOf({ POLICIES, TOKEN_A, REDIS_NODES, ...more }).map(({ code, path }) => `${code} ${path}`);
+    expect(found([{ ...node, region: "eu" }])).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
+    expect(found([node], REDIS)).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
+    expect(found([node, node])).toEqual(["ERR_REDIS_NODES REDIS_NODES[1].name"]);
+    expect(found([])).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
+    expect(found(Array.from({ length: 101 }, (_, i) => ({ ...node, name: `n${i}` })))).toHaveLength(1);
+    const pasted = mistakesOf({ POLICIES, REDIS_NODES: [{ ...node, token: "AX-s3cret==" }] });
+    expect(pasted).toMatchObject([{ path: "REDIS_NODES[0].token", found: '"a value that is not shown"' }]);
+    const wrong = { name: "A", url: "redis://user:s3cret@a", token: "TOKEN_A", region: "e u", weight: 2 };
+    const mistakes = mistakesOf({ POLICIES, TOKEN_A: "s3cret token", REDIS_NODES: [wrong, "s3cret", null] });
+    expect(mistakes.map(({ path }) => path)).toEqual([
+      "REDIS_NODES[0].weight",
+      "REDIS_NODES[0].name",
+      "REDIS_NODES[0].url",
+      "REDIS_NODES[0].region",
+      "REDIS_NODES[0].token",
+      "REDIS_NODES[1]",
+      "REDIS_NODES[2]",
+    ]);
+    expect(JSON.stringify(mistakes)).not.toContain("s3cret");
+    expect(JSON.stringify(mistakesOf({ POLICIES, REDIS_NODES: '[{ "token": "s3cret"' }))).not.toContain("s3cret");
   });
 
   it("refuse a service binding as COUNTS, which answers to every name, without asking it anything", () => {
@@ -161,6 +209,7 @@ describe("settings", () => {
       RATE_LIMIT_HEADERS: "all",
       COUNTS: "text",
       COUNTS_LOCATION: "europe",
+      COUNTS_SHARDS: 0,
     });
     expect(mistakes.map(({ code, path }) => [code, path])).toEqual([
       ["ERR_POLICY_LIMIT", "POLICIES[0].limits[0].limit"],
@@ -168,6 +217,7 @@ describe("settings", () => {
       ["ERR_REDIS_URL", "UPSTASH_REDIS_REST_URL"],
       ["ERR_REDIS_TOKEN", "UPSTASH_REDIS_REST_TOKEN"],
       ["ERR_COUNTS_LOCATION", "COUNTS_LOCATION"],
+      ["ERR_COUNTS_SHARDS", "COUNTS_SHARDS"],
       ["ERR_COUNTS", "COUNTS"],
       ["ERR_ORIGIN_URL", "ORIGIN_URL"],
       ["ERR_REGION", "REGION"],

@@ -9,7 +9,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { describeMistake } from "../../src/config/mistake.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { parseSettings } from "../../src/config/settings.ts";
-import { redisStore } from "../../src/isolate/redis-store.ts";
+import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts";
@@ -109,8 +109,15 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
   if (routes) expect(routes).toEqual([{ pattern: expect.any(String), zone_name: expect.any(String) }]);
   if (!vars) return expect(text).toMatch(/^routes = |^#:schema \.\/docs\/wrangler\.schema\.json\n$/);
   const policies = vars.POLICIES ?? [{ name: "default", limits: [{ limit: 60, window: "1m" }] }];
-  const token = vars.UPSTASH_REDIS_REST_URL ? { UPSTASH_REDIS_REST_TOKEN: "token" } : {};
-  expect(parseSettings({ ...vars, ...token, POLICIES: policies }).mistakes).toBeUndefined();
+  const nodes = (vars.REDIS_NODES ?? []) as { token: string }[];
+  const tokens = [
+    ...(vars.UPSTASH_REDIS_REST_URL ? ["UPSTASH_REDIS_REST_TOKEN"] : []),
+    ...nodes.map((node) => node.token),
+  ];
+  expect(
+    parseSettings({ ...vars, ...Object.fromEntries(tokens.map((name) => [name, "token"])), POLICIES: policies })
+      .mistakes,
+  ).toBeUndefined();
 });
 
 /** Blocks that are tests are run by test/examples/examples.test.ts. */

@@ -81,7 +81,10 @@ it("the bindings table has every binding that the code reads, and its default", 
   const parsed = parseSettings({ ...redis, POLICIES: [minimalPolicy] });
   if (parsed.mistakes) throw new Error("expected no mistakes");
   const { redis: store, originTimeoutMs, rateLimitHeaders } = parsed.value;
+  const counted = parseSettings({ COUNTS: { idFromName() {}, get() {} }, POLICIES: [minimalPolicy] });
+  if (counted.mistakes) throw new Error("expected no mistakes");
   const defaults = {
+    COUNTS_SHARDS: String(counted.value.counts?.shards),
     REDIS_TIMEOUT_MS: String(store?.timeoutMs),
     ORIGIN_TIMEOUT_MS: String(originTimeoutMs),
     RATE_LIMIT_HEADERS: JSON.stringify(rateLimitHeaders),

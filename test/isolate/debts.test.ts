@@ -106,6 +106,20 @@ it("is not charged again when the repayment may have run, or when the command it
   }
 });
 
+it("is charged key by key when the keys lie in several slots of a Redis Cluster", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  for (const key of ["a", "b", "c"]) owed.add(one(key), NOW_MS);
+  await owed.repay(failing(new StoreError("CROSSSLOT")), NOW_MS);
+  expect(owed.size).toBe(3);
+  while (owed.size > 0) await owed.repay(store, NOW_MS);
+  expect(charges(store)).toEqual([
+    ["a", 1],
+    ["b", 1],
+    ["c", 1],
+  ]);
+  expect(store.takes.map(({ keys }) => keys.length)).toEqual([1, 1, 1]);
+});
+
 it("is charged later when the repayment is known not to have run", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("a"), NOW_MS);

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } fr
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import type { BreakerChange } from "../../src/isolate/breaker.ts";
-import { type RemoteStoreOptions, remoteStore } from "../../src/isolate/remote-store.ts";
+import { type RemoteStoreOptions, remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";

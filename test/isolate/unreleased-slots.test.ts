@@ -22,3 +22,18 @@ it.each([
   await unreleased.release(failing(code), 0);
   expect(unreleased.size).toBe(waiting);
 });
+
+it("slots in several slots of a Redis Cluster are given back one by one", async () => {
+  const two = ["{a}", "{b}"].map((key) => ({ ...keys[0]!, key }));
+  const unreleased = createUnreleasedSlots();
+  unreleased.add({ keys: two, slot: 1, freeAtMs: 60_000 });
+  await unreleased.release(failing("CROSSSLOT"), 0);
+  const given: string[][] = [];
+  const take: Store["take"] = async (request) => {
+    given.push(request.keys.map(({ key }) => key));
+    return { nowMs: 0, allowed: true, keys: [] };
+  };
+  await unreleased.release({ ...memoryStore(), take }, 0);
+  expect(given).toEqual([["{a}"], ["{b}"]]);
+  expect(unreleased.size).toBe(0);
+});

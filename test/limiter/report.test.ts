@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
 import type { BreakerChange } from "../../src/isolate/breaker.ts";
-import { redisStore } from "../../src/isolate/redis-store.ts";
+import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { createLimiter, type LimiterOptions } from "../../src/limiter.ts";
 
 const START_MS = Date.UTC(2026, 10, 21, 12);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigurationError } from "../../src/config/mistake.ts";
-import { redisStore } from "../../src/isolate/redis-store.ts";
-import { storeFromEnv } from "../../src/limiter/store-from-env.ts";
+import { redisStore } from "../../src/limiter/stores/redis-store.ts";
+import { storeFromEnv } from "../../src/limiter/stores/store-from-env.ts";
 
 const URL = "https://redis.example.com";
 const TOKEN = "s3cret-token";

@@ -35,7 +35,7 @@ it("npm run config prints the configuration, and where the token is", () => {
   const { status, stdout, stderr } = run("dev/config.ts");
   expect([status, JSON.parse(stdout)]).toMatchObject([
     0,
-    { store: { kind: "redis", url: "https://x.upstash.io", token: "(a secret of the deployed Worker)" } },
+    { store: { kind: "redis", nodes: [{ url: "https://x.upstash.io", token: "(a secret of the deployed Worker)" }] } },
   ]);
   expect(stderr).toContain("note: UPSTASH_REDIS_REST_TOKEN is not on this machine");
   expect(stderr).toContain(".dev.vars");
@@ -44,7 +44,7 @@ it("npm run config prints the configuration, and where the token is", () => {
 it("npm run config says nothing of it where the token is there", () => {
   write(".dev.vars", `${TOKEN_NAME}=t0ken`);
   const { status, stdout, stderr } = run("dev/config.ts");
-  expect([status, JSON.parse(stdout).store.token, stderr]).toEqual([0, "(hidden)", ""]);
+  expect([status, JSON.parse(stdout).store.nodes[0].token, stderr]).toEqual([0, "(hidden)", ""]);
 });
 
 it.each([
@@ -67,10 +67,30 @@ it("npm run docs:limits writes its files", () => {
 it("npm start does not use that Redis, and does as soon as the token is there", () => {
   const find = (args: string[] = [], environment = {}) =>
     findConfiguredStore(["--cwd", directory, ...args], environment);
-  expect(find()).toEqual({ unusable: "https://x.upstash.io", hasCounts: false, otherEnvFiles: [] });
-  const used = { url: "https://x.upstash.io", source: "wrangler.toml" };
+  const unusable = [{ url: "https://x.upstash.io", source: "wrangler.toml", urlIn: URL_NAME, tokenIn: TOKEN_NAME }];
+  expect(find()).toEqual({ found: [], unusable, hasCounts: false, otherEnvFiles: [] });
+  const used = unusable;
   expect(find(["--var", `${TOKEN_NAME}:t`]).found).toEqual(used);
   expect(find([], { [TOKEN_NAME]: "t" }).found).toEqual(used);
   write(".dev.vars", `${TOKEN_NAME}=t`);
   expect(find().found).toEqual(used);
+});
+
+it("is so with nodes too: npm run config names the tokens that are missing, and npm start leaves all nodes out", () => {
+  const nodes = ["a", "b"].map(
+    (name) => `{ name = "${name}", url = "https://${name}.example", token = "TOKEN_${name}" }`,
+  );
+  write("wrangler.toml", `[vars]\nREDIS_NODES = [${nodes.join(", ")}]\n${POLICIES}`);
+  write(".dev.vars", "TOKEN_a=t0ken");
+  const { status, stdout, stderr } = run("dev/config.ts");
+  expect([status, JSON.parse(stdout).store.nodes]).toMatchObject([
+    0,
+    [
+      { name: "a", token: "(hidden)" },
+      { name: "b", token: "(a secret of the deployed Worker)" },
+    ],
+  ]);
+  expect(stderr).toContain("note: TOKEN_b is not on this machine");
+  const { found, unusable } = findConfiguredStore(["--cwd", directory], {});
+  expect([found, unusable.map(({ tokenIn }) => tokenIn)]).toEqual([[], ["TOKEN_b"]]);
 });

@@ -24,18 +24,23 @@ const find = (args: string[], environment: NodeJS.ProcessEnv = {}) =>
 describe("findConfiguredStore", () => {
   it("finds nothing where nothing is set, or set to nothing", () => {
     write("wrangler.toml", `name = "x"\n[vars]\n${URL_NAME} = ""`);
-    expect(find(["--var", "OTHER:1"], { [URL_NAME]: "" })).toEqual({ hasCounts: false, otherEnvFiles: [] });
+    expect(find(["--var", "OTHER:1"], { [URL_NAME]: "" })).toEqual({
+      found: [],
+      unusable: [],
+      hasCounts: false,
+      otherEnvFiles: [],
+    });
   });
 
   it("prefers --var, then the environment, then .dev.vars, then wrangler.toml", () => {
     const environment = { [URL_NAME]: "http://environment" };
-    const sourceOf = (args: string[], env: NodeJS.ProcessEnv) => find(args, env).found;
+    const sourceOf = (args: string[], env: NodeJS.ProcessEnv) => find(args, env).found[0];
     write("wrangler.toml", `[vars]\n${URL_NAME} = "http://toml"\n${TOKEN}`);
-    expect(sourceOf([], {})).toEqual({ url: "http://toml", source: "wrangler.toml" });
+    expect(sourceOf([], {})).toMatchObject({ url: "http://toml", source: "wrangler.toml" });
     write(".dev.vars", `${URL_NAME}=http://dev-vars`);
-    expect(sourceOf([], {})).toEqual({ url: "http://dev-vars", source: ".dev.vars" });
-    expect(sourceOf([], environment)).toEqual({ url: "http://environment", source: "the environment" });
-    expect(sourceOf(["--var", `${URL_NAME}:http://var:1`], environment)).toEqual({
+    expect(sourceOf([], {})).toMatchObject({ url: "http://dev-vars", source: ".dev.vars" });
+    expect(sourceOf([], environment)).toMatchObject({ url: "http://environment", source: "the environment" });
+    expect(sourceOf(["--var", `${URL_NAME}:http://var:1`], environment)).toMatchObject({
       url: "http://var:1",
       source: "--var",
     });
@@ -44,17 +49,17 @@ describe("findConfiguredStore", () => {
   it("reads what wrangler reads: env files in place of .dev.vars, an environment's own files and variables", () => {
     write(".dev.vars", `${URL_NAME}=http://dev-vars`);
     write("given", `${URL_NAME}=http://given`);
-    expect(find(["--env-file", "given"]).found).toEqual({ url: "http://given", source: "an env file" });
+    expect(find(["--env-file", "given"]).found[0]).toMatchObject({ url: "http://given", source: "an env file" });
     write(".dev.vars.staging", `${URL_NAME}=http://staging`);
-    expect(find(["--env", "staging"]).found?.url).toBe("http://staging");
+    expect(find(["--env", "staging"]).found[0]?.url).toBe("http://staging");
     rmSync(join(directory, ".dev.vars.staging"));
     rmSync(join(directory, ".dev.vars"));
     const staging = `[env.staging.vars]\n${URL_NAME} = "http://staging-toml"\n${TOKEN}`;
     write("other.toml", `[vars]\n${URL_NAME} = "http://top"\n${TOKEN}\n${staging}`);
-    expect(find(["-c", "other.toml"]).found?.url).toBe("http://top");
-    expect(find(["-c", "other.toml", "-e=staging"]).found?.url).toBe("http://staging-toml");
+    expect(find(["-c", "other.toml"]).found[0]?.url).toBe("http://top");
+    expect(find(["-c", "other.toml", "-e=staging"]).found[0]?.url).toBe("http://staging-toml");
     write(".env", `${URL_NAME}=http://dot-env`);
-    expect(find(["-c", "other.toml"]).found).toEqual({ url: "http://dot-env", source: "an env file" });
+    expect(find(["-c", "other.toml"]).found[0]).toMatchObject({ url: "http://dot-env", source: "an env file" });
   });
 
   it("hands on what comes from the environment only, with what .dev.vars holds, and names the files it replaces", () => {
@@ -70,6 +75,23 @@ describe("findConfiguredStore", () => {
     expect(find(["--var", `${URL_NAME}:http://x`, `${TOKEN_NAME}:y`], { [TOKEN_NAME]: "t" }).envFile).toBeUndefined();
   });
 
+  it("finds the nodes of REDIS_NODES, as an array or as its JSON, and hands on the tokens that they name", () => {
+    const nodes = [
+      { name: "a", url: "http://a", token: "TOKEN_A" },
+      { name: "b", url: "http://b", token: "TOKEN_B" },
+    ];
+    write("wrangler.toml", '[vars]\nREDIS_NODES = [{ name = "a", url = "http://a", token = "TOKEN_A" }]');
+    const named = (name: string) => ({ url: `http://${name}`, tokenIn: `TOKEN_${name.toUpperCase()}` });
+    const one = find([], { TOKEN_A: "t" });
+    expect(one.found).toMatchObject([{ ...named("a"), source: "wrangler.toml" }]);
+    expect(parseEnv(one.envFile ?? "")).toEqual({ TOKEN_A: "t" });
+    const two = find([], { REDIS_NODES: JSON.stringify(nodes), TOKEN_B: "t", TOKEN_C: "t" });
+    expect(two.found).toMatchObject([named("a"), named("b")]);
+    expect(Object.keys(parseEnv(two.envFile ?? ""))).toEqual(["REDIS_NODES", "TOKEN_B"]);
+    // What is wrong with it, the Worker says.
+    expect(find(["--var", "REDIS_NODES:soon"]).found).toMatchObject([{ source: "--var", urlIn: "REDIS_NODES" }]);
+  });
+
   it("sees whether the Durable Object is bound, in the environment that is chosen", () => {
     const bound = (section: string) =>
       `[[${section}durable_objects.bindings]]\nname = "COUNTS"\nclass_name = "HeadgateCounts"`;
@@ -83,7 +105,7 @@ describe("findConfiguredStore", () => {
 
   it("leaves a broken wrangler.toml to wrangler", () => {
     write("wrangler.toml", "= nonsense");
-    expect(find([])).toEqual({ hasCounts: false, otherEnvFiles: [] });
+    expect(find([])).toEqual({ found: [], unusable: [], hasCounts: false, otherEnvFiles: [] });
   });
 });
 

@@ -1,7 +1,7 @@
 // The clock that tests move, and limiters at it.
 
 import { expect, it } from "vitest";
-import { remoteStore } from "../../src/isolate/remote-store.ts";
+import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { fakeClock, storeAt } from "../../src/testing/index.ts";

@@ -7,7 +7,7 @@ import { LOCATION_HINTS, type LocationHint } from "../../src/config/counts.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
-import { durableObjectStore } from "../../src/isolate/durable-object-store.ts";
+import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
 import type { HeadgateCounts } from "../../src/store/durable-object.ts";
 import { durableObjectPlace } from "../../src/store/durable-object-place.ts";
 import { uniqueName } from "./support.ts";

@@ -3,8 +3,8 @@
 
 import { env } from "cloudflare:workers";
 import type { CountsNamespace } from "../../src/config/counts.ts";
-import { durableObjectStore } from "../../src/isolate/durable-object-store.ts";
-import { redisStore } from "../../src/isolate/redis-store.ts";
+import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
+import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 

@@ -24,7 +24,7 @@ import type { Takes } from "../store-calls.ts";
 const MAX_KEYS = 1_000;
 /** Buckets per window: a debt expires at most one eighth of a window late. */
 const PARTS = 8;
-/** Keys that one call repays. */
+/** Keys that one call repays, unless they lie in several slots of a Redis Cluster. */
 const KEYS_PER_CALL = 50;
 
 interface Debt {
@@ -53,6 +53,7 @@ export function createDebts(): Debts {
   const debts = new Map<string, Debt>();
   /** Debts that are on their way to the store. A reset takes them out, and then they are not owed again. */
   const repaying = new Map<string, Debt>();
+  let keysPerCall = KEYS_PER_CALL;
 
   function add(keys: readonly KeyRequest[], nowMs: number): void {
     for (const { key, group, cost, limits: all } of keys) {
@@ -98,7 +99,7 @@ export function createDebts(): Debts {
     async repay(store, nowMs) {
       // Take the debts out before the call: no other request may repay them, and a charge that may have run is never
       // repeated.
-      const taken = [...debts].slice(0, KEYS_PER_CALL);
+      const taken = [...debts].slice(0, keysPerCall);
       for (const [key] of taken) debts.delete(key);
       const isOwed = ([key, debt]: [string, Debt]) => repaying.get(key) === debt;
       const keys = taken.flatMap(([key, { limits, span, record }]): KeyRequest[] => {
@@ -111,9 +112,10 @@ export function createDebts(): Debts {
         await store.take({ keys, flag: Flag.chargeAnyway });
       } catch (error) {
         const { notRun, isReply, code } = failureOf(error);
-        // An error about the command itself (keys in several slots) would occur again. After SUBREQUESTS, another
-        // request may still make calls.
-        if (!notRun || (isReply && code !== "SUBREQUESTS")) return;
+        if (code === "CROSSSLOT" && keys.length > 1) keysPerCall = 1;
+        // Another error about the command itself would occur again. After SUBREQUESTS, another request may still make
+        // calls.
+        else if (!notRun || (isReply && code !== "SUBREQUESTS")) return;
         for (const [key, debt] of taken.filter(isOwed)) putBack(key, debt, nowMs);
       } finally {
         for (const [key] of taken.filter(isOwed)) repaying.delete(key);

@@ -46,6 +46,8 @@ export function createUnreleasedSlots(): UnreleasedSlots {
       const give = async (one: Slot) => {
         await store.take({ keys: one.keys, flag: Flag.giveBack, slot: one.slot }).catch((error: unknown) => {
           const { isReply, code } = failureOf(error);
+          // The keys lie in several slots of a Redis Cluster.
+          if (code === "CROSSSLOT" && one.keys.length > 1) for (const key of one.keys) add({ ...one, keys: [key] });
           // Another request may still make calls.
           if (!isReply || code === "SUBREQUESTS") add(one);
         });

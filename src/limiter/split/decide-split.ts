@@ -5,34 +5,59 @@
 
 import type { Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag } from "../../core/take.ts";
-import { createIsolate, isolateOf } from "../../isolate/isolate.ts";
+import type { Isolate } from "../../isolate/isolate.ts";
 import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
 import { keepAlive } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
 import { failureOf } from "../../store/failure.ts";
-import type { Store } from "../../store/store.ts";
-import type { Answered, Asked, KeysReply, PolicyKey } from "../decide.ts";
-import { byPlace } from "./by-place.ts";
+import { type Answered, type Asked, type Decider, type KeysReply, type PolicyKey, UNAVAILABLE } from "../decide.ts";
+import { hashTagOf } from "../store-key.ts";
 import { combine } from "./combine.ts";
+import { groupBy } from "./group-by.ts";
 import type { Part, PartReply, Silence } from "./part.ts";
-import type { Split } from "./split.ts";
 import { createUndoing } from "./undo.ts";
 
 /**
- * How long a reply of a place may refuse other requests. The units that refused may be those of a request that another
- * place has refused, and then they come back after a round trip.
+ * How long a reply of a place may refuse other requests, in milliseconds. The units that refused may be those of a
+ * request that another place has refused, and then they come back after a round trip.
  */
-const TRUSTED_MS = 1_000;
+export const TRUSTED_MS = 1_000;
 
-/** @param placeOf the position in `places` where a key lies. */
-export function createSplit(places: readonly Store[], placeOf: (key: string) => number): Split {
-  const isolates = places.map((place) => isolateOf(place, TRUSTED_MS) ?? createIsolate(place, undefined, TRUSTED_MS));
+/**
+ * @param isolates what this isolate keeps beside each place.
+ * @param placeOf the position in `isolates` of the place where a key lies.
+ * @param clusters the positions of places that are a Redis Cluster, as far as it is known.
+ */
+export function createSplit(
+  isolates: readonly Isolate[],
+  placeOf: (key: string) => number,
+  clusters: Set<number> = new Set(),
+): Decider {
   const undoing = createUndoing();
 
   function partsOf(keys: readonly PolicyKey[]): Part[] {
-    return byPlace(keys, ({ request }) => placeOf(request.key)).map(([at, own]) => {
-      return { isolate: isolates[at]!, keys: own, requests: own.map(({ request }) => request) };
+    return groupBy(keys, ({ request }) => placeOf(request.key)).flatMap(([place, own]) => {
+      return clusters.has(place) ? bySlot(place, own) : [partOf(place, own)];
     });
+  }
+
+  function partOf(place: number, keys: readonly PolicyKey[]): Part {
+    return { place, isolate: isolates[place]!, keys, requests: keys.map(({ request }) => request) };
+  }
+
+  /** By hash tag: keys with the same tag lie in the same slot. */
+  function bySlot(place: number, keys: readonly PolicyKey[]): Part[] {
+    return groupBy(keys, ({ request }) => hashTagOf(request.key)).map(([, own]) => partOf(place, own));
+  }
+
+  /** Asks a place. If it is a cluster with the keys in several slots, it has charged nothing: asks slot by slot. */
+  async function askPart(part: Part, asked: Asked): Promise<(PartReply | Silence)[]> {
+    const outcome = await ask(part, asked);
+    if (!("failure" in outcome) || outcome.failure.code !== "CROSSSLOT") return [outcome];
+    const parts = bySlot(part.place, part.keys);
+    if (parts.length === 1) return [outcome];
+    clusters.add(part.place);
+    return await Promise.all(parts.map((one) => ask(one, asked)));
   }
 
   async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
@@ -41,7 +66,7 @@ export function createSplit(places: readonly Store[], placeOf: (key: string) => 
     const known = flag === Flag.take && parts.length > 1 ? knownRefusals(parts, asked) : [];
     if (known.length > 0) return { decision: combine(known, [], flag) };
 
-    const outcomes = await Promise.all(parts.map((part) => ask(part, asked)));
+    const outcomes = (await Promise.all(parts.map((part) => askPart(part, asked)))).flat();
     const silences = outcomes.filter((one) => "failure" in one);
     const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
     const refused = new Set(replies.flatMap(refusedIn));
@@ -77,7 +102,7 @@ export function createSplit(places: readonly Store[], placeOf: (key: string) => 
     async reset(keys) {
       undoing.wereReset(keys);
       try {
-        await Promise.all(byPlace(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
+        await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
       } finally {
         // Of what was charged meanwhile it is not known whether the reset has removed it.
         undoing.wereReset(keys);
@@ -85,9 +110,6 @@ export function createSplit(places: readonly Store[], placeOf: (key: string) => 
     },
   };
 }
-
-/** The answer if a place is silent and a policy there denies. */
-const UNAVAILABLE: Decision = { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
 
 function denies({ policy }: PolicyKey): boolean {
   return policy.onStoreFailure === "deny" && policy.mode === "enforce";

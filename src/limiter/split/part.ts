@@ -6,8 +6,10 @@ import type { ReplySource } from "../../isolate/reply-source.ts";
 import type { StoreFailure } from "../../store/failure.ts";
 import type { KeysReply, PolicyKey } from "../decide.ts";
 
-/** The keys of a request that lie in one place. */
+/** The keys of a request that lie in one place; in a Redis Cluster, those that lie in one of its slots. */
 export interface Part {
+  /** The position of the place. */
+  readonly place: number;
   readonly isolate: Isolate;
   readonly keys: readonly PolicyKey[];
   /** Those of the keys, the very objects. */

@@ -1,23 +1,22 @@
-/** What a limiter asks of several places. The code behind it is carried only by programs that call `splitStore`. */
+/** What a limiter asks of several places. The code behind it is carried only by programs that can have several. */
 
 import type { Store } from "../../store/store.ts";
-import type { Answered, Asked, PolicyKey } from "../decide.ts";
+import type { Decider } from "../decide.ts";
 
-/** Decides in place of the limiter, and keeps what an isolate knows of each place. */
-export interface Split {
-  /** Never rejects because of a place: each policy says what happens while its place has no answer. */
-  decide(keys: readonly PolicyKey[], asked: Asked): Promise<Answered>;
-  /** @throws {StoreError} if one of the places does not answer; the others have forgotten the counts. */
-  reset(keys: readonly string[]): Promise<void>;
-}
-
-/** Several places as one store. */
+/** A store that may be several places, or whose keys may lie in several parts of it. */
 export interface StoreWithSplit extends Store {
+  /** The stores that it is made of. */
+  readonly places: readonly Store[];
   /** Makes what one limiter of this isolate keeps beside the places. */
-  split(): Split;
+  split(): Decider;
 }
 
-/** What a limiter keeps beside these places. Undefined for a store that is one place. */
-export function splitOf(store: Store): Split | undefined {
+/** What decides for a limiter over this store. Undefined: the store itself, in one call. */
+export function splitOf(store: Store): Decider | undefined {
   return (store as Partial<StoreWithSplit>).split?.();
+}
+
+/** The places of a store. One place: the store itself. */
+export function placesOf(store: Store): readonly Store[] {
+  return (store as Partial<StoreWithSplit>).places ?? [store];
 }

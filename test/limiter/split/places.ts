@@ -6,7 +6,9 @@ import { type VirtualTime, virtualTime } from "../../../scripts/simulate/virtual
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { withIsolate } from "../../../src/isolate/isolate.ts";
-import { splitStore } from "../../../src/limiter/split/split-store.ts";
+import { splitBySlot } from "../../../src/limiter/split/by-slot.ts";
+import { hashTagOf } from "../../../src/limiter/store-key.ts";
+import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
@@ -53,13 +55,17 @@ const BUDGET_MS = 100;
 /** A late reply comes this long after the budget is spent. */
 const LATE_MS = 70;
 
-/** @param clocksMs how far the clock of each place is ahead. */
-export function createPlaces(
-  time: VirtualTime,
-  clocksMs: readonly number[],
-  placeOf: (key: string) => number,
-  isWarm: () => boolean,
-): Places {
+export interface PlacesOptions {
+  /** How far the clock of each place is ahead. */
+  readonly clocksMs: readonly number[];
+  /** Which places are a Redis Cluster, where every hash tag is a slot. Default: none. */
+  readonly clusters?: readonly boolean[];
+  readonly placeOf: (key: string) => number;
+  /** False: every call fails. */
+  readonly isWarm: () => boolean;
+}
+
+export function createPlaces(time: VirtualTime, { clocksMs, clusters, placeOf, isWarm }: PlacesOptions): Places {
   const stores = clocksMs.map(() => memoryStore());
   const nowAt = (place: number) => Math.floor(time.nowMs()) + clocksMs[place]!;
   const at = (place: number, request: TakeRequest) => stores[place]!.take(request, nowAt(place));
@@ -78,6 +84,11 @@ export function createPlaces(
         const decision = decisions.getStore() ?? -1;
         const fault = link.fault?.(request);
         const call = { decision, isolate, place, request, fault };
+        const slots = new Set(request.keys.map(({ key }) => hashTagOf(key)));
+        if (clusters?.[place] && slots.size > 1) {
+          await time.sleep(2 * link.delayMs());
+          throw new StoreError("CROSSSLOT");
+        }
         if (fault === "known" || fault === "lost") {
           calls.push(call);
           if (fault === "known") throw new StoreError("OPEN");
@@ -114,7 +125,9 @@ export function createPlaces(
       const isolate = isolates++;
       const timing = { nowMs: Date.now, sleep: time.sleep };
       const places = clocksMs.map((_, place) => withIsolate(linkedStore(place, isolate, link(place)), timing));
-      return createLimiter({ policies, store: splitStore(places, placeOf), onDecision() {} });
+      const [first] = places;
+      const store = places.length === 1 ? splitBySlot(first!) : splitStore(places, placeOf);
+      return createLimiter({ policies, store, onDecision() {} });
     },
     as: (decision, work) => decisions.run(decision, work),
   };

@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { Kind } from "../../../src/core/algorithm.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../../src/core/take.ts";
-import { splitStore } from "../../../src/limiter/split/split-store.ts";
+import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";

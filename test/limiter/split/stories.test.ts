@@ -208,7 +208,7 @@ const told = ({ allowed, unavailable, source }: Decision) =>
 /** Two isolates, and an observer without a network, as the stories have them. */
 async function twoIsolates(time: VirtualTime, begin: Begin, faults: Faults = {}) {
   let isWarm = false;
-  const places = createPlaces(time, [20_000, -7_000], placeOf, () => isWarm);
+  const places = createPlaces(time, { clocksMs: [20_000, -7_000], placeOf, isWarm: () => isWarm });
   const link = (place: number) => ({ delayMs: () => 10, fault: () => (place === 0 ? faults.A : faults.B) });
   const isolates = [places.limiter(POLICIES, link), places.limiter(POLICIES, link)] as const;
   const observer = places.limiter(POLICIES, () => ({ delayMs: () => 0 }));

@@ -35,6 +35,7 @@ export interface Traffic {
   /** By policy: the place of its global limits, and of those per region. */
   readonly placesOf: readonly (readonly [number, number])[];
   readonly clocksMs: readonly number[];
+  readonly clusters: readonly boolean[];
   readonly isolates: number;
   readonly slowestMs: number;
   readonly ops: readonly Op[];
@@ -55,8 +56,8 @@ export interface Done {
   /** When the decision was told, in virtual time. */
   readonly toldAtMs: number;
   readonly names: readonly string[];
-  /** Places in which the request has keys. */
-  readonly places: ReadonlySet<number>;
+  /** The number of calls that it takes: one for each place, and in a cluster one for each slot. */
+  readonly parts: number;
 }
 
 export interface Outcome {
@@ -83,7 +84,8 @@ export function traffics(kind: "strict" | "leased"): fc.Arbitrary<Traffic> {
   });
   return fc
     .record({
-      places: fc.integer({ min: 2, max: 4 }),
+      // One place: a Redis that may be a cluster.
+      places: fc.integer({ min: 1, max: 4 }),
       drawn: fc.array(policy, { minLength: 2, maxLength: 4 }),
       isolates: fc.integer({ min: 1, max: 3 }),
     })
@@ -104,6 +106,7 @@ export function traffics(kind: "strict" | "leased"): fc.Arbitrary<Traffic> {
         policies: fc.constant(policies),
         placesOf: fc.array(fc.tuple(place, place), { minLength: policies.length, maxLength: policies.length }),
         clocksMs: fc.array(fc.integer({ min: -30_000, max: 30_000 }), { minLength: places, maxLength: places }),
+        clusters: fc.array(fc.boolean(), { minLength: places, maxLength: places }),
         isolates: fc.constant(isolates),
         slowestMs: fc.constantFrom(0, 5, 40),
         ops: fc.array(op, { minLength: 5, maxLength: 40, size: "max" }),
@@ -114,7 +117,7 @@ export function traffics(kind: "strict" | "leased"): fc.Arbitrary<Traffic> {
 
 /** @param quietMs how long nothing is asked at the end, before the places are looked at. */
 export async function live(traffic: Traffic, { fault }: Network = {}, quietMs = 1_000): Promise<Outcome> {
-  const { policies, placesOf, clocksMs, isolates, slowestMs, ops } = traffic;
+  const { policies, placesOf, clocksMs, clusters, isolates, slowestMs, ops } = traffic;
   const placeOf = (key: string) => {
     const [, p, region] = /\{p(\d):[^}]*\}(.*)/.exec(key)!;
     return placesOf[Number(p)]![region ? 1 : 0];
@@ -122,7 +125,7 @@ export async function live(traffic: Traffic, { fault }: Network = {}, quietMs = 
   return await inVirtualTime(async (time, begin) => {
     const random = mulberry32(traffic.seed);
     let isWarm = false;
-    const places = createPlaces(time, clocksMs, placeOf, () => isWarm);
+    const places = createPlaces(time, { clocksMs, clusters, placeOf, isWarm: () => isWarm });
     const link = (place: number) => ({
       delayMs: () => slowestMs * random(),
       fault: (request: TakeRequest) => fault?.(place, request, random),
@@ -145,10 +148,13 @@ export async function live(traffic: Traffic, { fault }: Network = {}, quietMs = 
       const takes = names.map((policy) => ({ policy, cost }));
       const decision = await places.as(number, () => limiters[isolate]!.take(takes, { background }));
       const applied = policies.map(({ limits }, p) =>
-        limits.map(({ scope }) => placesOf[p]![scope === "region" ? 1 : 0]),
+        limits.map(({ scope }) => {
+          const place = placesOf[p]![scope === "region" ? 1 : 0];
+          return clusters[place] ? `${place} {p${p}}` : place;
+        }),
       );
-      const involved = new Set(applied.filter((_, p) => bits & (2 ** p)).flat());
-      done.push({ number, isolate, cost, decision, toldAtMs: time.nowMs(), names, places: involved });
+      const { size } = new Set(applied.filter((_, p) => bits & (2 ** p)).flat());
+      done.push({ number, isolate, cost, decision, toldAtMs: time.nowMs(), names, parts: size });
       if (decision.hold) await places.as(number, () => holdFor(decision.hold!, heldMs));
     };
     for (const [number, op] of ops.entries()) {

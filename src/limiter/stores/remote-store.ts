@@ -1,11 +1,11 @@
 /** Any store that is far away, with everything that an isolate adds to a store. */
 
-import { checkOptions } from "../check-options.ts";
-import { failureOf, isStoreError } from "../store/failure.ts";
-import { type LateReply, type Store, StoreError } from "../store/store.ts";
-import { OutOfTime, withinBudget } from "../time-budget.ts";
-import { type BreakerOptions, reportBreaker, withBreaker } from "./breaker.ts";
-import { withIsolate } from "./isolate.ts";
+import { checkOptions } from "../../check-options.ts";
+import { type BreakerOptions, reportBreaker, withBreaker } from "../../isolate/breaker.ts";
+import { withIsolate } from "../../isolate/isolate.ts";
+import { failureOf, isStoreError } from "../../store/failure.ts";
+import { type LateReply, type Store, StoreError } from "../../store/store.ts";
+import { OutOfTime, withinBudget } from "../../time-budget.ts";
 
 /** Options of `remoteStore`. */
 export interface RemoteStoreOptions {

@@ -1,10 +1,11 @@
 /** The store for production: one Redis for all regions, with everything that an isolate adds to a store. */
 
-import { checkOptions } from "../check-options.ts";
-import { DEFAULT_TIMEOUT_MS, redisPlace } from "../store/redis.ts";
-import type { Store } from "../store/store.ts";
-import { type BreakerOptions, reportBreaker, withBreaker } from "./breaker.ts";
-import { withIsolate } from "./isolate.ts";
+import { checkOptions } from "../../check-options.ts";
+import { type BreakerOptions, reportBreaker, withBreaker } from "../../isolate/breaker.ts";
+import { withIsolate } from "../../isolate/isolate.ts";
+import { DEFAULT_TIMEOUT_MS, redisPlace } from "../../store/redis.ts";
+import type { Store } from "../../store/store.ts";
+import { splitBySlot } from "../split/by-slot.ts";
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
@@ -39,5 +40,5 @@ export function redisStore(options: RedisStoreOptions): Store {
   checkOptions("redisStore", options, OPTION_TYPES);
   const { onBreakerChange = reportBreaker(), ...place } = options;
   const timeoutMs = place.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  return withIsolate(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange }));
+  return splitBySlot(withIsolate(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange })));
 }

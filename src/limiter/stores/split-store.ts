@@ -1,9 +1,10 @@
 /** Several places as one store: a decision whose keys lie in several places is split. */
 
+import { createIsolate, isolateOf } from "../../isolate/isolate.ts";
 import { type Store, StoreError } from "../../store/store.ts";
-import { byPlace } from "./by-place.ts";
-import { createSplit } from "./decide-split.ts";
-import type { StoreWithSplit } from "./split.ts";
+import { createSplit, TRUSTED_MS } from "../split/decide-split.ts";
+import { groupBy } from "../split/group-by.ts";
+import { placesOf, type StoreWithSplit } from "../split/split.ts";
 
 /**
  * Several places as one store, for `createLimiter`. A place is what `redisStore` or `remoteStore` makes. Each key of a
@@ -28,7 +29,7 @@ import type { StoreWithSplit } from "./split.ts";
 export function splitStore(places: readonly Store[], placeOf: (key: string) => number): Store {
   const [first] = places;
   if (!first) throw new TypeError("splitStore: places must hold at least one store, found an empty list");
-  if (places.some((place) => "split" in place)) {
+  if (places.some((place) => placesOf(place).length > 1)) {
     throw new TypeError("splitStore: a place is one store; put the places of the inner splitStore into this list");
   }
   if (typeof placeOf !== "function") {
@@ -45,13 +46,19 @@ export function splitStore(places: readonly Store[], placeOf: (key: string) => n
     );
   }
 
+  const trustedMs = () => TRUSTED_MS;
   const timeouts = places.flatMap(({ timeoutMs }) => timeoutMs ?? []);
   const store: StoreWithSplit = {
     kind: first.kind,
     keySecret: first.keySecret,
     ...(timeouts.length > 0 && { timeoutMs: Math.max(...timeouts) }),
     breaker: () => (places.some((one) => one.breaker?.() === "open") ? "open" : "closed"),
-    split: () => createSplit(places, place),
+    places,
+
+    split() {
+      const isolates = places.map((one) => isolateOf(one, trustedMs) ?? createIsolate(one, undefined, trustedMs));
+      return createSplit(isolates, place);
+    },
 
     // A limiter does not come here: it uses `split`. A take of another caller is atomic, in one place.
     async take(request, nowMs, budgetMs) {
@@ -61,7 +68,7 @@ export function splitStore(places: readonly Store[], placeOf: (key: string) => n
     },
 
     async reset(keys) {
-      await Promise.all(byPlace(keys, place).map(([at, own]) => places[at]!.reset(own)));
+      await Promise.all(groupBy(keys, place).map(([at, own]) => places[at]!.reset(own)));
     },
 
     async ping() {

@@ -12,6 +12,8 @@
  * The formula is part of the stored format: with another one, keys would begin at zero in another place.
  */
 
+import { hashTagOf } from "../store-key.ts";
+
 /**
  * A function for `splitStore`: from a key to the position of its place in `names`. All keys of one policy and client
  * lie in one place, those of limits per region included.
@@ -37,12 +39,6 @@ export function rendezvous(names: readonly string[]): (key: string) => number {
     }
     return best;
   };
-}
-
-function hashTagOf(key: string): string {
-  const from = key.indexOf("{");
-  const to = key.indexOf("}", from);
-  return from < 0 || to < 0 ? key : key.slice(from + 1, to);
 }
 
 const FNV_OFFSET = 0x811c9dc5;

@@ -1,18 +1,20 @@
 /** The store that a Worker's bindings name. */
 
-import { ConfigurationError } from "../config/mistake.ts";
-import { parseStore, type StoreSettings } from "../config/store.ts";
-import { durableObjectStore } from "../isolate/durable-object-store.ts";
-import { redisStore } from "../isolate/redis-store.ts";
-import { memoryStore } from "../store/memory.ts";
-import type { Store } from "../store/store.ts";
+import { ConfigurationError } from "../../config/mistake.ts";
+import { parseStore, type StoreSettings } from "../../config/store.ts";
+import { memoryStore } from "../../store/memory.ts";
+import type { Store } from "../../store/store.ts";
+import { durableObjectStore } from "./durable-object-store.ts";
+import { redisNodes } from "./redis-nodes.ts";
 
 const stores = new WeakMap<object, Store>();
 
 /**
  * Makes the store that the bindings name:
  * - a `redisStore`, from `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN`;
- * - without both a `durableObjectStore`, from the binding `COUNTS` and the variable `COUNTS_LOCATION`;
+ * - several, from `REDIS_NODES` and the secrets that it names: see docs/redis.md;
+ * - without Redis a `durableObjectStore`, from the binding `COUNTS` and the variables `COUNTS_LOCATION` and
+ *   `COUNTS_SHARDS`;
  * - without `COUNTS` too a `memoryStore`, with one warning on the console.
  *
  * An empty text counts as absent. `REDIS_TIMEOUT_MS` (1 … 30000 ms, default 250) is the time budget of either.
@@ -44,7 +46,7 @@ function create(env: object): Store {
 
 /** The store of settings that were checked already. */
 export function storeOf({ redis, counts }: StoreSettings): Store {
-  if (redis) return redisStore(redis);
+  if (redis) return redisNodes(redis);
   if (!counts) return memoryStore();
   const { namespace, ...options } = counts;
   return durableObjectStore(namespace, options);

@@ -1,0 +1,22 @@
+/**
+ * Keys of the store: `hg:2:{<policy>:<partition>}`, and `:<region>` behind it for limits that count by region. The text
+ * in braces is the hash tag: all keys of one policy and client lie in one slot of a Redis Cluster.
+ */
+
+import { KEY_PREFIX } from "../core/layout.ts";
+
+export function storeKey(policy: string, partition: string): string {
+  return `${KEY_PREFIX}{${policy}:${partition}}`;
+}
+
+/** The text between the first "{" and the next "}". Without them the whole key. */
+export function hashTagOf(key: string): string {
+  const from = key.indexOf("{");
+  const to = key.indexOf("}", from);
+  return from < 0 || to < 0 ? key : key.slice(from + 1, to);
+}
+
+/** The region under which a key counts. Undefined: the key counts for all regions. */
+export function regionOf(key: string): string | undefined {
+  return /\}:(.+)$/.exec(key)?.[1];
+}
