@@ -97,6 +97,8 @@ it("names the prices and units that the tables multiply", () => {
     `${OBJECTS.includedGbSeconds.toLocaleString("en")} GB-s included, then $${(OBJECTS.perGbSecond * 1e6).toFixed(2)}`,
   );
   said(`${FREE_DAY.requests.toLocaleString("en")} requests, ${FREE_DAY.rowsWritten.toLocaleString("en")} written rows`);
+  said(`${FREE_DAY.rowsRead / 1e6} M read rows, ${FREE_DAY.gbSeconds.toLocaleString("en")} GB-s`);
+  said(`at most ${UPSTASH.commandsPerSecond.toLocaleString("en")} per second`);
   said(`$${(UPSTASH.perCommand * 1e5).toFixed(2)} per 100,000 commands`);
   for (const { dollars, gb } of UPSTASH.fixed) said(`$${dollars} with ${gb < 1_000 ? `${gb} GB` : `${gb / 1_000} TB`}`);
   said(`${UPSTASH.freeCommands.toLocaleString("en")} commands a month`);
@@ -108,6 +110,7 @@ it("names the prices and units that the tables multiply", () => {
 it("says what follows from the prices", () => {
   const month = OBJECTS.gbOfObject * 2_592_000;
   expect(month).toBeLessThan(OBJECTS.includedGbSeconds);
+  expect(month / 30).toBeLessThan(FREE_DAY.gbSeconds);
   said(`= ${month.toLocaleString("en")} GB-s a month`);
   said(`and ${Math.floor(month / 30).toLocaleString("en")} a day`);
   said(`at most $${((2 * month - OBJECTS.includedGbSeconds) * OBJECTS.perGbSecond).toFixed(2)} a month`);

@@ -55,9 +55,8 @@ export interface Use {
 
 const above = (used: number, included: number) => Math.max(0, used - included);
 
-/** Above the Worker's own plan. Objects are taken to be awake all month, the most that they can be. */
+/** On the paid plan, beside its $5. Objects are taken to be awake all month, the most that they can be. */
 export function objectsBill({ calls, rowsPerCall, objects }: Use): number {
-  if (isFree({ calls, rowsPerCall, objects })) return 0;
   const alarms = objects * DAYS * ALARMS_PER_DAY;
   const gbSeconds = objects * MONTH_SECONDS * OBJECTS.gbOfObject;
   return (
@@ -68,15 +67,10 @@ export function objectsBill({ calls, rowsPerCall, objects }: Use): number {
   );
 }
 
-/** Whether the Workers Free plan suffices, with the same traffic every day. */
-function isFree({ calls, rowsPerCall, objects }: Use): boolean {
-  return calls / DAYS <= freeCallsPerDay(rowsPerCall, objects) && objects === 1;
-}
-
-/** The calls in a day that the Workers Free plan allows. */
-export function freeCallsPerDay(rowsPerCall: number, objects = 1): number {
-  const alarms = objects * ALARMS_PER_DAY;
-  return Math.floor(Math.min(FREE_DAY.requests - alarms, (FREE_DAY.rowsWritten - alarms) / rowsPerCall));
+/** The calls to one object in a day that the Workers Free plan allows. */
+export function freeCallsPerDay(rowsPerCall: number): number {
+  const rows = (FREE_DAY.rowsWritten - ALARMS_PER_DAY) / rowsPerCall;
+  return Math.floor(Math.min(FREE_DAY.requests - ALARMS_PER_DAY, rows));
 }
 
 export function upstashPayAsYouGo(calls: number): number {
