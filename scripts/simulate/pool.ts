@@ -1,20 +1,26 @@
-/** Runs scenarios on all processors. This file is also the worker: it gets a scenario and returns what it measured. */
+/** Runs scenarios on all processors. */
 
 import { availableParallelism } from "node:os";
-import { isMainThread, parentPort, Worker } from "node:worker_threads";
-import { type Measured, type Scenario, simulate } from "./run.ts";
+import { parentPort, Worker } from "node:worker_threads";
 
-/** @param onDone is called with the number of finished runs. @returns the results in the order of the scenarios. */
-export async function runAll(scenarios: readonly Scenario[], onDone: (done: number) => void): Promise<Measured[]> {
+/**
+ * @param file of the worker: it calls `serve`. @param onDone is called with the number of finished runs.
+ * @returns the results in the order of the scenarios.
+ */
+export async function runAll<Scenario, Measured>(
+  file: URL,
+  scenarios: readonly Scenario[],
+  onDone: (done: number) => void,
+): Promise<Measured[]> {
   const measured: Measured[] = [];
   let next = 0;
   let done = 0;
   const work = async () => {
-    const worker = new Worker(new URL(import.meta.url));
+    const worker = new Worker(file);
     try {
       while (next < scenarios.length) {
         const at = next++;
-        measured[at] = await ask(worker, scenarios[at]!);
+        measured[at] = await ask<Scenario, Measured>(worker, scenarios[at]!);
         onDone(++done);
       }
     } finally {
@@ -25,7 +31,7 @@ export async function runAll(scenarios: readonly Scenario[], onDone: (done: numb
   return measured;
 }
 
-function ask(worker: Worker, scenario: Scenario): Promise<Measured> {
+function ask<Scenario, Measured>(worker: Worker, scenario: Scenario): Promise<Measured> {
   return new Promise((resolve, reject) => {
     worker.once("message", (message: Measured) => {
       worker.off("error", reject);
@@ -36,7 +42,8 @@ function ask(worker: Worker, scenario: Scenario): Promise<Measured> {
   });
 }
 
-if (!isMainThread && parentPort) {
-  const port = parentPort;
+/** In a worker: answers each scenario with what it measured. */
+export function serve<Scenario, Measured>(simulate: (scenario: Scenario) => Promise<Measured>): void {
+  const port = parentPort!;
   port.on("message", async (scenario: Scenario) => port.postMessage(await simulate(scenario)));
 }

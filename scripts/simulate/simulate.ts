@@ -19,10 +19,8 @@ async function measure(scenarios: readonly Scenario[]): Promise<(scenario: Scena
   const keys = [...distinct.keys()].sort((a, b) => requestsOf(distinct.get(b)!) - requestsOf(distinct.get(a)!));
   const show = (done: number) => process.stderr.write(`\rsimulate: ${done} of ${keys.length} runs`);
   show(0);
-  const measured = await runAll(
-    keys.map((key) => distinct.get(key)!),
-    show,
-  );
+  const all = keys.map((key) => distinct.get(key)!);
+  const measured = await runAll<Scenario, Measured>(new URL("./worker.ts", import.meta.url), all, show);
   process.stderr.write("\n");
   const results = new Map(keys.map((key, i) => [key, measured[i]!]));
   return (scenario) => results.get(JSON.stringify(scenario))!;

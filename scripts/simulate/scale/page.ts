@@ -1,0 +1,140 @@
+/** The tables of docs/scale.md, from the kept results, the formula and the prices. */
+
+import { freeCallsPerDay, objectsBill, UNITS, UPSTASH, upstashFixed, upstashPayAsYouGo } from "./bill.ts";
+import { kept } from "./kept.ts";
+import { callsEvenly, callsUnevenly } from "./paper.ts";
+import { GROUPS } from "./rows.ts";
+import { MEAN_CALL_MS, type Scenario } from "./run.ts";
+
+const count = (value: number) => Math.round(value).toLocaleString("en");
+const percent = (part: number) => `${Number((100 * part).toFixed(part < 0.01 ? 1 : 0))} %`;
+const dollars = (value: number) => `$${value < 100 ? value.toFixed(2) : count(value)}`;
+
+type Column = readonly [heading: string, cell: (scenario: Scenario) => string];
+
+const MODE: Column = ["Mode", ({ mode }) => `\`${mode}\``];
+const ISOLATES: Column = ["Isolates", ({ isolates }) => count(isolates)];
+const RATE: Column = ["Requests/s", ({ rate }) => count(rate)];
+const DEMAND: Column = ["Demand", ({ demand }) => String(demand)];
+const WINDOW: Column = ["Window", ({ windowMs }) => `${windowMs / 1_000} s`];
+const ALGORITHM: Column = ["Algorithm", ({ algorithm }) => `\`${algorithm}\``];
+const SERVICE: Column = ["A call takes", ({ serviceMs }) => `${serviceMs} ms`];
+const CLIENTS: Column = ["Clients", ({ clients }) => count(clients)];
+const SHARDS: Column = ["Objects", ({ shards }) => String(shards)];
+const PAPER: Column = ["On paper", (scenario) => (scenario.demand < 1 ? count(onPaper(scenario)) : "–")];
+
+const LEADING: Readonly<Record<string, readonly Column[]>> = {
+  strict: [RATE, DEMAND],
+  leased: [ISOLATES, RATE, DEMAND, PAPER],
+  patient: [ISOLATES, RATE, WINDOW, DEMAND, PAPER],
+  bucket: [ISOLATES, RATE, WINDOW, PAPER],
+  slower: [SERVICE, MODE, ALGORITHM, ISOLATES, RATE, WINDOW],
+  clients: [MODE, CLIENTS, RATE, DEMAND, SHARDS],
+};
+
+const MEASURED: readonly Column[] = [
+  ["Calls/s", (scenario) => count((1_000 * kept(scenario).calls) / scenario.halfMs)],
+  ["Calls per request", (scenario) => (kept(scenario).calls / kept(scenario).requests).toFixed(3)],
+  ["Busy", (scenario) => percent(kept(scenario).busy)],
+  ["Wait p50", (scenario) => `${count(kept(scenario).p50)} ms`],
+  ["Wait p99", (scenario) => `${count(kept(scenario).p99)} ms`],
+  ["Admitted", (scenario) => kept(scenario).used.toFixed(2)],
+  ["Most", (scenario) => kept(scenario).most.toFixed(2)],
+  ["By fallback", (scenario) => percent(kept(scenario).fallback)],
+];
+
+export function onPaper({ isolates, rate, windowMs }: Scenario): number {
+  return callsUnevenly({ isolates, rate, windowMs, callMs: MEAN_CALL_MS });
+}
+
+const PAPER_ROWS = [
+  [100, 10_000],
+  [300, 30_000],
+  [1_000, 100_000],
+  [3_000, 300_000],
+  [10_000, 1_000_000],
+] as const;
+const PAPER_WINDOWS_MS = [10_000, 60_000, 3_600_000];
+
+function paperTable(): string {
+  const windows = PAPER_WINDOWS_MS.map((ms) => (ms < 100_000 ? `${ms / 1_000} s` : "100 s and longer"));
+  const lines = PAPER_ROWS.map(([isolates, rate]) => {
+    const calls = PAPER_WINDOWS_MS.map((windowMs) => callsEvenly({ isolates, rate, windowMs, callMs: MEAN_CALL_MS }));
+    return [count(isolates), count(rate), ...calls.map((one) => `${count(one)} (${(one / rate).toFixed(3)})`)];
+  });
+  return table(["Isolates", "Requests/s", ...windows.map((one) => `Window ${one}`)], lines);
+}
+
+/** A month of requests, calls per request, and enough objects for peaks of about three times the mean. */
+const BILLS = [
+  [1e6, 1, 1],
+  [1e6, 0.1, 1],
+  [10e6, 1, 1],
+  [10e6, 0.1, 1],
+  [100e6, 1, 1],
+  [100e6, 0.1, 1],
+  [1_000e6, 1, 4],
+  [1_000e6, 0.1, 1],
+] as const;
+
+function costTable(): string {
+  const lines = BILLS.map(([requests, callsPerRequest, objects]) => {
+    const calls = requests * callsPerRequest;
+    const bill = (rowsPerCall: number) => dollars(objectsBill({ calls, rowsPerCall, objects }));
+    const fixed = upstashFixed(calls);
+    return [
+      `${count(requests / 1e6)} M`,
+      callsPerRequest === 1 ? "`strict`" : `\`leased\`, ${callsPerRequest} calls per request`,
+      String(objects),
+      bill(UNITS.rowsWritten.known),
+      bill(UNITS.rowsWritten.first + UNITS.rowsWritten.removed),
+      dollars(upstashPayAsYouGo(calls)),
+      fixed === undefined ? "–" : dollars(fixed),
+    ];
+  });
+  const headings = ["Requests", "Mode", "Objects", "Objects, known keys", "Objects, new keys"];
+  return table([...headings, "Upstash, pay as you go", "Upstash, fixed"], lines);
+}
+
+function freeTable(): string {
+  const perDay = (calls: number) => count(Math.floor(calls));
+  const rows = UNITS.rowsWritten;
+  return table(
+    ["Free plan", "Calls a day"],
+    [
+      ["one object, keys that are known", perDay(freeCallsPerDay(rows.known))],
+      ["one object, each call a new key", perDay(freeCallsPerDay(rows.first + rows.removed))],
+      ["Upstash, the month's commands spread evenly", perDay(UPSTASH.freeCommands / 30 / UNITS.commands.admitted)],
+    ],
+  );
+}
+
+function table(headings: readonly string[], lines: readonly (readonly string[])[]): string {
+  return [headings, headings.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+/** Every table, by the name that stands before it in the page. */
+export function tables(): Readonly<Record<string, string>> {
+  const measured = GROUPS.map(({ name, rows }) => {
+    const columns = [...LEADING[name]!, ...MEASURED];
+    const lines = rows.map((scenario) => columns.map(([, cell]) => cell(scenario)));
+    return [
+      name,
+      table(
+        columns.map(([heading]) => heading),
+        lines,
+      ),
+    ] as const;
+  });
+  return { ...Object.fromEntries(measured), paper: paperTable(), cost: costTable(), free: freeTable() };
+}
+
+/** The page with its tables as they should be. @throws {Error} if a table has no place in the page. */
+export function withTables(page: string): string {
+  return Object.entries(tables()).reduce((text, [name, markdown]) => {
+    const [begin, end] = [`<!-- ${name}: npm run docs:scale -->`, `<!-- end of ${name} -->`];
+    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+    if (from < 0 || to < from) throw new Error(`docs/scale.md: expected ${begin} and ${end}`);
+    return `${text.slice(0, from)}${begin}\n\n${markdown}\n\n${text.slice(to)}`;
+  }, page);
+}

@@ -1,0 +1,130 @@
+// docs/scale.md: its tables, its figures, and whether the code still does what they say.
+
+import { expect, it, vi } from "vitest";
+import {
+  FREE_DAY,
+  freeCallsPerDay,
+  OBJECTS,
+  objectsBill,
+  UNITS,
+  UPSTASH,
+  upstashFixed,
+  upstashPayAsYouGo,
+} from "../../scripts/simulate/scale/bill.ts";
+import { differences, kept } from "../../scripts/simulate/scale/kept.ts";
+import { simulatedObject } from "../../scripts/simulate/scale/object.ts";
+import { onPaper, withTables } from "../../scripts/simulate/scale/page.ts";
+import { GROUPS, QUICK } from "../../scripts/simulate/scale/rows.ts";
+import { type Scenario, simulateScale } from "../../scripts/simulate/scale/run.ts";
+import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import { Flag } from "../../src/core/take.ts";
+import { measured, read } from "../docs/markdown.ts";
+
+// Seconds of computing, and more on a busy machine. Its time is virtual, not measured.
+vi.setConfig({ testTimeout: 180_000 });
+
+const PAGE = read("docs/scale.md");
+const ROWS = GROUPS.flatMap(({ rows }) => rows);
+const said = (text: string) => expect(PAGE.replaceAll(/\s+/g, " ").includes(text), text).toBe(true);
+
+it("has the tables that the kept results, the formula and the prices give (npm run docs:scale -- --tables)", () => {
+  expect(withTables(PAGE)).toBe(PAGE);
+});
+
+it.each(QUICK)("runs again as it was kept: $mode, $isolates isolates, $rate requests per second", async (scenario) => {
+  const { now } = Date;
+  expect(differences(scenario, await simulateScale(scenario))).toEqual([]);
+  expect(Date.now).toBe(now);
+});
+
+it("an object serves one call at a time, also those that nobody waits for, and refuses what would wait too long", async () => {
+  const time = virtualTime(0);
+  const object = simulatedObject(time, 4_000);
+  const limits = [{ kind: Kind.fixedWindow, limit: 9, windowMs: 1_000 }] as const;
+  const request = { keys: [{ key: "k", group: 0, cost: 1, limits }], flag: Flag.take };
+  const ended: (number | string)[] = [];
+  for (let i = 0; i < 5; i++) {
+    object.take(request).then(
+      () => ended.push(time.nowMs()),
+      ({ code }) => ended.push(code),
+    );
+  }
+  await time.runUntil(5_000);
+  expect(object.busyMs).toBe(5_000);
+  await time.runUntil(60_000);
+  expect(ended).toEqual(["OVERLOADED", "OVERLOADED", 4_000, 8_000, 12_000]);
+  expect([object.calls, object.busyMs]).toEqual([5, 12_000]);
+});
+
+/** The rows of one table. */
+const rowsOf = (table: string, also: (row: Scenario) => boolean = () => true) =>
+  GROUPS.find(({ name }) => name === table)!.rows.filter(also);
+const isCalm = (row: Scenario) => kept(row).fallback < 0.01;
+
+it("the formula is below what was simulated, by as much as the page says", () => {
+  const onOneKey = ROWS.filter((row) => row.mode === "leased" && row.clients === 1 && row.demand < 1);
+  const ratiosOf = (algorithm: Scenario["algorithm"]) => {
+    const calm = onOneKey.filter((row) => row.algorithm === algorithm && kept(row).fallback < 0.001);
+    const ratios = calm.map((row) => (1_000 * kept(row).calls) / row.halfMs / onPaper(row));
+    expect(ratios.length).toBeGreaterThan(4);
+    return `${Math.min(...ratios).toFixed(1)} to ${Math.max(...ratios).toFixed(1)} times as many`;
+  };
+  said(`the simulation made ${ratiosOf("sliding-window")} calls under \`sliding-window\``);
+  said(`and ${ratiosOf("token-bucket")} under \`token-bucket\``);
+});
+
+it("what the page says in short is what the rows show", () => {
+  const most = (rows: readonly Scenario[]) => Math.max(...rows.filter(isCalm).map(({ rate }) => rate));
+  expect(most(rowsOf("strict", ({ demand }) => demand < 1))).toBe(700);
+  expect(rowsOf("strict", ({ rate }) => rate >= 1_000).some(isCalm)).toBe(false);
+  expect(most(rowsOf("bucket", ({ isolates }) => isolates === 300))).toBe(10_000);
+  expect(kept(rowsOf("bucket", ({ isolates, rate }) => isolates === 300 && rate === 10_000)[0]!).busy).toBeCloseTo(
+    0.25,
+    1,
+  );
+  const { length } = rowsOf("leased", ({ isolates, rate }) => isolates === 30 && rate === 3_000).filter(isCalm);
+  expect(length).toBe(1);
+  expect(most(rowsOf("patient", ({ isolates }) => isolates === 100))).toBe(10_000);
+  expect(most(rowsOf("clients", ({ mode, shards }) => mode === "strict" && shards === 64))).toBe(30_000);
+  said(`${Math.max(...rowsOf("strict").map((row) => kept(row).most)).toFixed(2)} times the limit was admitted`);
+});
+
+it("names the prices and units that the tables multiply", () => {
+  said(`1 M requests included, then $${(OBJECTS.perRequest * 1e6).toFixed(2)} per million`);
+  said(`50 M written rows included, then $${(OBJECTS.perRowWritten * 1e6).toFixed(2)} per million`);
+  said(
+    `${OBJECTS.includedGbSeconds.toLocaleString("en")} GB-s included, then $${(OBJECTS.perGbSecond * 1e6).toFixed(2)}`,
+  );
+  said(`${FREE_DAY.requests.toLocaleString("en")} requests, ${FREE_DAY.rowsWritten.toLocaleString("en")} written rows`);
+  said(`${FREE_DAY.rowsRead / 1e6} M read rows, ${FREE_DAY.gbSeconds.toLocaleString("en")} GB-s`);
+  said(`at most ${UPSTASH.commandsPerSecond.toLocaleString("en")} per second`);
+  said(`$${(UPSTASH.perCommand * 1e5).toFixed(2)} per 100,000 commands`);
+  for (const { dollars, gb } of UPSTASH.fixed) said(`$${dollars} with ${gb < 1_000 ? `${gb} GB` : `${gb / 1_000} TB`}`);
+  said(`${UPSTASH.freeCommands.toLocaleString("en")} commands a month`);
+  for (const state of ["admitted", "refused"] as const) {
+    expect(Number(measured(`1 limit, ${state}`, "headgate sliding-window", "commands"))).toBe(UNITS.commands[state]);
+  }
+});
+
+it("says what follows from the prices", () => {
+  const month = OBJECTS.gbOfObject * 2_592_000;
+  expect(month).toBeLessThan(OBJECTS.includedGbSeconds);
+  expect(month / 30).toBeLessThan(FREE_DAY.gbSeconds);
+  said(`= ${month.toLocaleString("en")} GB-s a month`);
+  said(`and ${Math.floor(month / 30).toLocaleString("en")} a day`);
+  said(`at most $${((2 * month - OBJECTS.includedGbSeconds) * OBJECTS.perGbSecond).toFixed(2)} a month`);
+  said(`each further one $${(month * OBJECTS.perGbSecond).toFixed(2)}`);
+  // The number of calls from which on the cheapest fixed plan is cheaper.
+  const even = (rowsPerCall: number) => {
+    for (let millions = 1; ; millions++) {
+      const calls = millions * 1e6;
+      if (objectsBill({ calls, rowsPerCall, objects: 1 }) > upstashFixed(calls)!) return millions;
+    }
+  };
+  said(`from ${even(1)} million calls a month on, or ${even(3)} million if every key is new`);
+  said(
+    `for ${Math.floor(UPSTASH.freeCommands / 30 / UNITS.commands.admitted).toLocaleString("en")} \`strict\` requests`,
+  );
+  expect([freeCallsPerDay(1), upstashPayAsYouGo(125_000), upstashPayAsYouGo(1e6)]).toEqual([98_560, 0, 8]);
+});

@@ -1,0 +1,61 @@
+// The rows that Cloudflare bills for a call, counted by the object's own cursors. docs/scale.md multiplies them.
+
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it } from "vitest";
+import { UNITS } from "../../scripts/simulate/scale/bill.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import { Flag, type TakeRequest } from "../../src/core/take.ts";
+import type { HeadgateCounts } from "../../src/store/durable-object.ts";
+import { uniqueName } from "./support.ts";
+
+const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
+
+function takeOf(key: string, cost = 1): TakeRequest {
+  const limits = [{ kind: Kind.weighted, limit: 5, bucketMs: 10_000, buckets: 1 }] as const;
+  return { keys: [{ key, group: 0, cost, limits }], flag: Flag.take };
+}
+
+/** Runs work in the object, and adds up what its cursors say. */
+function rowsOf(
+  object: DurableObjectStub<HeadgateCounts>,
+  work: (counts: HeadgateCounts) => Promise<unknown>,
+): Promise<{ read: number; written: number }> {
+  return runInDurableObject(object, async (counts, { storage: { sql } }) => {
+    const { exec } = Object.getPrototypeOf(sql) as SqlStorage;
+    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+    Object.defineProperty(sql, "exec", {
+      configurable: true,
+      value: (...args: Parameters<SqlStorage["exec"]>) => {
+        const cursor = exec.apply(sql, args);
+        cursors.push(cursor);
+        return cursor;
+      },
+    });
+    try {
+      await work(counts);
+    } finally {
+      Reflect.deleteProperty(sql, "exec");
+    }
+    expect(cursors.length).toBeGreaterThan(0);
+    return {
+      read: cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0),
+      written: cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0),
+    };
+  });
+}
+
+it("one take of one key reads and writes as many rows as docs/scale.md multiplies", async () => {
+  const object = COUNTS.getByName(uniqueName("rows"));
+  const take = (cost = 1) => rowsOf(object, (counts) => counts.take(takeOf("k", cost)));
+  expect(await take()).toEqual({ read: UNITS.rowsRead.first, written: UNITS.rowsWritten.first });
+  expect(await take()).toEqual({ read: UNITS.rowsRead.known, written: UNITS.rowsWritten.known });
+  expect((await take(5)).written).toBe(0);
+
+  const setExpiry = (atMs: number) =>
+    runInDurableObject(object, (_, { storage }) => void storage.sql.exec("UPDATE counts SET expires_at = ?", atMs));
+  await setExpiry(Date.now() + 10_000);
+  expect((await take()).written).toBe(UNITS.rowsWritten.moved);
+  await setExpiry(1);
+  expect((await rowsOf(object, (counts) => counts.alarm())).written).toBe(UNITS.rowsWritten.removed);
+});
