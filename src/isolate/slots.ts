@@ -13,7 +13,7 @@ export interface SlotOptions {
   /** The number of the request. */
   readonly slot: number;
   /** Slots that are given back later. Absent: they free themselves after their timeout. */
-  readonly unreleased: UnreleasedSlots | undefined;
+  readonly unreleased?: UnreleasedSlots | undefined;
 }
 
 /** Renews and releases the slots of an admitted request. Other limits under the same keys do not change. */

@@ -21,7 +21,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
     if (denied) return UNAVAILABLE;
-    return await decideFor(counted, { replies: fallback, flag, slot, unreleased: undefined });
+    return await decideFor(counted, { replies: fallback, flag, slot });
   }
 
   return {
@@ -35,10 +35,8 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
         const failure = failureOf(error);
         if (inParts && failure.code === "CROSSSLOT") return inParts(keys, asked);
         let decision = await fallBack(keys, asked);
-        if (asked.flag === Flag.take && isolate) {
-          const requests = keys.map(({ request }) => request);
-          decision = isolate.missed.note(decision, requests, failure, options);
-        }
+        const requests = keys.map(({ request }) => request);
+        if (asked.flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, failure, options);
         return { decision, failure: failure.code };
       }
     },

@@ -6,7 +6,7 @@ import type { OnDecision } from "./on-decision.ts";
 const REPORT_EVERY_MS = 1_000;
 
 /** Writes why a decision was made without the store, about once a second; the line says how many were left out. */
-export function reportFailures(write: (line: string) => void = toConsole): OnDecision {
+export function reportFailures(write: (line: string) => void = (line) => console.warn(line)): OnDecision {
   let lastAtMs = Number.NEGATIVE_INFINITY;
   let suppressed = 0;
 
@@ -23,8 +23,4 @@ export function reportFailures(write: (line: string) => void = toConsole): OnDec
     write(JSON.stringify(suppressed > 0 ? { ...line, suppressed } : line));
     [lastAtMs, suppressed] = [nowMs, 0];
   };
-}
-
-function toConsole(line: string): void {
-  console.warn(line);
 }
