@@ -1,8 +1,8 @@
 /** One run: many isolates with the whole limiter, in front of objects that can be too slow. */
 
-import { remoteStore } from "../../../src/isolate/remote-store.ts";
-import { rendezvous } from "../../../src/limiter/split/rendezvous.ts";
-import { splitStore } from "../../../src/limiter/split/split-store.ts";
+import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
+import { rendezvous } from "../../../src/limiter/stores/rendezvous.ts";
+import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { mostWithin, mulberry32 } from "../run.ts";
