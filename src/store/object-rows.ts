@@ -8,7 +8,7 @@ import type { LimitValue } from "../core/algorithms.ts";
 import { INJECTED_CLOCK_EXPIRY_MS } from "../core/layout.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
-import { arrangeLog, type LogLayout, UNDIVIDED } from "./log-chunks.ts";
+import { arrangeLog, type LogLayout, packEntries, UNDIVIDED, unpackEntries } from "./log-chunks.ts";
 import { bytesOf } from "./memory.ts";
 import { fromText, toText } from "./value-text.ts";
 
@@ -63,9 +63,10 @@ interface Arranged {
   readonly layout: LogLayout;
 }
 
-/** What lies under the key of a log that has chunks. */
-interface DividedLog extends LogLayout {
-  readonly newest: Log;
+/** What lies under the key of a log. */
+interface StoredLog extends LogLayout {
+  /** The entries that are in no chunk, packed. */
+  readonly newest: readonly number[];
 }
 
 /** Instants are ms since the epoch by the object's clock. */
@@ -123,13 +124,13 @@ export class ObjectRows {
   }
 
   #valueOf(key: string, text: string, clockMs: number): { readonly value: Value; readonly layout: LogLayout } {
-    const value = fromText(text) as Value | DividedLog;
+    const value = fromText(text) as Value | StoredLog;
     if (!("newest" in value)) return { value, layout: UNDIVIDED };
     const { newest, ...layout } = value;
     const older = chunkKeys(key, layout).map((one) => this.#readRow(one, clockMs));
-    const entries = older.flatMap((one) => (one === undefined ? [] : (fromText(one) as Log)));
+    const entries = older.flatMap((one) => (one === undefined ? [] : unpackEntries(JSON.parse(one))));
     return {
-      value: [...entries.slice(layout.gone), ...newest],
+      value: [...entries.slice(layout.gone), ...unpackEntries(newest)],
       layout: older.includes(undefined) ? UNDIVIDED : layout,
     };
   }
@@ -158,11 +159,10 @@ function arrange({ key, value, expiryMs }: Change, known: Known | undefined, now
   const { layout, written, newest } = arrangeLog(before, known?.layout ?? UNDIVIDED, value, mayDivide);
   const chunks = written.map(({ number, entries }): Row => {
     // The log names the chunk for less than a window, and what the log says then holds for a window.
-    return { key: chunkKey(key, number), text: toText(entries), expiryMs: 2 * expiryMs };
+    return { key: chunkKey(key, number), text: JSON.stringify(packEntries(entries)), expiryMs: 2 * expiryMs };
   });
-  const divided: DividedLog = { ...layout, newest };
-  const text = layout.chunks === 0 ? toText(newest) : JSON.stringify(divided);
-  return { rows: [...chunks, { key, text, expiryMs }], layout };
+  const stored: StoredLog = { ...layout, newest: packEntries(newest) };
+  return { rows: [...chunks, { key, text: JSON.stringify(stored), expiryMs }], layout };
 }
 
 function isLog(value: Value): value is Log {

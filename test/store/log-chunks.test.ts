@@ -3,7 +3,14 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Log, LogEntry } from "../../src/core/sliding-log.ts";
-import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "../../src/store/log-chunks.ts";
+import {
+  arrangeLog,
+  CHUNK_ENTRIES,
+  type LogLayout,
+  packEntries,
+  UNDIVIDED,
+  unpackEntries,
+} from "../../src/store/log-chunks.ts";
 
 /** A log, and the rows that a storage would hold of it. */
 function startLog() {
@@ -86,6 +93,7 @@ it("has the whole log in its rows after any charges, expiries and give-backs", (
       }
       expect(log.stored()).toEqual(log.log);
       expect(log.layout.gone).toBeLessThan(CHUNK_ENTRIES);
+      expect(unpackEntries(packEntries(log.newest))).toEqual(log.newest);
     }
   });
   fc.assert(property, { numRuns: 300 });

@@ -226,7 +226,7 @@ describe("a long log", () => {
       ["k", "k#5:3000", ...Array.from({ length: 5 }, (_, i) => `k#5:3000/${i}`)].sort(),
     );
     const longest = Math.max(...rows.map(({ text }) => text.length));
-    expect(longest).toBeLessThan(8_000);
+    expect(longest).toBeLessThan(2_000);
   });
 
   it("decides as a log in memory does, also when the object has forgotten what it knew", async () => {
