@@ -15,7 +15,7 @@ const [REDIS, GATEWAY, WORKER] = [
   ["gateway", "clients", "examples"],
   ["worker"],
 ];
-const ALONE = ["test/gateway/leased.test.ts", "test/gateway/starved.test.ts"];
+const ALONE = ["test/gateway/leased.test.ts", "test/gateway/object-leased.test.ts", "test/gateway/starved.test.ts"];
 
 const testsIn = (folder: string) => `test/${folder}/**/*.test.ts`;
 

@@ -21,6 +21,7 @@ import { type KeyRequest, keysOfRequest, type TakeRequest } from "../core/take.t
 const MAX_KEYS = 1_000;
 /** Ours have at most 131 characters. */
 const MAX_KEY_LENGTH = 1_024;
+const KINDS: ReadonlySet<unknown> = new Set(Object.values(Kind));
 
 /** @throws {TypeError} that names the place, what was expected, and nothing of a key. */
 export function checkRequest(request: TakeRequest): void {
@@ -56,7 +57,7 @@ function checkKey(where: string, { key, group, cost, limits, flag, atMs }: Parti
 }
 
 function checkLimit(where: string, limit: LimitSpec): void {
-  if (!Object.values<unknown>(Kind).includes(limit.kind)) {
+  if (!KINDS.has(limit.kind)) {
     throw new TypeError(`take: ${where}.kind: expected an integer from 1 to ${Kind.concurrency}`);
   }
   const algorithm = algorithmOf(limit);

@@ -4,28 +4,12 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
-import { INJECTED_CLOCK_EXPIRY_MS } from "../core/layout.ts";
-import type { TakeReply, TakeRequest } from "../core/take.ts";
+import type { LimitValue } from "../core/algorithms.ts";
+import type { Records } from "../core/records.ts";
+import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
-import { takeFrom, type Write } from "./take-from.ts";
+import { ObjectRows } from "./object-rows.ts";
 
-/** Without rowids, and with one index: a new key is two written rows, a charge of a known key one (2026-11). */
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS counts (key TEXT PRIMARY KEY, text TEXT NOT NULL, expires_at INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS counts_by_expiry ON counts (expires_at)`;
-const READ = "SELECT text FROM counts WHERE key = ? AND expires_at > ?";
-/** As long as the row lives long enough anyway, its place in the index stays: every move is billed as a row. */
-const CHANGE = "UPDATE counts SET text = ? WHERE key = ? AND expires_at >= ?";
-const WRITE = `
-  INSERT INTO counts (key, text, expires_at) VALUES (?, ?, ?)
-  ON CONFLICT (key) DO UPDATE SET text = excluded.text, expires_at = excluded.expires_at`;
-const DELETE = "DELETE FROM counts WHERE key = ?";
-const DELETE_EXPIRED =
-  "DELETE FROM counts WHERE key IN (SELECT key FROM counts WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)";
-const NEXT_EXPIRY = "SELECT MIN(expires_at) AS at FROM counts";
-
-/** A row lives up to so much longer than its counts, and at most twice as long, so that it seldom has to be moved. */
-const MAX_SPARE_MS = 3_600_000;
 /** Every alarm is billed as a request and a written row. */
 const ALARM_EVERY_MS = 60_000;
 /** Rows that one alarm removes at most: requests wait meanwhile. */
@@ -51,12 +35,13 @@ const ALARM_AGAIN_MS = 1_000;
  * gates).
  */
 export class HeadgateCounts extends DurableObject {
+  readonly #rows: ObjectRows;
   /** When the next alarm is due, ms since the epoch; infinite: there is none. */
   #alarmAtMs = Number.POSITIVE_INFINITY;
 
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env);
-    ctx.storage.sql.exec(SCHEMA);
+    this.#rows = new ObjectRows(ctx.storage);
     ctx.blockConcurrencyWhile(async () => {
       this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
     });
@@ -70,17 +55,19 @@ export class HeadgateCounts extends DurableObject {
   async take(request: TakeRequest, nowMs?: number): Promise<TakeReply> {
     checkRequest(request);
     checkInstant(nowMs);
-    const { sql } = this.ctx.storage;
     const clockMs = Date.now();
-    const read = (key: string) => sql.exec<{ text: string }>(READ, key, clockMs).toArray()[0]?.text;
-    const { reply, writes } = takeFrom(read, request, nowMs ?? clockMs);
-    if (writes.length === 0) return reply;
-    const leastMs = nowMs === undefined ? 1 : INJECTED_CLOCK_EXPIRY_MS;
-    let expiresAtMs = Number.POSITIVE_INFINITY;
-    // If the second write fails, for example because the storage is full, the first must not stay.
-    this.ctx.storage.transactionSync(() => {
-      for (const one of writes) expiresAtMs = Math.min(expiresAtMs, this.#write(one, clockMs, leastMs));
-    });
+    // The casts hold: records and values of limits have different keys.
+    const stored = {
+      records: (key: string) => this.#rows.read(key, clockMs) as Records | undefined,
+      value: (key: string) => this.#rows.read(key, clockMs) as LimitValue | undefined,
+    };
+    const { reply, records, values } = take(stored, request, nowMs ?? clockMs);
+    const changes = [
+      ...records.map(({ key, records, expiryMs }) => ({ key, value: records, expiryMs })),
+      ...values.map(({ key, kept }) => ({ key, value: kept?.value, expiryMs: kept?.expiryMs ?? 0 })),
+    ];
+    if (changes.length === 0) return reply;
+    const expiresAtMs = this.#rows.write(changes, clockMs, nowMs);
     // An alarm that comes a little late is cheaper than one that is set again.
     if (expiresAtMs + ALARM_EVERY_MS < this.#alarmAtMs) {
       await this.#wakeAt(Math.max(expiresAtMs, clockMs + ALARM_EVERY_MS));
@@ -91,9 +78,8 @@ export class HeadgateCounts extends DurableObject {
   /** Forgets the counts of these keys. */
   async reset(keys: readonly string[]): Promise<void> {
     checkKeys(keys);
-    this.ctx.storage.transactionSync(() => {
-      for (const key of keys) this.ctx.storage.sql.exec(DELETE, key);
-    });
+    const changes = keys.map((key) => ({ key, value: undefined, expiryMs: 0 }));
+    this.#rows.write(changes, Date.now());
   }
 
   /** Answers: its duration is the latency. */
@@ -101,28 +87,12 @@ export class HeadgateCounts extends DurableObject {
 
   /** Removes expired rows. Cloudflare calls it; to call it at any other time does no harm. */
   override async alarm(): Promise<void> {
-    const { sql } = this.ctx.storage;
     const nowMs = Date.now();
     // If this alarm fails for good, the next charge sets another one.
     this.#alarmAtMs = Number.POSITIVE_INFINITY;
-    sql.exec(DELETE_EXPIRED, nowMs, MAX_REMOVED);
-    const { at } = sql.exec<{ at: number | null }>(NEXT_EXPIRY).one();
+    const at = this.#rows.deleteExpired(nowMs, MAX_REMOVED);
     if (at === null) return;
     await this.#wakeAt(at <= nowMs ? nowMs + ALARM_AGAIN_MS : Math.max(at, nowMs + ALARM_EVERY_MS));
-  }
-
-  /** @returns when the row expires, if that has changed; infinite if not. */
-  #write({ key, text, expiryMs }: Write, clockMs: number, leastMs: number): number {
-    const { sql } = this.ctx.storage;
-    if (text === undefined) {
-      sql.exec(DELETE, key);
-      return Number.POSITIVE_INFINITY;
-    }
-    const neededMs = Math.max(expiryMs, leastMs);
-    if (sql.exec(CHANGE, text, key, clockMs + neededMs).rowsWritten > 0) return Number.POSITIVE_INFINITY;
-    const expiresAtMs = clockMs + neededMs + Math.min(neededMs, MAX_SPARE_MS);
-    sql.exec(WRITE, key, text, expiresAtMs);
-    return expiresAtMs;
   }
 
   async #wakeAt(atMs: number): Promise<void> {

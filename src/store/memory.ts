@@ -60,7 +60,7 @@ const KEY_BYTES = 1_024;
 const LEAST_BYTES = 4 * 1_024 * 1_024;
 
 /** The approximate memory of a value with its key, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */
-function bytesOf(value: Records | LimitValue): number {
+export function bytesOf(value: Records | LimitValue): number {
   if (value instanceof Map) return 300 + 90 * value.size;
   const list = value as Log | Records;
   const [first] = list;

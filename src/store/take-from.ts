@@ -1,11 +1,12 @@
 /**
- * The decision over any storage that keeps text under keys: what a Durable Object and stores of one's own run. Read,
- * decide and write must be one transaction.
+ * The decision over any storage that keeps text under keys: what stores of one's own run. Read, decide and write must
+ * be one transaction.
  */
 
 import type { LimitValue } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
+import { fromText, toText } from "./value-text.ts";
 
 /** What a decision leaves under one key. */
 export interface Write {
@@ -46,14 +47,4 @@ export function takeFrom(
     }),
   ];
   return { reply, writes };
-}
-
-/** Slots are the only value that is no list. */
-function toText(value: Records | LimitValue): string {
-  return JSON.stringify(value instanceof Map ? { slots: [...value] } : value);
-}
-
-function fromText(text: string): Records | LimitValue {
-  const value = JSON.parse(text) as Records | { readonly slots: readonly (readonly [number, number])[] };
-  return "slots" in value ? new Map(value.slots) : value;
 }

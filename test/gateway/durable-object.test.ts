@@ -1,42 +1,22 @@
 // The bundled Worker with its Durable Object: several gateways over one object, and clients that go away.
 
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
-import { expect, inject, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { startGateway } from "../support/gateway/gateway.ts";
-import { bundleWorker, COUNTS, compatibility } from "../support/objects/counts-worker.ts";
+import { startGateways } from "../support/objects/gateways.ts";
 
-const ELSEWHERE = { COUNTS: { ...COUNTS.COUNTS, scriptName: "counts" } };
-
-type Send = (name: string, path?: string, init?: { readonly signal?: AbortSignal }) => Promise<Response>;
-
-/** Gateways of these names, each an isolate of its own, over the one object of a Worker. Asked as one client. */
-async function startGateways(names: readonly string[], objects: string, policies: readonly object[]): Promise<Send> {
-  const contents = readFileSync(join(inject("workerDirectory"), "worker.js"), "utf8");
-  const module = (text: string) => [{ type: "ESModule", path: "worker.js", contents: text }];
-  const gateways = names.map((name) => ({
-    ...{ name, modules: module(contents), routes: [`${name}.example/*`], ...compatibility() },
-    durableObjects: ELSEWHERE,
-    bindings: { POLICIES: policies, REDIS_TIMEOUT_MS: 10_000 },
-  }));
-  const counts = { name: "counts", modules: module(objects), ...compatibility(), durableObjects: COUNTS };
-  const options = { cf: false, workers: [...gateways, counts] } as unknown as V4MiniflareOptions;
-  const miniflare = new Miniflare(convertV4MiniflareOptions(options));
-  onTestFinished(() => miniflare.dispose());
-  await miniflare.ready;
-  return async (name, path = "/", init = {}) => {
-    const headers = { "CF-Connecting-IP": "192.0.2.1" };
-    return (await miniflare.dispatchFetch(`http://${name}.example${path}`, {
-      ...init,
-      headers,
-    })) as unknown as Response;
+/** Gateways of these names over the object of a Worker of test/worker, asked as one client. */
+async function startSender(names: readonly string[], objects: string, policies: readonly object[]) {
+  const { miniflare } = await startGateways(names, objects, policies);
+  const headers = { "CF-Connecting-IP": "192.0.2.1" };
+  return async (name: string, path = "/", init: { readonly signal?: AbortSignal } = {}): Promise<Response> => {
+    const answer = await miniflare.dispatchFetch(`http://${name}.example${path}`, { ...init, headers });
+    return answer as unknown as Response;
   };
 }
 
 it("two gateways over one object admit exactly the limit of 2,000 requests at once", async () => {
   const policies = [{ name: "site", limits: [{ algorithm: "sliding-log", limit: 700, window: "1h" }] }];
-  const send = await startGateways(["a", "b"], await bundleWorker("counts-worker.ts"), policies);
+  const send = await startSender(["a", "b"], "counts-worker.ts", policies);
   const answers = await Promise.all(Array.from({ length: 2_000 }, (_, i) => send(i % 2 ? "a" : "b")));
   const statuses = answers.map(({ status }) => status);
   // Under load Miniflare has read some of the bodies itself by now.
@@ -53,7 +33,7 @@ it("two gateways over one object admit exactly the limit of 2,000 requests at on
 
 it("counts a request whose client goes away before the object has answered", async () => {
   const policies = [{ name: "site", limits: [{ limit: 10, window: "1h" }] }];
-  const send = await startGateways(["a", "b"], await bundleWorker("slow-counts.ts"), policies);
+  const send = await startSender(["a", "b"], "slow-counts.ts", policies);
   await (await send("a", "/.headgate/health")).json();
   const leaving = new AbortController();
   const left = send("a", "/", { signal: leaving.signal });

@@ -1,6 +1,6 @@
 // The object that counts, and the store that asks it, inside workerd.
 
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { LOCATION_HINTS, type LocationHint } from "../../src/config/counts.ts";
@@ -10,6 +10,7 @@ import { Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts"
 import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
 import type { HeadgateCounts } from "../../src/store/durable-object.ts";
 import { durableObjectPlace } from "../../src/store/durable-object-place.ts";
+import { memoryStore } from "../../src/store/memory.ts";
 import { uniqueName } from "./support.ts";
 
 const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
@@ -39,10 +40,12 @@ const alarmOf = (object: DurableObjectStub<HeadgateCounts>) =>
   runInDurableObject(object, (_, { storage }) => storage.getAlarm());
 
 /** As if all rows had been written so long ago. */
-function age(object: DurableObjectStub<HeadgateCounts>, byMs: number): Promise<unknown> {
-  return runInDurableObject(object, (_, { storage }) => {
+async function age(object: DurableObjectStub<HeadgateCounts>, byMs: number): Promise<void> {
+  await runInDurableObject(object, (_, { storage }) => {
     storage.sql.exec("UPDATE counts SET expires_at = expires_at - ?", byMs);
   });
+  // What the object knows without its rows is gone.
+  await evictDurableObject(object);
 }
 
 describe("rows", () => {
@@ -196,16 +199,51 @@ describe("a wrong call is a TypeError that changes nothing", () => {
 
 it("charges nothing of a request whose second key cannot be written", async () => {
   const object = newObject();
-  await object.take(requestOf("a"));
+  await object.take(requestOf("a", [log]));
   await runInDurableObject(object, (_, { storage }) => {
     storage.sql.exec(
       "CREATE TRIGGER full BEFORE INSERT ON counts WHEN NEW.key = 'b' BEGIN SELECT RAISE(ABORT, 'full'); END",
     );
   });
-  const [before] = await rowsOf(object);
-  const keys: KeyRequest[] = ["a", "b"].map((key) => ({ ...requestOf(key).keys[0]! }));
+  const before = await rowsOf(object);
+  const keys: KeyRequest[] = ["a", "b"].map((key) => ({ ...requestOf(key, [log]).keys[0]! }));
   await expect(Promise.resolve(object.take({ keys, flag: Flag.take }))).rejects.toThrow("full");
-  expect(await rowsOf(object)).toEqual([before]);
+  expect(await rowsOf(object)).toEqual(before);
+  // What the object knows without its rows has not been charged either.
+  const { keys: told } = await object.take({ ...requestOf("a", [log]), flag: Flag.look });
+  expect(told[0]![0]!.view).toMatchObject({ used: 1 });
+});
+
+describe("a long log", () => {
+  const long: LimitSpec = { kind: Kind.log, limit: 900, windowMs: 3_000 };
+  const startMs = 1_800_000_000_000;
+
+  it("is written in chunks: a charge writes little, and few rows", async () => {
+    const object = newObject();
+    for (let i = 0; i < 600; i++) await object.take(requestOf("k", [long]), startMs + i);
+    const rows = await rowsOf(object);
+    expect(rows.map(({ key }) => key).sort()).toEqual(
+      ["k", "k#5:3000", ...Array.from({ length: 5 }, (_, i) => `k#5:3000/${i}`)].sort(),
+    );
+    const longest = Math.max(...rows.map(({ text }) => text.length));
+    expect(longest).toBeLessThan(2_000);
+  });
+
+  it("decides as a log in memory does, also when the object has forgotten what it knew", async () => {
+    const object = newObject();
+    const memory = memoryStore();
+    let nowMs = startMs;
+    for (let i = 0; i < 700; i++) {
+      nowMs += i % 250 === 249 ? 1_000 : 7;
+      const isReturn = i % 40 === 39;
+      const cost = 1 + (i % 4);
+      const flag = isReturn ? Flag.giveBack : Flag.take;
+      // Now and then from the middle of the log, and of a chunk.
+      const request = { ...requestOf("k", [long], cost), flag, atMs: nowMs - 7 * (1 + (i % 3) * 90) };
+      expect(await object.take(request, nowMs)).toEqual(await memory.take(request, nowMs));
+      if (i % 70 === 69) await evictDurableObject(object);
+    }
+  });
 });
 
 describe("the store", () => {
