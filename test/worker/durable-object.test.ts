@@ -276,7 +276,8 @@ describe("the store", () => {
     const make = (options: object) => () => durableObjectStore(COUNTS, options);
     expect(make({ location: "mars" })).toThrow(/location must be one of wnam, enam/);
     expect(make({ timeoutMs: 0 })).toThrow(TypeError);
-    expect(make({ shards: 4 })).toThrow(/unknown option shards/);
+    expect(make({ shards: 257 })).toThrow(/shards must be an integer from 1 to 256, found 257/);
+    expect(make({ shard: 4 })).toThrow(/unknown option shard: did you mean shards/);
   });
 
   it.each([
