@@ -14,7 +14,10 @@ export function splitBySlot(store: Store): StoreWithSplit {
     const clusters = new Set<number>();
     const isolate = isolateOf(store, () => (clusters.size > 0 ? TRUSTED_MS : TRUSTED_ALONE_MS))!;
     const inParts = createSplit([isolate], () => 0, clusters);
-    const once = createDecideOnce(store, isolate, inParts.decide);
+    const once = createDecideOnce(store, isolate, (keys, asked) => {
+      clusters.add(0);
+      return inParts.decide(keys, asked);
+    });
     return {
       decide: (keys, asked) => (clusters.size > 0 ? inParts : once).decide(keys, asked),
       reset: (keys) => inParts.reset(keys),
