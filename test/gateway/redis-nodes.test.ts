@@ -41,7 +41,7 @@ it("admits exactly the limit of every policy, over all gateways, and refused req
     gateways.flatMap((gateway) =>
       addresses.flatMap((address) => Array.from({ length: each }, () => gateway.fetch(path, { address }))),
     );
-  // 20 by a client whose keys lie in all nodes, then 5 more on the page by all others, and the rest of the site elsewhere.
+  // 20 by a client whose keys lie in all nodes, then 5 more on the page by the others, and the rest elsewhere.
   await admitsExactly(20, burst("/page", CLIENTS.slice(0, 1), 10));
   await admitsExactly(5, burst("/page", CLIENTS.slice(1), 1));
   await admitsExactly(75, burst("/", CLIENTS.slice(1), 3));
