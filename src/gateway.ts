@@ -9,7 +9,7 @@ import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
-import { policyWarnings } from "./config/warnings.ts";
+import { policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
@@ -72,7 +72,7 @@ function gateway(settings: Settings): Gateway {
 
   const notes = storeAndOriginNotes(settings);
   // Everybody can read health. Warnings say which policies a client can evade: they go to the operator's log only.
-  for (const note of [...notes, ...policyWarnings(settings.policies)]) {
+  for (const note of [...notes, ...policyWarnings(settings.policies), ...regionWarnings(settings)]) {
     console.warn(JSON.stringify({ event: "note", note }));
   }
 

@@ -8,7 +8,7 @@ import { describeMistake } from "../../src/config/mistake.ts";
 import { writePolicy } from "../../src/config/policies.ts";
 import { parseSettings, type Settings } from "../../src/config/settings.ts";
 import type { StoreSettings } from "../../src/config/store.ts";
-import { policyWarnings } from "../../src/config/warnings.ts";
+import { policyWarnings, regionWarnings } from "../../src/config/warnings.ts";
 import { DEPLOYED_TOKEN, readBindings } from "./read-bindings.ts";
 
 try {
@@ -19,7 +19,8 @@ try {
     process.exitCode = 1;
   } else {
     console.log(JSON.stringify(effective(parsed.value), null, 2));
-    for (const warning of policyWarnings(parsed.value.policies)) console.error(`warning: ${warning}`);
+    const warnings = [...policyWarnings(parsed.value.policies), ...regionWarnings(parsed.value)];
+    for (const warning of warnings) console.error(`warning: ${warning}`);
   }
 } catch (error) {
   console.error(`config: ${(error as Error).message}`);

@@ -4,6 +4,7 @@ import type { Match, Policy } from "../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
 import type { PatternKind } from "../pattern/node.ts";
 import { parsePattern, writePattern } from "../pattern/parse.ts";
+import type { Settings } from "./settings.ts";
 
 /**
  * A client can change the keys that it chooses itself: a policy on such keys limits only clients that keep them,
@@ -16,6 +17,24 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
     .map(
       ({ name, key }) =>
         `policy ${name} counts by ${key.find(isChosen)}, which a client can change at will: add a policy with key "ip" for the same requests`,
+    );
+}
+
+/** What requests have that no name in `REGIONS` applies to: Cloudflare's codes of continents, and what is unknown. */
+const UNNAMED_REGIONS = ["AF", "AN", "AS", "EU", "NA", "OC", "SA", "local"];
+
+/**
+ * A Redis of a region that no request has is never asked: its limits count in the shared ones. With `REGION` other
+ * gateways may have the other regions.
+ */
+export function regionWarnings({ redis, region, regions }: Pick<Settings, "redis" | "region" | "regions">): string[] {
+  if (region !== undefined) return [];
+  const names = new Set([...UNNAMED_REGIONS, ...Object.values(regions).flatMap((table) => Object.values(table))]);
+  return (redis?.nodes ?? [])
+    .filter((node) => node.region !== undefined && !names.has(node.region))
+    .map(
+      ({ name, region }) =>
+        `the node ${name} is not used: no request has the region ${region} (without REGION and REGIONS it is the code of the continent, such as EU)`,
     );
 }
 

@@ -88,9 +88,11 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
         if (known && storeAtMs < known.storeAtMs && sentAtMs < known.receivedAtMs) continue;
         const told = { sentAtMs, receivedAtMs, storeAtMs, cost, limits, replies: reply.keys[k]! };
         // Renewing or releasing a slot tells nothing about the other limits.
-        if (!limits.every(isConcurrency)) newest.set(key, told);
+        const hasCounts = !limits.every(isConcurrency);
+        if (hasCounts) newest.set(key, told);
         if (isClose) refusing.set(key, told);
-        else if (isDecision) refusing.delete(key);
+        // Units have come back: what was told before refuses too much.
+        else if (isDecision || (hasCounts && request.flag === Flag.giveBack)) refusing.delete(key);
       }
     },
 

@@ -1,9 +1,10 @@
-// A client can avoid a policy whose keys it chooses itself. Such a policy is allowed, with a warning.
+// What is allowed, with a warning: a policy whose keys the client chooses itself, and a node that is never asked.
 
 import { expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
-import { policyWarnings } from "../../src/config/warnings.ts";
+import { parseSettings } from "../../src/config/settings.ts";
+import { policyWarnings, regionWarnings } from "../../src/config/warnings.ts";
 
 const limits = [{ limit: 1, window: "1m" }];
 
@@ -69,4 +70,26 @@ it.each([
 ])("is not satisfied, for %s, by one that counts addresses on %s", (path, guarded) => {
   const guard = { name: "guard", key: ["ip"], match: { path: guarded } };
   expect(warnedOf({ ...chosen, match: { path } }, guard)).toEqual(["chosen"]);
+});
+
+it("warns of a node whose region no request has", () => {
+  const warned = (region: string, more: object = {}) => {
+    const nodes = [{ name: "one", url: "https://one.example", token: "TOKEN", region }];
+    const central = { UPSTASH_REDIS_REST_URL: "https://all.example", UPSTASH_REDIS_REST_TOKEN: "token" };
+    const parsed = parseSettings({
+      POLICIES: [{ name: "a", limits }],
+      REDIS_NODES: nodes,
+      TOKEN: "token",
+      ...central,
+      ...more,
+    });
+    if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+    return regionWarnings(parsed.value);
+  };
+  expect(warned("eu")).toEqual([expect.stringMatching(/^the node one is not used: no request has the region eu /)]);
+  expect(warned("EU")).toEqual([]);
+  expect(warned("eu", { REGIONS: { continent: { EU: "europe" } } })).toHaveLength(1);
+  expect(warned("europe", { REGIONS: { continent: { EU: "europe" } } })).toEqual([]);
+  // Another gateway may have that region.
+  expect(warned("eu", { REGION: "na" })).toEqual([]);
 });

@@ -67,6 +67,18 @@ describe("what is remembered of a key", () => {
     expect(unitsOf(told.begin("k"))).toBe(14);
   });
 
+  it("refuses no more when units have come back, unless they are slots, and a later reply refuses again", () => {
+    const { told, call } = memoryOf();
+    call(keyOf(10, window, slots), Flag.take, 0);
+    call(keyOf(1, slots), Flag.giveBack, 1);
+    expect(unitsOf(told.refusing("k"))).toBe(10);
+    call(keyOf(1, window), Flag.giveBack, 2, 2, 30);
+    expect(told.refusing("k")).toBeUndefined();
+    call(keyOf(2, window), Flag.take, 20);
+    call(keyOf(0, window), Flag.giveBack, 10, 2, 30);
+    expect(told.refusing("k")).toBeDefined();
+  });
+
   it("refuses no more after a step of a clock, and the fallback still begins with it; a reset forgets both", () => {
     const { told, call } = memoryOf();
     call(keyOf(10, window), Flag.take, 0);

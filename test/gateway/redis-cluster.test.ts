@@ -1,0 +1,134 @@
+// A real Redis Cluster of three masters: the keys of one request lie in several of its slots.
+
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { redisStore } from "../../src/limiter/stores/redis-store.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startHeldOrigin } from "../support/gateway/held-origin.ts";
+import { admitsExactly, leftOf, PATIENCE } from "../support/gateway/until-full.ts";
+import { type RedisCluster, startRedisCluster } from "../support/redis/cluster.ts";
+import { atATime } from "../support/redis/slots.ts";
+
+let cluster: RedisCluster;
+beforeAll(async () => {
+  cluster = await startRedisCluster();
+}, 60_000);
+afterAll(() => cluster.stop());
+
+const WINDOW = "31d";
+const LOOK = "/look";
+const KEY = { key: "198.51.100.9", kind: "ip" };
+
+function policy(name: string, key: string, limit: number, more: object = {}) {
+  const limits = [{ limit, window: WINDOW }];
+  return { name: uniqueName(name), key: [key], limits, cost: [{ path: LOOK, cost: 0 }], ...more };
+}
+
+const start = (policies: readonly object[], count: number, vars = {}): Promise<Gateway[]> =>
+  Promise.all(Array.from({ length: count }, () => startGateway({ policies, redis: cluster.rest, vars })));
+
+it.each(["strict", "leased"])("%s: two gateways admit exactly the limits of three policies", async (consistency) => {
+  // Leases last a twentieth of a window, at most 5 s: with a shorter window their units are back sooner.
+  const time = consistency === "leased" ? { window: "40s", buckets: 40, oldest: "whole" } : { window: WINDOW };
+  const of = (limit: number) => ({ consistency, limits: [{ limit, ...time }] });
+  const [site, client] = [policy("site", "global", 60, of(60)), policy("client", "ip", 20, of(20))];
+  const host = policy("host", "host", 1_000, {
+    consistency,
+    limits: [
+      { limit: 1_000, window: WINDOW },
+      { limit: 999, window: "1d" },
+    ],
+  });
+  const gateways = await start([site, client, host], 2);
+  const to = (address: string, each: number) => () =>
+    gateways.flatMap((gateway) => Array.from({ length: each }, () => gateway.fetch("/", { address })));
+
+  await admitsExactly(20, to("198.51.100.1", 20));
+  // The others use up what is left for all: what the first client was refused has cost nothing.
+  const others = ["198.51.100.2", "198.51.100.3", "198.51.100.4"];
+  await admitsExactly(40, () => others.flatMap((address) => to(address, 10)()));
+
+  // Leases hold some units of limits that are far from used up, for some seconds more.
+  if (consistency === "leased") return;
+  const left = async (address: string) => await leftOf(gateways[0]!, LOOK, address);
+  const clients = async () => Promise.all(others.map(async (address) => (await left(address))[client.name]!));
+  await expect.poll(async () => (await clients()).reduce((sum, one) => sum + one), PATIENCE).toBe(3 * 20 - 40);
+  await expect
+    .poll(() => left("198.51.100.1"), PATIENCE)
+    .toEqual({
+      [site.name]: 0,
+      [client.name]: 0,
+      [`${host.name}-1`]: 1_000 - 60,
+      [`${host.name}-2`]: 999 - 60,
+    });
+});
+
+it("costs one call to find out, once in the life of an isolate", async () => {
+  const [gateway] = await start([policy("a", "global", 9), policy("b", "ip", 9), policy("c", "host", 9)], 1);
+  cluster.calls.length = 0;
+  const calls = async (path: string) => {
+    expect((await gateway!.fetch(path)).status).toBe(200);
+    // A master that meets the script for the first time asks for its text.
+    return cluster.calls
+      .splice(0)
+      .filter((call) => call !== "evalsha NOSCRIPT")
+      .map((call) => call.replace(/^eval$/, "evalsha"))
+      .sort();
+  };
+  const three = ["evalsha", "evalsha", "evalsha"];
+  expect(await calls("/")).toEqual([...three, "evalsha CROSSSLOT"]);
+  expect(await calls("/")).toEqual(three);
+  expect(await calls(LOOK)).toEqual(three);
+});
+
+it("gives back slots of two policies, those of refused requests too", async () => {
+  const origin = await startHeldOrigin();
+  const [site, client] = [
+    policy("site", "global", 1, { limits: [atATime(3)] }),
+    policy("client", "ip", 1, { limits: [atATime(2)] }),
+  ];
+  const gateways = await start([site, client], 2, { ORIGIN_URL: origin.url });
+  const held = async () => [await cluster.slots(site.name), await cluster.slots(client.name)];
+  for (let repetition = 1; repetition <= 2; repetition++) {
+    const admitted: Response[] = [];
+    const fill = async () => {
+      for (const gateway of gateways) {
+        const answer = await gateway.fetch("/");
+        if (answer.status === 200) admitted.push(answer);
+        else expect([answer.status, await answer.arrayBuffer()]).toEqual([429, expect.anything()]);
+      }
+      return admitted.length;
+    };
+    await expect.poll(fill, PATIENCE).toBe(2);
+    expect(await fill()).toBe(2);
+    await expect.poll(held, PATIENCE).toEqual([2, 2]);
+    origin.end();
+    for (const answer of admitted) await answer.text();
+    await expect.poll(held, PATIENCE).toEqual([0, 0]);
+  }
+});
+
+it("resets one of two policies in the library", async () => {
+  const policies = [
+    policy("a", "ip", 5),
+    policy("b", "ip", 5, { limits: [{ algorithm: "sliding-log", limit: 5, window: WINDOW }] }),
+  ];
+  const limiter = createLimiter({ policies, store: redisStore({ ...cluster.rest, timeoutMs: 10_000 }) });
+  const [a, b] = policies.map(({ name }) => ({ policy: name, ...KEY }));
+  for (let i = 0; i < 5; i++) expect((await limiter.take([a!, b!])).allowed).toBe(true);
+  expect((await limiter.take([a!, b!])).allowed).toBe(false);
+  await limiter.reset(b!.policy, KEY);
+  expect((await limiter.peek([a!, b!])).limits.map(({ remaining }) => remaining)).toEqual([0, 5]);
+  await limiter.reset(a!.policy, KEY);
+  expect((await limiter.take([a!, b!])).allowed).toBe(true);
+});
+
+it("charges later what every policy has admitted while the cluster was loading its data", async () => {
+  const policies = [policy("a", "global", 100), policy("b", "ip", 100), policy("c", "host", 100)];
+  const [gateway] = await start(policies, 1);
+  const used = async () => Object.values(await leftOf(gateway!, LOOK)).map((left) => 100 - left);
+  cluster.fail("LOADING Redis is loading the dataset in memory");
+  for (let i = 0; i < 20; i++) expect((await gateway!.fetch("/")).status).toBe(200);
+  cluster.fail(undefined);
+  await expect.poll(used, PATIENCE).toEqual([20, 20, 20]);
+});

@@ -1,0 +1,72 @@
+// A region's own Redis: what counts in that region is decided there, without a call to the shared one.
+
+import { expect, it } from "vitest";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { nodeBindings } from "../support/gateway/nodes.ts";
+import { admitsExactly, leftOf, PATIENCE } from "../support/gateway/until-full.ts";
+import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
+
+const CONFIGURATIONS: Readonly<
+  Record<string, (shared: PrivateRedis, eu: PrivateRedis) => Readonly<Record<string, unknown>>>
+> = {
+  "beside UPSTASH_REDIS_REST_URL": (shared, eu) => ({
+    ...nodeBindings({ "eu-1": { ...eu.rest, region: "eu" } }),
+    UPSTASH_REDIS_REST_URL: shared.rest.url,
+    UPSTASH_REDIS_REST_TOKEN: shared.rest.token,
+  }),
+  "beside a node for all regions": (shared, eu) =>
+    nodeBindings({ "eu-1": { ...eu.rest, region: "eu" }, shared: shared.rest }),
+};
+
+it.each(Object.keys(CONFIGURATIONS))("%s", async (configuration) => {
+  const [shared, eu] = await Promise.all([startPrivateRedis(), startPrivateRedis()]);
+  const window = "31d";
+  const nearby = {
+    name: uniqueName("nearby"),
+    match: { path: "/nearby" },
+    limits: [{ limit: 1_000, window, scope: "region" }],
+  };
+  const both = {
+    name: uniqueName("both"),
+    match: { path: ["/both", "/look"] },
+    cost: [{ path: "/look", cost: 0 }],
+    limits: [
+      { limit: 30, window },
+      { limit: 20, window, scope: "region" },
+    ],
+  };
+  const vars = CONFIGURATIONS[configuration]!(shared, eu);
+  const start = (region: string) =>
+    startGateway({ redis: null, policies: [nearby, both], vars: { ...vars, REGION: region } });
+  const [inEurope, inAmerica] = await Promise.all([start("eu"), start("na")]);
+  /** The number of calls to the shared Redis and to that of Europe since the last time. */
+  const calls = () => [shared, eu].map(({ calls }) => calls.splice(0).length);
+  const ask = async (gateway: typeof inEurope, path: string) => {
+    const answer = await gateway.fetch(path);
+    await answer.arrayBuffer();
+    expect([answer.status, fieldsOf(answer).states]).toEqual([200, expect.anything()]);
+  };
+  // A Redis that meets the script for the first time is called twice.
+  for (const gateway of [inEurope, inAmerica]) await ask(gateway, "/look");
+  calls();
+
+  for (let i = 0; i < 10; i++) await ask(inEurope, "/nearby");
+  expect(calls()).toEqual([0, 10]);
+  for (let i = 0; i < 10; i++) await ask(inAmerica, "/nearby");
+  expect(calls()).toEqual([10, 0]);
+  await ask(inEurope, "/both");
+  expect(calls()).toEqual([1, 1]);
+  await ask(inAmerica, "/both");
+  expect(calls()).toEqual([1, 0]);
+
+  const burst = (gateway: typeof inEurope) => () => Array.from({ length: 30 }, () => gateway.fetch("/both"));
+  await admitsExactly(20 - 1, burst(inEurope));
+  await admitsExactly(10 - 1, burst(inAmerica));
+  const left = () => Promise.all([inEurope, inAmerica].map((gateway) => leftOf(gateway, "/look")));
+  const [all, region] = [`${both.name}-1`, `${both.name}-2`];
+  await expect.poll(left, PATIENCE).toEqual([
+    { [all]: 0, [region]: 0 },
+    { [all]: 0, [region]: 10 },
+  ]);
+});

@@ -1,0 +1,86 @@
+// Gateways over several Durable Objects: where keys lie, and that limits over keys in several objects are exact.
+
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it } from "vitest";
+import { rendezvous } from "../../src/limiter/stores/rendezvous.ts";
+import type { HeadgateCounts } from "../../src/store/durable-object.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { type Ask, gatewayWith, NO_REDIS, uniqueName } from "./support.ts";
+
+const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
+/** As docs/storage-schema.md names the objects. */
+const OBJECTS = ["headgate:counts", "headgate:counts:1", "headgate:counts:2", "headgate:counts:3"];
+const CLIENTS = Array.from({ length: 40 }, (_, i) => `198.51.100.${i}`);
+const PATIENCE = { timeout: 20_000, interval: 20 };
+
+const gatewayOver = (shards: number, policies: readonly object[]) =>
+  gatewayWith({ ...NO_REDIS, COUNTS, COUNTS_SHARDS: shards, POLICIES: policies });
+
+/** The keys of a policy in each object. */
+const keysOf = (policy: string) =>
+  Promise.all(
+    OBJECTS.map((name) =>
+      runInDurableObject(COUNTS.getByName(name), (_, { storage }) => {
+        const rows = storage.sql.exec<{ key: string }>("SELECT key FROM counts ORDER BY key").toArray();
+        return rows.map(({ key }) => key).filter((key) => key.includes(`{${policy}:`));
+      }),
+    ),
+  );
+
+async function remaining(ask: Ask, address: string, path = "/look"): Promise<number> {
+  const [state] = Object.values(fieldsOf(await ask(path, { address })).states!);
+  return Number(state!.r);
+}
+
+it("keys lie where their hash says, and those of the first object keep their counts if more are added", async () => {
+  const name = uniqueName("spread");
+  const policies = [{ name, limits: [{ limit: 10, window: "31d" }], cost: [{ path: "/look", cost: 0 }] }];
+  const [one, four] = [gatewayOver(1, policies), gatewayOver(4, policies)];
+  for (const address of CLIENTS) expect(await remaining(one, address, "/")).toBe(9);
+  const [first, ...others] = await keysOf(name);
+  expect([first!.length, ...others]).toEqual([CLIENTS.length, [], [], []]);
+
+  const kept = first!.filter((key) => rendezvous(OBJECTS)(key) === 0).length;
+  const left = await Promise.all(CLIENTS.map((address) => remaining(four, address)));
+  expect(left.filter((units) => units === 9)).toHaveLength(kept);
+  expect(left.filter((units) => units === 10)).toHaveLength(CLIENTS.length - kept);
+
+  for (const address of CLIENTS) await four("/", { address });
+  for (const [at, keys] of (await keysOf(name)).entries()) {
+    if (at > 0) expect(new Set(keys.map(rendezvous(OBJECTS)))).toEqual(new Set([at]));
+  }
+  expect((await keysOf(name)).flat().length).toBe(CLIENTS.length + (CLIENTS.length - kept));
+});
+
+it("two gateways admit exactly the limits of three policies, and refused requests cost nothing", async () => {
+  const cost = [{ path: "/look", cost: 0 }];
+  const [site, client, host] = ["site", "client", "host"].map(uniqueName) as [string, string, string];
+  const policies = [
+    { name: site, key: ["global"], limits: [{ limit: 50, window: "31d" }], cost },
+    { name: client, key: ["ip"], limits: [{ algorithm: "sliding-log", limit: 15, window: "31d" }], cost },
+    { name: host, key: ["host"], limits: [{ limit: 1_000, window: "31d" }], cost },
+  ];
+  const gateways = [gatewayOver(4, policies), gatewayOver(4, policies)];
+  let admitted = 0;
+  const burst = async (addresses: readonly string[]) => {
+    const sent = addresses.flatMap((address) =>
+      gateways.flatMap((ask) => Array.from({ length: 10 }, () => ask("/", { address }))),
+    );
+    for (const { status } of await Promise.all(sent)) if (status === 200) admitted++;
+    return admitted;
+  };
+  const [first, ...others] = CLIENTS.slice(0, 6) as [string, ...string[]];
+  await expect.poll(() => burst([first]), PATIENCE).toBeGreaterThanOrEqual(15);
+  expect(await burst([first])).toBe(15);
+  await expect.poll(() => burst(others), PATIENCE).toBeGreaterThanOrEqual(50);
+  expect(await burst(others)).toBe(50);
+
+  const left = async (address: string) => {
+    const { states } = fieldsOf(await gateways[0]!("/look", { address }));
+    return [site, client, host].map((name) => Number(states![name]!.r));
+  };
+  await expect.poll(() => left(first), PATIENCE).toEqual([0, 0, 950]);
+  const lefts = async () => (await Promise.all(others.map(left))).reduce((sum, [, units]) => sum + units!, 0);
+  await expect.poll(lefts, PATIENCE).toBe(others.length * 15 - 35);
+});
