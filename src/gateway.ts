@@ -107,22 +107,13 @@ function probeOf({ redis, counts }: Settings, store: Store): Probe | undefined {
   if (!central) return undefined;
   const places = placesOf(store);
   if (places.length === 1) return createProbe(store, central.timeoutMs);
-  const names = places.map((_, at) => redis?.nodes[at]?.name ?? (redis ? CENTRAL : `shard ${at}`));
+  const names = places.map((_, at) => redis?.nodes[at]?.name ?? `shard ${at}`);
   return createPlacesProbe(new Map(places.map((place, at) => [names[at]!, place])), central.timeoutMs);
 }
 
-/** The Redis of `UPSTASH_REDIS_REST_URL` beside nodes. No node can have this name. */
-const CENTRAL = "UPSTASH_REDIS_REST_URL";
-
 /** Notes about a valid configuration that may not be what the operator meant. */
-function storeAndOriginNotes({ redis, counts, origin, keySecret }: Settings): string[] {
-  const several = redis && redis.nodes.length > 1 ? redis.nodes[0]! : undefined;
+function storeAndOriginNotes({ redis, counts, origin }: Settings): string[] {
   return [
-    ...(several && keySecret === undefined
-      ? [
-          `KEY_SECRET is not set: keys are hashed with the token of ${several.name ?? CENTRAL}, and with another token all counts begin at zero`,
-        ]
-      : []),
     ...(redis || counts ? [] : ["no Redis and no COUNTS is configured: limits hold per isolate (memory store)"]),
     ...(origin.kind === "demo" ? ["no origin is configured: the built-in demo answers"] : []),
   ];

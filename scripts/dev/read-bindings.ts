@@ -41,9 +41,12 @@ export function readBindings(args: string[]): Bindings {
   bound.push(...objects.map((name): [string, unknown] => [name, { idFromName() {}, get() {} }]));
   const bindings = Object.assign(Object.fromEntries(bound), ...sources.toReversed().map(([, values]) => values));
   const deployed = deployedRedis(sources);
+  const secrets = deployed.map(({ tokenIn }) => tokenIn);
+  // Beside nodes it is a secret of the deployed Worker too.
+  if (deployed.some(({ urlIn }) => urlIn === "REDIS_NODES") && !bindings.KEY_SECRET) secrets.push("KEY_SECRET");
   if (deployed.length === 0) return bindings;
   console.error(`note: ${tokenMissing(deployed)}`);
-  return { ...bindings, ...Object.fromEntries(deployed.map(({ tokenIn }) => [tokenIn, DEPLOYED_TOKEN])) };
+  return { ...bindings, ...Object.fromEntries(secrets.map((name) => [name, DEPLOYED_TOKEN])) };
 }
 
 function only(names: ReadonlySet<string>, values: Source[1]): Source[1] {

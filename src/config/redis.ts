@@ -4,7 +4,7 @@ import { type Get, isHttpUrl, isTable, schemeOf, type Wrong } from "./bindings.t
 import { isRegionName, REGION_EXPECTED } from "./regions.ts";
 
 export interface RedisSettings {
-  /** At least one. Those without a region come first: their keys are hashed with the secret of the first. */
+  /** At least one. Those without a region come first: the live document lies in the first. */
   readonly nodes: readonly RedisNode[];
   /** Time budget of one decision's calls. */
   readonly timeoutMs: number;
@@ -19,7 +19,7 @@ export interface RedisNode {
   readonly region?: string;
 }
 
-/** Undefined: no Redis is configured. */
+/** Undefined: no Redis is configured, or not rightly. */
 export function readRedis(get: Get, wrong: Wrong, timeoutMs: number): RedisSettings | undefined {
   const central = readCentral(get, wrong);
   let isWrong = false;
@@ -27,19 +27,18 @@ export function readRedis(get: Get, wrong: Wrong, timeoutMs: number): RedisSetti
     isWrong = true;
     wrong(...mistake);
   });
-  if ((!central && !nodes) || isWrong) return undefined;
-  const [shared, regional] = [
-    (nodes ?? []).filter(({ region }) => region === undefined),
-    (nodes ?? []).filter(({ region }) => region !== undefined),
-  ];
-  if (central && shared.length > 0) {
-    const expected = "nodes with a region only, beside UPSTASH_REDIS_REST_URL (or no UPSTASH_REDIS_REST_URL)";
-    wrong("ERR_REDIS_NODES", "REDIS_NODES", expected, `the node ${shared[0]!.name} without a region`);
-  } else if (nodes && !central && shared.length === 0) {
-    const expected = "a node without a region, or UPSTASH_REDIS_REST_URL: it holds the limits of all regions";
+  if (central && nodes) {
+    wrong("ERR_REDIS_NODES", "REDIS_NODES", "either REDIS_NODES or UPSTASH_REDIS_REST_URL", "both");
+    return undefined;
+  }
+  if (central) return { nodes: [central], timeoutMs };
+  if (!nodes || isWrong) return undefined;
+  const shared = nodes.filter(({ region }) => region === undefined);
+  if (shared.length === 0) {
+    const expected = "at least one node without a region: it holds the limits of all regions";
     wrong("ERR_REDIS_NODES", "REDIS_NODES", expected, "nodes with a region only");
   }
-  return { nodes: [...(central ? [central] : []), ...shared, ...regional], timeoutMs };
+  return { nodes: [...shared, ...nodes.filter(({ region }) => region !== undefined)], timeoutMs };
 }
 
 function readCentral(get: Get, wrong: Wrong): RedisNode | undefined {

@@ -57,7 +57,7 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     originTimeoutMs: readInteger("ORIGIN_TIMEOUT_MS", ORIGIN_TIMEOUT_MS, get, wrong),
     region: readRegion(get, wrong),
     regions: readRegions(get("REGIONS"), wrong),
-    keySecret: readKeySecret(get, wrong),
+    keySecret: readKeySecret(get, wrong) ?? missingKeySecret(get, wrong),
     rateLimitHeaders: readHeaders(get, wrong),
   };
   return mistakes.length > 0 ? { mistakes } : { value: settings };
@@ -138,6 +138,12 @@ function readOrigin(get: Get, wrong: Wrong): Origin {
   const expected = 'an http(s) URL without credentials, query or fragment, or "route"';
   wrong("ERR_ORIGIN_URL", "ORIGIN_URL", expected, schemeOf(url));
   return { kind: "demo" };
+}
+
+/** Several Redis have several tokens: none of them may decide how keys are hashed. */
+function missingKeySecret(get: Get, wrong: Wrong): undefined {
+  if (get("REDIS_NODES") === undefined || get("KEY_SECRET") !== undefined) return;
+  wrong("ERR_KEY_SECRET", "KEY_SECRET", "at least 16 characters: REDIS_NODES needs this secret", undefined);
 }
 
 /** @param name of the binding, or of the option with the same meaning. */

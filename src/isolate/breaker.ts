@@ -37,7 +37,7 @@ export interface BreakerChange {
   readonly failure?: StoreErrorCode;
   /** The first word of Redis's own error, if Redis sent one. */
   readonly redis?: string;
-  /** The name of the node, or the number of the shard. Absent: there is one store. */
+  /** The name of the node, or `shard 0`, `shard 1`, … of several objects. Absent: there is one store. */
   readonly place?: string;
 }
 

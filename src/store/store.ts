@@ -61,7 +61,7 @@ export type StoreErrorCode =
   | "SUBREQUESTS"
   /** The reply does not have the form of the script's replies. */
   | "MALFORMED_REPLY"
-  /** The keys of one decision lie in several slots of a Redis Cluster, where only decisions over one policy work. */
+  /** The keys of one call lie in several slots of a Redis Cluster: it did not run. `redisStore` asks slot by slot. */
   | "CROSSSLOT"
   /** Any other error of Redis or the service; `redisCode` is its first word. */
   | "REDIS"

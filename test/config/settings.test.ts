@@ -40,7 +40,10 @@ describe("wrangler.toml as it ships", () => {
     expect(Object.keys(vars).sort()).toEqual(
       expect.arrayContaining(["ORIGIN_URL", "RATE_LIMIT_HEADERS", "REDIS_TIMEOUT_MS", "REGION", "REGIONS"]),
     );
-    expect(mistakesOf({ ...vars, UPSTASH_REDIS_REST_TOKEN: "token", REDIS_TOKEN_EU: "token" })).toEqual([]);
+    const { REDIS_NODES, UPSTASH_REDIS_REST_URL, ...others } = vars;
+    expect(mistakesOf({ ...others, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN: "token" })).toEqual([]);
+    const secrets = { REDIS_TOKEN_A: "token", KEY_SECRET: "sixteen letters!" };
+    expect(mistakesOf({ ...others, REDIS_NODES, ...secrets })).toEqual([]);
   });
 });
 
@@ -145,7 +148,7 @@ describe("settings", () => {
       { name: "b", url: "https://b.example", token: "TOKEN_B" },
       { name: "eu", url: "https://eu.example", token: "TOKEN_EU", region: "eu" },
     ];
-    const secrets = { TOKEN_A: "one", TOKEN_B: "two", TOKEN_EU: "three" };
+    const secrets = { TOKEN_A: "one", TOKEN_B: "two", TOKEN_EU: "three", KEY_SECRET: "sixteen letters!" };
     const nodes = [
       { ...a, token: "one" },
       { ...b, token: "two" },
@@ -153,27 +156,29 @@ describe("settings", () => {
     ];
     expect(settingsOf({ POLICIES, ...secrets, REDIS_NODES: [eu, a, b] }).redis).toEqual({ nodes, timeoutMs: 250 });
     expect(settingsOf({ POLICIES, ...secrets, REDIS_NODES: JSON.stringify([eu, a, b]) }).redis?.nodes).toEqual(nodes);
-    expect(settingsOf({ POLICIES, ...secrets, ...REDIS, REDIS_NODES: [eu] }).redis?.nodes).toEqual([
-      { url: "https://x.upstash.io", token: "token" },
-      { ...eu, token: "three" },
-    ]);
     expect(settingsOf({ POLICIES, ...REDIS, REDIS_NODES: "" }).redis?.nodes).toHaveLength(1);
   });
 
   it("refuse nodes that leave a limit without a place, or with two, and show no token that stands for its name", () => {
     const node = { name: "a", url: "https://a.example", token: "TOKEN_A" };
-    const TOKEN_A = "one";
+    const [TOKEN_A, KEY_SECRET] = ["one", "sixteen letters!"];
     const found = (REDIS_NODES: unknown, more: object = {}) =>
-      mistakesOf({ POLICIES, TOKEN_A, REDIS_NODES, ...more }).map(({ code, path }) => `${code} ${path}`);
+      mistakesOf({ POLICIES, TOKEN_A, KEY_SECRET, REDIS_NODES, ...more }).map(({ code, path }) => `${code} ${path}`);
     expect(found([{ ...node, region: "eu" }])).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
     expect(found([node], REDIS)).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
     expect(found([node, node])).toEqual(["ERR_REDIS_NODES REDIS_NODES[1].name"]);
     expect(found([])).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
     expect(found(Array.from({ length: 101 }, (_, i) => ({ ...node, name: `n${i}` })))).toHaveLength(1);
-    const pasted = mistakesOf({ POLICIES, REDIS_NODES: [{ ...node, token: "AX-s3cret==" }] });
+    expect(found([node], { KEY_SECRET: "" })).toEqual(["ERR_KEY_SECRET KEY_SECRET"]);
+    const pasted = mistakesOf({ POLICIES, KEY_SECRET, REDIS_NODES: [{ ...node, token: "AX-s3cret==" }] });
     expect(pasted).toMatchObject([{ path: "REDIS_NODES[0].token", found: '"a value that is not shown"' }]);
     const wrong = { name: "A", url: "redis://user:s3cret@a", token: "TOKEN_A", region: "e u", weight: 2 };
-    const mistakes = mistakesOf({ POLICIES, TOKEN_A: "s3cret token", REDIS_NODES: [wrong, "s3cret", null] });
+    const mistakes = mistakesOf({
+      POLICIES,
+      TOKEN_A: "s3cret token",
+      KEY_SECRET,
+      REDIS_NODES: [wrong, "s3cret", null],
+    });
     expect(mistakes.map(({ path }) => path)).toEqual([
       "REDIS_NODES[0].weight",
       "REDIS_NODES[0].name",

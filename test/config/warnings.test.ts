@@ -74,13 +74,15 @@ it.each([
 
 it("warns of a node whose region no request has", () => {
   const warned = (region: string, more: object = {}) => {
-    const nodes = [{ name: "one", url: "https://one.example", token: "TOKEN", region }];
-    const central = { UPSTASH_REDIS_REST_URL: "https://all.example", UPSTASH_REDIS_REST_TOKEN: "token" };
+    const nodes = [
+      { name: "one", url: "https://one.example", token: "TOKEN", region },
+      { name: "all", url: "https://all.example", token: "TOKEN" },
+    ];
     const parsed = parseSettings({
       POLICIES: [{ name: "a", limits }],
       REDIS_NODES: nodes,
       TOKEN: "token",
-      ...central,
+      KEY_SECRET: "sixteen letters!",
       ...more,
     });
     if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));

@@ -113,10 +113,14 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
   const tokens = [
     ...(vars.UPSTASH_REDIS_REST_URL ? ["UPSTASH_REDIS_REST_TOKEN"] : []),
     ...nodes.map((node) => node.token),
+    ...(vars.REDIS_NODES ? ["KEY_SECRET"] : []),
   ];
   expect(
-    parseSettings({ ...vars, ...Object.fromEntries(tokens.map((name) => [name, "token"])), POLICIES: policies })
-      .mistakes,
+    parseSettings({
+      ...vars,
+      ...Object.fromEntries(tokens.map((name) => [name, "a-token-or-secret"])),
+      POLICIES: policies,
+    }).mistakes,
   ).toBeUndefined();
 });
 

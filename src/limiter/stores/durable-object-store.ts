@@ -71,7 +71,7 @@ export function durableObjectStore(namespace: CountsNamespace, options: DurableO
   }
   const numbers = Array.from({ length: shards }, (_, shard) => shard);
   const places = numbers.map((shard) => {
-    const report = changeOf(shards > 1 ? String(shard) : undefined, onBreakerChange);
+    const report = changeOf(shards > 1 ? `shard ${shard}` : undefined, onBreakerChange);
     return remoteStore(durableObjectPlace(namespace, location, shard), { ...remote, onBreakerChange: report });
   });
   return splitStore(places, rendezvous(numbers.map(shardName)));
