@@ -35,7 +35,7 @@ export function buildCli(folder: string): void {
 }
 
 function licenseOf(folder: string): string {
-  for (const name of ["LICENSE", "license", "LICENSE.md"]) {
+  for (const name of ["LICENSE", "license"]) {
     try {
       return readFileSync(join(ROOT, folder, name), "utf8").trim();
     } catch {

@@ -1,8 +1,8 @@
 /**
  * `npm run test:examples`: uses every example as somebody would who copied it: `npm install` of the packed tarball and
  * of packages from the registry, `tsc`, `wrangler dev` on a real Redis, and three simultaneous requests, of which one
- * must be refused. Then what `headgate init` writes. It takes minutes and needs the registry. `npm test` does the same without npm and wrangler
- * (test/examples).
+ * must be refused. Then what `headgate init` writes, with 61 requests. It takes minutes and needs the registry.
+ * `npm test` does the same without npm and wrangler (test/examples).
  */
 
 import { spawnSync } from "node:child_process";

@@ -47,7 +47,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [
     // npm may choose an older wrangler, which knows no later date.
     /^npx wrangler dev index\.ts --compatibility-date 2026-01-01( --port 8788)?$/,
-    "scripts/check/test-examples.ts",
+    "scripts/check/wrangler-dev.ts",
     '"dev"',
   ],
   [/^UPSTASH_REDIS_REST_(URL|TOKEN)="\S+"$/, ".dev.vars.example", "# UPSTASH_REDIS_REST_URL="],
