@@ -242,6 +242,13 @@ describe("--deployed", () => {
     });
   });
 
+  it("takes every token for a secret of the deployed Worker, with an address from --var too", async () => {
+    const args = ["--deployed", "--var", "UPSTASH_REDIS_REST_URL:https://y.upstash.io"];
+    expect(await reportOf(toml({ POLICIES: [POLICY] }), ...args)).toMatchObject({
+      configuration: { store: { nodes: [{ token: "(a secret of the deployed Worker)" }] } },
+    });
+  });
+
   it("finds the mistakes of the file and of --var", async () => {
     const files = toml({ POLICIES: [POLICY], REGION: "?" });
     expect(await reportOf(files, "--deployed", "--var", "ORIGIN_URL:ftp://x")).toMatchObject({

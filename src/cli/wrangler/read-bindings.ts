@@ -77,9 +77,9 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
 
   const { sources: all, bound } = bindingSources(options, config, io.env);
   const names = new Set(redisNames(all));
-  const sources = all
-    .filter(([source]) => !deployed || source === "--var" || source === name)
-    .map(([source, values]): Source => [source, source === "the environment" ? only(names, values) : values]);
+  const sources: Source[] = deployed
+    ? [[name, { ...bound.vars, ...vars }]]
+    : all.map(([source, values]) => [source, source === "the environment" ? only(names, values) : values]);
   const bindings = {
     ...Object.fromEntries((bound.services ?? []).map(({ binding }) => [binding, { fetch() {} }])),
     // Namespaces that nothing is asked of.
