@@ -1,6 +1,6 @@
 /**
- * `npm run build`: compiles the npm package into dist/, one module with its types for each source file. The command line
- * becomes one file without types.
+ * `npm run build`: compiles the npm package into dist/, one module with its types for each source file. The command
+ * line becomes one file without types.
  */
 
 import { spawnSync } from "node:child_process";

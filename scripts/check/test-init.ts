@@ -31,8 +31,8 @@ export async function testInit(tarball: string, directory: string): Promise<void
 }
 
 /**
- * The statuses of this many requests of one address, all within one minute of the clock: in the next minute some units of
- * the window are back.
+ * The statuses of this many requests of one address, all within one minute of the clock: in the next minute some units
+ * of the window are back.
  */
 export async function askWithinAMinute(
   count: number,

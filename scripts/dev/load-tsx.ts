@@ -1,4 +1,4 @@
-/** Lets Node load .tsx files: `node --import ./scripts/dev/load-tsx.ts`. Node itself strips types, but compiles no JSX. */
+/** Lets Node load .tsx files: `node --import ./scripts/dev/load-tsx.ts`. Node strips types, but compiles no JSX. */
 
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
