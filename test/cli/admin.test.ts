@@ -225,6 +225,11 @@ describe("what goes wrong ends with 1 and a message", () => {
     expect([status, stderr]).toEqual([1, `headgate: no answer from ${new URL(gateway.url).host}: ECONNREFUSED\n`]);
   });
 
+  it("a port that fetch refuses", async () => {
+    const { status, stderr } = await admin("policies", "--url", "http://127.0.0.1:1");
+    expect([status, stderr]).toEqual([1, "headgate: no answer from 127.0.0.1:1: bad port\n"]);
+  });
+
   it("the token of another gateway", async () => {
     expect(await admin("policies", "--token", "another-token")).toMatchObject({ status: 1, stdout: "" });
   });

@@ -76,9 +76,9 @@ async function send(url: URL, token: string, { method, path, kind, key = [], bod
 
 /** Node says "fetch failed", and tells the reason in `cause`. */
 function networkReason(error: unknown): string {
-  const { name, cause } = error as Error & { cause?: { code?: unknown } };
+  const { name, cause } = error as Error & { cause?: Error & { code?: unknown } };
   if (name === "TimeoutError") return `waited ${TIMEOUT_MS / 1000} s`;
-  return typeof cause?.code === "string" ? cause.code : "the connection failed";
+  return typeof cause?.code === "string" ? cause.code : (cause?.message ?? "the connection failed");
 }
 
 /** What a status means here. The gateway's own words follow. */

@@ -41,6 +41,8 @@ main = "src/index.ts"
 compatibility_date = "${COMPATIBILITY_DATE}"
 # Says when a client goes away: its concurrency slots are free at once, and the origin hears of it.
 compatibility_flags = ["enable_request_signal"]
+# What is uploaded, and loaded at a cold start, is small.
+minify = true
 
 [observability]
 enabled = true
