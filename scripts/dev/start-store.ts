@@ -34,7 +34,7 @@ export function findConfiguredStore(wranglerArgs: string[], environment: NodeJS.
   const options = wranglerOptions(wranglerArgs);
   const config = readLeniently(options.configPath);
   const { sources, fromDevVars, defaultEnvFiles, bound } = bindingSources(options, config, environment);
-  const hasCounts = bound.durable_objects?.bindings?.some(({ name }) => name === "COUNTS") ?? false;
+  const hasCounts = bound.objects.includes("COUNTS");
   const unusable = deployedRedis(sources);
   if (unusable.length > 0) return { found: [], unusable, hasCounts, otherEnvFiles: [] };
   const found = namedRedis(sources);

@@ -211,6 +211,17 @@ describe("the file", () => {
   });
 
   it.each([
+    { vars: 5, env: [], services: "x", durable_objects: [] },
+    { vars: { POLICIES: [5, { limits: 5, match: 5, cost: [5] }, { limits: [5], cost: 5 }], REDIS_NODES: [5] } },
+    { services: [5, { binding: 5 }], durable_objects: { bindings: [{}, null] }, env: { a: 5 } },
+  ])("may hold anything: %j", async (config) => {
+    for (const args of [[], ["--deployed"]]) {
+      const { configuration, mistakes } = await reportOf({ "wrangler.json": JSON.stringify(config) }, ...args);
+      expect([configuration, mistakes.length > 0]).toEqual([null, true]);
+    }
+  });
+
+  it.each([
     ["wrangler.toml", 'SECRET = "s3cret\n', /^wrangler.toml: expected TOML; .+ \(line 1, column \d+\)$/],
     ["wrangler.jsonc", '{ "SECRET": s3cret }', /^wrangler.jsonc: expected JSON; Unexpected token 's'$/],
     ["wrangler.json", "[]", /^wrangler.json: expected an object$/],

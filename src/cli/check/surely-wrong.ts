@@ -2,6 +2,7 @@
 
 import { isTable } from "../../config/bindings.ts";
 import type { Bindings } from "../../config/settings.ts";
+import { parseJson } from "../wrangler/bindings.ts";
 import { type Bound, boundIn, type WranglerConfig } from "../wrangler/config-file.ts";
 import { BINDING_NAMES, meantBinding } from "./binding-names.ts";
 import { nearest } from "./nearest.ts";
@@ -30,7 +31,7 @@ const WRANGLER_FIELDS = [
   ...["route", "routes", "services", "triggers", "upload_source_maps", "workers_dev"],
 ];
 
-function misplaced(config: WranglerConfig, { vars = {} }: Bound): string[] {
+function misplaced(config: WranglerConfig, { vars }: Bound): string[] {
   const inVars = Object.keys(vars).filter((name) => WRANGLER_FIELDS.includes(name));
   const isVariable = (name: string) => BINDING_NAMES.includes(name) || /^POLICIES_\d+$/.test(name);
   return [
@@ -44,7 +45,10 @@ function misplaced(config: WranglerConfig, { vars = {} }: Bound): string[] {
 }
 
 function notInherited(config: WranglerConfig, bound: Bound, environmentName: string | undefined): string[] {
-  const isMissing = environmentName !== undefined && config.vars?.POLICIES !== undefined && !bound.vars?.POLICIES;
+  const isMissing =
+    environmentName !== undefined &&
+    boundIn(config, undefined).vars.POLICIES !== undefined &&
+    bound.vars.POLICIES === undefined;
   return isMissing
     ? [`env.${environmentName}: an environment does not inherit [vars]. Give it POLICIES and all other variables`]
     : [];
@@ -105,10 +109,5 @@ function methods({ match, cost }: Record<string, unknown>, path: string): string
 
 /** A variable may be JSON in a text. */
 function parsed(value: unknown): unknown {
-  if (typeof value !== "string") return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return undefined;
-  }
+  return typeof value === "string" ? parseJson(value) : value;
 }

@@ -50,7 +50,7 @@ export function bindingSources(
     ["the environment", environment],
     [".dev.vars", fromDevVars],
     ["an env file", fromFiles],
-    [basename(configPath), bound.vars ?? {}],
+    [basename(configPath), bound.vars],
   ];
   return { sources, fromDevVars, defaultEnvFiles, bound };
 }
@@ -94,7 +94,8 @@ function nodesIn(value: unknown): Omit<NamedRedis, "source">[] {
   });
 }
 
-function parseJson(text: string): unknown {
+/** Undefined: no JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -4,16 +4,18 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, extname, join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import stripJsonComments from "strip-json-comments";
+import { isTable } from "../../config/bindings.ts";
+
+/** The content of the file. It may hold anything. */
+export type WranglerConfig = Readonly<Record<string, unknown>>;
 
 /** What an environment, or the top level, binds. */
 export interface Bound {
-  readonly vars?: Readonly<Record<string, unknown>>;
-  readonly durable_objects?: { readonly bindings?: readonly { readonly name: string }[] };
-  readonly services?: readonly { readonly binding: string }[];
-}
-
-export interface WranglerConfig extends Bound {
-  readonly env?: Readonly<Record<string, Bound>>;
+  readonly vars: Readonly<Record<string, unknown>>;
+  /** The names of bindings to Durable Objects. */
+  readonly objects: readonly string[];
+  /** The names of bindings to services. */
+  readonly services: readonly string[];
 }
 
 /** The file cannot be parsed. The message has no line of the file, which may hold a secret. */
@@ -38,7 +40,7 @@ export function readConfigFile(path: string): WranglerConfig {
   const isJson = /^\.jsonc?$/.test(extname(path));
   try {
     const config: unknown = isJson ? JSON.parse(stripJsonComments(text, { trailingCommas: true })) : parseToml(text);
-    if (typeof config === "object" && config !== null && !Array.isArray(config)) return config;
+    if (isTable(config)) return config;
   } catch (error) {
     throw new ConfigFileError(basename(path), `expected ${isJson ? "JSON" : "TOML"}; ${reasonOf(error)}`);
   }
@@ -54,7 +56,22 @@ function reasonOf(error: unknown): string {
   return line === undefined ? reason : `${reason} (line ${line}, column ${column})`;
 }
 
-/** An environment inherits neither variables nor bindings. */
+export function environmentsIn({ env }: WranglerConfig): WranglerConfig {
+  return isTable(env) ? env : {};
+}
+
+/** An environment inherits neither variables nor bindings. What is not of the right kind is left out. */
 export function boundIn(config: WranglerConfig, environmentName: string | undefined): Bound {
-  return (environmentName === undefined ? config : config.env?.[environmentName]) ?? {};
+  const chosen = environmentName === undefined ? config : environmentsIn(config)[environmentName];
+  const { vars, durable_objects, services } = isTable(chosen) ? chosen : {};
+  return {
+    vars: isTable(vars) ? vars : {},
+    objects: namesIn(isTable(durable_objects) ? durable_objects.bindings : [], "name"),
+    services: namesIn(services, "binding"),
+  };
+}
+
+function namesIn(list: unknown, field: string): string[] {
+  const names = (Array.isArray(list) ? (list as unknown[]) : []).map((one) => (isTable(one) ? one[field] : undefined));
+  return names.filter((name) => typeof name === "string");
 }

@@ -13,7 +13,7 @@ import {
   type Source,
   tokenMissing,
 } from "./bindings.ts";
-import { configPathIn, readConfigFile, type WranglerConfig } from "./config-file.ts";
+import { configPathIn, environmentsIn, readConfigFile, type WranglerConfig } from "./config-file.ts";
 
 /** Stands for a token that only the deployed Worker has. */
 export const DEPLOYED_TOKEN = "a-secret-of-the-deployed-worker";
@@ -66,8 +66,8 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
   if (!existsSync(configPath)) throw new Misuse(`there is no ${name} here: name the file, or change to its folder`);
   const config = readConfigFile(configPath);
   const { env: environmentName, var: vars = {}, envFile = [], deployed = false } = read;
-  if (environmentName !== undefined && config.env?.[environmentName] === undefined) {
-    const names = Object.keys(config.env ?? {}).join(", ") || "none";
+  if (environmentName !== undefined && environmentsIn(config)[environmentName] === undefined) {
+    const names = Object.keys(environmentsIn(config)).join(", ") || "none";
     throw new Misuse(`${name} has no environment ${environmentName} (its environments: ${names})`);
   }
   const envFiles = envFile.map((one) => resolve(io.cwd, one));
@@ -81,11 +81,9 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
     ? [[name, { ...bound.vars, ...vars }]]
     : all.map(([source, values]) => [source, source === "the environment" ? only(names, values) : values]);
   const bindings = {
-    ...Object.fromEntries((bound.services ?? []).map(({ binding }) => [binding, { fetch() {} }])),
+    ...Object.fromEntries(bound.services.map((one) => [one, { fetch() {} }])),
     // Namespaces that nothing is asked of.
-    ...Object.fromEntries(
-      (bound.durable_objects?.bindings ?? []).map((one) => [one.name, { idFromName() {}, get() {} }]),
-    ),
+    ...Object.fromEntries(bound.objects.map((one) => [one, { idFromName() {}, get() {} }])),
     ...Object.assign({}, ...sources.toReversed().map(([, values]) => values)),
   };
   const secret = deployedRedis(sources);
