@@ -1,9 +1,13 @@
-/** `npm run build`: compiles the npm package into dist/, one module with its types for each source file. */
+/**
+ * `npm run build`: compiles the npm package into dist/, one module with its types for each source file. The command
+ * line becomes one file without types.
+ */
 
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildCli } from "./build-cli.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const DIST = join(ROOT, "dist");
@@ -23,6 +27,7 @@ export function build(): void {
     const path = join(DIST, file);
     writeFileSync(path, readFileSync(path, "utf8").replace(/(["'])(\.\.?\/[^"']+)\.tsx?\1/g, "$1$2.js$1"));
   }
+  buildCli(join(DIST, "cli"));
 }
 
 /** Packs the built package. @returns the path of the tarball. */

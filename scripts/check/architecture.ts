@@ -29,6 +29,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worker: ["config", "gateway", "service", "store"],
   // Needs vitest, which no Worker has: no other layer may import it.
   testing: ["core", "store"],
+  // Runs in Node: no other layer may import it.
+  cli: ["config", "core", "http", "keys", "version"],
 };
 
 /** Returns a line for each broken rule. @param root the folder that holds the layers. */

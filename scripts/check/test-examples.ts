@@ -1,8 +1,8 @@
 /**
  * `npm run test:examples`: uses every example as somebody would who copied it: `npm install` of the packed tarball and
  * of packages from the registry, `tsc`, `wrangler dev` on a real Redis, and three simultaneous requests, of which one
- * must be refused. It takes minutes and needs the registry. `npm test` does the same without npm and wrangler
- * (test/examples).
+ * must be refused. Then what `headgate init` writes, with 61 requests. It takes minutes and needs the registry.
+ * `npm test` does the same without npm and wrangler (test/examples).
  */
 
 import { spawnSync } from "node:child_process";
@@ -15,12 +15,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createBridge } from "../bridge/bridge.ts";
 import { build, pack } from "../build/build.ts";
-import { wranglerEnv } from "../dev/wrangler-env.ts";
-import { freePort, startRedisServer } from "../machine/redis-server.ts";
-import { spawnTied, stopProcess } from "../machine/tied-process.ts";
+import { startRedisServer } from "../machine/redis-server.ts";
+import { testInit } from "./test-init.ts";
+import { startWranglerDev } from "./wrangler-dev.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
-const START_TIMEOUT_MS = 60_000;
 
 interface Case {
   readonly example: string;
@@ -61,6 +60,7 @@ try {
     console.log(`${name}: installed and checked in ${((Date.now() - startMs) / 1000).toFixed(0)} s`);
   }
   for (const one of CASES) await drive(one);
+  await testInit(tarball, directory);
 } finally {
   openai.close();
   await bridge.close();
@@ -74,36 +74,24 @@ function run(cwd: string, command: string, ...args: string[]): void {
 }
 
 async function drive({ example, beside, path = "/", init }: Case): Promise<void> {
-  const port = await freePort();
   const configs = [example, ...(beside ? [beside] : [])].flatMap((name) => [
     "-c",
     join(directory, name, "wrangler.toml"),
   ]);
-  const args = ["dev", ...configs, "--port", String(port), "--inspector-port", String(await freePort()), ...vars];
-  const child = spawnTied(join(directory, example, "node_modules/.bin/wrangler"), args, {
-    cwd: join(directory, example),
-    env: wranglerEnv(),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (output += chunk));
+  const wrangler = await startWranglerDev(join(directory, example), [...configs, ...vars]);
   try {
     const address = `2001:db8:0:${randomBytes(2).toString("hex")}::1`;
     const ask = () => {
       const headers = { ...init?.headers, "CF-Connecting-IP": address, Authorization: `Bearer ${address}` };
-      return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers });
+      return fetch(`${wrangler.url}${path}`, { ...init, headers });
     };
-    for (const deadlineAt = Date.now() + START_TIMEOUT_MS; !output.includes("Ready on"); ) {
-      if (child.exitCode !== null || Date.now() > deadlineAt) throw new Error(`${example} did not start:\n${output}`);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
     const statuses = (await Promise.all([ask(), ask(), ask()])).map(({ status }) => status).sort();
     console.log(`${example}: ${statuses.join(" ")}`);
     if (statuses.join(" ") !== "200 200 429") {
-      console.error(output);
+      console.error(wrangler.output());
       process.exitCode = 1;
     }
   } finally {
-    await stopProcess(child);
+    await wrangler.stop();
   }
 }

@@ -1,7 +1,17 @@
 // Finds the store for `npm start`: where `wrangler dev` will see UPSTASH_REDIS_REST_URL or REDIS_NODES, and which
 // variables must be passed on because wrangler would not see them.
 
-import { bindingSources, deployedRedis, lookUp, type NamedRedis, namedRedis, redisNames } from "./wrangler-bindings.ts";
+import { existsSync } from "node:fs";
+import {
+  bindingSources,
+  deployedRedis,
+  lookUp,
+  type NamedRedis,
+  namedRedis,
+  redisNames,
+} from "../../src/cli/wrangler/bindings.ts";
+import { ConfigFileError, readConfigFile, type WranglerConfig } from "../../src/cli/wrangler/config-file.ts";
+import { wranglerOptions } from "./wrangler-options.ts";
 
 export interface ConfiguredStore {
   /** Every Redis that is configured. None: no source names one that can be used here. */
@@ -21,8 +31,10 @@ export interface ConfiguredStore {
 
 /** Each name is looked up by itself. The first source that has it wins. An empty value counts as absent. */
 export function findConfiguredStore(wranglerArgs: string[], environment: NodeJS.ProcessEnv): ConfiguredStore {
-  const { sources, fromDevVars, defaultEnvFiles, objects } = bindingSources(wranglerArgs, environment);
-  const hasCounts = objects.includes("COUNTS");
+  const options = wranglerOptions(wranglerArgs);
+  const config = readLeniently(options.configPath);
+  const { sources, fromDevVars, defaultEnvFiles, bound } = bindingSources(options, config, environment);
+  const hasCounts = bound.objects.includes("COUNTS");
   const unusable = deployedRedis(sources);
   if (unusable.length > 0) return { found: [], unusable, hasCounts, otherEnvFiles: [] };
   const found = namedRedis(sources);
@@ -36,6 +48,17 @@ export function findConfiguredStore(wranglerArgs: string[], environment: NodeJS.
   // wrangler reads .dev.vars unchanged but expands `$NAME` in env files. So the values move into our file, escaped.
   const envFile = formatEnv({ ...fromDevVars, ...handedOn });
   return { found, unusable, hasCounts, envFile, otherEnvFiles: defaultEnvFiles };
+}
+
+/** A file that is missing or broken is left to wrangler: it reads the file too, and explains better what is wrong. */
+function readLeniently(path: string): WranglerConfig {
+  if (!existsSync(path)) return {};
+  try {
+    return readConfigFile(path);
+  } catch (error) {
+    if (error instanceof ConfigFileError) return {};
+    throw error;
+  }
 }
 
 /** Quotes values for dotenv and dotenv-expand: with a quote that the value does not hold, and `$` escaped. */

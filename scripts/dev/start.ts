@@ -5,12 +5,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type NamedRedis, tokenMissing } from "../../src/cli/wrangler/bindings.ts";
 import { createBridge } from "../bridge/bridge.ts";
 import { findRedisServer, startRedisServer } from "../machine/redis-server.ts";
 import { spawnTied, stopProcess, whenOrphaned } from "../machine/tied-process.ts";
 import { findConfiguredStore } from "./start-store.ts";
-import { type NamedRedis, optionValues, tokenMissing } from "./wrangler-bindings.ts";
 import { wranglerEnv } from "./wrangler-env.ts";
+import { optionValues } from "./wrangler-options.ts";
 
 /** How long wrangler may take to stop workerd and itself, in ms. Then its process group is killed. */
 const STOP_GRACE_MS = 5_000;
@@ -49,7 +50,7 @@ async function chooseStore(userArgs: string[]): Promise<string[]> {
   }
   const { unusable } = configured;
   if (unusable.length > 0) {
-    console.log(`headgate: wrangler.toml names the Redis at ${hostsOf(unusable)}. ${tokenMissing(unusable)}`);
+    console.log(`headgate: ${unusable[0]!.source} names the Redis at ${hostsOf(unusable)}. ${tokenMissing(unusable)}`);
   }
   const without = unusable.some(({ urlIn }) => urlIn === "REDIS_NODES") ? ["--var", "REDIS_NODES:"] : [];
   if (findRedisServer() === undefined) {

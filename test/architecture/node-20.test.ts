@@ -1,9 +1,15 @@
 // package.json promises Node 20. This test removes everything newer; the library must still work.
 
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
+import { buildCli } from "../../scripts/build/build-cli.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** What Node 24 has and some Node 20 lacks, found by comparing names. `URL.parse` came with a later Node 20. */
 const LATER = [
@@ -58,7 +64,7 @@ const PROGRAM = `
 
 it("the library runs on what Node 20 has", async () => {
   const { outputFiles } = await build({
-    stdin: { contents: PROGRAM, resolveDir: fileURLToPath(new URL("../..", import.meta.url)), loader: "js" },
+    stdin: { contents: PROGRAM, resolveDir: ROOT, loader: "js" },
     bundle: true,
     format: "esm",
     platform: "node",
@@ -77,4 +83,21 @@ it("the library runs on what Node 20 has", async () => {
     split: true,
     withoutRedis: "fallback",
   });
+});
+
+it("the command line runs on what Node 20 has", () => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-node-20-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  buildCli(folder);
+  // Its imports are found from the folder.
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"), "junction");
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+  const imports = `data:text/javascript,${encodeURIComponent(TAKE_AWAY)}`;
+  const args = ["--import", imports, join(folder, "headgate.js"), "limits", join(ROOT, "wrangler.toml"), "--json"];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  expect([status, stderr]).toEqual([0, ""]);
+  expect(JSON.parse(stdout)).toMatchObject({ regions: [{ policies: [{ name: "default" }] }] });
+  const licenses = readFileSync(join(folder, "LICENSES.txt"), "utf8");
+  for (const name of ["hono", "smol-toml", "strip-json-comments"])
+    expect(licenses).toMatch(new RegExp(`^${name}$`, "m"));
 });

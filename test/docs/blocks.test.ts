@@ -32,11 +32,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [/^npm ci && npm start$/, "test/scripts/start.test.ts", '"npm", "start"'],
   [/ localhost:8787\b|'http:\/\/localhost:8787\b/, "test/examples/shell.test.ts", "GUIDES"],
   [/^curl https:\/\/<your host>\/\.headgate\/health$/, "test/examples/shell.test.ts", "<your host>"],
-  [
-    /^npm run docs:limits( -- --origin \S+ --out \S+)?$/,
-    "test/scripts/deployed-redis.test.ts",
-    '"docs/docs-limits.ts", "--out"',
-  ],
+  [/^npm run docs:limits( -- --origin \S+ --out \S+)?$/, "test/cli/limits.test.ts", '"--out"'],
   [
     /^npm run redis-http -- --port 8079 --token local --redis redis:\S+$/,
     "test/scripts/bridge.test.ts",
@@ -51,7 +47,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [
     // npm may choose an older wrangler, which knows no later date.
     /^npx wrangler dev index\.ts --compatibility-date 2026-01-01( --port 8788)?$/,
-    "scripts/check/test-examples.ts",
+    "scripts/check/wrangler-dev.ts",
     '"dev"',
   ],
   [/^UPSTASH_REDIS_REST_(URL|TOKEN)="\S+"$/, ".dev.vars.example", "# UPSTASH_REDIS_REST_URL="],
@@ -191,6 +187,7 @@ it("the blocks of docs/library.md that are examples are their whole source", () 
 const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/algorithms.md": { "test/docs/configuration.test.ts": 7, "test/docs/algorithms.test.ts": 1 },
   "docs/architecture.md": { "test/examples/architecture.test.ts": 8, "test/docs/links.test.ts": 1 },
+  "docs/cli.md": { "test/cli/docs.test.ts": 4 },
   "docs/client.md": { "test/client/docs.test.ts": 2 },
   "docs/consistency.md": { "test/docs/blocks.test.ts": 1 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 1 },

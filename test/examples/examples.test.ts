@@ -1,5 +1,6 @@
 // The package as it would be published: packed, unpacked elsewhere, and every example run in workerd on a real Redis.
 
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { askWithinAMinute } from "../../scripts/check/test-init.ts";
 import { type Compatibility, startWorkerd, type WorkerdWorker } from "../../scripts/machine/workerd.ts";
 import { blocksOf, GUIDES } from "../docs/markdown.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -138,6 +140,22 @@ describe("of three at once under a limit of two, one is refused", () => {
     const huge = await ask({ body: "x".repeat(1_000_001) });
     expect([huge.status, await huge.json()]).toMatchObject([429, { retry: "never" }]);
   });
+});
+
+it("what `headgate init` writes admits 60 of 61 requests, counted by its Durable Object", async () => {
+  const cli = join(packed.directory, "node_modules/headgate/dist/cli/headgate.js");
+  const made = execFileSync(process.execPath, [cli, "init", "demo", "--json"], { cwd: packed.directory });
+  expect(JSON.parse(String(made))).toMatchObject({ name: "demo", files: expect.arrayContaining(["src/index.ts"]) });
+  const wrangler = parse(readFileSync(join(packed.directory, "demo/wrangler.toml"), "utf8")) as unknown as Wrangler;
+  const code = await packed.bundleFile("demo/src/index.ts");
+  const { port, stop } = await startWorkerd([{ name: "demo", code, wrangler, bindings: wrangler.vars!, counts: true }]);
+  onTestFinished(stop);
+  const statuses = await askWithinAMinute(61, (address) =>
+    fetch(`http://127.0.0.1:${port}`, { headers: { "CF-Connecting-IP": address } }),
+  );
+  expect(statuses).toEqual([...Array<number>(60).fill(200), 429]);
+  const health = await (await fetch(`http://127.0.0.1:${port}/.headgate/health`)).json();
+  expect(health).toMatchObject({ status: "ok", store: "durable-object" });
 });
 
 it("a limiter at module scope works in workerd, and counts for the whole isolate", async () => {

@@ -1,7 +1,7 @@
 // The numbers are the same on the page, in the JSON, in the Markdown and in the header fields.
 
 import { expect, it } from "vitest";
-import { limitsFiles } from "../../scripts/docs/docs-limits.ts";
+import { limitsFiles } from "../../src/cli/limits/command.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import type { LimitsDocument } from "../../src/http/limits/document.ts";
 import { fieldsOf } from "../support/cases/fields.ts";

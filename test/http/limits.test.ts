@@ -3,10 +3,10 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
-import { limitsMarkdown } from "../../scripts/docs/limits-markdown.ts";
-import { loadLimitsPage } from "../../scripts/docs/limits-page.ts";
+import { limitsMarkdown } from "../../src/cli/limits/markdown.ts";
 import { type Bindings, parseSettings } from "../../src/config/settings.ts";
 import { describeLimits } from "../../src/http/limits/document.ts";
+import { contentSecurityPolicy, renderPage } from "../../src/http/limits/page.tsx";
 import { sampleRequest, samples } from "../../src/http/limits/wording.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 
@@ -89,7 +89,6 @@ describe("the document", () => {
 /** The text of the page and of the Markdown. Both use the same words. */
 async function saidOf(bindings: Bindings, region?: string, origin = "https://api.example.com"): Promise<string[]> {
   const document = documentOf(bindings, region);
-  const { renderPage } = await loadLimitsPage();
   const page = renderPage(document, origin)
     .replace(/<style>.*?<\/style>|<script>.*?<\/script>/gs, "")
     .replace(/<[^>]+>/g, " ")
@@ -193,7 +192,6 @@ describe("the Markdown", () => {
 
 describe("the page", () => {
   it("is below 30 KiB without its code samples, five policies in two regions", async () => {
-    const { renderPage } = await loadLimitsPage();
     const page = renderPage(documentOf({ POLICIES: fivePolicies(), ...TWO_REGIONS }, "frankfurt"), "https://a.example");
     const code = samples({ method: "GET", url: "https://a.example/v1/" }).reduce(
       (sum, [, text]) => sum + text.length,
@@ -204,7 +202,6 @@ describe("the page", () => {
   });
 
   it.each(HOSTILE_POLICIES)("escapes $match.path in text and in attributes", async (hostile) => {
-    const { renderPage } = await loadLimitsPage();
     const pageOf = (policy: object) => renderPage(documentOf({ POLICIES: [policy] }, "eu"), "https://a.example");
     /** Every tag of the page, without the values of its attributes. */
     const tagsOf = (page: string) => page.match(/<[^<>]*>/g)?.map((tag) => tag.replace(/"[^"]*"/g, '""'));
@@ -228,7 +225,6 @@ describe("the page", () => {
   });
 
   it("as a copy has no script and nobody to ask", async () => {
-    const { contentSecurityPolicy, renderPage } = await loadLimitsPage();
     const csp = await contentSecurityPolicy(true);
     const page = renderPage(documentOf({ POLICIES }), "https://a.example", { csp });
     expect(page).not.toMatch(/<script|\.headgate|<form/);

@@ -1,15 +1,13 @@
 // A deployment has its URL in wrangler.toml and its token as a secret of the deployed Worker. On this machine the
 // scripts say that the token is missing, and go on.
 
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { findConfiguredStore } from "../../scripts/dev/start-store.ts";
+import { headgate } from "../cli/run.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const URL_NAME = "UPSTASH_REDIS_REST_URL";
 const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
 
@@ -23,16 +21,10 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const POLICIES = `[[vars.POLICIES]]\nname = "a"\nlimits = [{ limit = 1, window = "1m" }]\n`;
 const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
 
-function run(script: string, ...args: string[]) {
-  const env = { ...process.env };
-  delete env[URL_NAME];
-  delete env[TOKEN_NAME];
-  const all = [join(ROOT, "scripts", script), "--cwd", directory, ...args];
-  return spawnSync(process.execPath, all, { cwd: directory, env, encoding: "utf8" });
-}
+const run = (...args: string[]) => headgate(directory, args);
 
-it("npm run config prints the configuration, and where the token is", () => {
-  const { status, stdout, stderr } = run("dev/config.ts");
+it("headgate check prints the configuration, and where the token is", async () => {
+  const { status, stdout, stderr } = await run("check");
   expect([status, JSON.parse(stdout)]).toMatchObject([
     0,
     { store: { kind: "redis", nodes: [{ url: "https://x.upstash.io", token: "(a secret of the deployed Worker)" }] } },
@@ -41,9 +33,9 @@ it("npm run config prints the configuration, and where the token is", () => {
   expect(stderr).toContain(".dev.vars");
 });
 
-it("npm run config says nothing of it where the token is there", () => {
+it("headgate check says nothing of it where the token is there", async () => {
   write(".dev.vars", `${TOKEN_NAME}=t0ken`);
-  const { status, stdout, stderr } = run("dev/config.ts");
+  const { status, stdout, stderr } = await run("check");
   expect([status, JSON.parse(stdout).store.nodes[0].token, stderr]).toEqual([0, "(hidden)", ""]);
 });
 
@@ -51,15 +43,15 @@ it.each([
   ["the URL is wrong itself", `[vars]\n${URL_NAME} = "redis://x"\n${POLICIES}`, "", "ERR_REDIS_URL"],
   ["the URL is one of this machine", POLICIES, `${URL_NAME}=http://127.0.0.1:8079`, "ERR_REDIS_TOKEN"],
   ["the URL is missing instead", POLICIES, `${TOKEN_NAME}=t0ken`, "ERR_REDIS_URL"],
-])("npm run config still refuses it where %s", (_what, toml, devVars, code) => {
+])("headgate check still refuses it where %s", async (_what, toml, devVars, code) => {
   write("wrangler.toml", toml);
   write(".dev.vars", devVars);
-  const { status, stderr } = run("dev/config.ts");
+  const { status, stderr } = await run("check");
   expect([status, stderr]).toEqual([1, expect.stringContaining(code)]);
 });
 
-it("npm run docs:limits writes its files", () => {
-  const { status, stderr } = run("docs/docs-limits.ts", "--out", directory);
+it("headgate limits writes its files", async () => {
+  const { status, stderr } = await run("limits", "--out", directory);
   expect([status, stderr]).toEqual([0, expect.stringContaining("UPSTASH_REDIS_REST_TOKEN is not on this machine")]);
   expect(readdirSync(directory)).toEqual(expect.arrayContaining(["limits.html", "limits.json", "limits.md"]));
 });
@@ -76,13 +68,13 @@ it("npm start does not use that Redis, and does as soon as the token is there", 
   expect(find().found).toEqual(used);
 });
 
-it("is so with nodes too: npm run config names the tokens that are missing, and npm start leaves all nodes out", () => {
+it("is so with nodes too: headgate check names the tokens that are missing, and npm start leaves all nodes out", async () => {
   const nodes = ["a", "b"].map(
     (name) => `{ name = "${name}", url = "https://${name}.example", token = "TOKEN_${name}" }`,
   );
   write("wrangler.toml", `[vars]\nREDIS_NODES = [${nodes.join(", ")}]\n${POLICIES}`);
   write(".dev.vars", "TOKEN_a=t0ken");
-  const { status, stdout, stderr } = run("dev/config.ts");
+  const { status, stdout, stderr } = await run("check");
   expect([status, JSON.parse(stdout).store.nodes]).toMatchObject([
     0,
     [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findConfiguredStore } from "../../scripts/dev/start-store.ts";
-import { optionValues } from "../../scripts/dev/wrangler-bindings.ts";
+import { optionValues } from "../../scripts/dev/wrangler-options.ts";
 
 const URL_NAME = "UPSTASH_REDIS_REST_URL";
 const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";

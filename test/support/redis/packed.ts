@@ -19,6 +19,8 @@ export interface Packed {
   readonly directory: string;
   /** Bundles an example as a Worker. */
   bundle(example: Example): Promise<string>;
+  /** Bundles a Worker from a file, named from the folder. */
+  bundleFile(path: string): Promise<string>;
   /** Bundles a Worker from its source text. */
   bundleText(source: string): Promise<string>;
   /** Checks the types of all examples under `strict`. @returns what the compiler complained about. */
@@ -85,6 +87,7 @@ export function packAndInstall(): Packed {
   return {
     directory,
     bundle: (example) => bundle({ entryPoints: [join(directory, "examples", example, "src/index.ts")] }),
+    bundleFile: (path) => bundle({ entryPoints: [join(directory, path)] }),
     bundleText: (contents) => bundle({ stdin: { contents, resolveDir: directory } }),
     check() {
       const { compilerOptions } = JSON.parse(

@@ -1,7 +1,7 @@
 // The limits as Markdown, from the same document as the page and the JSON.
 
-import type { LimitsDocument } from "../../src/http/limits/document.ts";
-import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../../src/http/limits/wording.ts";
+import type { LimitsDocument } from "../../http/limits/document.ts";
+import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../../http/limits/wording.ts";
 
 /** @param origin where clients send their requests. */
 export function limitsMarkdown(document: LimitsDocument, origin: string): string {

@@ -2,48 +2,57 @@
 // them.
 
 import { existsSync, readFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { parse as parseToml } from "smol-toml";
+import { type Bound, boundIn, type WranglerConfig } from "./config-file.ts";
 
 export type Source = readonly [name: string, values: Readonly<Record<string, unknown>>];
 
+/** What the command line says about the bindings. */
+export interface BindingOptions {
+  /** Wrangler's configuration file. */
+  readonly configPath: string;
+  readonly environmentName: string | undefined;
+  /** In place of `.dev.vars`. Relative paths begin at the folder of the configuration file. */
+  readonly envFiles: readonly string[];
+  readonly vars: Readonly<Record<string, string>>;
+}
+
 export interface BindingSources {
   /**
-   * In order of preference: `--var`, the environment, `.dev.vars`, env files, wrangler.toml. `--env-file` replaces
+   * In order of preference: `--var`, the environment, `.dev.vars`, env files, wrangler's file. `--env-file` replaces
    * `.dev.vars`. Without both, `.env` is read.
    */
   readonly sources: readonly Source[];
   readonly fromDevVars: NodeJS.Dict<string>;
   /** Env files that wrangler reads by default. It does not read them once it gets an `--env-file`. */
   readonly defaultEnvFiles: string[];
-  readonly configPath: string;
-  /** The names of the Durable Objects that wrangler.toml binds. */
-  readonly objects: readonly string[];
+  /** What the chosen environment binds. */
+  readonly bound: Bound;
 }
 
-/** Relative paths begin at the current directory. */
-export function bindingSources(wranglerArgs: string[], environment: NodeJS.ProcessEnv): BindingSources {
-  const environmentName = optionValues(wranglerArgs, "--env", "-e")[0];
-  const directory = optionValues(wranglerArgs, "--cwd")[0] ?? ".";
-  const configPath = resolve(directory, optionValues(wranglerArgs, "--config", "-c")[0] ?? "wrangler.toml");
-  const givenEnvFiles = optionValues(wranglerArgs, "--env-file").map((file) => resolve(dirname(configPath), file));
-  const devVars = devVarsFile(dirname(configPath), environmentName);
-  const defaultEnvFiles =
-    givenEnvFiles.length > 0 || devVars ? [] : envFilesByDefault(dirname(configPath), environmentName);
+/** @param config the content of the configuration file. */
+export function bindingSources(
+  { configPath, environmentName, envFiles, vars }: BindingOptions,
+  config: WranglerConfig,
+  environment: NodeJS.ProcessEnv,
+): BindingSources {
+  const directory = dirname(configPath);
+  const givenEnvFiles = envFiles.map((file) => resolve(directory, file));
+  const devVars = devVarsFile(directory, environmentName);
+  const defaultEnvFiles = givenEnvFiles.length > 0 || devVars ? [] : envFilesByDefault(directory, environmentName);
 
   const fromFiles = Object.assign({}, ...[...givenEnvFiles, ...defaultEnvFiles].map(readEnvFile));
   const fromDevVars = givenEnvFiles.length === 0 && devVars ? readEnvFile(devVars) : {};
-  const config = configOf(configPath, environmentName);
+  const bound = boundIn(config, environmentName);
   const sources: Source[] = [
-    ["--var", variablesOnCommandLine(wranglerArgs)],
+    ["--var", vars],
     ["the environment", environment],
     [".dev.vars", fromDevVars],
     ["an env file", fromFiles],
-    ["wrangler.toml", config.vars ?? {}],
+    [basename(configPath), bound.vars],
   ];
-  const objects = config.durable_objects?.bindings?.map(({ name }) => name) ?? [];
-  return { sources, fromDevVars, defaultEnvFiles, configPath, objects };
+  return { sources, fromDevVars, defaultEnvFiles, bound };
 }
 
 /** A text and its source. The first source that has it wins. An empty value counts as absent. */
@@ -85,7 +94,8 @@ function nodesIn(value: unknown): Omit<NamedRedis, "source">[] {
   });
 }
 
-function parseJson(text: string): unknown {
+/** Undefined: no JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -100,12 +110,13 @@ export function redisNames(sources: readonly Source[]): string[] {
 }
 
 /**
- * Every Redis in wrangler.toml whose token is nowhere on this machine. The token is then a secret of the deployed
+ * Every Redis in wrangler's file whose token is nowhere on this machine. The token is then a secret of the deployed
  * Worker, which cannot be read back. That it is missing here is not a mistake in the configuration.
  */
 export function deployedRedis(sources: readonly Source[]): NamedRedis[] {
+  const file = sources.at(-1)![0];
   return namedRedis(sources).filter(({ source, tokenIn }) => {
-    return source === "wrangler.toml" && lookUp(sources, tokenIn) === undefined;
+    return source === file && lookUp(sources, tokenIn) === undefined;
   });
 }
 
@@ -118,32 +129,6 @@ export function tokenMissing(deployed: readonly NamedRedis[]): string {
     `${names.join(", ")} ${are} not on this machine: ${secret} of the deployed Worker. To use ${those} Redis here, put ` +
     `${them} into .dev.vars (see .dev.vars.example)`
   );
-}
-
-/** The values of a wrangler option, given as `--name value` or `--name=value`, perhaps several times. */
-export function optionValues(args: string[], ...names: string[]): string[] {
-  return args.flatMap((arg, index) => {
-    if (names.includes(arg)) return args[index + 1] === undefined ? [] : [args[index + 1] as string];
-    const name = names.find((candidate) => arg.startsWith(`${candidate}=`));
-    return name === undefined ? [] : [arg.slice(name.length + 1)];
-  });
-}
-
-/** The variables of `--var A:1 B:2 --var=C:3`: wrangler takes every word up to the next option. */
-function variablesOnCommandLine(args: string[]): Record<string, string> {
-  const variables: Record<string, string> = {};
-  let isVar = false;
-  for (const arg of args) {
-    const word = arg.startsWith("--var=") ? arg.slice("--var=".length) : arg;
-    if (word === arg && arg.startsWith("-")) {
-      isVar = arg === "--var";
-    } else if (isVar || word !== arg) {
-      isVar = true;
-      const colon = word.indexOf(":");
-      if (colon > 0) variables[word.slice(0, colon)] = word.slice(colon + 1);
-    }
-  }
-  return variables;
 }
 
 /** wrangler reads only the first of these files that exists. */
@@ -160,25 +145,4 @@ function envFilesByDefault(directory: string, environmentName: string | undefine
 
 function readEnvFile(file: string): NodeJS.Dict<string> {
   return existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
-}
-
-/** An environment inherits neither variables nor bindings. */
-function configOf(file: string, environmentName: string | undefined): Bound {
-  if (!file.endsWith(".toml") || !existsSync(file)) return {};
-  try {
-    const config = parseToml(readFileSync(file, "utf8")) as WranglerConfig;
-    // An environment does not inherit the variables and bindings of the top level.
-    return (environmentName ? config.env?.[environmentName] : config) ?? {};
-  } catch {
-    return {}; // wrangler reads the file too, and explains better what is wrong
-  }
-}
-
-interface Bound {
-  vars?: Record<string, unknown>;
-  durable_objects?: { bindings?: { name: string }[] };
-}
-
-interface WranglerConfig extends Bound {
-  env?: Record<string, Bound>;
 }

@@ -1,0 +1,29 @@
+/** `npm run deploy`: `wrangler deploy`, if `headgate check` finds no mistake. Arguments after `--` go to wrangler. */
+
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { check } from "../../src/cli/check/command.ts";
+import { Misuse } from "../../src/cli/io.ts";
+import { wranglerOptions } from "./wrangler-options.ts";
+
+const args = process.argv.slice(2);
+const { configPath, environmentName, vars } = wranglerOptions(args);
+const options = { deployed: true, quiet: true, var: vars, ...(environmentName && { env: environmentName }) };
+const io = {
+  cwd: process.cwd(),
+  env: process.env,
+  out: console.log,
+  err: (text: string) => process.stderr.write(text),
+};
+
+try {
+  process.exitCode = check(configPath, options, io);
+} catch (error) {
+  if (!(error instanceof Misuse)) throw error;
+  console.error(`headgate: ${error.message}`);
+  process.exitCode = 2;
+}
+if (process.exitCode === 0) {
+  const wrangler = createRequire(import.meta.url).resolve("wrangler");
+  process.exitCode = spawnSync(process.execPath, [wrangler, "deploy", ...args], { stdio: "inherit" }).status ?? 1;
+}

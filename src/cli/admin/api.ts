@@ -1,0 +1,122 @@
+/** One call of the admin API (`/.headgate/admin`), and a clear message for everything that can go wrong with it. */
+
+import { isTable } from "../../config/bindings.ts";
+import { Failure } from "../io.ts";
+
+export interface Access {
+  readonly url: URL;
+  readonly token: string;
+}
+
+export interface Call {
+  readonly method: "GET" | "PUT" | "PATCH" | "DELETE";
+  /** Below `/.headgate/admin`. */
+  readonly path: string;
+  readonly kind?: string | undefined;
+  /** Raw values, one for each part of the kind. They are sent in a field, because URLs reach logs. */
+  readonly key?: readonly string[];
+  readonly body?: unknown;
+  readonly ifMatch?: string;
+}
+
+export interface Answer {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly etag: string | null;
+}
+
+/** The gateway refused the call. */
+export class Refused extends Failure {
+  /** The problem as the gateway told it. Undefined: it told none. */
+  readonly problem: unknown;
+
+  constructor(message: string, problem?: unknown) {
+    super(message);
+    this.problem = problem;
+  }
+}
+
+/** Longer than the gateway ever waits for a store. */
+const TIMEOUT_MS = 35_000;
+
+/** @throws {Failure} with a message for people. It never contains a key or the token. */
+export async function callAdmin({ url, token }: Access, call: Call): Promise<Answer> {
+  const response = await send(url, token, call);
+  if (response.status >= 300 && response.status < 400) {
+    throw new Failure(`${url.host} answered with a redirect (${response.status}). Give the address that it leads to`);
+  }
+  const text = await response.text().catch(() => "");
+  const body = response.status === 204 ? {} : parsed(text);
+  if (!response.ok) throw new Refused(messageOf(response, body), body);
+  if (!isTable(body))
+    throw new Failure(`${url.host} answered ${response.status} without a JSON object. Is it a gateway?`);
+  return { body, etag: response.headers.get("ETag") };
+}
+
+async function send(url: URL, token: string, { method, path, kind, key = [], body, ifMatch }: Call): Promise<Response> {
+  const target = new URL(url);
+  target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate/admin${path}`;
+  if (kind !== undefined) target.searchParams.set("kind", kind);
+  const headers = new Headers({ Authorization: `Bearer ${token}`, Accept: "application/json" });
+  for (const value of key) headers.append("Headgate-Key", value);
+  if (body !== undefined) headers.set("Content-Type", "application/json");
+  if (ifMatch !== undefined) headers.set("If-Match", ifMatch);
+  try {
+    return await fetch(target, {
+      method,
+      headers,
+      // A redirect could lead the key to another host.
+      redirect: "manual",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  } catch (error) {
+    throw new Failure(`no answer from ${url.host}: ${networkReason(error)}`);
+  }
+}
+
+/** Node says "fetch failed", and tells the reason in `cause`. */
+function networkReason(error: unknown): string {
+  const { name, cause } = error as Error & { cause?: Error & { code?: unknown } };
+  if (name === "TimeoutError") return `waited ${TIMEOUT_MS / 1000} s`;
+  return typeof cause?.code === "string" ? cause.code : (cause?.message ?? "the connection failed");
+}
+
+/** What a status means here. The gateway's own words follow. */
+const MEANINGS: Readonly<Record<number, string>> = {
+  401: "the gateway does not accept this token",
+  403: "the gateway does not allow this",
+  404: "not found. A gateway without ADMIN_TOKEN has no admin API",
+  409: "this does not fit what is there now",
+  412: "somebody else has changed the live document. Get it again, and repeat the change",
+  413: "the live document would be too large",
+  422: "the gateway refuses this",
+  428: "the gateway wants If-Match",
+  429: "too many wrong tokens",
+};
+
+function messageOf(response: Response, body: unknown): string {
+  const { status, headers } = response;
+  const { detail, title, mistakes } = isTable(body) ? body : {};
+  const wait = headers.get("Retry-After");
+  const said = [detail, title].find((text) => typeof text === "string" && text !== "");
+  return [
+    `${status}: ${MEANINGS[status] ?? "the gateway could not do this"}`,
+    wait === null ? "" : `. Try again in ${wait} s`,
+    said === undefined ? "" : `\n${String(said)}`,
+    ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `\n- ${mistakeText(mistake)}`),
+  ].join("");
+}
+
+function mistakeText(mistake: unknown): string {
+  if (!isTable(mistake)) return String(mistake);
+  const { path, expected, found, code } = mistake;
+  return expected === undefined ? `${path} (${code})` : `${path}: expected ${expected}; found ${found} (${code})`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

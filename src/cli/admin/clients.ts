@@ -1,0 +1,99 @@
+/** `headgate admin` for one client of a policy: its counts, its override, its block. */
+
+import type { Command } from "commander";
+import { type Access, type Answer, callAdmin } from "./api.ts";
+import { keyOf, untilOf } from "./options.ts";
+import { changesOf, type OverrideOptions, withBlock, withoutBlock } from "./override.ts";
+import { type AdminOptions, addCommand, type Perform } from "./perform.ts";
+import { countsText, overridesText, overrideText, versionText } from "./show.ts";
+
+interface ClientOptions extends AdminOptions {
+  readonly kind?: string;
+}
+
+/** Adds a command about one client of a policy. */
+function addClientCommand(admin: Command, name: string, description: string): Command {
+  return addCommand(admin, name, description)
+    .argument("<policy>", "the policy's name")
+    .argument("<key...>", "the client's raw key, for example an address; one word for each part of a combined key")
+    .option("--kind <kind>", "the kind of the key (default: the policy's first kind)");
+}
+
+/** @param table `counts` or `overrides`. */
+function client(table: string, policy: string, key: readonly string[], { kind }: ClientOptions) {
+  return { path: `/${table}/${encodeURIComponent(policy)}`, key: keyOf(key), kind };
+}
+
+export function addClientCommands(admin: Command, perform: Perform): void {
+  addClientCommand(admin, "counts", "what each limit holds for a client; charges nothing").action(
+    (policy: string, key: string[], options: ClientOptions) => {
+      const one = client("counts", policy, key, options);
+      return perform(options, (access) => callAdmin(access, { method: "GET", ...one }), countsText);
+    },
+  );
+
+  addClientCommand(admin, "reset", "forget a client's counts").action(
+    (policy: string, key: string[], options: ClientOptions) => {
+      const one = client("counts", policy, key, options);
+      const call = (access: Access) => callAdmin(access, { method: "DELETE", ...one });
+      return perform(options, call, () => `policy ${policy}: the client's counts are reset\n`);
+    },
+  );
+
+  addClientCommand(admin, "override", "give a client other limits, or take them away again")
+    .option("--limit <limit=number>", "another number for one limit; may be given several times", collect)
+    .option("--factor <number>", "multiply all limits")
+    .option("--plan <name>", "the limits of a plan")
+    .option("--exempt", "no limits")
+    .option("--until <when>", 'when it ends: a duration such as "2h", or an instant')
+    .option("--note <text>", "why")
+    .option("--remove", "remove the client's override, a block too")
+    .action((policy: string, key: string[], options: ClientOptions & OverrideOptions) => {
+      const one = client("overrides", policy, key, options);
+      const body = changesOf(options, Date.now());
+      const call = body ? ({ method: "PUT", ...one, body } as const) : ({ method: "DELETE", ...one } as const);
+      return perform(options, (access) => callAdmin(access, call), overridden(policy));
+    });
+
+  addClientCommand(admin, "block", "answer a client 403")
+    .option("--until <when>", 'when it ends: a duration such as "2h", or an instant')
+    .option("--note <text>", "why")
+    .action((policy: string, key: string[], options: ClientOptions & OverrideOptions) => {
+      const { until, note } = options;
+      const block = {
+        ...(until !== undefined && { until: untilOf(until, Date.now()) }),
+        ...(note !== undefined && { note }),
+      };
+      return perform(options, (access) => edit(access, policy, key, options, withBlock(block)), overridden(policy));
+    });
+
+  addClientCommand(admin, "unblock", "lift a block; what else the override says holds again").action(
+    (policy: string, key: string[], options: ClientOptions) =>
+      perform(options, (access) => edit(access, policy, key, options, withoutBlock), overridden(policy)),
+  );
+
+  addCommand(admin, "overrides", "list all overrides").action((options: AdminOptions) =>
+    perform(options, (access) => callAdmin(access, { method: "GET", path: "/overrides" }), overridesText),
+  );
+}
+
+/** Reads a client's override, and replaces it by the changed one. */
+async function edit(
+  access: Access,
+  policy: string,
+  key: readonly string[],
+  options: ClientOptions,
+  change: (override: unknown) => object | undefined,
+): Promise<Answer> {
+  const { body } = await callAdmin(access, { method: "GET", ...client("counts", policy, key, options) });
+  const one = client("overrides", policy, key, options);
+  const changed = change(body.override);
+  return callAdmin(access, changed ? { method: "PUT", ...one, body: changed } : { method: "DELETE", ...one });
+}
+
+const overridden = (policy: string) => (body: Answer["body"]) =>
+  `policy ${policy}: override ${overrideText(body.override)}${versionText(body)}\n`;
+
+function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}

@@ -1,0 +1,67 @@
+/** `headgate admin live`: the whole live document, to look at, keep and edit. */
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { isTable } from "../../config/bindings.ts";
+import { Failure, type Io, Misuse } from "../io.ts";
+import { type Access, type Answer, callAdmin } from "./api.ts";
+import { type AdminOptions, addCommand, jsonText, type Perform } from "./perform.ts";
+import { versionText } from "./show.ts";
+
+const PATH = "/live";
+
+export function addLive(admin: Command, perform: Perform, io: Io): void {
+  const live = admin.command("live").description("the whole live document").helpCommand(false);
+
+  addCommand(live, "get", "print the live document, or write it to a file")
+    .option("--out <file>", "write it there")
+    .action((options: AdminOptions & { readonly out?: string }) => {
+      const { out } = options;
+      const calls = async (access: Access) => {
+        const answer = await callAdmin(access, { method: "GET", path: PATH });
+        if (out !== undefined) writeFileSync(resolve(io.cwd, out), jsonText(answer.body));
+        return answer;
+      };
+      return perform(options, calls, (body) =>
+        out === undefined ? jsonText(body) : `${out} is version ${String(body.version)} of the live document\n`,
+      );
+    });
+
+  addCommand(live, "put", "replace the live document by an edited one")
+    .argument("<file>", "the document, as `live get` wrote it")
+    .option("--if-match <etag>", "the version to replace (default: the one that the file names)")
+    .action((file: string, options: AdminOptions & { readonly ifMatch?: string }) => {
+      const document = documentIn(file, io);
+      const calls = async (access: Access) => {
+        const ifMatch = options.ifMatch ?? (await etagOf(document.version, access));
+        return callAdmin(access, { method: "PUT", path: PATH, body: document, ifMatch });
+      };
+      return perform(options, calls, (body) => `the live document is replaced${versionText(body)}\n`);
+    });
+}
+
+function documentIn(file: string, { cwd }: Io): Answer["body"] {
+  const path = resolve(cwd, file);
+  if (!existsSync(path)) throw new Misuse(`there is no ${file}`);
+  try {
+    const document: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (isTable(document)) return document;
+  } catch {
+    // The same mistake as a document of another kind.
+  }
+  throw new Misuse(`${file}: expected a JSON object`);
+}
+
+/** The ETag of the version that the file was made from. The PUT fails if the document changes after this look. */
+async function etagOf(version: unknown, access: Access): Promise<string> {
+  const { body, etag } = await callAdmin(access, { method: "GET", path: PATH });
+  if (body.version !== version) {
+    throw new Failure(
+      `the file is of version ${String(version)}, and the gateway has version ${String(body.version)}: ` +
+        "somebody else has changed the live document. Get it again, and repeat the change",
+    );
+  }
+  if (etag === null) throw new Failure("the gateway told no ETag: is it of another version?");
+  return etag;
+}

@@ -1,0 +1,92 @@
+/** `headgate check`: the configuration as it is understood, or every mistake in it. */
+
+import { basename } from "node:path";
+import type { Command } from "commander";
+import { describeMistake, type Mistake } from "../../config/mistake.ts";
+import { parseSettings } from "../../config/settings.ts";
+import { policyWarnings, regionWarnings } from "../../config/warnings.ts";
+import type { ExitCode, Io } from "../io.ts";
+import { ConfigFileError } from "../wrangler/config-file.ts";
+import { type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
+import { effective } from "./effective.ts";
+import { suggestionFor } from "./suggest.ts";
+import { surelyWrong } from "./surely-wrong.ts";
+
+export interface CheckOptions extends ReadOptions {
+  readonly strict?: boolean;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+}
+
+export function addCheck(program: Command, io: Io, end: (code: ExitCode) => void): void {
+  withReadOptions(program.command("check"))
+    .description("print the configuration as the Worker understands it, or every mistake in it")
+    .option("--deployed", "as the deployed Worker gets it: without .dev.vars, env files and this environment")
+    .option("--strict", "warnings end with exit code 1 too")
+    .option("-q, --quiet", "print mistakes and warnings only")
+    .option("--json", "print one JSON object: file, configuration, mistakes, warnings, notes")
+    .action((file: string | undefined, options: CheckOptions) => end(check(file, options, io)));
+}
+
+/** @returns 1 if there are mistakes. @throws {Misuse} if there is no such file or environment. */
+export function check(file: string | undefined, options: CheckOptions, io: Io): ExitCode {
+  const report = reportOf(file, options, io);
+  const { configuration, mistakes, warnings, notes } = report;
+  if (options.json) {
+    io.out(`${JSON.stringify(report, null, 2)}\n`);
+  } else {
+    if (mistakes.length > 0) io.err(describeAll(report));
+    else if (!options.quiet) io.out(`${JSON.stringify(configuration, null, 2)}\n`);
+    for (const warning of warnings) io.err(`warning: ${warning}\n`);
+    for (const note of notes) io.err(`note: ${note}\n`);
+  }
+  return mistakes.length > 0 || (options.strict && warnings.length > 0) ? 1 : 0;
+}
+
+interface Report {
+  readonly file: string;
+  /** Null if there are mistakes. */
+  readonly configuration: unknown;
+  readonly mistakes: readonly ToldMistake[];
+  readonly warnings: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** A file that cannot be parsed has a message alone. */
+interface ToldMistake extends Partial<Mistake> {
+  readonly message: string;
+  /** What was probably meant. */
+  readonly suggestion?: string;
+}
+
+function reportOf(file: string | undefined, options: ReadOptions, io: Io): Report {
+  try {
+    const { bindings, notes, ...read } = readBindings(file, options, io);
+    const { configPath, environmentName } = read.options;
+    const parsed = parseSettings(bindings);
+    const mistakes = parsed.mistakes?.map((mistake) => told(mistake, suggestionFor(mistake, bindings))) ?? [];
+    const warnings = [
+      ...surelyWrong({ bindings, config: read.config, environmentName }),
+      ...(parsed.mistakes ? [] : [...policyWarnings(parsed.value.policies), ...regionWarnings(parsed.value)]),
+    ];
+    const configuration = parsed.mistakes ? null : effective(parsed.value);
+    return { file: basename(configPath), configuration, mistakes, warnings, notes };
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error;
+    return { file: error.file, configuration: null, mistakes: [{ message: error.message }], warnings: [], notes: [] };
+  }
+}
+
+function told(mistake: Mistake, suggestion: string | undefined): ToldMistake {
+  const message = describeMistake(mistake);
+  return suggestion === undefined ? { ...mistake, message } : { ...mistake, message, suggestion };
+}
+
+function describeAll({ mistakes }: Report): string {
+  const count = mistakes.length === 1 ? "1 mistake" : `${mistakes.length} mistakes`;
+  const lines = mistakes.flatMap(({ message, suggestion }) => [
+    `- ${message}`,
+    ...(suggestion === undefined ? [] : [`  Did you mean ${suggestion}?`]),
+  ]);
+  return [`${count} in the configuration:`, ...lines, ""].join("\n");
+}

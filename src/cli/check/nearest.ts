@@ -1,0 +1,37 @@
+/** The word that a typing error probably meant. */
+
+/** The nearest candidate, or undefined if none is near. Case, `-`, `_` and spaces do not count. */
+export function nearest(typed: string, candidates: readonly string[]): string | undefined {
+  const ranked = candidates
+    .map((candidate) => ({ candidate, edits: edits(plain(typed), plain(candidate)) }))
+    .filter(({ candidate, edits }) => edits <= allowed(plain(candidate).length))
+    .sort((a, b) => a.edits - b.edits);
+  return ranked[0]?.candidate;
+}
+
+function plain(word: string): string {
+  return word.toLowerCase().replace(/[-_\s]/g, "");
+}
+
+/** One edit in a short word makes it another word too often. */
+function allowed(length: number): number {
+  return length < 3 ? 0 : length < 6 ? 1 : 2;
+}
+
+/** The number of letters to insert, delete, replace, or swap with the next (optimal string alignment). */
+export function edits(a: string, b: string): number {
+  let before: number[] = [];
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwap ? before[j - 2]! + 1 : Number.POSITIVE_INFINITY;
+      next.push(Math.min(replaced, swapped, row[j]! + 1, next[j - 1]! + 1));
+    }
+    before = row;
+    row = next;
+  }
+  return row[b.length]!;
+}

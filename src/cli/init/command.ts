@@ -1,0 +1,60 @@
+/** `headgate init`: a Worker with a first policy. It asks nothing, on a terminal or not. */
+
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
+import { VERSION } from "../../version.ts";
+import { type ExitCode, Failure, type Io } from "../io.ts";
+import { installedSpec } from "./installed-spec.ts";
+import { templateFiles } from "./template.ts";
+
+export function addInit(program: Command, io: Io, end: (code: ExitCode) => void): void {
+  program
+    .command("init")
+    .description("create a gateway: a Worker with a first policy, ready for wrangler dev and wrangler deploy")
+    .argument("[folder]", "where to create it", ".")
+    .option("--json", "print one JSON object: folder, name, headgate (its spec), files")
+    .action((folder: string, options: { readonly json?: boolean }) => end(init(folder, options.json === true, io)));
+}
+
+function init(folder: string, json: boolean, io: Io): ExitCode {
+  const target = resolve(io.cwd, folder);
+  const name = workerName(basename(target));
+  const spec = installedSpec(packageFolder(), "headgate", VERSION);
+  const files = templateFiles(name, spec);
+  // Wrangler reads its JSON files before wrangler.toml.
+  const taken = [...Object.keys(files), "wrangler.json", "wrangler.jsonc"].filter((file) =>
+    existsSync(join(target, file)),
+  );
+  if (taken.length > 0) throw new Failure(`nothing was written: ${folder} has ${taken.join(", ")} already`);
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(target, file)), { recursive: true });
+    writeFileSync(join(target, file), text, { flag: "wx" });
+  }
+  const commands = [...(target === io.cwd ? [] : [`cd ${folder}`]), "npm install", "npx wrangler dev"];
+  if (json) io.out(`${JSON.stringify({ folder: target, name, headgate: spec, files: Object.keys(files) }, null, 2)}\n`);
+  else
+    io.out(
+      `Created ${name}: ${Object.keys(files).join(", ")}\n\nNext:\n${commands.map((one) => `  ${one}\n`).join("")}`,
+    );
+  return 0;
+}
+
+/** A name that Cloudflare and npm both take. */
+function workerName(folder: string): string {
+  const words = folder
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 50);
+  const name = words.replace(/^-+|-+$/g, "");
+  // A package must not depend on its own name.
+  return ["", "headgate", "hono", "wrangler"].includes(name) ? "my-gateway" : name;
+}
+
+/** The nearest folder above this file with a package.json: the same for the source and for what is published. */
+function packageFolder(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
+  return folder;
+}

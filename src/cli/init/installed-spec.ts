@@ -1,0 +1,35 @@
+/** The spec that this copy of the package was installed by, for another folder's package.json. */
+
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+
+/** The package as npm notes it in `node_modules/.package-lock.json`. */
+interface Locked {
+  readonly resolved?: string;
+}
+
+/**
+ * npm tells a program that it runs neither its spec nor its tarball, but notes both beside it; so does npx, in its
+ * cache. npm may leave out the address of a package from the registry. Other installers leave no note: the registry is
+ * assumed.
+ *
+ * @param packageFolder the folder with this package's package.json.
+ */
+export function installedSpec(packageFolder: string, name: string, version: string): string {
+  const modules = dirname(packageFolder);
+  // A clone, or a link to one.
+  if (!modules.endsWith(`${sep}node_modules`)) return fileSpec(packageFolder);
+  const { resolved } = lockedIn(join(modules, ".package-lock.json"), name) ?? {};
+  if (resolved === undefined || resolved.endsWith(`/${name}/-/${name}-${version}.tgz`)) return `^${version}`;
+  return resolved.startsWith("file:") ? fileSpec(resolve(dirname(modules), resolved.slice("file:".length))) : resolved;
+}
+
+function lockedIn(file: string, name: string): Locked | undefined {
+  if (!existsSync(file)) return undefined;
+  const lock = JSON.parse(readFileSync(file, "utf8")) as { packages?: Readonly<Record<string, Locked>> };
+  return lock.packages?.[`node_modules/${name}`];
+}
+
+function fileSpec(path: string): string {
+  return `file:${path.replaceAll(sep, "/")}`;
+}

@@ -1,0 +1,80 @@
+/** The files of a new gateway. */
+
+/**
+ * Older releases of wrangler know no later date, and npm may choose one: wrangler 4.86 knows dates up to 2026-05-03.
+ */
+const COMPATIBILITY_DATE = "2026-01-01";
+
+/** @param name of the Worker. @param spec of the package `headgate` in package.json. */
+export function templateFiles(name: string, spec: string): Readonly<Record<string, string>> {
+  return {
+    "package.json": packageJson(name, spec),
+    "wrangler.toml": wranglerToml(name),
+    "src/index.ts": INDEX,
+    "README.md": readme(name),
+    ".gitignore": "node_modules/\n.wrangler/\n.dev.vars*\n",
+  };
+}
+
+function packageJson(name: string, spec: string): string {
+  const content = {
+    name,
+    private: true,
+    type: "module",
+    scripts: {
+      dev: "wrangler dev",
+      check: "headgate check",
+      limits: "headgate limits",
+      deploy: "headgate check --deployed --quiet && wrangler deploy",
+    },
+    dependencies: { headgate: spec, hono: "^4.9.0" },
+    devDependencies: { wrangler: "^4.0.0" },
+  };
+  return `${JSON.stringify(content, null, 2)}\n`;
+}
+
+function wranglerToml(name: string): string {
+  return `#:schema ./node_modules/headgate/docs/wrangler.schema.json
+# Every binding and field: node_modules/headgate/docs/configuration.md. \`npm run check\` says what is wrong here.
+name = "${name}"
+main = "src/index.ts"
+compatibility_date = "${COMPATIBILITY_DATE}"
+# Says when a client goes away: its concurrency slots are free at once, and the origin hears of it.
+compatibility_flags = ["enable_request_signal"]
+# What is uploaded, and loaded at a cold start, is small.
+minify = true
+
+[observability]
+enabled = true
+
+# The Durable Object that counts for all places. It needs nothing but a Cloudflare account.
+[[durable_objects.bindings]]
+name = "COUNTS"
+class_name = "HeadgateCounts"
+
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["HeadgateCounts"]
+
+[vars]
+# Where allowed requests go. Without it a demo answers.
+# ORIGIN_URL = "https://origin.example.com"
+
+# Every policy that matches a request applies.
+[[vars.POLICIES]]
+name = "default"
+key = ["ip"]
+limits = [{ limit = 60, window = "1m" }]
+`;
+}
+
+const INDEX = `export { default, HeadgateCounts, RateLimitService } from "headgate/worker";\n`;
+
+function readme(name: string): string {
+  return `# ${name}
+
+A headgate gateway: 60 requests per minute and address. The policies and the origin stand in \`wrangler.toml\`.
+
+\`npm install\`, then \`npm run dev\` runs it here, \`npm run check\` says what is wrong, and \`npm run deploy\` deploys it.
+`;
+}

@@ -1,0 +1,70 @@
+/** `headgate limits`: what `/.headgate/limits` tells clients, as files, without a running Worker. */
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { describeMistake } from "../../config/mistake.ts";
+import { parseSettings, type Settings } from "../../config/settings.ts";
+import { describeLimits } from "../../http/limits/document.ts";
+import { contentSecurityPolicy, renderPage } from "../../http/limits/page.tsx";
+import { type ExitCode, Failure, type Io, Misuse } from "../io.ts";
+import { ConfigFileError } from "../wrangler/config-file.ts";
+import { type Read, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
+import { limitsMarkdown } from "./markdown.ts";
+
+interface LimitsOptions extends ReadOptions {
+  readonly out: string;
+  readonly origin: string;
+  readonly json?: boolean;
+}
+
+export function addLimits(program: Command, io: Io, end: (code: ExitCode) => void): void {
+  withReadOptions(program.command("limits"))
+    .description("write the limits for clients as Markdown, HTML and JSON")
+    .option("--out <folder>", "where to write limits.md, limits.html and limits.json", "dist/limits")
+    .option("--origin <url>", "where clients send their requests", "https://api.example.com")
+    .option("--json", "print the JSON, and write no file")
+    .action(async (file: string | undefined, options: LimitsOptions) => end(await limits(file, options, io)));
+}
+
+async function limits(file: string | undefined, options: LimitsOptions, io: Io): Promise<ExitCode> {
+  if (!/^https?:$/.test(URL.canParse(options.origin) ? new URL(options.origin).protocol : "")) {
+    throw new Misuse("--origin: expected an http(s) URL");
+  }
+  const { bindings, notes } = readOrFail(file, options, io);
+  const parsed = parseSettings(bindings);
+  if (parsed.mistakes) {
+    throw new Failure(`mistakes in the configuration:\n${parsed.mistakes.map(describeMistake).join("\n")}`);
+  }
+  const files = await limitsFiles(parsed.value, options.origin);
+  for (const note of notes) io.err(`note: ${note}\n`);
+  if (options.json) {
+    io.out(files["limits.json"]!);
+    return 0;
+  }
+  const folder = resolve(io.cwd, options.out);
+  mkdirSync(folder, { recursive: true });
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(folder, name), text);
+    io.out(`${join(options.out, name)}\n`);
+  }
+  return 0;
+}
+
+function readOrFail(...args: Parameters<typeof readBindings>): Read {
+  try {
+    return readBindings(...args);
+  } catch (error) {
+    throw error instanceof ConfigFileError ? new Failure(error.message) : error;
+  }
+}
+
+/** The text of the three files, by file name. @param origin where clients send their requests. */
+export async function limitsFiles(settings: Settings, origin: string): Promise<Record<string, string>> {
+  const document = describeLimits(settings);
+  return {
+    "limits.md": limitsMarkdown(document, origin),
+    "limits.html": renderPage(document, origin, { csp: await contentSecurityPolicy(true) }),
+    "limits.json": `${JSON.stringify(document, null, 2)}\n`,
+  };
+}

@@ -1,0 +1,37 @@
+/** The commands of `npx headgate`, and what their ends mean for the exit code. */
+
+import { Command, CommanderError } from "commander";
+import { VERSION } from "../version.ts";
+import { addAdmin } from "./admin/commands.ts";
+import { addCheck } from "./check/command.ts";
+import { addInit } from "./init/command.ts";
+import { type ExitCode, Failure, type Io, Misuse } from "./io.ts";
+import { addLimits } from "./limits/command.ts";
+
+/** @param args without the program's own name. */
+export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
+  let exitCode: ExitCode = 0;
+  const program = new Command("headgate")
+    .description("The command line of headgate, an edge rate limiter.")
+    .version(VERSION)
+    .helpCommand(false)
+    // Commands inherit both settings: they must be made before the commands.
+    .exitOverride()
+    .configureOutput({ writeOut: io.out, writeErr: io.err })
+    .addHelpText("after", "\nExit code: 0, 1 (something was found, or failed) or 2 (the command line is wrong).");
+  const end = (code: ExitCode) => {
+    exitCode = code;
+  };
+  for (const add of [addInit, addCheck, addLimits, addAdmin]) add(program, io, end);
+
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return exitCode;
+  } catch (error) {
+    // commander has written its message.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (!(error instanceof Misuse || error instanceof Failure)) throw error;
+    io.err(`headgate: ${error.message}\n`);
+    return error instanceof Misuse ? 2 : 1;
+  }
+}

@@ -1,0 +1,77 @@
+/** Wrangler's configuration file: wrangler.toml, wrangler.jsonc or wrangler.json. */
+
+import { existsSync, readFileSync } from "node:fs";
+import { basename, extname, join } from "node:path";
+import { parse as parseToml } from "smol-toml";
+import stripJsonComments from "strip-json-comments";
+import { isTable } from "../../config/bindings.ts";
+
+/** The content of the file. It may hold anything. */
+export type WranglerConfig = Readonly<Record<string, unknown>>;
+
+/** What an environment, or the top level, binds. */
+export interface Bound {
+  readonly vars: Readonly<Record<string, unknown>>;
+  /** The names of bindings to Durable Objects. */
+  readonly objects: readonly string[];
+  /** The names of bindings to services. */
+  readonly services: readonly string[];
+}
+
+/** The file cannot be parsed. The message has no line of the file, which may hold a secret. */
+export class ConfigFileError extends Error {
+  readonly file: string;
+
+  constructor(file: string, message: string) {
+    super(`${file}: ${message}`);
+    this.file = file;
+  }
+}
+
+/** The file that wrangler would read in this folder. None: the path of wrangler.toml. */
+export function configPathIn(directory: string): string {
+  const paths = ["wrangler.json", "wrangler.jsonc", "wrangler.toml"].map((name) => join(directory, name));
+  return paths.find((path) => existsSync(path)) ?? paths.at(-1)!;
+}
+
+/** @throws {ConfigFileError} */
+export function readConfigFile(path: string): WranglerConfig {
+  const text = readFileSync(path, "utf8");
+  const isJson = /^\.jsonc?$/.test(extname(path));
+  try {
+    const config: unknown = isJson ? JSON.parse(stripJsonComments(text, { trailingCommas: true })) : parseToml(text);
+    if (isTable(config)) return config;
+  } catch (error) {
+    throw new ConfigFileError(basename(path), `expected ${isJson ? "JSON" : "TOML"}; ${reasonOf(error)}`);
+  }
+  throw new ConfigFileError(basename(path), "expected an object");
+}
+
+/** A parser's message without its excerpt of the file. */
+function reasonOf(error: unknown): string {
+  const { message, line, column } = error as Error & { line?: number; column?: number };
+  const [reason = ""] = message
+    .replace(/, "[\s\S]*" is not valid JSON$|, \.\.\.[\s\S]* is not valid JSON$/, "")
+    .split("\n");
+  return line === undefined ? reason : `${reason} (line ${line}, column ${column})`;
+}
+
+export function environmentsIn({ env }: WranglerConfig): WranglerConfig {
+  return isTable(env) ? env : {};
+}
+
+/** An environment inherits neither variables nor bindings. What is not of the right kind is left out. */
+export function boundIn(config: WranglerConfig, environmentName: string | undefined): Bound {
+  const chosen = environmentName === undefined ? config : environmentsIn(config)[environmentName];
+  const { vars, durable_objects, services } = isTable(chosen) ? chosen : {};
+  return {
+    vars: isTable(vars) ? vars : {},
+    objects: namesIn(isTable(durable_objects) ? durable_objects.bindings : [], "name"),
+    services: namesIn(services, "binding"),
+  };
+}
+
+function namesIn(list: unknown, field: string): string[] {
+  const names = (Array.isArray(list) ? (list as unknown[]) : []).map((one) => (isTable(one) ? one[field] : undefined));
+  return names.filter((name) => typeof name === "string");
+}

@@ -1,0 +1,103 @@
+/** The Worker's bindings as `wrangler dev` or `wrangler deploy` would pass them, without starting anything. */
+
+import { existsSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import type { Command } from "commander";
+import type { Bindings } from "../../config/settings.ts";
+import { type Io, Misuse } from "../io.ts";
+import {
+  type BindingOptions,
+  bindingSources,
+  deployedRedis,
+  redisNames,
+  type Source,
+  tokenMissing,
+} from "./bindings.ts";
+import { configPathIn, environmentsIn, readConfigFile, type WranglerConfig } from "./config-file.ts";
+
+/** Stands for a token that only the deployed Worker has. */
+export const DEPLOYED_TOKEN = "a-secret-of-the-deployed-worker";
+
+/** The options that say which bindings there are, as the command line gives them. */
+export interface ReadOptions {
+  readonly env?: string;
+  readonly var?: Readonly<Record<string, string>>;
+  readonly envFile?: readonly string[];
+  /** As the deployed Worker gets them: only the file and `--var` count, and tokens are secrets there. */
+  readonly deployed?: boolean;
+}
+
+export interface Read {
+  readonly bindings: Bindings;
+  readonly options: BindingOptions;
+  readonly config: WranglerConfig;
+  /** What the user should know about this machine. */
+  readonly notes: readonly string[];
+}
+
+/** Adds the options to a command that reads bindings. */
+export function withReadOptions(command: Command): Command {
+  return command
+    .argument("[file]", "wrangler's configuration file (default: wrangler.json, .jsonc or .toml of this folder)")
+    .option("-e, --env <name>", "the environment of that file")
+    .option("--var <name:value>", "a variable; may be given several times", addVariable)
+    .option("--env-file <file>", "a file of variables, in place of .dev.vars; may be given several times", addFile);
+}
+
+function addVariable(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const colon = text.indexOf(":");
+  if (colon <= 0) throw new Misuse(`--var: expected NAME:VALUE; found a text without a name before a colon`);
+  return { ...before, [text.slice(0, colon)]: text.slice(colon + 1) };
+}
+
+function addFile(file: string, before: readonly string[] = []): string[] {
+  return [...before, file];
+}
+
+/**
+ * Variables of the environment are not bindings, but `npm start` passes those on that name a Redis and its token. If
+ * only the deployed Worker has a token, the token is `DEPLOYED_TOKEN`, and a note says so.
+ *
+ * @throws {Misuse} if there is no such file or environment. @throws {ConfigFileError} if the file cannot be parsed.
+ */
+export function readBindings(file: string | undefined, read: ReadOptions, io: Pick<Io, "cwd" | "env">): Read {
+  const configPath = file === undefined ? configPathIn(io.cwd) : resolve(io.cwd, file);
+  const name = basename(configPath);
+  if (!existsSync(configPath)) throw new Misuse(`there is no ${name} here: name the file, or change to its folder`);
+  const config = readConfigFile(configPath);
+  const { env: environmentName, var: vars = {}, envFile = [], deployed = false } = read;
+  if (environmentName !== undefined && environmentsIn(config)[environmentName] === undefined) {
+    const names = Object.keys(environmentsIn(config)).join(", ") || "none";
+    throw new Misuse(`${name} has no environment ${environmentName} (its environments: ${names})`);
+  }
+  const envFiles = envFile.map((one) => resolve(io.cwd, one));
+  const missing = envFiles.find((one) => !existsSync(one));
+  if (missing !== undefined) throw new Misuse(`--env-file: there is no ${basename(missing)}`);
+  const options = { configPath, environmentName, envFiles, vars };
+
+  const { sources: all, bound } = bindingSources(options, config, io.env);
+  const names = new Set(redisNames(all));
+  const sources: Source[] = deployed
+    ? [[name, { ...bound.vars, ...vars }]]
+    : all.map(([source, values]) => [source, source === "the environment" ? only(names, values) : values]);
+  const bindings = {
+    ...Object.fromEntries(bound.services.map((one) => [one, { fetch() {} }])),
+    // Namespaces that nothing is asked of.
+    ...Object.fromEntries(bound.objects.map((one) => [one, { idFromName() {}, get() {} }])),
+    ...Object.assign({}, ...sources.toReversed().map(([, values]) => values)),
+  };
+  const secret = deployedRedis(sources);
+  const secrets = secret.map(({ tokenIn }) => tokenIn);
+  // Beside nodes it is a secret of the deployed Worker too.
+  if (secret.some(({ urlIn }) => urlIn === "REDIS_NODES") && !bindings.KEY_SECRET) secrets.push("KEY_SECRET");
+  return {
+    bindings: { ...bindings, ...Object.fromEntries(secrets.map((one) => [one, DEPLOYED_TOKEN])) },
+    options,
+    config,
+    notes: secret.length === 0 || deployed ? [] : [tokenMissing(secret)],
+  };
+}
+
+function only(names: ReadonlySet<string>, values: Source[1]): Source[1] {
+  return Object.fromEntries(Object.entries(values).filter(([name, value]) => names.has(name) && value));
+}

@@ -1,0 +1,281 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { type FakeAdmin, startFakeAdmin, TOKEN } from "./fake-admin.ts";
+import { folderWith, headgate } from "./run.ts";
+
+const CLIENT = "203.0.113.7";
+
+let gateway: FakeAdmin;
+let env: NodeJS.ProcessEnv;
+beforeEach(async () => {
+  gateway = await startFakeAdmin();
+  onTestFinished(gateway.stop);
+  env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: TOKEN };
+});
+
+const admin = (...args: string[]) => headgate("/", ["admin", ...args], env);
+const last = () => gateway.seen.at(-1);
+
+describe("a client of a policy", () => {
+  it("counts: a small table, and the answer itself with --json", async () => {
+    const { status, stdout, stderr } = await admin("counts", "api", CLIENT);
+    expect([status, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(
+      /^policy api, ip [0-9a-f]{32}\noverride: none\n\nlimit {2}units {2}remaining {2}full again in\napi-1 {2}200 {4}193 {8}61 s\n$/,
+    );
+    const { stdout: json } = await admin("counts", "api", CLIENT, "--json");
+    expect(JSON.parse(json)).toMatchObject({ policy: "api", kind: "ip", override: null, limits: [{ id: "api-1" }] });
+  });
+
+  it("is named in a field, never in a URL", async () => {
+    await admin("counts", "api", CLIENT);
+    await admin("override", "api", CLIENT, "--factor", "2");
+    await admin("block", "api", "k3y", "--kind", "bearer");
+    expect(gateway.seen.map(({ request }) => request)).toEqual([
+      "GET /.headgate/admin/counts/api",
+      "PUT /.headgate/admin/overrides/api",
+      "GET /.headgate/admin/counts/api?kind=bearer",
+      "PUT /.headgate/admin/overrides/api?kind=bearer",
+    ]);
+    expect(gateway.live.overrides.map(({ key }) => key)).toEqual([expect.any(String), expect.any(String)]);
+    expect(new Set(gateway.live.overrides.map(({ key }) => key)).size).toBe(2);
+  });
+
+  it("reset, whose answer is empty", async () => {
+    expect(await admin("reset", "api", CLIENT)).toEqual({
+      status: 0,
+      stdout: "policy api: the client's counts are reset\n",
+      stderr: "",
+    });
+    expect(last()?.request).toBe("DELETE /.headgate/admin/counts/api");
+  });
+
+  it.each([
+    [["--limit", "api-1=200", "--limit", "api-2=9"], { limits: { "api-1": 200, "api-2": 9 } }, "api-1=200 api-2=9"],
+    [["--factor", "0.5"], { factor: 0.5 }, "factor 0.5"],
+    [
+      ["--plan", "pro", "--note", "until he pays"],
+      { plan: "pro", note: "until he pays" },
+      "plan pro, note until he pays",
+    ],
+    [
+      ["--exempt", "--until", "2999-01-02T03:04:05+01:00"],
+      { exempt: true, until: "2999-01-02T02:04:05.000Z" },
+      "exempt, until 2999-01-02T02:04:05.000Z",
+    ],
+  ])("override %j", async (args, body, told) => {
+    expect(await admin("override", "api", CLIENT, ...args)).toEqual({
+      status: 0,
+      stdout: `policy api: override ${told} (version 8 of the live document)\n`,
+      stderr: "",
+    });
+    expect(last()).toEqual({ request: "PUT /.headgate/admin/overrides/api", body });
+  });
+
+  it("override --remove", async () => {
+    await admin("override", "api", CLIENT, "--factor", "2");
+    expect(await admin("override", "api", CLIENT, "--remove")).toMatchObject({
+      stdout: "policy api: override none (version 9 of the live document)\n",
+    });
+    expect(last()?.request).toBe("DELETE /.headgate/admin/overrides/api");
+    expect(gateway.live.overrides).toEqual([]);
+  });
+
+  it("a block stands beside the rest of an override, which holds again when the block is lifted", async () => {
+    await admin("override", "api", CLIENT, "--factor", "2", "--note", "a friend");
+    await admin("block", "api", CLIENT, "--until", "2h", "--note", "a bot");
+    const until = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(last()?.body).toEqual({ factor: 2, block: true, until, note: "a bot" });
+    expect((await admin("overrides")).stdout).toMatch(
+      /\napi {5}ip {4}[0-9a-f]{32} {2}factor 2, note a bot, block, until/,
+    );
+    await admin("unblock", "api", CLIENT);
+    expect(last()?.body).toEqual({ factor: 2, until, note: "a bot" });
+  });
+
+  it("a block alone is removed whole", async () => {
+    await admin("block", "api", CLIENT, "--note", "a bot");
+    expect(await admin("unblock", "api", CLIENT)).toMatchObject({ status: 0 });
+    expect(last()?.request).toBe("DELETE /.headgate/admin/overrides/api");
+    expect((await admin("overrides")).stdout).toBe("no overrides\n");
+  });
+});
+
+describe("a policy", () => {
+  it.each([
+    ["shadow", "shadow"],
+    ["default", null],
+  ])("mode %s", async (word, mode) => {
+    expect(await admin("mode", "api", word)).toMatchObject({
+      stdout: `policy api: mode ${word} (version 8 of the live document)\n`,
+    });
+    expect(last()).toEqual({ request: "PATCH /.headgate/admin/policies/api", body: { mode } });
+  });
+
+  it("limits", async () => {
+    expect(await admin("limits", "api", "api-1=200", "api-2=default")).toMatchObject({ status: 0, stderr: "" });
+    expect(last()?.body).toEqual({ limits: { "api-1": 200, "api-2": null } });
+  });
+
+  it("policies", async () => {
+    expect(JSON.parse((await admin("policies")).stdout)).toEqual({ policies: [{ name: "api", mode: "enforce" }] });
+  });
+});
+
+describe("the live document", () => {
+  const live = (folder: string, ...args: string[]) => headgate(folder, ["admin", "live", ...args], env);
+
+  it("goes to a file and back, edited", async () => {
+    const folder = folderWith();
+    expect(await live(folder, "get", "--out", "live.json")).toMatchObject({
+      stdout: "live.json is version 7 of the live document\n",
+    });
+    const text = readFileSync(join(folder, "live.json"), "utf8");
+    expect((await live(folder, "get")).stdout).toBe(text);
+    writeFileSync(
+      join(folder, "live.json"),
+      text.replace('"policies": {}', '"policies": { "api": { "mode": "shadow" } }'),
+    );
+    expect(await live(folder, "put", "live.json")).toEqual({
+      status: 0,
+      stdout: "the live document is replaced (version 8 of the live document)\n",
+      stderr: "",
+    });
+    expect(gateway.live).toMatchObject({ version: 8, policies: { api: { mode: "shadow" } } });
+  });
+
+  it("is not replaced if somebody else was faster, before the look or after it", async () => {
+    const folder = folderWith();
+    await live(folder, "get", "--out", "live.json");
+    gateway.live.version++;
+    const late = await live(folder, "put", "live.json");
+    expect([late.status, late.stderr]).toEqual([
+      1,
+      expect.stringContaining("version 7, and the gateway has version 8"),
+    ]);
+    expect(last()?.request).toBe("GET /.headgate/admin/live");
+    const later = await live(folder, "put", "live.json", "--if-match", '"v7"');
+    expect([later.status, later.stderr]).toEqual([1, expect.stringContaining("412: somebody else has changed")]);
+  });
+
+  it.each([
+    ["nothing.json", "there is no nothing.json"],
+    ["text", "text: expected a JSON object"],
+    ["list", "list: expected a JSON object"],
+  ])("is an object in a file: %s", async (file, says) => {
+    const { status, stderr } = await live(folderWith({ text: "live", list: "[]" }), "put", file);
+    expect([status, stderr, gateway.seen]).toEqual([2, `headgate: ${says}\n`, []]);
+  });
+});
+
+describe("what goes wrong ends with 1 and a message", () => {
+  it.each([
+    [401, {}, "401: the gateway does not accept this token"],
+    [
+      404,
+      { detail: "There is no policy a." },
+      "404: not found. A gateway without ADMIN_TOKEN has no admin API\nThere is no",
+    ],
+    [409, { title: "Conflict" }, "409: this does not fit what is there now\nConflict"],
+    [
+      422,
+      { mistakes: [{ path: "limits.api-1", expected: "an integer", found: "0", code: "ERR_POLICY_LIMIT" }] },
+      "422: the gateway refuses this\n- limits.api-1: expected an integer; found 0 (ERR_POLICY_LIMIT)",
+    ],
+    [
+      422,
+      { mistakes: [{ path: "limits", code: "ERR_X" }, "more"] },
+      "422: the gateway refuses this\n- limits (ERR_X)\n- more",
+    ],
+    [428, {}, "428: the gateway wants If-Match"],
+    [503, { detail: "Redis has no answer." }, "503: the gateway could not do this\nRedis has no answer."],
+  ])("%i %j", async (status, body, message) => {
+    gateway.next = { status, body };
+    const { status: code, stdout, stderr } = await admin("counts", "api", CLIENT);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr.startsWith(`headgate: ${message}`)).toBe(true);
+
+    gateway.next = { status, body };
+    expect(JSON.parse((await admin("counts", "api", CLIENT, "--json")).stdout)).toEqual(body);
+  });
+
+  it("429, with its wait", async () => {
+    gateway.next = { status: 429, body: {}, headers: { "Retry-After": "42" } };
+    expect((await admin("policies")).stderr).toBe("headgate: 429: too many wrong tokens. Try again in 42 s\n");
+  });
+
+  it.each([
+    ["text", { status: 200, body: "<html>" }, "answered 200 without a JSON object. Is it a gateway?"],
+    ["a list", { status: 200, body: "[]" }, "answered 200 without a JSON object. Is it a gateway?"],
+    ["another object", { status: 200, body: {} }, "the answer has no list of limits"],
+    ["an error as text", { status: 502, body: "<html>" }, "502: the gateway could not do this\n"],
+    ["a redirect", { status: 302, headers: { Location: "https://login.example" } }, "answered with a redirect (302)"],
+  ])("an answer that is %s", async (_what, answer, says) => {
+    gateway.next = answer;
+    const { status, stdout, stderr } = await admin("counts", "api", CLIENT);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(says);
+    expect(gateway.seen).toHaveLength(1);
+  });
+
+  it("no answer", async () => {
+    await gateway.stop();
+    const { status, stderr } = await admin("counts", "api", CLIENT);
+    expect([status, stderr]).toEqual([1, `headgate: no answer from ${new URL(gateway.url).host}: ECONNREFUSED\n`]);
+  });
+
+  it("a port that fetch refuses", async () => {
+    const { status, stderr } = await admin("policies", "--url", "http://127.0.0.1:1");
+    expect([status, stderr]).toEqual([1, "headgate: no answer from 127.0.0.1:1: bad port\n"]);
+  });
+
+  it("the token of another gateway", async () => {
+    expect(await admin("policies", "--token", "another-token")).toMatchObject({ status: 1, stdout: "" });
+  });
+});
+
+describe("misuse ends with 2, and nothing is sent", () => {
+  it.each([
+    ["counts api 203.0.113.7 --url gateway", "--url: expected an http(s) URL"],
+    ["counts api 203.0.113.7 --url https://user:secret@gateway.example", "--url: expected an http(s) URL"],
+    ["counts api 203.0.113.7 --token ünicode", "--token: expected letters, digits and signs of ASCII"],
+    ["counts api schlüssel", "a key is sent in a field: it must be ASCII"],
+    ["counts api a,b c --kind header:x+header:y", "a part of a combined key must not hold a comma"],
+    ["override api 203.0.113.7", "expected --limit, --factor, --plan or --exempt, or --remove alone"],
+    ["override api 203.0.113.7 --until 2h", "expected --limit, --factor, --plan or --exempt, or --remove alone"],
+    [
+      "override api 203.0.113.7 --remove --factor 2",
+      "expected --limit, --factor, --plan or --exempt, or --remove alone",
+    ],
+    ["override api 203.0.113.7 --factor 0", "--factor: expected a number above 0"],
+    ["override api 203.0.113.7 --limit api-1", "expected <limit>=<number>, for example api-1=200; found api-1"],
+    ["limits api api-1=many", "expected <limit>=<number>, for example api-1=200; found api-1=many"],
+    ["block api 203.0.113.7 --until 2020-01-01", "--until: expected a duration"],
+    ["block api 203.0.113.7 --until soon", "--until: expected a duration"],
+  ])("%s", async (command, says) => {
+    const { status, stdout, stderr } = await admin(...command.split(" "));
+    expect([status, stdout, gateway.seen]).toEqual([2, "", []]);
+    expect(stderr).toContain(says);
+    expect(stderr).not.toContain("secret");
+  });
+
+  it("without an address, or without a token", async () => {
+    const { HEADGATE_URL, HEADGATE_TOKEN } = env;
+    expect(await headgate("/", ["admin", "policies"], { HEADGATE_TOKEN })).toMatchObject({
+      status: 2,
+      stderr: "headgate: expected the gateway's address, as --url or HEADGATE_URL\n",
+    });
+    expect(await headgate("/", ["admin", "policies"], { HEADGATE_URL })).toMatchObject({
+      status: 2,
+      stderr: "headgate: expected the gateway's ADMIN_TOKEN, as HEADGATE_TOKEN or --token\n",
+    });
+  });
+});
+
+it("keeps the path of an address, and warns before it sends a token unencrypted", async () => {
+  await admin("policies", "--url", `${gateway.url}/behind/`);
+  expect(last()?.request).toBe("GET /behind/.headgate/admin/policies");
+  const { stderr } = await admin("policies", "--url", "http://gateway.invalid");
+  expect(stderr).toMatch(/^warning: with http:\/\/ everybody on the way can read the token\. Use https:\/\/\n/);
+});

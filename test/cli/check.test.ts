@@ -1,0 +1,274 @@
+import { stringify } from "smol-toml";
+import { describe, expect, it } from "vitest";
+import { BINDING_NAMES } from "../../src/cli/check/binding-names.ts";
+import { edits, nearest } from "../../src/cli/check/nearest.ts";
+import { read, tableIn } from "../docs/markdown.ts";
+import { folderWith, headgate } from "./run.ts";
+
+const LIMITS = [{ limit: 60, window: "1m" }];
+const POLICY = { name: "api", limits: LIMITS };
+
+interface Report {
+  readonly file: string;
+  readonly configuration: { readonly policies: readonly object[] } | null;
+  readonly mistakes: readonly { readonly message: string; readonly path?: string; readonly suggestion?: string }[];
+  readonly warnings: readonly string[];
+}
+
+async function reportOf(files: Readonly<Record<string, string>>, ...args: string[]): Promise<Report> {
+  const { stdout } = await headgate(folderWith(files), ["check", "--json", ...args]);
+  return JSON.parse(stdout) as Report;
+}
+
+const toml = (vars: object, rest: object = {}) => ({ "wrangler.toml": stringify({ ...rest, vars }) });
+
+it("prints the configuration with its defaults", async () => {
+  const { status, stdout, stderr } = await headgate(folderWith(toml({ POLICIES: [POLICY] })), ["check"]);
+  expect([status, stderr]).toEqual([0, ""]);
+  expect(JSON.parse(stdout)).toMatchObject({ store: { kind: "memory" }, policies: [{ name: "api", key: ["ip"] }] });
+  expect(await headgate(folderWith(toml({ POLICIES: [POLICY] })), ["check", "-q"])).toMatchObject({ stdout: "" });
+});
+
+it("prints every mistake, with what was probably meant", async () => {
+  const folder = folderWith(toml({ POLICIES: [{ name: "api", limts: LIMITS }], REGION: "?" }));
+  expect(await headgate(folder, ["check"])).toEqual({
+    status: 1,
+    stdout: "",
+    stderr: `3 mistakes in the configuration:
+- POLICIES[0].limits: expected a list of 1 to 8 limits; found nothing (ERR_POLICY_LIMITS)
+- POLICIES[0].limts: expected only the fields name, match, key, cost, limits, consistency, mode, onStoreFailure, documented; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
+  Did you mean limits?
+- REGION: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "?" (ERR_REGION)
+`,
+  });
+});
+
+describe("what a typing error probably meant", () => {
+  const limit = (fields: object) => ({ POLICIES: [{ name: "api", limits: [{ limit: 60, ...fields }] }] });
+  const policy = (fields: object) => ({ POLICIES: [{ ...POLICY, ...fields }] });
+
+  it.each([
+    ["POLICIES[0].onStoreFailiure", policy({ onStoreFailiure: "deny" }), "onStoreFailure"],
+    ["POLICIES[0].on_store_failure", policy({ on_store_failure: "deny" }), "onStoreFailure"],
+    ["POLICIES[0].match.pth", policy({ match: { pth: "/" } }), "path"],
+    ["POLICIES[0].cost[0].metod", policy({ cost: [{ metod: "GET", cost: 1 }] }), "method"],
+    ["POLICIES[0].limits[0].algoritm", limit({ algoritm: "sliding-log", window: "1m" }), "algorithm"],
+    ["POLICIES[0].limits[0].windwo", limit({ windwo: "1m" }), "window"],
+    ["POLICIES[0].limits[0].algorithm", limit({ algorithm: "sliding_window", window: "1m" }), '"sliding-window"'],
+    ["POLICIES[0].limits[0].algorithm", limit({ algorithm: "TokenBucket", window: "1m" }), '"token-bucket"'],
+    ["POLICIES[0].limits[0].scope", limit({ scope: "globl", window: "1m" }), '"global"'],
+    ["POLICIES[0].limits[0].window", limit({ window: "1 min" }), '"1m"'],
+    ["POLICIES[0].limits[0].window", limit({ window: "1.5h" }), '"90m"'],
+    ["POLICIES[0].limits[0].window", limit({ window: "1 week" }), '"7d"'],
+    ["POLICIES[0].limits[0].timeout", limit({ algorithm: "concurrency", timeout: "30 sec" }), '"30s"'],
+    ["POLICIES[0].mode", policy({ mode: "Shadow" }), '"shadow"'],
+    ["POLICIES[0].consistency", policy({ consistency: "lease" }), '"leased"'],
+    ["POLICIES[0].name", policy({ name: "My API" }), '"my-api"'],
+    ["POLICIES[0].key[1]", policy({ key: ["ip", "header-x-user"] }), '"header:x-user"'],
+    ["POLICIES[0].key", policy({ key: "cookie=sid" }), '"cookie:sid"'],
+    ["POLICIES[0].key", policy({ key: "X-Api-Key" }), '"header:x-api-key"'],
+    ["POLICIES[0].key[0]", policy({ key: ["Authorization"] }), '"bearer"'],
+    ["POLICIES[0].key[0]", policy({ key: ["ip + beare"] }), '"ip+bearer"'],
+    ["POLICIES2", { POLICIES: [POLICY], POLICIES2: [] }, "POLICIES_2"],
+    ["RATE_LIMIT_HEADERS", { POLICIES: [POLICY], RATE_LIMIT_HEADERS: "draft11" }, '"draft-11"'],
+    ["COUNTS_LOCATION", { POLICIES: [POLICY], COUNTS_LOCATION: "wuer" }, '"weur"'],
+    ["REGIONS.contry", { POLICIES: [POLICY], REGIONS: { contry: { DE: "eu" } } }, "country"],
+    ["REDIS_NODES[0].ulr", { POLICIES: [POLICY], REDIS_NODES: [{ name: "a", ulr: "https://a", token: "T" }] }, "url"],
+  ])("%s", async (path, vars, suggestion) => {
+    const { mistakes } = await reportOf(toml(vars));
+    expect(mistakes.find((mistake) => mistake.path === path)).toMatchObject({ suggestion });
+  });
+
+  it.each([
+    ["a word like no other", policy({ colour: "red" })],
+    ["a duration of no unit", limit({ window: "5 moons" })],
+    ["a duration that is too long", limit({ window: "9 weeks" })],
+    ["a key of an unknown kind", policy({ key: ["shoe-size"] })],
+    ["a mode of another kind", policy({ mode: 7 })],
+  ])("is not guessed: %s", async (_what, vars) => {
+    const { mistakes } = await reportOf(toml(vars));
+    expect(mistakes.map(({ suggestion }) => suggestion)).toEqual([undefined]);
+  });
+
+  it("is found in JSON too", async () => {
+    const POLICIES = JSON.stringify([{ ...POLICY, key: "heder:x-user" }]);
+    expect((await reportOf(toml({ POLICIES }))).mistakes).toMatchObject([{ suggestion: '"header:x-user"' }]);
+  });
+
+  it("counts edits", () => {
+    const pairs = [
+      ["", "", 0],
+      ["", "abc", 3],
+      ["limts", "limits", 1],
+      ["windwo", "window", 1],
+      ["kitten", "sitting", 3],
+    ] as const;
+    for (const [a, b, count] of pairs) expect([edits(a, b), edits(b, a)]).toEqual([count, count]);
+    expect(nearest("lmit", ["limits", "limit"])).toBe("limit");
+    expect(nearest("a", ["b"])).toBeUndefined();
+  });
+});
+
+describe("what is allowed and surely wrong", () => {
+  const warned = (vars: object, warning: string, rest?: object) => [vars, warning, rest] as const;
+
+  it.each([
+    warned(
+      { POLICIES: [{ name: "a", limits: [{ limit: 1, window: 60 }] }] },
+      'POLICIES[0].limits[0].window: 60 means 60 ms. Write "60s" for seconds, or "60ms"',
+    ),
+    warned(
+      { POLICIES: [POLICY], POLICIES_2: '[{"name":"b","limits":[{"limit":1,"window":"5"}]}]' },
+      'POLICIES_2[0].limits[0].window: 5 means 5 ms. Write "5s" for seconds, or "5ms"',
+    ),
+    warned(
+      { POLICIES: [POLICY], routes: ["a.example/*"] },
+      "vars.routes: wrangler does not look for routes among the variables. Move it above [vars]",
+    ),
+    warned(
+      { POLICIES: [{ ...POLICY, match: { method: ["GET", "PSOT"] } }] },
+      "POLICIES[0].match.method: no client sends PSOT. Did you mean POST?",
+    ),
+    warned({ POLICIES: [POLICY] }, "POLICIES_2: the Worker sees only variables. Move it into [vars]", {
+      POLICIES_2: [POLICY],
+    }),
+    ...[
+      ["UPSTASH_REDIS_URL", "UPSTASH_REDIS_REST_URL"],
+      ["UPSTASH_REDIS_REST_TOKN", "UPSTASH_REDIS_REST_TOKEN"],
+      ["REDIS_NODE", "REDIS_NODES"],
+      ["REDIS_TIMEOUT", "REDIS_TIMEOUT_MS"],
+      ["COUNT", "COUNTS"],
+      ["COUNTS_LOCATIONS", "COUNTS_LOCATION"],
+      ["COUNT_SHARDS", "COUNTS_SHARDS"],
+      ["ORIGIN_ULR", "ORIGIN_URL"],
+      ["ORIGIIN", "ORIGIN"],
+      ["ORIGIN_TIMEOUT", "ORIGIN_TIMEOUT_MS"],
+      ["POLICY", "POLICIES"],
+      ["REGOIN", "REGION"],
+      ["region_s", "REGIONS"],
+      ["SECRET_KEY", "KEY_SECRET"],
+      ["RATELIMIT_HEADERS", "RATE_LIMIT_HEADERS"],
+    ].map(([name = "", meant]) =>
+      warned(
+        { [name]: "x", ...(meant !== "POLICIES" && { POLICIES: [POLICY] }) },
+        `${name} is not read. Did you mean ${meant}?`,
+      ),
+    ),
+  ])("%j", async (vars, warning, rest = {}) => {
+    expect((await reportOf(toml(vars, rest))).warnings).toEqual([warning]);
+  });
+
+  it.each([
+    ["variables of the user's own program", { POLICIES: [POLICY], LOG_LEVEL: "x", API_URL: "x", STRIPE_KEY: "x" }],
+    ["a window of a second as a number", { POLICIES: [{ name: "a", limits: [{ limit: 1, window: 1000 }] }] }],
+    ["a short window as text", { POLICIES: [{ name: "a", limits: [{ limit: 1, window: "250ms" }] }] }],
+    ["a name beside the right one", { POLICIES: [POLICY], ORIGIN_URL: "https://a.example", ORIGIN_URLS: "x" }],
+    [
+      "a token that a node names",
+      {
+        POLICIES: [POLICY],
+        REDIS_NODES: [{ name: "a", url: "https://a", token: "REDIS_TOKEN" }],
+        REDIS_TOKEN: "x",
+        KEY_SECRET: "sixteen letters!",
+      },
+    ],
+    ["methods of one's own", { POLICIES: [{ ...POLICY, match: { method: "PURGE" } }] }],
+  ])("is not said of %s", async (_what, vars) => {
+    expect(await reportOf(toml(vars))).toMatchObject({ mistakes: [], warnings: [] });
+  });
+
+  it("knows every binding of docs/configuration.md", () => {
+    const documented = tableIn(read("docs/configuration.md"), "Binding").map(({ Binding }) => Binding!);
+    expect([...BINDING_NAMES].sort()).toEqual(documented.sort());
+  });
+
+  it("ends with 0, and with --strict with 1", async () => {
+    const folder = folderWith(toml({ POLICIES: [POLICY], ORIGIN_ULR: "https://a.example" }));
+    const { status, stderr } = await headgate(folder, ["check"]);
+    expect([status, stderr]).toEqual([0, "warning: ORIGIN_ULR is not read. Did you mean ORIGIN_URL?\n"]);
+    expect(await headgate(folder, ["check", "--strict"])).toMatchObject({ status: 1 });
+  });
+});
+
+describe("the file", () => {
+  const JSONC = `{
+    // The policies.
+    "vars": { "POLICIES": [{ "name": "api", "limits": [{ "limit": 60, "window": "1m" }] }], /* last */ },
+    "env": { "staging": { "vars": { "REGION": "eu" } } },
+  }`;
+
+  it.each(["wrangler.jsonc", "wrangler.json"])(
+    "may be %s, with comments, and comes before wrangler.toml",
+    async (name) => {
+      expect(await reportOf({ [name]: JSONC, "wrangler.toml": "" })).toMatchObject({ file: name, mistakes: [] });
+      expect(await reportOf({ [name]: JSONC, "other.toml": "" }, "other.toml")).toMatchObject({
+        file: "other.toml",
+        mistakes: [{ code: "ERR_POLICIES_MISSING" }],
+      });
+    },
+  );
+
+  it("has environments, which inherit no variables", async () => {
+    expect(await reportOf({ "wrangler.jsonc": JSONC }, "--env", "staging")).toMatchObject({
+      mistakes: [{ code: "ERR_POLICIES_MISSING" }],
+      warnings: ["env.staging: an environment does not inherit [vars]. Give it POLICIES and all other variables"],
+    });
+  });
+
+  it.each([
+    { vars: 5, env: [], services: "x", durable_objects: [] },
+    { vars: { POLICIES: [5, { limits: 5, match: 5, cost: [5] }, { limits: [5], cost: 5 }], REDIS_NODES: [5] } },
+    { services: [5, { binding: 5 }], durable_objects: { bindings: [{}, null] }, env: { a: 5 } },
+  ])("may hold anything: %j", async (config) => {
+    for (const args of [[], ["--deployed"]]) {
+      const { configuration, mistakes } = await reportOf({ "wrangler.json": JSON.stringify(config) }, ...args);
+      expect([configuration, mistakes.length > 0]).toEqual([null, true]);
+    }
+  });
+
+  it.each([
+    ["wrangler.toml", 'SECRET = "s3cret\n', /^wrangler.toml: expected TOML; .+ \(line 1, column \d+\)$/],
+    ["wrangler.jsonc", '{ "SECRET": s3cret }', /^wrangler.jsonc: expected JSON; Unexpected token 's'$/],
+    ["wrangler.json", "[]", /^wrangler.json: expected an object$/],
+  ])("that cannot be parsed is a mistake, told without its lines: %s", async (name, text, message) => {
+    const folder = folderWith({ [name]: text });
+    const { status, stdout, stderr } = await headgate(folder, ["check"]);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).not.toContain("s3cret");
+    const { mistakes } = await reportOf({ [name]: text });
+    expect(mistakes).toEqual([{ message: expect.stringMatching(message) }]);
+    expect(await headgate(folder, ["limits"])).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^headgate: wr/),
+    });
+  });
+});
+
+describe("--deployed", () => {
+  const REDIS = { UPSTASH_REDIS_REST_URL: "https://x.upstash.io" };
+  const devVars = { ".dev.vars": "UPSTASH_REDIS_REST_URL=redis://wrong\nUPSTASH_REDIS_REST_TOKEN=t\nREGION=?" };
+
+  it("leaves out what is only on this machine", async () => {
+    const files = { ...toml({ POLICIES: [POLICY], ...REDIS }), ...devVars };
+    expect((await reportOf(files)).mistakes).toHaveLength(2);
+    expect(await reportOf(files, "--deployed")).toMatchObject({
+      mistakes: [],
+      notes: [],
+      configuration: { store: { nodes: [{ url: REDIS.UPSTASH_REDIS_REST_URL }] }, region: "by request" },
+    });
+  });
+
+  it("takes every token for a secret of the deployed Worker, with an address from --var too", async () => {
+    const args = ["--deployed", "--var", "UPSTASH_REDIS_REST_URL:https://y.upstash.io"];
+    expect(await reportOf(toml({ POLICIES: [POLICY] }), ...args)).toMatchObject({
+      configuration: { store: { nodes: [{ token: "(a secret of the deployed Worker)" }] } },
+    });
+  });
+
+  it("finds the mistakes of the file and of --var", async () => {
+    const files = toml({ POLICIES: [POLICY], REGION: "?" });
+    expect(await reportOf(files, "--deployed", "--var", "ORIGIN_URL:ftp://x")).toMatchObject({
+      mistakes: [{ path: "ORIGIN_URL" }, { path: "REGION" }],
+    });
+  });
+});

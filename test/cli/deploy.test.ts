@@ -1,0 +1,38 @@
+// `npm run deploy` and the npm scripts, as processes.
+
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+import { ROOT } from "../docs/markdown.ts";
+import { folderWith } from "./run.ts";
+
+function node(cwd: string, ...args: string[]) {
+  return spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
+}
+
+it("npm run deploy stops at a mistake: wrangler is not asked", () => {
+  expect(packageJson.scripts.deploy).toBe("node scripts/dev/deploy.ts");
+  const folder = folderWith({ "wrangler.toml": "[vars]\nPOLICIES = []\n" });
+  const { status, stdout, stderr } = node(folder, join(ROOT, "scripts/dev/deploy.ts"), "--dry-run");
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^1 mistake in the configuration:\n- POLICIES: /);
+  const missing = node(folder, join(ROOT, "scripts/dev/deploy.ts"), "--dry-run", "--env", "prod");
+  expect([missing.status, missing.stderr]).toEqual([
+    2,
+    "headgate: wrangler.toml has no environment prod (its environments: none)\n",
+  ]);
+});
+
+it("npm run deploy goes on to wrangler, with its arguments", () => {
+  // wrangler prints its help, and asks for nothing.
+  const { status, stdout } = node(ROOT, "scripts/dev/deploy.ts", "--help");
+  expect([status, stdout]).toEqual([0, expect.stringContaining("wrangler deploy")]);
+});
+
+it.each(["headgate", "config", "docs:limits"] as const)("npm run %s is the command line, from its source", (name) => {
+  const [program, ...args] = packageJson.scripts[name].split(" ");
+  expect([program, args.slice(0, 3)]).toEqual(["node", ["--import", "./scripts/dev/load-tsx.ts", "src/cli/main.ts"]]);
+  const { status, stdout } = node(ROOT, ...args, "--help");
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/^Usage: headgate/)]);
+});

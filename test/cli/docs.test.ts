@@ -1,0 +1,42 @@
+// The blocks of docs/cli.md.
+
+import { expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+import { run } from "../../src/cli/program.ts";
+import { blocksOf, commandsOf, read } from "../docs/markdown.ts";
+import { startFakeAdmin, TOKEN } from "./fake-admin.ts";
+import { folderWith, headgate } from "./run.ts";
+
+const PAGE = "docs/cli.md";
+
+it("shows what the check says of its example", async () => {
+  const [, toml, text] = blocksOf(PAGE);
+  const { status, stderr } = await headgate(folderWith({ "wrangler.toml": toml!.text }), ["check"]);
+  expect([status, stderr]).toEqual([1, text!.text]);
+});
+
+it("begins with what `npm run test:examples` does, from the package of this version", () => {
+  const commands = commandsOf(blocksOf(PAGE)[0]!);
+  expect(commands).toEqual([
+    `npx --yes --package <path to>/headgate-${packageJson.version}.tgz headgate init demo`,
+    "cd demo && npm install && npx wrangler dev",
+  ]);
+  expect(read("scripts/check/test-init.ts")).toContain('"--package", tarball, "headgate", "init"');
+});
+
+it("shows calls of the admin API that work", async () => {
+  const gateway = await startFakeAdmin();
+  try {
+    const [access, ...commands] = commandsOf(blocksOf(PAGE)[3]!);
+    expect(access).toMatch(/^export HEADGATE_URL=https:\S+ HEADGATE_TOKEN=<token>$/);
+    for (const command of commands) {
+      const [npx, name, ...args] = command.match(/"[^"]*"|\S+/g)!.map((word) => word.replaceAll('"', ""));
+      expect([npx, name]).toEqual(["npx", "headgate"]);
+      const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: TOKEN };
+      expect([command, await run(args, { cwd: "/", env, out() {}, err() {} })]).toEqual([command, 0]);
+    }
+    expect(gateway.seen.length).toBeGreaterThan(commands.length);
+  } finally {
+    await gateway.stop();
+  }
+});

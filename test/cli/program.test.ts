@@ -1,0 +1,60 @@
+// What every command has in common: help, JSON, exit codes.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+import { folderWith, headgate } from "./run.ts";
+
+const COMMANDS = [
+  ...["init", "check", "limits", "admin counts", "admin reset", "admin override", "admin block", "admin unblock"],
+  ...["admin overrides", "admin mode", "admin limits", "admin policies", "admin live get", "admin live put"],
+];
+
+it.each(COMMANDS)("%s has --help and --json", async (command) => {
+  const { status, stdout, stderr } = await headgate("/", [...command.split(" "), "--help"]);
+  expect([status, stderr]).toEqual([0, ""]);
+  expect(stdout).toContain(`Usage: headgate ${command} [options]`);
+  expect(stdout).toMatch(/^ +--json /m);
+});
+
+it("docs/cli.md shows every command", () => {
+  const page = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
+  for (const command of COMMANDS) expect(page).toContain(`headgate ${command}`);
+});
+
+it("tells its version", async () => {
+  expect(await headgate("/", ["--version"])).toEqual({ status: 0, stdout: `${packageJson.version}\n`, stderr: "" });
+});
+
+it.each([
+  ["no command", "", "Usage: headgate"],
+  ["no command of admin", "admin", "Usage: headgate admin"],
+  ["an unknown command", "chek", "Did you mean check?"],
+  ["an unknown option", "check --deploy", "Did you mean --deployed?"],
+  ["too many words", "init a b", "too many arguments"],
+  ["a missing word", "admin counts api", "missing required argument 'key'"],
+  ["a file that is not there", "check nothing.toml", "there is no nothing.toml"],
+  ["an environment that is not there", "check --env prod", "wrangler.toml has no environment prod"],
+  ["a variable without a name", "check --var 1", "--var: expected NAME:VALUE"],
+  ["a file of variables that is not there", "check --env-file nothing", "--env-file: there is no nothing"],
+  ["an origin without http", "limits --origin api.example.com", "--origin: expected an http(s) URL"],
+  ["an unknown mode", "admin mode api soon", "Allowed choices are enforce, shadow, default"],
+])("misuse ends with 2 and says so: %s", async (_what, command, says) => {
+  const folder = folderWith({ "wrangler.toml": "" });
+  const { status, stdout, stderr } = await headgate(folder, command.split(" ").filter(Boolean));
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain(says);
+});
+
+it("only src/cli imports commander and what is of Node", () => {
+  const src = fileURLToPath(new URL("../../src", import.meta.url));
+  const users = readdirSync(src, { recursive: true, encoding: "utf8" }).filter(
+    (file) =>
+      /\.tsx?$/.test(file) &&
+      /from "(?:commander|node:|smol-toml|strip-json)/.test(readFileSync(join(src, file), "utf8")),
+  );
+  expect(users).toContain(join("cli", "program.ts"));
+  expect(users.filter((file) => !file.startsWith("cli") && !file.startsWith("testing"))).toEqual([]);
+});
