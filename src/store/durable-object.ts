@@ -7,6 +7,8 @@ import { DurableObject } from "cloudflare:workers";
 import { INJECTED_CLOCK_EXPIRY_MS } from "../core/layout.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
+import type { LiveText } from "./live.ts";
+import { ObjectLive } from "./object-live.ts";
 import { takeFrom, type Write } from "./take-from.ts";
 
 /** Without rowids, and with one index: a new key is two written rows, a charge of a known key one (2026-11). */
@@ -23,6 +25,9 @@ const DELETE = "DELETE FROM counts WHERE key = ?";
 const DELETE_EXPIRED =
   "DELETE FROM counts WHERE key IN (SELECT key FROM counts WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)";
 const NEXT_EXPIRY = "SELECT MIN(expires_at) AS at FROM counts";
+
+/** A reply with the version of the live document; 0: there is none. */
+export type ToldReply = TakeReply & { readonly live: number };
 
 /** A row lives up to so much longer than its counts, and at most twice as long, so that it seldom has to be moved. */
 const MAX_SPARE_MS = 3_600_000;
@@ -51,12 +56,14 @@ const ALARM_AGAIN_MS = 1_000;
  * gates).
  */
 export class HeadgateCounts extends DurableObject {
+  readonly #live: ObjectLive;
   /** When the next alarm is due, ms since the epoch; infinite: there is none. */
   #alarmAtMs = Number.POSITIVE_INFINITY;
 
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env);
     ctx.storage.sql.exec(SCHEMA);
+    this.#live = new ObjectLive(ctx.storage.sql);
     ctx.blockConcurrencyWhile(async () => {
       this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
     });
@@ -67,7 +74,11 @@ export class HeadgateCounts extends DurableObject {
    *
    * `nowMs` replaces the object's clock, in ms since the epoch: tests and simulation only.
    */
-  async take(request: TakeRequest, nowMs?: number): Promise<TakeReply> {
+  async take(request: TakeRequest, nowMs?: number): Promise<ToldReply> {
+    return { ...(await this.#take(request, nowMs)), live: this.#live.read().version };
+  }
+
+  async #take(request: TakeRequest, nowMs?: number): Promise<TakeReply> {
     checkRequest(request);
     checkInstant(nowMs);
     const { sql } = this.ctx.storage;
@@ -94,6 +105,20 @@ export class HeadgateCounts extends DurableObject {
     this.ctx.storage.transactionSync(() => {
       for (const key of keys) this.ctx.storage.sql.exec(DELETE, key);
     });
+  }
+
+  /** The live document, unless the caller has this version of it. */
+  async readLive(known?: number): Promise<LiveText | undefined> {
+    const live = this.#live.read();
+    return live.version === known ? undefined : live;
+  }
+
+  /** Replaces the live document of this version. Undefined: there is another version by now. */
+  async writeLive(text: string, version: number): Promise<number | undefined> {
+    if (typeof text !== "string" || !Number.isSafeInteger(version)) {
+      throw new TypeError("writeLive: expected a text and the version that it replaces");
+    }
+    return this.#live.write(text, version);
   }
 
   /** Answers: its duration is the latency. */
