@@ -67,32 +67,42 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   let dueAtMs = Number.NEGATIVE_INFINITY;
   /** When the present read has begun. Undefined: none is under way. */
   let startedAtMs: number | undefined;
+  /** Reads are numbered as they begin: one that is late must not bring back what a later read has replaced. */
+  let begun = 0;
+  let ended = { read: 0, startedAtMs: Number.NEGATIVE_INFINITY };
   let isReported = false;
   /** After a failure no read begins before this instant, whatever the store tells. */
   let retryAtMs = Number.NEGATIVE_INFINITY;
 
   async function refresh(): Promise<void> {
-    startedAtMs = timing.nowMs();
+    const read = ++begun;
+    const atMs = timing.nowMs();
+    startedAtMs = atMs;
     try {
-      const read = await storage.read(known);
-      if (read) await learn(read);
+      const found = await storage.read(known);
+      const fingerprint = found && (await secret());
+      if (read < ended.read) return;
+      ended = { read, startedAtMs: atMs };
+      if (found) learn(found, fingerprint!);
       known ??= 0;
+      dueAtMs = timing.nowMs() + nextMs();
       isReported = false;
     } finally {
-      startedAtMs = undefined;
+      if (read === begun) startedAtMs = undefined;
     }
   }
 
-  async function learn({ version, text }: LiveText): Promise<void> {
+  /** What is learnt holds at once: requests that see `known` see the view that belongs to it. */
+  function learn({ version, text }: LiveText, fingerprint: string): void {
     known = version;
     const document = text === undefined ? undefined : readLive(text);
     if (!document) {
       // What operators have changed stays in force: it must not end by an accident in the store.
       if (text !== undefined || view) report({ event: text === undefined ? "live-gone" : "live-damaged", version });
-      else view = viewOf(version, EMPTY, policies, await secret());
+      else view = viewOf(version, EMPTY, policies, fingerprint);
       return;
     }
-    view = viewOf(version, document, policies, await secret());
+    view = viewOf(version, document, policies, fingerprint);
     const { ignored, hasOtherSecret } = view;
     report({ event: "live", version, ...(ignored.length > 0 && { ignored }) });
     if (hasOtherSecret) report({ event: "live-other-secret", version });
@@ -103,7 +113,6 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       await refresh();
     } catch (error) {
       retryAtMs = timing.nowMs() + RETRY_MS;
-      if (known === undefined) dueAtMs = retryAtMs;
       // Once for each time that the store is away.
       if (!isReported) report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
       isReported = true;
@@ -112,18 +121,23 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
 
   /** Another request reads: this one looks for what it has read. */
   async function waitForOther(sinceMs: number): Promise<void> {
-    while (startedAtMs !== undefined && known === undefined && timing.nowMs() - sinceMs < timeoutMs) {
+    while (startedAtMs !== undefined && known === undefined && Math.abs(timing.nowMs() - sinceMs) < timeoutMs) {
       await timing.sleep(POLL_MS);
     }
   }
 
   /** False for an instant that is far away: the clock was set back. */
-  const isBefore = (nowMs: number, atMs: number) => nowMs < atMs && atMs - nowMs <= refreshMs * (1 + JITTER);
+  const isBefore = (nowMs: number, atMs: number) => {
+    return nowMs < atMs && atMs - nowMs <= Math.max(RETRY_MS, refreshMs * (1 + JITTER));
+  };
+  const nextMs = () => refreshMs * (1 - JITTER + 2 * JITTER * Math.random());
 
   function isStale(nowMs: number): boolean {
     if (isBefore(nowMs, retryAtMs)) return false;
     const told = storage.told?.();
-    if (told && known !== undefined && told.version !== known) return true;
+    // A reply from before the last read says nothing new: its version may be the older one.
+    const isNews = told && told.atMs >= ended.startedAtMs;
+    if (isNews && known !== undefined && told.version !== known) return true;
     if (isBefore(nowMs, dueAtMs)) return false;
     // What a reply has told needs no call.
     return known === undefined || !told || !isBefore(nowMs, told.atMs + refreshMs);
@@ -143,8 +157,9 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
         return known === undefined ? waitForOther(nowMs) : undefined;
       }
       if (!isStale(nowMs)) return undefined;
-      dueAtMs = nowMs + refreshMs * (1 - JITTER + 2 * JITTER * Math.random());
       const isFirst = known === undefined;
+      // In case that the read never ends.
+      dueAtMs = nowMs + (isFirst ? RETRY_MS : nextMs());
       startedAtMs = nowMs;
       const read = keepAlive(attempt(), background);
       return isFirst ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
