@@ -5,7 +5,8 @@ import { parsePolicies, writePolicy } from "../../config/policies.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Policy } from "../../core/policy.ts";
 import { withFactor, withNumbers } from "../numbers.ts";
-import { instantOf, isNumber, isTable, plansOf } from "./document.ts";
+import { instantOf, isNumber, isTable, type LivePolicy, plansOf } from "./document.ts";
+import { changePolicy } from "./view.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
 export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
@@ -19,27 +20,31 @@ const PARTITION = /^[A-Za-z0-9_-]{22}$/;
 
 /** Every mistake of a whole document. Empty: it may be written. */
 export function checkDocument(value: unknown, policies: readonly Policy[]): LiveMistake[] {
-  if (!isTable(value)) return [mistake("", "a table { policies, overrides }", value)];
-  const { policies: changed, overrides, ...others } = value;
+  if (!isTable(value)) return [ofKind("", "a table { policies, overrides }", value)];
+  const { policies: changes, overrides, ...others } = value;
   const mistakes = unknownFields("", others, [], ["version", "secret", "ignored"]);
-  if (!isTable(changed)) mistakes.push(mistake("policies", "a table of policies by name", changed));
+  const changed = new Map(policies.map((policy) => [policy.name, policy]));
+  if (!isTable(changes)) mistakes.push(ofKind("policies", "a table of policies by name", changes));
   else {
-    for (const [name, policy] of Object.entries(changed)) {
-      mistakes.push(...checkPolicy(policy, `policies.${name}`, named(name, policies)));
+    for (const [name, change] of Object.entries(changes)) {
+      const policy = changed.get(name);
+      const wrong = checkPolicy(change, `policies.${name}`, policy);
+      mistakes.push(...wrong);
+      // A client's numbers must fit the policy as it will be in force.
+      if (policy && wrong.length === 0) changed.set(name, changePolicy(policy, change as LivePolicy));
     }
   }
-  if (!Array.isArray(overrides)) return [...mistakes, mistake("overrides", "a list of overrides", overrides)];
+  if (!Array.isArray(overrides)) return [...mistakes, ofKind("overrides", "a list of overrides", overrides)];
   const seen = new Map<string, number>();
   for (const [i, override] of overrides.entries()) {
     const path = `overrides[${i}]`;
-    mistakes.push(...checkAddressed(override, path, policies));
-    if (!isTable(override)) continue;
+    mistakes.push(...checkAddressed(override, path, changed));
+    if (!isTable(override) || typeof override.policy !== "string" || typeof override.key !== "string") continue;
     const address = `${override.policy}:${override.key}`;
     const first = seen.get(address);
     if (first !== undefined) {
-      mistakes.push(
-        mistake(path, `one override for each policy and key; overrides[${first}] is for the same`, address),
-      );
+      const expected = "one override for each policy and key";
+      mistakes.push({ path, expected, found: `the policy and key of overrides[${first}]` });
     }
     seen.set(address, i);
   }
@@ -48,8 +53,8 @@ export function checkDocument(value: unknown, policies: readonly Policy[]): Live
 
 /** @param policy the policy as configured; undefined: no policy has that name. */
 export function checkPolicy(value: unknown, path: string, policy: Policy | undefined): LiveMistake[] {
-  if (!policy) return [mistake(path, "the name of a policy of this gateway", path.split(".").at(-1))];
-  if (!isTable(value)) return [mistake(path, "a table { mode, limits }", value)];
+  if (!policy) return [mistake(path, "the name of a policy of this gateway", path.replace(/^policies\./, ""))];
+  if (!isTable(value)) return [ofKind(path, "a table { mode, limits }", value)];
   const { mode, limits, ...others } = value;
   const mistakes = unknownFields(path, others, POLICY_FIELDS);
   if (mode !== undefined && mode !== "enforce" && mode !== "shadow") {
@@ -59,10 +64,10 @@ export function checkPolicy(value: unknown, path: string, policy: Policy | undef
   return mistakes;
 }
 
-function checkAddressed(value: unknown, path: string, policies: readonly Policy[]): LiveMistake[] {
-  if (!isTable(value)) return [mistake(path, "a table { policy, kind, key, … }", value)];
+function checkAddressed(value: unknown, path: string, policies: ReadonlyMap<string, Policy>): LiveMistake[] {
+  if (!isTable(value)) return [ofKind(path, "a table { policy, kind, key, … }", value)];
   const { policy: name, kind, key, ...override } = value;
-  const policy = typeof name === "string" ? named(name, policies) : undefined;
+  const policy = typeof name === "string" ? policies.get(name) : undefined;
   if (!policy) return [mistake(`${path}.policy`, "the name of a policy of this gateway", name)];
   const mistakes: LiveMistake[] = [];
   if (typeof kind !== "string" || kind === "") mistakes.push(mistake(`${path}.kind`, "the kind of the key", kind));
@@ -76,15 +81,15 @@ function checkAddressed(value: unknown, path: string, policies: readonly Policy[
 
 /** @param value the override without its policy and key. @param path in messages; empty: the value itself. */
 export function checkOverride(value: unknown, path: string, policy: Policy): LiveMistake[] {
-  if (!isTable(value)) return [mistake(path, `a table with one of ${EFFECTS.join(", ")}`, value)];
+  if (!isTable(value)) return [ofKind(path, `a table with one of ${EFFECTS.join(", ")}`, value)];
   const { limits, factor, plan, exempt, block, until, note, ...others } = value;
   const at = (field: string) => (path ? `${path}.${field}` : field);
   const mistakes = unknownFields(path, others, OVERRIDE_FIELDS, path ? ADDRESS_FIELDS : []);
   if (EFFECTS.every((field) => value[field] === undefined)) {
-    mistakes.push(mistake(path, `one of ${EFFECTS.join(", ")}`, "none of them"));
+    mistakes.push({ path, expected: `one of ${EFFECTS.join(", ")}`, found: "none of them" });
   }
   if (limits !== undefined && factor !== undefined) {
-    mistakes.push(mistake(at("factor"), "either limits or factor", "both"));
+    mistakes.push({ path: at("factor"), expected: "either limits or factor", found: "both" });
   }
   if (limits !== undefined) mistakes.push(...checkNumbers(limits, at("limits"), policy));
   if (factor !== undefined) mistakes.push(...checkFactor(factor, at("factor"), policy));
@@ -99,7 +104,7 @@ export function checkOverride(value: unknown, path: string, policy: Policy): Liv
   for (const [field, flag] of Object.entries({ exempt, block })) {
     if (flag !== undefined && flag !== true) mistakes.push(mistake(at(field), "true, or no such field", flag));
   }
-  if (until !== undefined && (typeof until !== "string" || Number.isNaN(instantOf(until)))) {
+  if (until !== undefined && Number.isNaN(instantOf(until))) {
     mistakes.push(mistake(at("until"), 'an instant such as "2026-12-01T00:00:00Z"', until));
   }
   if (note !== undefined && (typeof note !== "string" || note === "" || note.length > MAX_NOTE)) {
@@ -150,13 +155,16 @@ function unknownFields(
 ): LiveMistake[] {
   const unknown = Object.keys(others).filter((field) => !ignored.includes(field));
   const expected = known.length > 0 ? `only the fields ${known.join(", ")}` : "only the fields policies and overrides";
-  return unknown.map((field) => mistake(path ? `${path}.${field}` : field, expected, "an unknown field"));
-}
-
-function named(name: string, policies: readonly Policy[]): Policy | undefined {
-  return policies.find((policy) => policy.name === name);
+  return unknown.map((field) => ({ path: path ? `${path}.${field}` : field, expected, found: "an unknown field" }));
 }
 
 function mistake(path: string, expected: string, found: unknown): LiveMistake {
   return { path, expected, found: describeValue(found) };
+}
+
+/** For what may hold a raw key: only its kind is told. */
+function ofKind(path: string, expected: string, value: unknown): LiveMistake {
+  const kind = value === null ? "null" : Array.isArray(value) ? "a list" : isTable(value) ? "a table" : undefined;
+  const found = value === undefined ? "nothing" : (kind ?? `a ${typeof value}`);
+  return { path, expected, found };
 }

@@ -79,9 +79,16 @@ export function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+const RFC_3339 = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
+
 /** Milliseconds since the epoch; NaN: no instant of RFC 3339. */
-export function instantOf(text: string): number {
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
+export function instantOf(value: unknown): number {
+  const [text, day] = (typeof value === "string" && RFC_3339.exec(value)) || [];
+  if (text === undefined || day === undefined) return Number.NaN;
+  const dayMs = Date.parse(day);
+  // `Date.parse` takes the 30th of February for a day of March.
+  const isDay = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(day);
+  return isDay ? Date.parse(text) : Number.NaN;
 }
 
 /** Whether a value can be the number of a limit. */

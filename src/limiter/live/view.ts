@@ -1,6 +1,7 @@
 /** A live document over the running configuration: what holds for a policy, and for a client of it. */
 
 import { algorithmOf } from "../../core/algorithms.ts";
+import { Kind, MAX_LOG_UNITS, MAX_UNITS } from "../../core/layout.ts";
 import type { Policy } from "../../core/policy.ts";
 import { withFactor, withNumbers } from "../numbers.ts";
 import {
@@ -51,11 +52,16 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
     else ignored.push({ path, reason: "no policy has this name" });
   }
 
+  const policyOf = (name: unknown) => {
+    const policy = policies.find((one) => one.name === name);
+    // A client's numbers must fit the policy as it is in force.
+    return policy && (changed.get(policy.name) ?? policy);
+  };
   const clients = new Map<string, ClientView>();
   const hasOtherSecret = document.overrides.length > 0 && document.secret !== undefined && document.secret !== secret;
   for (const [i, override] of (hasOtherSecret ? [] : document.overrides).entries()) {
     const path = `overrides[${i}]`;
-    const known = knownOverride(override, path, policies, ignored);
+    const known = knownOverride(override, path, policyOf, ignored);
     if (!known) continue;
     const untilMs = known.until === undefined ? Number.POSITIVE_INFINITY : instantOf(known.until);
     clients.set(`${known.policy}:${known.key}`, { override: known, untilMs, policy: remembered(known) });
@@ -77,39 +83,49 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
 
 /** The part of an entry that this configuration knows: a limit that was renamed leaves the others in force. */
 function knownPolicy(entry: unknown, path: string, policy: Policy, ignored: Ignored[]): LivePolicy {
-  const { mode, limits } = isTable(entry) ? entry : {};
+  if (!isTable(entry)) {
+    ignored.push({ path, reason: "not a table" });
+    return {};
+  }
+  const { mode, limits } = entry;
   const isMode = mode === "enforce" || mode === "shadow";
-  if (!isTable(entry) || (mode !== undefined && !isMode)) ignored.push({ path, reason: "not a mode or numbers" });
+  if (mode !== undefined && !isMode) ignored.push({ path: `${path}.mode`, reason: "not a mode" });
   const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
   return { ...(isMode && { mode }), ...(numbers && { limits: numbers }) };
 }
 
-/** The part of an override that this configuration knows. Undefined: nothing of it. */
+/** The part of an override that this configuration knows. Undefined: nothing of it. @param policy by name. */
 function knownOverride(
   entry: unknown,
   path: string,
-  policies: readonly Policy[],
+  policyOf: (name: unknown) => Policy | undefined,
   ignored: Ignored[],
 ): LiveOverride | undefined {
   const override = (isTable(entry) ? entry : {}) as unknown as LiveOverride;
-  const policy = policies.find(({ name }) => name === override.policy);
-  const isAddressed = policy !== undefined && typeof override.key === "string";
-  const untilMs = override.until === undefined ? Number.POSITIVE_INFINITY : instantOf(String(override.until));
-  if (!isAddressed || Number.isNaN(untilMs)) {
-    ignored.push({ path, reason: isAddressed ? "until is no instant" : "no policy has this name" });
-    return undefined;
-  }
-  const { limits, factor, plan, ...others } = override;
+  const ignore = (reason: string, field?: string) => {
+    ignored.push({ path: field ? `${path}.${field}` : path, reason });
+  };
+  const policy = policyOf(override.policy);
+  if (!policy) return void ignore("no policy has this name");
+  if (typeof override.key !== "string") return void ignore("the key is no text");
+  if (override.until !== undefined && Number.isNaN(instantOf(override.until)))
+    return void ignore("until is no instant");
+  const { limits, factor, plan, exempt, block, ...others } = override;
   const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
-  const isFactor = factor === undefined || (factor > 0 && fits(withFactor(policy, factor)));
-  if (!isFactor) ignored.push({ path: `${path}.factor`, reason: "the limits multiplied by it do not fit" });
-  const isPlan = plan === undefined || hasPlan(policy, plan);
-  if (!isPlan) ignored.push({ path: `${path}.plan`, reason: "the policy has no plan of this name" });
+  const numbered = numbers ? withNumbers(policy, numbers) : policy;
+  const isFactor = typeof factor === "number" && factor > 0 && fits(withFactor(numbered, factor));
+  if (factor !== undefined && !isFactor) ignore("the limits multiplied by it do not fit", "factor");
+  const isPlan = hasPlan(policy, plan);
+  if (plan !== undefined && !isPlan) ignore("the policy has no plan of this name", "plan");
+  if (exempt !== undefined && exempt !== true) ignore("not true", "exempt");
+  if (block !== undefined && block !== true) ignore("not true", "block");
   return {
     ...others,
     ...(numbers && { limits: numbers }),
-    ...(factor !== undefined && isFactor && { factor }),
-    ...(plan !== undefined && isPlan && { plan }),
+    ...(isFactor && { factor }),
+    ...(isPlan && { plan }),
+    ...(exempt === true && { exempt }),
+    ...(block === true && { block }),
   };
 }
 
@@ -121,20 +137,32 @@ function knownNumbers(
   ignored: Ignored[],
 ): Record<string, number> | undefined {
   if (limits === undefined) return undefined;
-  const entries = Object.entries(isTable(limits) ? limits : {}).filter(([id, number]) => {
-    const isKnown = policy.limits.some((limit) => limit.id === id) && isNumber(number);
-    if (!isKnown) ignored.push({ path: `${path}.${id}`, reason: "no limit has this id, or its number is none" });
-    return isKnown;
+  if (!isTable(limits)) {
+    ignored.push({ path, reason: "not a table" });
+    return undefined;
+  }
+  const entries = Object.entries(limits).filter((entry): entry is [string, number] => {
+    const [id, number] = entry;
+    const reason = whyIgnored(id, number, policy);
+    if (reason !== undefined) ignored.push({ path: `${path}.${id}`, reason });
+    return reason === undefined;
   });
-  const numbers = Object.fromEntries(entries) as Record<string, number>;
-  if (entries.length > 0 && fits(withNumbers(policy, numbers))) return numbers;
-  if (entries.length > 0) ignored.push({ path, reason: "the numbers do not fit the windows" });
-  return undefined;
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+}
+
+function whyIgnored(id: string, number: unknown, policy: Policy): string | undefined {
+  if (!policy.limits.some((limit) => limit.id === id)) return "no limit has this id";
+  if (!isNumber(number)) return "not the number of a limit";
+  return fits(withNumbers(policy, { [id]: number })) ? undefined : "the number does not fit the limit";
 }
 
 /** Whether the numbers can be computed with: what is written was checked, but the configuration may have changed. */
 function fits({ limits }: Policy): boolean {
-  return limits.every((limit) => isNumber(limit.limit) && algorithmOf(limit).tooLarge?.(limit) === undefined);
+  return limits.every((limit) => {
+    const units = limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS;
+    const largest = "burst" in limit ? Math.max(limit.limit, limit.burst) : limit.limit;
+    return isNumber(limit.limit) && largest <= units && algorithmOf(limit).tooLarge?.(limit) === undefined;
+  });
 }
 
 export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Policy {
