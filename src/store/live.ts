@@ -3,6 +3,8 @@
  * knows a text and its version, and nothing of what the text says.
  */
 
+import type { TakeReply } from "../core/take.ts";
+
 export interface LiveText {
   /** 1 or more; 0: there is no document. */
   readonly version: number;
@@ -29,6 +31,9 @@ export interface LiveStorage {
   /** The version that the last reply to a take told, and when, in ms since the epoch. Absent: replies tell none. */
   told?(): { readonly version: number; readonly atMs: number } | undefined;
 }
+
+/** A reply with the version of the live document; 0: there is none. */
+export type ToldReply = TakeReply & { readonly live: number };
 
 /** The document in this isolate's memory: for tests, and for a gateway with the memory store. */
 export function memoryLive(): LiveStorage {

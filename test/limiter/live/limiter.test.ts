@@ -1,7 +1,6 @@
 // A limiter over a far store that keeps a live document: what operators change is in force, and counts are kept.
 
 import { describe, expect, it, vi } from "vitest";
-import { parsePolicies } from "../../../src/config/policies.ts";
 import type { PolicyInput } from "../../../src/config/policy-schema.ts";
 import type { Decision } from "../../../src/core/decision.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
@@ -10,6 +9,7 @@ import { createLimiter, type InsideLimiter, limiterOf } from "../../../src/limit
 import { memoryLive } from "../../../src/store/live.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
+import { checkedPolicies } from "./policies.ts";
 
 const HOUR = "1h";
 const INPUT: readonly PolicyInput[] = [
@@ -19,7 +19,7 @@ const INPUT: readonly PolicyInput[] = [
   { name: "slots", limits: [{ algorithm: "concurrency", limit: 1 }] },
   { name: "bucket", limits: [{ algorithm: "token-bucket", limit: 2, window: HOUR, burst: 4 }] },
 ];
-const POLICIES = parsePolicies(INPUT, "POLICIES").value!;
+const POLICIES = checkedPolicies(INPUT);
 const background = { waitUntil() {} };
 
 /** A far store with a document, and any number of isolates over it. */

@@ -26,7 +26,13 @@ const INPUT: readonly PolicyInput[] = [
   { name: "constructor", limits: [{ limit: 10, window: "1m" }] },
 ];
 
-export const POLICIES: readonly Policy[] = parsePolicies(INPUT, "POLICIES").value!;
+export function checkedPolicies(input: readonly PolicyInput[]): readonly Policy[] {
+  const parsed = parsePolicies(input, "POLICIES");
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return parsed.value;
+}
+
+export const POLICIES = checkedPolicies(INPUT);
 
 /** The policy of this name. */
 export function policyOf(name: string): Policy {

@@ -2,13 +2,13 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { virtualTime } from "../../../scripts/simulate/virtual-time.ts";
-import { parsePolicies } from "../../../src/config/policies.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 import { createLiveReader, type LiveEvent } from "../../../src/limiter/live/reader.ts";
 import type { LiveText } from "../../../src/store/live.ts";
 import { StoreError } from "../../../src/store/store.ts";
+import { checkedPolicies } from "./policies.ts";
 
-const POLICIES = parsePolicies([{ name: "api", limits: [{ limit: 5, window: "1m" }] }], "POLICIES").value!;
+const POLICIES = checkedPolicies([{ name: "api", limits: [{ limit: 5, window: "1m" }] }]);
 const [API] = POLICIES as [Policy];
 const [REFRESH_MS, TIMEOUT_MS] = [30_000, 250];
 const CLIENT = "AAAAAAAAAAAAAAAAAAAAAA";
