@@ -1,6 +1,6 @@
 // The live document in memory and in a real Redis. Each test has a Redis of its own: the document has one key.
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { findRedisServer } from "../../scripts/machine/redis-server.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { LIVE_KEY } from "../../src/core/layout.ts";
@@ -8,9 +8,10 @@ import { Flag } from "../../src/core/take.ts";
 import { isLiveStore } from "../../src/limiter/live/is-live.ts";
 import { redisNodes } from "../../src/limiter/stores/redis-nodes.ts";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
+import { createLimiter, limiterOf } from "../../src/limiter.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { redisPlace } from "../../src/store/redis.ts";
+import { checkedPolicies } from "../limiter/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
@@ -131,6 +132,26 @@ describe.runIf(isAlone)("in Redis", () => {
     await store.live!.write("text", 0);
     expect([await shared.redis.exists(LIVE_KEY), await regional.redis.exists(LIVE_KEY)]).toEqual([1, 0]);
     expect(isLiveStore(redisStore({ ...shared.rest }))).toBe(true);
+  });
+
+  it("costs a decision no further command, with 1,000 overrides in force", async () => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const { redis, rest, live } = await server();
+    const policies = checkedPolicies([{ name: "api", limits: [{ limit: 1_000, window: "1h" }] }]);
+    const limiter = (more: object) => limiterOf(policies, { store: redisStore({ ...rest, timeoutMs }), ...more });
+    const [plain, reading] = [limiter({}), limiter({ liveRefreshMs: 30_000 })];
+    const { kind, partition } = await plain.inspect("api", { key: "ann" });
+    const keys = Array.from({ length: 1_000 }, (_, i) => (i === 0 ? partition : String(i).padStart(22, "k")));
+    const overrides = keys.map((key) => ({ policy: "api", kind, key, factor: 2 }));
+    await live.write(JSON.stringify({ policies: {}, overrides }), 0);
+    const take = (of: typeof plain) => async () => {
+      for (let i = 0; i < 20; i++) await of.take("api", { key: "ann" });
+    };
+    // The scripts are known, the key is there, and the document has been read.
+    await take(plain)();
+    expect((await reading.take("api", { key: "ann" })).limits[0]!.limit.limit).toBe(2_000);
+    expect(await commandsOf(redis, take(reading))).toEqual(await commandsOf(redis, take(plain)));
+    vi.restoreAllMocks();
   });
 
   it("is not in the way of a decision, whatever its key holds", async () => {

@@ -85,9 +85,8 @@ const RFC_3339 = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$
 export function instantOf(value: unknown): number {
   const [text, day] = (typeof value === "string" && RFC_3339.exec(value)) || [];
   if (text === undefined || day === undefined) return Number.NaN;
-  const dayMs = Date.parse(day);
   // `Date.parse` takes the 30th of February for a day of March.
-  const isDay = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(day);
+  const isDay = new Date(Date.parse(day)).getUTCDate() === Number(day.slice(-2));
   return isDay ? Date.parse(text) : Number.NaN;
 }
 

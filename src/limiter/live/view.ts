@@ -62,9 +62,7 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
   for (const [i, override] of (hasOtherSecret ? [] : document.overrides).entries()) {
     const path = `overrides[${i}]`;
     const known = knownOverride(override, path, policyOf, ignored);
-    if (!known) continue;
-    const untilMs = known.until === undefined ? Number.POSITIVE_INFINITY : instantOf(known.until);
-    clients.set(`${known.policy}:${known.key}`, { override: known, untilMs, policy: remembered(known) });
+    if (known) clients.set(`${known.override.policy}:${known.override.key}`, known);
   }
 
   return {
@@ -94,13 +92,13 @@ function knownPolicy(entry: unknown, path: string, policy: Policy, ignored: Igno
   return { ...(isMode && { mode }), ...(numbers && { limits: numbers }) };
 }
 
-/** The part of an override that this configuration knows. Undefined: nothing of it. @param policy by name. */
+/** The part of an override that this configuration knows. Undefined: nothing of it. @param policyOf the policy in force of this name. */
 function knownOverride(
   entry: unknown,
   path: string,
   policyOf: (name: unknown) => Policy | undefined,
   ignored: Ignored[],
-): LiveOverride | undefined {
+): ClientView | undefined {
   const override = (isTable(entry) ? entry : {}) as unknown as LiveOverride;
   const ignore = (reason: string, field?: string) => {
     ignored.push({ path: field ? `${path}.${field}` : path, reason });
@@ -108,8 +106,8 @@ function knownOverride(
   const policy = policyOf(override.policy);
   if (!policy) return void ignore("no policy has this name");
   if (typeof override.key !== "string") return void ignore("the key is no text");
-  if (override.until !== undefined && Number.isNaN(instantOf(override.until)))
-    return void ignore("until is no instant");
+  const untilMs = override.until === undefined ? Number.POSITIVE_INFINITY : instantOf(override.until);
+  if (Number.isNaN(untilMs)) return void ignore("until is no instant");
   const { limits, factor, plan, exempt, block, ...others } = override;
   const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
   const numbered = numbers ? withNumbers(policy, numbers) : policy;
@@ -119,7 +117,7 @@ function knownOverride(
   if (plan !== undefined && !isPlan) ignore("the policy has no plan of this name", "plan");
   if (exempt !== undefined && exempt !== true) ignore("not true", "exempt");
   if (block !== undefined && block !== true) ignore("not true", "block");
-  return {
+  const known: LiveOverride = {
     ...others,
     ...(numbers && { limits: numbers }),
     ...(isFactor && { factor }),
@@ -127,6 +125,7 @@ function knownOverride(
     ...(exempt === true && { exempt }),
     ...(block === true && { block }),
   };
+  return { override: known, untilMs, policy: remembered(known) };
 }
 
 /** Undefined: none. */

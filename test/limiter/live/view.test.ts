@@ -208,11 +208,14 @@ describe("clients", () => {
     expect(paths(view({ overrides }, [{ ...wide, limits }]))).toEqual(["overrides[0].factor"]);
   });
 
-  it.each([null, "text", 5, [], [[]]])("are not %j: such an entry is listed, and the others hold", (entry) => {
-    const one = view({ overrides: [entry, { policy: "api", kind: "ip", key: ANN, factor: 2 }] });
-    expect(paths(one)).toEqual(["overrides[0]"]);
-    expect(clientNumbers(one, "api")).toEqual({ "api-1": 20, "api-2": 1200 });
-  });
+  it.each([[null], ["text"], [5], [[]], [[[]]]])(
+    "are not %j: such an entry is listed, and the others hold",
+    (entry) => {
+      const one = view({ overrides: [entry, { policy: "api", kind: "ip", key: ANN, factor: 2 }] });
+      expect(paths(one)).toEqual(["overrides[0]"]);
+      expect(clientNumbers(one, "api")).toEqual({ "api-1": 20, "api-2": 1200 });
+    },
+  );
 });
 
 describe("another key secret", () => {
