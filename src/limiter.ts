@@ -14,9 +14,11 @@ import { Flag, keysOfRequest } from "./core/take.ts";
 import { isolateOf } from "./isolate/isolate.ts";
 import type { Background } from "./isolate/reply-source.ts";
 import { slotFor } from "./isolate/slots.ts";
-import { type AppliedPolicy, keysOf } from "./limiter/decide.ts";
+import { type Answered, type AppliedPolicy, keysOf } from "./limiter/decide.ts";
 import { createDecideOnce } from "./limiter/decide-once.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
+import { isLiveStore } from "./limiter/live/is-live.ts";
+import type { LiveReader } from "./limiter/live/reader.ts";
 import type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
 import { splitOf } from "./limiter/split/split.ts";
@@ -46,6 +48,11 @@ export interface LimiterOptions {
    * stands. Default: the console reports decisions without the store, about one each second.
    */
   readonly onDecision?: OnDecision;
+  /**
+   * Whether to read the live document of the store: what operators change through a gateway's admin API over the same
+   * store (docs/live.md). Every 30 s. Default false.
+   */
+  readonly live?: boolean;
 }
 
 /** One policy applied to one client. */
@@ -105,6 +112,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
   region: "any",
   keySecret: "any",
   onDecision: "function",
+  live: "boolean",
 };
 const KEYED_TYPES = { key: "any", kind: "any", cost: "number" };
 const PART_TYPES: Readonly<Record<keyof PolicyTake, string>> = { policy: "string", ...KEYED_TYPES };
@@ -122,7 +130,7 @@ const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
  */
 export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
-  const { policies, region, keySecret, ...options } = all;
+  const { policies, region, keySecret, live, ...options } = all;
   const { store } = options;
   if (typeof store?.take !== "function") {
     throw new TypeError("createLimiter: store: expected a store");
@@ -134,18 +142,49 @@ export function createLimiter(all: LimiterOptions): Limiter {
   const { get, wrong, mistakes } = reading({ region, keySecret });
   const [name, secret] = [readRegion(get, wrong, "region"), readKeySecret(get, wrong, "keySecret")];
   if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);
+  if (live && !isLiveStore(store)) {
+    throw new TypeError("createLimiter: live: expected a store that keeps a live document, such as redisStore");
+  }
   return limiterOf(parsed.value, {
     ...options,
+    ...(live && { liveRefreshMs: LIVE_REFRESH_MS }),
     ...(name !== undefined && { region: name }),
     ...(secret !== undefined && { keySecret: secret }),
   });
 }
 
+const LIVE_REFRESH_MS = 30_000;
+/** How long the first requests wait for the document of a store without a time budget. */
+const LIVE_TIMEOUT_MS = 250;
+
+/** What a gateway needs besides. */
+export interface InsideLimiter extends Limiter {
+  /** Undefined: no live document is read. */
+  readonly live: LiveReader | undefined;
+  /** What each limit holds for a client, blocked and exempt clients included. Charges nothing. */
+  inspect(policy: string, options: TakeOptions): Promise<{ decision: Decision; kind: string; partition: string }>;
+}
+
+export interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
+  /** How often to look for a newer live document, in ms. Absent: there is none. */
+  readonly liveRefreshMs?: number;
+}
+
 /** Like `createLimiter`, for options that were checked already. */
-export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOptions, "policies">): Limiter {
+export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
   const { store, region: ownRegion = "local", keySecret, onDecision = reportFailures() } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
   const decider = splitOf(store) ?? createDecideOnce(store, isolateOf(store));
+  const { liveRefreshMs: refreshMs } = options;
+  const live =
+    refreshMs === undefined || !isLiveStore(store)
+      ? undefined
+      : store.liveReader({
+          policies,
+          refreshMs,
+          timeoutMs: store.timeoutMs ?? LIVE_TIMEOUT_MS,
+          secret: () => hash({ kind: "live", values: [] }),
+        });
 
   async function run(
     takes: readonly Take[],
@@ -153,14 +192,17 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
     flag: Flag,
     background?: Background,
   ): Promise<Decision> {
-    const applied = await Promise.all(takes.map(apply));
+    const named = await Promise.all(takes.map(apply));
+    const reading = live?.ready(background);
+    if (reading) await reading;
+    const { applied, blocked } = live?.apply(named) ?? { applied: named };
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
     const keys = keysOf(applied, region);
     if (keys.length === 0) return decide(store.kind, []);
 
-    const asked = { flag, slot: slotFor(keys, flag), background, mayLease: takes.every(mayLease) };
-    const { decision, failure } = await decider.decide(keys, asked);
+    const asked = { flag, slot: slotFor(keys, flag), background, mayLease: applied.every(mayLease) };
+    const { decision, failure }: Answered = blocked ? { decision: blocked } : await decider.decide(keys, asked);
     try {
       onDecision(decision, {
         takes: applied,
@@ -213,6 +255,17 @@ export function limiterOf(policies: readonly Policy[], options: Omit<LimiterOpti
       const keys = keysOf(takes, () => options.region ?? ownRegion).map(({ request }) => request);
       await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
     },
+    live,
+    async inspect(policy, options) {
+      const named = await Promise.all(takesOf(policy, options).map(apply));
+      const { kind, partition } = named[0]!;
+      await live?.ready(options.background);
+      // A block or an exemption says nothing about the counts.
+      const { applied } = live?.apply(named, { asCounted: true }) ?? { applied: named };
+      const keys = keysOf(applied, () => checkRegion(options.region ?? ownRegion));
+      const { decision } = await decider.decide(keys, { flag: Flag.look, slot: 0, background: options.background });
+      return { decision, kind, partition };
+    },
     takeMatched: (takes, regionOf, background) => run(takes, regionOf, Flag.take, background),
     peekMatched: (takes, regionOf) => run(takes, regionOf, Flag.look),
   };
@@ -228,6 +281,6 @@ export function checkCost(cost: number): number {
  * A strict policy makes the whole request strict. A policy in shadow or a cost of 0 does too: only the script can
  * answer them.
  */
-function mayLease({ policy, cost }: Take): boolean {
+function mayLease({ policy, cost }: AppliedPolicy): boolean {
   return policy.consistency === "leased" && policy.mode === "enforce" && cost > 0;
 }

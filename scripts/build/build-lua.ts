@@ -1,5 +1,5 @@
 /**
- * Joins lua/*.lua into src/redis/script.generated.ts: the one script that Redis runs, with the SHA-1 of both variants.
+ * Joins lua/*.lua into src/redis/script.generated.ts: the scripts that Redis runs, with the SHA-1 of both variants.
  * A generated file works the same in wrangler, vitest, the npm package and any bundler of a user; a text module does
  * not. Comments and indentation are left out, because the text is sent to Redis whenever Redis has lost the script.
  *
@@ -56,16 +56,21 @@ function linesOf(source: string): string[] {
 }
 
 function generate(): string {
-  const plain = joinLua("take");
-  const variant = (text: string) => `{ text: ${JSON.stringify(text)}, sha1: "${sha1(text)}" }`;
+  const scripts = ["take", "live"].flatMap((name) => {
+    const [text, constant] = [joinLua(name), name.toUpperCase()];
+    const locking = `{ text: ${JSON.stringify(KEY_LOCKING)} + ${constant}.text, sha1: "${sha1(KEY_LOCKING + text)}" }`;
+    return [
+      `/** lua/${name}.lua, for any Redis. */`,
+      `export const ${constant} = { text: ${JSON.stringify(text)}, sha1: "${sha1(text)}" };`,
+      "/** For Upstash: locks only the keys that it uses. */",
+      `export const ${constant}_KEY_LOCKING = ${locking};`,
+      "",
+    ];
+  });
   return [
     "// Generated from lua/ by scripts/build/build-lua.ts (npm run build:lua). Do not edit.",
     "",
-    "/** For any Redis. */",
-    `export const TAKE = ${variant(plain)};`,
-    "/** For Upstash: locks only the keys of the decision. */",
-    `export const TAKE_KEY_LOCKING = { text: ${JSON.stringify(KEY_LOCKING)} + TAKE.text, sha1: "${sha1(KEY_LOCKING + plain)}" };`,
-    "",
+    ...scripts,
   ].join("\n");
 }
 

@@ -7,9 +7,9 @@ import type { LimitReply } from "./take.ts";
 
 /**
  * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had in stock,
- * `fallback` is the isolate without the store. Any other word is the `kind` of the store that answered.
+ * `fallback` is the isolate without the store, `live` is a block of the live document. Any other word is the `kind` of the store that answered.
  */
-export type Source = "redis" | "memory" | "cache" | "lease" | "fallback" | (string & {});
+export type Source = "redis" | "memory" | "cache" | "lease" | "fallback" | "live" | (string & {});
 
 /** One limit's part in a decision. */
 export interface LimitDecision extends Told {
@@ -57,6 +57,8 @@ export interface Decision {
   readonly hold?: Hold;
   /** True: the store had no answer, and a policy with `onStoreFailure = "deny"` applies. */
   readonly unavailable?: true;
+  /** True: an operator has blocked this client in the live document. `retryAfterMs` is absent if the block has no end. */
+  readonly blocked?: true;
 }
 
 /** @param charged false after a look: the counts do not include the cost. */

@@ -8,6 +8,9 @@
  */
 export const KEY_PREFIX = "hg:2:";
 
+/** The key of the live document. It has no braces, and no policy has its form. */
+export const LIVE_KEY = "hg:2:live";
+
 /**
  * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record
  * of counts.

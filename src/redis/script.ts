@@ -18,7 +18,7 @@ export interface Script {
 export function scriptRunner(
   options: RedisOptions,
   variants: { readonly plain: Script; readonly keyLocking: Script },
-): (keys: string[], args: number[], budgetMs?: number) => Promise<unknown> {
+): (keys: string[], args: (string | number)[], budgetMs?: number) => Promise<unknown> {
   let script = /(^|\.)upstash\.io$/.test(new URL(options.url).hostname) ? variants.keyLocking : variants.plain;
 
   return (keys, args, budgetMs) =>
@@ -39,7 +39,12 @@ export function scriptRunner(
 }
 
 /** EVALSHA. If Redis does not know the script, nothing ran: then EVAL, once. */
-async function evaluate(redis: Redis, { text, sha1 }: Script, keys: string[], args: number[]): Promise<unknown> {
+async function evaluate(
+  redis: Redis,
+  { text, sha1 }: Script,
+  keys: string[],
+  args: (string | number)[],
+): Promise<unknown> {
   try {
     return await redis.evalsha(sha1, keys, args);
   } catch (error) {

@@ -1,6 +1,8 @@
 /** One Durable Object as a store: asks src/store/durable-object.ts by RPC. */
 
 import type { CountsNamespace, LocationHint } from "../config/counts.ts";
+import type { TakeRequest } from "../core/take.ts";
+import type { LiveStorage, ToldReply } from "./live.ts";
 import type { Store } from "./store.ts";
 import { StoreError } from "./store.ts";
 
@@ -13,7 +15,11 @@ const COUNTS_NAME = "headgate:counts";
 const KEY_NAME = "headgate:key";
 
 /** What the object offers. A stub has the methods of its object, and all of them return promises. */
-type CountsStub = Pick<Store, "take" | "reset" | "ping">;
+interface CountsStub extends Pick<Store, "reset" | "ping"> {
+  take(request: TakeRequest, nowMs?: number): Promise<ToldReply>;
+  readLive: LiveStorage["read"];
+  writeLive: LiveStorage["write"];
+}
 
 /** The name of one of several objects. With one object it has the first name: the counts stay if more are added. */
 export function shardName(shard: number): string {
@@ -39,12 +45,26 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
     }
   }
 
+  let told: ReturnType<NonNullable<LiveStorage["told"]>>;
+
   return {
     kind: "durable-object",
     keySecret: namespace.idFromName(KEY_NAME).toString(),
-    take: (request, nowMs) => call((counts) => counts.take(request, nowMs)),
+    async take(request, nowMs) {
+      const { live, ...reply } = await call((counts) => counts.take(request, nowMs));
+      told = { version: live, atMs: Date.now() };
+      return reply;
+    },
     reset: (keys) => call((counts) => counts.reset(keys)),
     ping: () => call((counts) => counts.ping()),
+    // The counts are spread over the objects; the document lies in the first.
+    ...(shard === 0 && {
+      live: {
+        told: () => told,
+        read: (known?: number) => call((counts) => counts.readLive(known)),
+        write: (text: string, version: number) => call((counts) => counts.writeLive(text, version)),
+      },
+    }),
   };
 }
 

@@ -8,6 +8,8 @@ import type { LimitValue } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
+import type { LiveText, ToldReply } from "./live.ts";
+import { ObjectLive } from "./object-live.ts";
 import { ObjectRows } from "./object-rows.ts";
 
 /** Every alarm is billed as a request and a written row. */
@@ -36,12 +38,14 @@ const ALARM_AGAIN_MS = 1_000;
  */
 export class HeadgateCounts extends DurableObject {
   readonly #rows: ObjectRows;
+  readonly #live: ObjectLive;
   /** When the next alarm is due, ms since the epoch; infinite: there is none. */
   #alarmAtMs = Number.POSITIVE_INFINITY;
 
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env);
     this.#rows = new ObjectRows(ctx.storage);
+    this.#live = new ObjectLive(ctx.storage.sql);
     ctx.blockConcurrencyWhile(async () => {
       this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
     });
@@ -52,7 +56,11 @@ export class HeadgateCounts extends DurableObject {
    *
    * `nowMs` replaces the object's clock, in ms since the epoch: tests and simulation only.
    */
-  async take(request: TakeRequest, nowMs?: number): Promise<TakeReply> {
+  async take(request: TakeRequest, nowMs?: number): Promise<ToldReply> {
+    return { ...(await this.#take(request, nowMs)), live: this.#live.read().version };
+  }
+
+  async #take(request: TakeRequest, nowMs?: number): Promise<TakeReply> {
     checkRequest(request);
     checkInstant(nowMs);
     const clockMs = Date.now();
@@ -80,6 +88,20 @@ export class HeadgateCounts extends DurableObject {
     checkKeys(keys);
     const changes = keys.map((key) => ({ key, value: undefined, expiryMs: 0 }));
     this.#rows.write(changes, Date.now());
+  }
+
+  /** The live document, unless the caller has this version of it. */
+  async readLive(known?: number): Promise<LiveText | undefined> {
+    const live = this.#live.read();
+    return live.version === known ? undefined : live;
+  }
+
+  /** Replaces the live document of this version. Undefined: there is another version by now. */
+  async writeLive(text: string, version: number): Promise<number | undefined> {
+    if (typeof text !== "string" || !Number.isSafeInteger(version)) {
+      throw new TypeError("writeLive: expected a text and the version that it replaces");
+    }
+    return this.#live.write(text, version);
   }
 
   /** Answers: its duration is the latency. */

@@ -8,6 +8,7 @@ import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type T
 import { RedisError, withRedis } from "../redis/client.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
+import { redisLive } from "./redis-live.ts";
 import { type Store, StoreError } from "./store.ts";
 
 /** Which Redis, and how long a call may take: see `RedisStoreOptions`. */
@@ -63,6 +64,8 @@ export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Redis
       const answer = await withRedis(options, (redis) => redis.ping()).catch((error) => asStoreError(error));
       if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
     },
+
+    live: redisLive(options, (error) => asStoreError(error)),
   };
 }
 

@@ -6,6 +6,7 @@
  */
 
 import type { KeyRequest, TakeReply, TakeRequest } from "../core/take.ts";
+import type { LiveStorage } from "./live.ts";
 
 /**
  * The place that holds the counts: what `redisStore` or `memoryStore` makes, or a store of your own. A store that is
@@ -43,6 +44,9 @@ export interface Store {
 
   /** Makes one round trip: its duration is the latency. @throws {StoreError} */
   ping(): Promise<void>;
+
+  /** Where the live document lies; absent: this store keeps none. */
+  readonly live?: LiveStorage;
 }
 
 /** Why a store gave no answer. Logs and health show this code, and nothing of the failure's own text. */

@@ -4,11 +4,11 @@ import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, inject, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { joinLua } from "../../scripts/build/build-lua.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
-import { TAKE, TAKE_KEY_LOCKING } from "../../src/redis/script.generated.ts";
+import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "../../src/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { idOf } from "../support/redis/records-codec.ts";
 import { argsOf } from "../support/redis/script-call.ts";
@@ -27,17 +27,25 @@ it("is what lua/ says", () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
 });
 
-it("has the SHA-1 by which Redis knows it", async () => {
-  expect(await redis.script("LOAD", TAKE.text)).toBe(TAKE.sha1);
-  expect(TAKE_KEY_LOCKING.sha1).toBe(createHash("sha1").update(TAKE_KEY_LOCKING.text).digest("hex"));
+describe.each([
+  ["take.lua", TAKE, TAKE_KEY_LOCKING],
+  ["live.lua", LIVE, LIVE_KEY_LOCKING],
+])("%s", (_name, plain, keyLocking) => {
+  it("has the SHA-1 by which Redis knows it", async () => {
+    expect(await redis.script("LOAD", plain.text)).toBe(plain.sha1);
+    expect(keyLocking.sha1).toBe(createHash("sha1").update(keyLocking.text).digest("hex"));
+  });
+
+  it("is the same script for Upstash, after a line that asks for locks on its keys only", () => {
+    expect(keyLocking.text).toBe(`#!lua flags=allow-key-locking\n${plain.text}`);
+  });
+
+  it("has no comment lines, no indentation and no include left", () => {
+    expect(plain.text).not.toMatch(/^(\s|--)/m);
+  });
 });
 
-it("is the same script for Upstash, after a line that asks for locks on its keys only", () => {
-  expect(TAKE_KEY_LOCKING.text).toBe(`#!lua flags=allow-key-locking\n${TAKE.text}`);
-});
-
-it("has no comment lines, no indentation and no include left", () => {
-  expect(TAKE.text).not.toMatch(/^(\s|--)/m);
+it("keeps a comment behind a line of an include", () => {
   expect(joinLua("take", "--@include records\n  local one = 1 -- kept\n\n")).toMatch(/\nlocal one = 1 -- kept\n$/);
 });
 

@@ -33,7 +33,7 @@ it("names every command of the scripts, and those of the client", () => {
   expect(allowed.sort()).toEqual([...expected].sort());
 });
 
-it("lets a limiter take, look and reset under every algorithm", async () => {
+it("lets a limiter take, look and reset under every algorithm, and the live document be read and written", async () => {
   const { redis } = await startPrivateRedis();
   const [name, ...args] = command.split(" ") as [string, ...string[]];
   await redis.call(name, ...args);
@@ -53,5 +53,7 @@ it("lets a limiter take, look and reset under every algorithm", async () => {
     const again = await limiter.take([key]);
     expect([again.allowed, again.source]).toEqual([true, "redis"]);
   }
+  expect(await store.live!.write("text", 0)).toBe(1);
+  expect(await store.live!.read()).toEqual({ version: 1, text: "text" });
   await expect(redis.call("ACL", "LOG")).resolves.toEqual([]);
 });

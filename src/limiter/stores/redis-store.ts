@@ -5,6 +5,7 @@ import { type BreakerOptions, reportBreaker, withBreaker } from "../../isolate/b
 import { withIsolate } from "../../isolate/isolate.ts";
 import { DEFAULT_TIMEOUT_MS, redisPlace } from "../../store/redis.ts";
 import type { Store } from "../../store/store.ts";
+import { withLive } from "../live/with-live.ts";
 import { splitBySlot } from "../split/by-slot.ts";
 
 /** Options of `redisStore`. */
@@ -40,5 +41,5 @@ export function redisStore(options: RedisStoreOptions): Store {
   checkOptions("redisStore", options, OPTION_TYPES);
   const { onBreakerChange = reportBreaker(), ...place } = options;
   const timeoutMs = place.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  return splitBySlot(withIsolate(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange })));
+  return withLive(splitBySlot(withIsolate(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange }))));
 }

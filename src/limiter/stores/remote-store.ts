@@ -6,6 +6,7 @@ import { withIsolate } from "../../isolate/isolate.ts";
 import { failureOf, isStoreError } from "../../store/failure.ts";
 import { type LateReply, type Store, StoreError } from "../../store/store.ts";
 import { OutOfTime, withinBudget } from "../../time-budget.ts";
+import { withLive } from "../live/with-live.ts";
 
 /** Options of `remoteStore`. */
 export interface RemoteStoreOptions {
@@ -49,7 +50,7 @@ export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Sto
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
     throw new TypeError(`remoteStore: timeoutMs must be a positive integer, found ${String(timeoutMs)}`);
   }
-  return withIsolate(withBreaker(withTimeBudget(store, timeoutMs), { timeoutMs, onBreakerChange }));
+  return withLive(withIsolate(withBreaker(withTimeBudget(store, timeoutMs), { timeoutMs, onBreakerChange })));
 }
 
 /** A store whose calls end within `timeoutMs`, or within the budget of the decision, and throw `StoreError` only. */
@@ -65,6 +66,7 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     }
   }
 
+  const { live } = store;
   // Named one by one: the store may be an instance of a class, whose methods a spread would leave behind.
   return {
     kind: store.kind,
@@ -73,5 +75,12 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     take: (request, nowMs, budgetMs) => within(() => store.take(request, nowMs, budgetMs), budgetMs),
     reset: (keys) => within(() => store.reset(keys)),
     ping: () => within(() => store.ping()),
+    ...(live && {
+      live: {
+        ...(live.told && { told: () => live.told!() }),
+        read: (known) => within(() => live.read(known)),
+        write: (text, version) => within(() => live.write(text, version)),
+      },
+    }),
   };
 }

@@ -2,6 +2,7 @@
 
 import { createIsolate, isolateOf } from "../../isolate/isolate.ts";
 import { type Store, StoreError } from "../../store/store.ts";
+import { withLive } from "../live/with-live.ts";
 import { createSplit, TRUSTED_MS } from "../split/decide-split.ts";
 import { groupBy } from "../split/group-by.ts";
 import { placesOf, type StoreWithSplit } from "../split/split.ts";
@@ -71,9 +72,11 @@ export function splitStore(places: readonly Store[], placeOf: (key: string) => n
       await Promise.all(groupBy(keys, place).map(([at, own]) => places[at]!.reset(own)));
     },
 
+    ...(first.live && { live: first.live }),
+
     async ping() {
       await Promise.all(places.map((one) => one.ping()));
     },
   };
-  return store;
+  return withLive(store);
 }

@@ -1,0 +1,170 @@
+/** Checks what an operator writes into the live document, with the rules of the configuration. */
+
+import { describeValue, type Mistake } from "../../config/mistake.ts";
+import { parsePolicies, writePolicy } from "../../config/policies.ts";
+import { MAX_UNITS } from "../../core/layout.ts";
+import type { Policy } from "../../core/policy.ts";
+import { withFactor, withNumbers } from "../numbers.ts";
+import { instantOf, isNumber, isTable, type LivePolicy, plansOf } from "./document.ts";
+import { changePolicy } from "./view.ts";
+
+/** `path`, `expected` and `found` as for mistakes of the configuration. */
+export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
+
+const MAX_NOTE = 500;
+const POLICY_FIELDS = ["mode", "limits"];
+const EFFECTS = ["limits", "factor", "plan", "exempt", "block"];
+const OVERRIDE_FIELDS = [...EFFECTS, "until", "note"];
+const ADDRESS_FIELDS = ["policy", "kind", "key"];
+const PARTITION = /^[A-Za-z0-9_-]{22}$/;
+
+/** Every mistake of a whole document. Empty: it may be written. */
+export function checkDocument(value: unknown, policies: readonly Policy[]): LiveMistake[] {
+  if (!isTable(value)) return [ofKind("", "a table { policies, overrides }", value)];
+  const { policies: changes, overrides, ...others } = value;
+  const mistakes = unknownFields("", others, [], ["version", "secret", "ignored"]);
+  const changed = new Map(policies.map((policy) => [policy.name, policy]));
+  if (!isTable(changes)) mistakes.push(ofKind("policies", "a table of policies by name", changes));
+  else {
+    for (const [name, change] of Object.entries(changes)) {
+      const policy = changed.get(name);
+      const wrong = checkPolicy(change, `policies.${name}`, policy);
+      mistakes.push(...wrong);
+      // A client's numbers must fit the policy as it will be in force.
+      if (policy && wrong.length === 0) changed.set(name, changePolicy(policy, change as LivePolicy));
+    }
+  }
+  if (!Array.isArray(overrides)) return [...mistakes, ofKind("overrides", "a list of overrides", overrides)];
+  const seen = new Map<string, number>();
+  for (const [i, override] of overrides.entries()) {
+    const path = `overrides[${i}]`;
+    mistakes.push(...checkAddressed(override, path, changed));
+    if (!isTable(override) || typeof override.policy !== "string" || typeof override.key !== "string") continue;
+    const address = `${override.policy}:${override.key}`;
+    const first = seen.get(address);
+    if (first !== undefined) {
+      const expected = "one override for each policy and key";
+      mistakes.push({ path, expected, found: `the policy and key of overrides[${first}]` });
+    }
+    seen.set(address, i);
+  }
+  return mistakes;
+}
+
+/** @param policy the policy as configured; undefined: no policy has that name. */
+export function checkPolicy(value: unknown, path: string, policy: Policy | undefined): LiveMistake[] {
+  if (!policy) return [mistake(path, "the name of a policy of this gateway", path.replace(/^policies\./, ""))];
+  if (!isTable(value)) return [ofKind(path, "a table { mode, limits }", value)];
+  const { mode, limits, ...others } = value;
+  const mistakes = unknownFields(path, others, POLICY_FIELDS);
+  if (mode !== undefined && mode !== "enforce" && mode !== "shadow") {
+    mistakes.push(mistake(`${path}.mode`, '"enforce" or "shadow"', mode));
+  }
+  if (limits !== undefined) mistakes.push(...checkNumbers(limits, `${path}.limits`, policy));
+  return mistakes;
+}
+
+function checkAddressed(value: unknown, path: string, policies: ReadonlyMap<string, Policy>): LiveMistake[] {
+  if (!isTable(value)) return [ofKind(path, "a table { policy, kind, key, … }", value)];
+  const { policy: name, kind, key, ...override } = value;
+  const policy = typeof name === "string" ? policies.get(name) : undefined;
+  if (!policy) return [mistake(`${path}.policy`, "the name of a policy of this gateway", name)];
+  const mistakes: LiveMistake[] = [];
+  if (typeof kind !== "string" || kind === "") mistakes.push(mistake(`${path}.kind`, "the kind of the key", kind));
+  if (typeof key !== "string" || !PARTITION.test(key)) {
+    // It may be a raw key.
+    const found = key === undefined ? "nothing" : "a value that is not shown";
+    mistakes.push({ path: `${path}.key`, expected: "the hash of a client's key: 22 letters, digits, - or _", found });
+  }
+  return [...mistakes, ...checkOverride(override, path, policy)];
+}
+
+/** @param value the override without its policy and key. @param path in messages; empty: the value itself. */
+export function checkOverride(value: unknown, path: string, policy: Policy): LiveMistake[] {
+  if (!isTable(value)) return [ofKind(path, `a table with one of ${EFFECTS.join(", ")}`, value)];
+  const { limits, factor, plan, exempt, block, until, note, ...others } = value;
+  const at = (field: string) => (path ? `${path}.${field}` : field);
+  const mistakes = unknownFields(path, others, OVERRIDE_FIELDS, path ? ADDRESS_FIELDS : []);
+  if (EFFECTS.every((field) => value[field] === undefined)) {
+    mistakes.push({ path, expected: `one of ${EFFECTS.join(", ")}`, found: "none of them" });
+  }
+  if (limits !== undefined && factor !== undefined) {
+    mistakes.push({ path: at("factor"), expected: "either limits or factor", found: "both" });
+  }
+  if (limits !== undefined) mistakes.push(...checkNumbers(limits, at("limits"), policy));
+  if (factor !== undefined) mistakes.push(...checkFactor(factor, at("factor"), policy));
+  if (plan !== undefined) {
+    const plans = plansOf(policy);
+    if (typeof plan !== "string" || !plans.includes(plan)) {
+      const expected =
+        plans.length > 0 ? `one of the policy's plans ${plans.join(", ")}` : "no plan: the policy has none";
+      mistakes.push(mistake(at("plan"), expected, plan));
+    }
+  }
+  for (const [field, flag] of Object.entries({ exempt, block })) {
+    if (flag !== undefined && flag !== true) mistakes.push(mistake(at(field), "true, or no such field", flag));
+  }
+  if (until !== undefined && Number.isNaN(instantOf(until))) {
+    mistakes.push(mistake(at("until"), 'an instant such as "2026-12-01T00:00:00Z"', until));
+  }
+  if (note !== undefined && (typeof note !== "string" || note === "" || note.length > MAX_NOTE)) {
+    mistakes.push(mistake(at("note"), `a text of 1 to ${MAX_NOTE} characters`, note));
+  }
+  return mistakes;
+}
+
+function checkNumbers(value: unknown, path: string, policy: Policy): LiveMistake[] {
+  if (!isTable(value) || Object.keys(value).length === 0) {
+    return [mistake(path, "a table of numbers by the ids of limits", value)];
+  }
+  const ids = policy.limits.map(({ id }) => id);
+  const mistakes = Object.entries(value).flatMap(([id, number]): LiveMistake[] => {
+    if (!ids.includes(id))
+      return [mistake(`${path}.${id}`, `the id of a limit of ${policy.name}: ${ids.join(", ")}`, id)];
+    if (isNumber(number)) return [];
+    return [mistake(`${path}.${id}`, `an integer from 1 to ${MAX_UNITS}`, number)];
+  });
+  return mistakes.length > 0 ? mistakes : fitMistakes(withNumbers(policy, value as Record<string, number>), path);
+}
+
+function checkFactor(factor: unknown, path: string, policy: Policy): LiveMistake[] {
+  if (typeof factor !== "number" || !Number.isFinite(factor) || factor <= 0) {
+    return [mistake(path, "a number above 0", factor)];
+  }
+  const multiplied = withFactor(policy, factor);
+  if (multiplied.limits.some(({ limit }) => !isNumber(limit))) {
+    return [mistake(path, `a factor that leaves every limit at most ${MAX_UNITS}`, factor)];
+  }
+  return fitMistakes(multiplied, path);
+}
+
+/** What the configuration's own validator says about a policy with other numbers. */
+function fitMistakes(policy: Policy, path: string): LiveMistake[] {
+  const { mistakes = [] } = parsePolicies([writePolicy(policy)], "POLICIES");
+  return mistakes.map(({ path: place, expected, found }) => {
+    const [, index] = /\.limits\[(\d)\]/.exec(place) ?? [];
+    return { path: index === undefined ? path : `${path}.${policy.limits[Number(index)]!.id}`, expected, found };
+  });
+}
+
+function unknownFields(
+  path: string,
+  others: object,
+  known: readonly string[],
+  ignored: readonly string[] = [],
+): LiveMistake[] {
+  const unknown = Object.keys(others).filter((field) => !ignored.includes(field));
+  const expected = known.length > 0 ? `only the fields ${known.join(", ")}` : "only the fields policies and overrides";
+  return unknown.map((field) => ({ path: path ? `${path}.${field}` : field, expected, found: "an unknown field" }));
+}
+
+function mistake(path: string, expected: string, found: unknown): LiveMistake {
+  return { path, expected, found: describeValue(found) };
+}
+
+/** For what may hold a raw key: only its kind is told. */
+function ofKind(path: string, expected: string, value: unknown): LiveMistake {
+  const kind = value === null ? "null" : Array.isArray(value) ? "a list" : isTable(value) ? "a table" : undefined;
+  const found = value === undefined ? "nothing" : (kind ?? `a ${typeof value}`);
+  return { path, expected, found };
+}

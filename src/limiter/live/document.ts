@@ -1,0 +1,104 @@
+/**
+ * The live document: what operators change while the gateway runs. For each policy its mode and its limits' numbers,
+ * and overrides for single clients. Structure (algorithms, windows, keys, matches) changes by deploying.
+ */
+
+import { MAX_UNITS } from "../../core/layout.ts";
+import type { Policy } from "../../core/policy.ts";
+
+/** What a live document changes about a policy, for all clients. */
+export interface LivePolicy {
+  readonly mode?: "enforce" | "shadow";
+  /** By the id of a limit: its number, an integer of 1 … 10^9 that fits the window. */
+  readonly limits?: Readonly<Record<string, number>>;
+}
+
+/** What a live document changes for one client under one policy. */
+export interface LiveOverride {
+  readonly policy: string;
+  /** The kind of the client's key, for people. The hash already says it. */
+  readonly kind: string;
+  /** The client's partition: the hash, never the raw key. */
+  readonly key: string;
+  /** By the id of a limit: its number. */
+  readonly limits?: Readonly<Record<string, number>>;
+  /** Multiplies limits and bursts, rounded down, at least 1. */
+  readonly factor?: number;
+  /** The numbers of one of the policy's plans. */
+  readonly plan?: string;
+  /** The policy does not apply to this client. */
+  readonly exempt?: true;
+  /** The client is refused without a call to the store. Other fields hold again when the block is lifted. */
+  readonly block?: true;
+  /** The instant at which the override ends, in RFC 3339. Absent: it stays until it is removed. */
+  readonly until?: string;
+  readonly note?: string;
+}
+
+export interface LiveDocument {
+  /** A fingerprint of the key secret under which the overrides' keys are hashed. */
+  readonly secret?: string;
+  readonly policies: Readonly<Record<string, LivePolicy>>;
+  readonly overrides: readonly LiveOverride[];
+}
+
+export const EMPTY: LiveDocument = { policies: {}, overrides: [] };
+
+/** The largest text of a document, in bytes. */
+export const MAX_LIVE_BYTES = 262_144;
+
+/** The text that a store keeps. */
+export function writeLive(document: LiveDocument): string {
+  return JSON.stringify(document);
+}
+
+/**
+ * Reads what a store keeps. Entries that mean nothing are left to `viewOf`: only a text that is no document at all is
+ * refused.
+ *
+ * @returns undefined if it is no document.
+ */
+export function readLive(text: string): LiveDocument | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isTable(value)) return undefined;
+  const { secret, policies, overrides } = value;
+  if (!isTable(policies) || !Array.isArray(overrides)) return undefined;
+  return {
+    ...(typeof secret === "string" && { secret }),
+    policies: policies as LiveDocument["policies"],
+    overrides: overrides as LiveDocument["overrides"],
+  };
+}
+
+export function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const RFC_3339 = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
+
+/** Milliseconds since the epoch; NaN: no instant of RFC 3339. */
+export function instantOf(value: unknown): number {
+  const [text, day] = (typeof value === "string" && RFC_3339.exec(value)) || [];
+  if (text === undefined || day === undefined) return Number.NaN;
+  // `Date.parse` takes the 30th of February for a day of March.
+  const isDay = new Date(Date.parse(day)).getUTCDate() === Number(day.slice(-2));
+  return isDay ? Date.parse(text) : Number.NaN;
+}
+
+/** Whether a value can be the number of a limit. */
+export function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_UNITS;
+}
+
+export function plansOf(policy: Policy): string[] {
+  return Object.keys((policy as { plans?: object }).plans ?? {});
+}
+
+export function hasPlan(policy: Policy, plan: unknown): plan is string {
+  return typeof plan === "string" && plansOf(policy).includes(plan);
+}

@@ -1,0 +1,172 @@
+/**
+ * Keeps an isolate's view of the live document up to date. The first requests wait for the document, so that no blocked
+ * client slips in through a cold isolate. Afterwards it is read in the background of a request, now and then.
+ */
+
+import type { Policy } from "../../core/policy.ts";
+import { type Background, keepAlive } from "../../isolate/reply-source.ts";
+import { LOCAL_TIMING, type Timing } from "../../isolate/timing.ts";
+import { failureOf } from "../../store/failure.ts";
+import type { LiveStorage, LiveText } from "../../store/live.ts";
+import type { AppliedPolicy } from "../decide.ts";
+import { type AppliedLive, type ApplyOptions, applyLive } from "./apply.ts";
+import { EMPTY, readLive } from "./document.ts";
+import { type LiveView, viewOf } from "./view.ts";
+
+/** Isolates must not all read at the same moment. */
+const JITTER = 0.2;
+/** How soon an isolate that has never read the document tries again, in ms. */
+const RETRY_MS = 1_000;
+/** How often a request looks whether another request has read the document, in ms. */
+const POLL_MS = 4;
+
+export interface LiveReaderOptions {
+  readonly storage: LiveStorage;
+  readonly policies: readonly Policy[];
+  /** How often to look for a newer document, in ms. */
+  readonly refreshMs: number;
+  /** How long the first requests wait for the document, in ms. */
+  readonly timeoutMs: number;
+  /** The fingerprint of the key secret. */
+  readonly secret: () => Promise<string>;
+  /** Writes a line about what was read, or could not be read. Default: a line on the console. */
+  readonly report?: (event: LiveEvent) => void;
+  readonly timing?: Timing;
+}
+
+/** What operators should know about the document. */
+export interface LiveEvent {
+  readonly event: "live" | "live-damaged" | "live-gone" | "live-unread" | "live-other-secret";
+  readonly version: number;
+  /** Entries that the configuration does not know. */
+  readonly ignored?: LiveView["ignored"];
+  /** Why the document could not be read (`StoreErrorCode`). */
+  readonly failure?: string;
+}
+
+export interface LiveReader {
+  /** Undefined: go on at once. Otherwise wait for it; it never rejects. Begins to read if a newer version may be there. */
+  ready(background: Background | undefined): Promise<void> | undefined;
+  /** The last good document. Undefined: none was ever read, and the configuration alone holds. */
+  view(): LiveView | undefined;
+  /** What the document makes of a request. */
+  apply(applied: readonly AppliedPolicy[], options?: ApplyOptions): AppliedLive;
+  /** Reads the newest document now. @throws {StoreError} */
+  refresh(): Promise<void>;
+  readonly storage: LiveStorage;
+  /** The fingerprint of the key secret. */
+  secret(): Promise<string>;
+}
+
+export function createLiveReader(options: LiveReaderOptions): LiveReader {
+  const { storage, policies, refreshMs, timeoutMs, secret, report = reportLive, timing = LOCAL_TIMING } = options;
+  let view: LiveView | undefined;
+  /** The version that was read last, good or damaged. Undefined: the document was never read. */
+  let known: number | undefined;
+  /** No read begins before this instant. */
+  let dueAtMs = Number.NEGATIVE_INFINITY;
+  /** When the present read has begun. Undefined: none is under way. */
+  let startedAtMs: number | undefined;
+  /** Reads are numbered as they begin: one that is late must not bring back what a later read has replaced. */
+  let begun = 0;
+  let ended = { read: 0, startedAtMs: Number.NEGATIVE_INFINITY };
+  let isReported = false;
+  /** After a failure no read begins before this instant, whatever the store tells. */
+  let retryAtMs = Number.NEGATIVE_INFINITY;
+
+  async function refresh(): Promise<void> {
+    const read = ++begun;
+    const atMs = timing.nowMs();
+    startedAtMs = atMs;
+    try {
+      const found = await storage.read(known);
+      const fingerprint = found && (await secret());
+      if (read < ended.read) return;
+      ended = { read, startedAtMs: atMs };
+      if (found) learn(found, fingerprint!);
+      known ??= 0;
+      dueAtMs = timing.nowMs() + nextMs();
+      isReported = false;
+    } finally {
+      if (read === begun) startedAtMs = undefined;
+    }
+  }
+
+  /** What is learnt holds at once: requests that see `known` see the view that belongs to it. */
+  function learn({ version, text }: LiveText, fingerprint: string): void {
+    known = version;
+    const document = text === undefined ? undefined : readLive(text);
+    if (!document) {
+      // What operators have changed stays in force: it must not end by an accident in the store.
+      if (text !== undefined || view) report({ event: text === undefined ? "live-gone" : "live-damaged", version });
+      else view = viewOf(version, EMPTY, policies, fingerprint);
+      return;
+    }
+    view = viewOf(version, document, policies, fingerprint);
+    const { ignored, hasOtherSecret } = view;
+    report({ event: "live", version, ...(ignored.length > 0 && { ignored }) });
+    if (hasOtherSecret) report({ event: "live-other-secret", version });
+  }
+
+  async function attempt(): Promise<void> {
+    try {
+      await refresh();
+    } catch (error) {
+      retryAtMs = timing.nowMs() + RETRY_MS;
+      // Once for each time that the store is away.
+      if (!isReported) report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
+      isReported = true;
+    }
+  }
+
+  /** Another request reads: this one looks for what it has read. */
+  async function waitForOther(sinceMs: number): Promise<void> {
+    while (startedAtMs !== undefined && known === undefined && Math.abs(timing.nowMs() - sinceMs) < timeoutMs) {
+      await timing.sleep(POLL_MS);
+    }
+  }
+
+  /** False for an instant that is far away: the clock was set back. */
+  const isBefore = (nowMs: number, atMs: number) => {
+    return nowMs < atMs && atMs - nowMs <= Math.max(RETRY_MS, refreshMs * (1 + JITTER));
+  };
+  const nextMs = () => refreshMs * (1 - JITTER + 2 * JITTER * Math.random());
+
+  function isStale(nowMs: number): boolean {
+    if (isBefore(nowMs, retryAtMs)) return false;
+    const told = storage.told?.();
+    // A reply from before the last read says nothing new: its version may be the older one.
+    const isNews = told && told.atMs >= ended.startedAtMs;
+    if (isNews && known !== undefined && told.version !== known) return true;
+    if (isBefore(nowMs, dueAtMs)) return false;
+    // What a reply has told needs no call.
+    return known === undefined || !told || !isBefore(nowMs, told.atMs + refreshMs);
+  }
+
+  return {
+    storage,
+    secret,
+    view: () => view,
+    apply: (applied, options) => (view ? applyLive(view, applied, timing.nowMs(), options) : { applied }),
+    refresh,
+
+    ready(background) {
+      const nowMs = timing.nowMs();
+      // A read whose request has ended may never end.
+      if (startedAtMs !== undefined && Math.abs(nowMs - startedAtMs) < timeoutMs * 2) {
+        return known === undefined ? waitForOther(nowMs) : undefined;
+      }
+      if (!isStale(nowMs)) return undefined;
+      const isFirst = known === undefined;
+      // In case that the read never ends.
+      dueAtMs = nowMs + (isFirst ? RETRY_MS : nextMs());
+      startedAtMs = nowMs;
+      const read = keepAlive(attempt(), background);
+      return isFirst ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
+    },
+  };
+}
+
+function reportLive(event: LiveEvent): void {
+  console.warn(JSON.stringify({ ...event, at: new Date().toISOString() }));
+}

@@ -1,0 +1,185 @@
+/** A live document over the running configuration: what holds for a policy, and for a client of it. */
+
+import { algorithmOf } from "../../core/algorithms.ts";
+import { Kind, MAX_LOG_UNITS, MAX_UNITS } from "../../core/layout.ts";
+import type { Policy } from "../../core/policy.ts";
+import { withFactor, withNumbers } from "../numbers.ts";
+import {
+  hasPlan,
+  instantOf,
+  isNumber,
+  isTable,
+  type LiveDocument,
+  type LiveOverride,
+  type LivePolicy,
+} from "./document.ts";
+
+/** An entry that the running configuration does not know. It is kept in the document, and does nothing. */
+export interface Ignored {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** What holds for one client of a policy. */
+export interface ClientView {
+  readonly override: LiveOverride;
+  /** When it ends, in ms since the epoch; infinite: never. */
+  readonly untilMs: number;
+  /** The policy with the client's numbers. */
+  policy(policy: Policy): Policy;
+}
+
+export interface LiveView {
+  readonly version: number;
+  readonly document: LiveDocument;
+  readonly ignored: readonly Ignored[];
+  /** Whether the overrides' keys were hashed under another key secret: no client of them can be found. */
+  readonly hasOtherSecret: boolean;
+  /** The policy as the document changes it for all clients. The very policy if it does not. */
+  policy(policy: Policy): Policy;
+  /** What holds for this client besides. @param nowMs the local clock, in ms since the epoch. */
+  client(policy: string, partition: string, nowMs: number): ClientView | undefined;
+}
+
+/** @param secret the fingerprint of the running key secret. */
+export function viewOf(version: number, document: LiveDocument, policies: readonly Policy[], secret: string): LiveView {
+  const ignored: Ignored[] = [];
+  const changed = new Map<string, Policy>();
+  for (const [name, entry] of Object.entries(document.policies)) {
+    const path = `policies.${name}`;
+    const policy = policies.find((one) => one.name === name);
+    if (policy) changed.set(name, changePolicy(policy, knownPolicy(entry, path, policy, ignored)));
+    else ignored.push({ path, reason: "no policy has this name" });
+  }
+
+  const policyOf = (name: unknown) => {
+    const policy = policies.find((one) => one.name === name);
+    // A client's numbers must fit the policy as it is in force.
+    return policy && (changed.get(policy.name) ?? policy);
+  };
+  const clients = new Map<string, ClientView>();
+  const hasOtherSecret = document.overrides.length > 0 && document.secret !== undefined && document.secret !== secret;
+  for (const [i, override] of (hasOtherSecret ? [] : document.overrides).entries()) {
+    const path = `overrides[${i}]`;
+    const known = knownOverride(override, path, policyOf, ignored);
+    if (known) clients.set(`${known.override.policy}:${known.override.key}`, known);
+  }
+
+  return {
+    version,
+    document,
+    ignored,
+    hasOtherSecret,
+    policy: (policy) => changed.get(policy.name) ?? policy,
+    client(policy, partition, nowMs) {
+      if (clients.size === 0) return undefined;
+      const found = clients.get(`${policy}:${partition}`);
+      return found && nowMs < found.untilMs ? found : undefined;
+    },
+  };
+}
+
+/** The part of an entry that this configuration knows: a limit that was renamed leaves the others in force. */
+function knownPolicy(entry: unknown, path: string, policy: Policy, ignored: Ignored[]): LivePolicy {
+  if (!isTable(entry)) {
+    ignored.push({ path, reason: "not a table" });
+    return {};
+  }
+  const { mode, limits } = entry;
+  const isMode = mode === "enforce" || mode === "shadow";
+  if (mode !== undefined && !isMode) ignored.push({ path: `${path}.mode`, reason: "not a mode" });
+  const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
+  return { ...(isMode && { mode }), ...(numbers && { limits: numbers }) };
+}
+
+/** The part of an override that this configuration knows. Undefined: nothing of it. @param policyOf the policy in force of this name. */
+function knownOverride(
+  entry: unknown,
+  path: string,
+  policyOf: (name: unknown) => Policy | undefined,
+  ignored: Ignored[],
+): ClientView | undefined {
+  const override = (isTable(entry) ? entry : {}) as unknown as LiveOverride;
+  const ignore = (reason: string, field?: string) => {
+    ignored.push({ path: field ? `${path}.${field}` : path, reason });
+  };
+  const policy = policyOf(override.policy);
+  if (!policy) return void ignore("no policy has this name");
+  if (typeof override.key !== "string") return void ignore("the key is no text");
+  const untilMs = override.until === undefined ? Number.POSITIVE_INFINITY : instantOf(override.until);
+  if (Number.isNaN(untilMs)) return void ignore("until is no instant");
+  const { limits, factor, plan, exempt, block, ...others } = override;
+  const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
+  const numbered = numbers ? withNumbers(policy, numbers) : policy;
+  const isFactor = typeof factor === "number" && factor > 0 && fits(withFactor(numbered, factor));
+  if (factor !== undefined && !isFactor) ignore("the limits multiplied by it do not fit", "factor");
+  const isPlan = hasPlan(policy, plan);
+  if (plan !== undefined && !isPlan) ignore("the policy has no plan of this name", "plan");
+  if (exempt !== undefined && exempt !== true) ignore("not true", "exempt");
+  if (block !== undefined && block !== true) ignore("not true", "block");
+  const known: LiveOverride = {
+    ...others,
+    ...(numbers && { limits: numbers }),
+    ...(isFactor && { factor }),
+    ...(isPlan && { plan }),
+    ...(exempt === true && { exempt }),
+    ...(block === true && { block }),
+  };
+  return { override: known, untilMs, policy: remembered(known) };
+}
+
+/** Undefined: none. */
+function knownNumbers(
+  limits: unknown,
+  path: string,
+  policy: Policy,
+  ignored: Ignored[],
+): Record<string, number> | undefined {
+  if (limits === undefined) return undefined;
+  if (!isTable(limits)) {
+    ignored.push({ path, reason: "not a table" });
+    return undefined;
+  }
+  const entries = Object.entries(limits).filter((entry): entry is [string, number] => {
+    const [id, number] = entry;
+    const reason = whyIgnored(id, number, policy);
+    if (reason !== undefined) ignored.push({ path: `${path}.${id}`, reason });
+    return reason === undefined;
+  });
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+}
+
+function whyIgnored(id: string, number: unknown, policy: Policy): string | undefined {
+  if (!policy.limits.some((limit) => limit.id === id)) return "no limit has this id";
+  if (!isNumber(number)) return "not the number of a limit";
+  return fits(withNumbers(policy, { [id]: number })) ? undefined : "the number does not fit the limit";
+}
+
+/** Whether the numbers can be computed with: what is written was checked, but the configuration may have changed. */
+function fits({ limits }: Policy): boolean {
+  return limits.every((limit) => {
+    const units = limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS;
+    const largest = "burst" in limit ? Math.max(limit.limit, limit.burst) : limit.limit;
+    return isNumber(limit.limit) && largest <= units && algorithmOf(limit).tooLarge?.(limit) === undefined;
+  });
+}
+
+export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Policy {
+  const numbered = limits ? withNumbers(policy, limits) : policy;
+  return mode ? { ...numbered, mode } : numbered;
+}
+
+/** A client's numbers are computed once for each policy that they change. */
+function remembered(override: LiveOverride): (policy: Policy) => Policy {
+  const changed = new WeakMap<Policy, Policy>();
+  return (policy) => {
+    const known = changed.get(policy) ?? overridePolicy(policy, override);
+    changed.set(policy, known);
+    return known;
+  };
+}
+
+function overridePolicy(policy: Policy, { limits, factor }: LiveOverride): Policy {
+  const numbered = limits ? withNumbers(policy, limits) : policy;
+  return factor === undefined ? numbered : withFactor(numbered, factor);
+}

@@ -1,0 +1,49 @@
+/**
+ * Where a store keeps the live document: what operators change while the gateway runs (src/limiter/live). The storage
+ * knows a text and its version, and nothing of what the text says.
+ */
+
+import type { TakeReply } from "../core/take.ts";
+
+export interface LiveText {
+  /** 1 or more; 0: there is no document. */
+  readonly version: number;
+  /** Undefined: there is no document. */
+  readonly text: string | undefined;
+}
+
+export interface LiveStorage {
+  /**
+   * The document, in one call.
+   *
+   * @param known the version that the caller has. Then an answer without a text is smaller: undefined if the version
+   * is still the same. Absent: the caller has none.
+   * @throws {StoreError}
+   */
+  read(known?: number): Promise<LiveText | undefined>;
+  /**
+   * Replaces the document of this version; 0: there is none yet.
+   *
+   * @returns the new version; undefined: somebody else was faster, and nothing was written.
+   * @throws {StoreError}
+   */
+  write(text: string, version: number): Promise<number | undefined>;
+  /** The version that the last reply to a take told, and when, in ms since the epoch. Absent: replies tell none. */
+  told?(): { readonly version: number; readonly atMs: number } | undefined;
+}
+
+/** A reply with the version of the live document; 0: there is none. */
+export type ToldReply = TakeReply & { readonly live: number };
+
+/** The document in this isolate's memory: for tests, and for a gateway with the memory store. */
+export function memoryLive(): LiveStorage {
+  let live: LiveText = { version: 0, text: undefined };
+  return {
+    read: async (known) => (known === live.version ? undefined : live),
+    async write(text, version) {
+      if (version !== live.version) return undefined;
+      live = { version: version + 1, text };
+      return live.version;
+    },
+  };
+}

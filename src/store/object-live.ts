@@ -1,0 +1,37 @@
+/** The live document in the object that counts: one row. */
+
+import type { LiveText } from "./live.ts";
+
+const SCHEMA =
+  "CREATE TABLE IF NOT EXISTS live (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, text TEXT NOT NULL)";
+const READ = "SELECT version, text FROM live";
+const WRITE = `
+  INSERT INTO live (id, version, text) VALUES (1, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET version = excluded.version, text = excluded.text`;
+
+export class ObjectLive {
+  readonly #sql: SqlStorage;
+  /** Undefined: not read yet. Every reply tells the version, and must not read a row for it. */
+  #live: LiveText | undefined;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(SCHEMA);
+  }
+
+  read(): LiveText {
+    this.#live ??= this.#sql.exec<{ version: number; text: string }>(READ).toArray()[0] ?? {
+      version: 0,
+      text: undefined,
+    };
+    return this.#live;
+  }
+
+  /** Returns the new version; undefined: there is another version by now, and nothing was written. */
+  write(text: string, version: number): number | undefined {
+    if (this.read().version !== version) return undefined;
+    this.#sql.exec(WRITE, version + 1, text);
+    this.#live = { version: version + 1, text };
+    return version + 1;
+  }
+}

@@ -1,0 +1,485 @@
+// When an isolate reads the live document, who waits for it, and what stays in force. On virtual time.
+
+import { describe, expect, it, vi } from "vitest";
+import { virtualTime } from "../../../scripts/simulate/virtual-time.ts";
+import type { Policy } from "../../../src/core/policy.ts";
+import { createLiveReader, type LiveEvent } from "../../../src/limiter/live/reader.ts";
+import type { LiveText } from "../../../src/store/live.ts";
+import { StoreError } from "../../../src/store/store.ts";
+import { checkedPolicies } from "./policies.ts";
+
+const POLICIES = checkedPolicies([{ name: "api", limits: [{ limit: 5, window: "1m" }] }]);
+const [API] = POLICIES as [Policy];
+const [REFRESH_MS, TIMEOUT_MS] = [30_000, 250];
+const CLIENT = "AAAAAAAAAAAAAAAAAAAAAA";
+
+/** A document with another number for everybody. */
+const textOf = (limit: number) => JSON.stringify({ policies: { api: { limits: { api: limit } } }, overrides: [] });
+
+/** A read that the storage has begun: a number of ms after which it answers, an error, or nothing at all. */
+type Answer = number | Error | "never";
+
+interface Setup {
+  refreshMs?: number;
+  /** How each read ends, in order. The last one repeats. Default: after 10 ms. */
+  answers?: Answer[];
+  tells?: boolean;
+  secret?: () => Promise<string>;
+}
+
+function isolate({ refreshMs = REFRESH_MS, answers = [10], tells = false, secret = async () => "own" }: Setup = {}) {
+  const time = virtualTime(1_000_000);
+  let setBackMs = 0;
+  const nowMs = () => time.nowMs() - setBackMs;
+  let live: LiveText = { version: 0, text: undefined };
+  let told: { version: number; atMs: number } | undefined;
+  /** When each read began, and the version that its caller knew. */
+  const reads: { readonly atMs: number; readonly known: number | undefined }[] = [];
+  const events: LiveEvent[] = [];
+  const storage = {
+    async read(known?: number) {
+      reads.push({ atMs: time.nowMs(), known });
+      const answer = answers[Math.min(reads.length, answers.length) - 1]!;
+      // The store answers with what it holds when the question comes.
+      const found = live;
+      if (answer === "never") return await new Promise<never>(() => {});
+      await time.sleep(typeof answer === "number" ? answer : 10);
+      if (answer instanceof Error) throw answer;
+      return found.version === known ? undefined : found;
+    },
+    write: async () => undefined,
+    ...(tells && { told: () => told }),
+  };
+  const reader = createLiveReader({
+    storage,
+    policies: POLICIES,
+    refreshMs,
+    timeoutMs: TIMEOUT_MS,
+    secret,
+    report: (event) => events.push(event),
+    timing: { nowMs, sleep: time.sleep },
+  });
+  return {
+    time,
+    reader,
+    reads,
+    events,
+    put: (version: number, text: string | undefined) => {
+      live = { version, text };
+    },
+    /** A reply to a take comes. */
+    tell: (version: number) => {
+      told = { version, atMs: nowMs() };
+    },
+    setBack: (ms: number) => {
+      setBackMs += ms;
+    },
+    /** The number that holds for everybody. */
+    limit: () => reader.view()?.policy(API).limits[0]?.limit,
+    /** A request. @returns how long it has waited, once it has gone on. */
+    request() {
+      const startMs = time.nowMs();
+      const sent = { waitedMs: undefined as number | undefined, sees: undefined as number | undefined };
+      void (async () => {
+        await reader.ready(undefined);
+        sent.waitedMs = time.nowMs() - startMs;
+        sent.sees = reader.view()?.policy(API).limits[0]?.limit;
+      })();
+      return sent;
+    },
+    async after(ms: number) {
+      // Requests that wait for nothing go on at this instant.
+      await new Promise(setImmediate);
+      await time.runUntil(time.nowMs() + ms);
+    },
+  };
+}
+
+type Isolate = ReturnType<typeof isolate>;
+
+/** A request every so often, for a while. */
+async function traffic({ time, request, after }: Isolate, everyMs: number, forMs: number) {
+  const untilMs = time.nowMs() + forMs;
+  const sent: ReturnType<Isolate["request"]>[] = [];
+  while (time.nowMs() < untilMs) {
+    sent.push(request());
+    await after(everyMs);
+  }
+  return sent;
+}
+
+describe("a cold isolate", () => {
+  it("waits for the document, and decides its first request with it", async () => {
+    const cold = isolate({ answers: [80] });
+    cold.put(3, textOf(7));
+    const first = cold.request();
+    await cold.after(100);
+    expect(first).toEqual({ waitedMs: 80, sees: 7 });
+    expect(cold.reads).toEqual([{ atMs: 1_000_000, known: undefined }]);
+    expect(cold.events).toEqual([{ event: "live", version: 3 }]);
+  });
+
+  it("makes one read for many first requests, and all of them see the document", async () => {
+    const cold = isolate({ answers: [80] });
+    cold.put(3, textOf(7));
+    const sent = [...Array.from({ length: 20 }, cold.request), ...(await traffic(cold, 5, 70))];
+    await cold.after(100);
+    expect(sent.map(({ sees }) => sees)).toEqual(sent.map(() => 7));
+    expect(Math.max(...sent.map(({ waitedMs }) => waitedMs!))).toBeLessThanOrEqual(84);
+    expect(cold.reads).toHaveLength(1);
+  });
+
+  it("lets no request pass between the document's arrival and its use", async () => {
+    const time = { sleep: async (_ms: number) => {} };
+    const cold = isolate({ answers: [80], secret: () => time.sleep(50).then(() => "own") });
+    time.sleep = cold.time.sleep;
+    cold.put(3, textOf(7));
+    const sent = [cold.request(), cold.request(), cold.request()];
+    await cold.after(200);
+    expect(sent.map(({ sees }) => sees)).toEqual([7, 7, 7]);
+  });
+
+  it("knows after its first read that there is no document, and goes on at once", async () => {
+    const cold = isolate();
+    cold.request();
+    await cold.after(50);
+    expect(cold.reader.ready(undefined)).toBeUndefined();
+    expect([cold.limit(), cold.events, cold.reads.length]).toEqual([5, [], 1]);
+    expect(cold.reader.view()).toMatchObject({ version: 0, ignored: [] });
+  });
+
+  it.each<[string, Answer]>([
+    ["never answers", "never"],
+    ["answers too late", 10_000],
+  ])("waits no longer than its time budget for a store that %s", async (_what, answer) => {
+    const cold = isolate({ answers: [answer] });
+    const sent = [cold.request()];
+    await cold.after(100);
+    sent.push(cold.request());
+    await cold.after(400);
+    expect(sent.map(({ waitedMs, sees }) => [waitedMs! <= TIMEOUT_MS + 4, sees])).toEqual([
+      [true, undefined],
+      [true, undefined],
+    ]);
+    expect(cold.reads).toHaveLength(1);
+  });
+
+  it("goes on as soon as the read has failed", async () => {
+    const cold = isolate({ answers: [new StoreError("NETWORK")] });
+    const sent = [cold.request(), cold.request()];
+    await cold.after(100);
+    for (const { waitedMs } of sent) expect(waitedMs).toBeLessThanOrEqual(14);
+    const applied = [{ policy: API, kind: "ip", partition: CLIENT, cost: 1 }];
+    expect(cold.reader.apply(applied)).toEqual({ applied });
+  });
+
+  it("reads again 1 s after a failure, until it has the document; says once that it has none", async () => {
+    const error = new StoreError("TIMEOUT");
+    const cold = isolate({ answers: [error, error, error, 10] });
+    cold.put(3, textOf(7));
+    await traffic(cold, 5, 5_000);
+    const pauses = cold.reads.slice(1).map(({ atMs }, i) => atMs - cold.reads[i]!.atMs);
+    expect(pauses).toHaveLength(3);
+    for (const ms of pauses) {
+      expect(ms).toBeGreaterThanOrEqual(1_000);
+      expect(ms).toBeLessThanOrEqual(1_020);
+    }
+    expect(cold.events).toEqual([
+      { event: "live-unread", version: 0, failure: "TIMEOUT" },
+      { event: "live", version: 3 },
+    ]);
+    expect(cold.limit()).toBe(7);
+  });
+
+  // A runtime ends what a request has begun when its client goes away.
+  it("reads again 1 s after a read that never ends", async () => {
+    const cold = isolate({ answers: ["never", 10] });
+    cold.put(3, textOf(7));
+    await traffic(cold, 100, 1_200);
+    expect(cold.reads.map(({ atMs }) => atMs)).toEqual([1_000_000, 1_001_000]);
+    expect(cold.limit()).toBe(7);
+  });
+
+  it("reads no more often than once a second although it refreshes more often", async () => {
+    const cold = isolate({ refreshMs: 100, answers: [new StoreError("NETWORK")] });
+    await traffic(cold, 10, 3_000);
+    expect(cold.reads).toHaveLength(3);
+  });
+
+  it("does not wait until a clock that is set back has caught up", async () => {
+    const cold = isolate({ answers: ["never"] });
+    cold.request();
+    await cold.after(10);
+    const second = cold.request();
+    await cold.after(10);
+    cold.setBack(3_600_000);
+    await cold.after(300);
+    expect(second.waitedMs).toBeLessThanOrEqual(30);
+  });
+
+  it("tries again if the fingerprint of its secret could not be made", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    let made = 0;
+    const secret = async () => (made++ === 0 ? Promise.reject(new Error("no")) : "own");
+    const cold = isolate({ secret });
+    cold.put(3, textOf(7));
+    await traffic(cold, 100, 2_000);
+    vi.restoreAllMocks();
+    expect([cold.limit(), cold.reads.length]).toEqual([7, 2]);
+  });
+});
+
+/** An isolate that has read version 3. */
+async function warm(setup: Setup = {}): Promise<Isolate> {
+  const one = isolate(setup);
+  one.put(3, textOf(7));
+  one.request();
+  await one.after(50);
+  expect(one.limit()).toBe(7);
+  return one;
+}
+
+describe("a warm isolate", () => {
+  it.each([1, 50])("looks for a newer version every 30 s ± 20 %%, with %i requests at a time", async (atOnce) => {
+    const one = await warm();
+    for (let i = 0; i < 600; i++) {
+      for (let n = 0; n < atOnce; n++) expect(one.reader.ready(undefined)).toBeUndefined();
+      await one.after(500);
+    }
+    const pauses = one.reads.slice(1).map(({ atMs }, i) => atMs - one.reads[i]!.atMs);
+    expect(pauses.length).toBeGreaterThanOrEqual(8);
+    for (const ms of pauses) {
+      expect(ms).toBeGreaterThanOrEqual(24_000);
+      expect(ms).toBeLessThanOrEqual(36_520);
+    }
+    expect(new Set(pauses).size).toBeGreaterThan(1);
+    expect(one.reads.slice(1).every(({ known }) => known === 3)).toBe(true);
+  });
+
+  it("makes no call without requests", async () => {
+    const one = await warm();
+    await one.after(3_600_000);
+    expect(one.reads).toHaveLength(1);
+  });
+
+  it("has the newer document with the request after the read, and keeps the old one until then", async () => {
+    const one = await warm();
+    one.put(4, textOf(9));
+    await one.after(40_000);
+    const [first, second] = [one.request(), one.request()];
+    await one.after(20);
+    const third = one.request();
+    await one.after(0);
+    expect([first, second, third]).toEqual([
+      { waitedMs: 0, sees: 7 },
+      { waitedMs: 0, sees: 7 },
+      { waitedMs: 0, sees: 9 },
+    ]);
+    expect(one.reads).toHaveLength(2);
+  });
+
+  it("keeps the last document while the store is away, says so once, and again the next time", async () => {
+    const error = new StoreError("NETWORK");
+    const one = await warm({ answers: [10, error, error, 10, error] });
+    await traffic(one, 1_000, 200_000);
+    expect(one.limit()).toBe(7);
+    const away = { event: "live-unread", version: 3, failure: "NETWORK" };
+    expect(one.events).toEqual([{ event: "live", version: 3 }, away, away]);
+  });
+
+  it("reads at once when its clock was set back", async () => {
+    const one = await warm();
+    one.setBack(86_400_000);
+    await traffic(one, 100, 3_000);
+    expect(one.reads).toHaveLength(2);
+  });
+
+  it("reads later although a read never ends", async () => {
+    const one = await warm({ answers: [10, "never", 10] });
+    one.put(4, textOf(9));
+    await traffic(one, 500, 36_000);
+    expect([one.reads.length, one.limit()]).toEqual([2, 7]);
+    await traffic(one, 500, 36_000);
+    expect(one.limit()).toBe(9);
+  });
+
+  it("does not go back to what a late read brings", async () => {
+    // The second read is so late that the third begins and ends before it.
+    const one = await warm({ answers: [10, 5_000, 10] });
+    one.put(4, textOf(8));
+    await one.after(40_000);
+    one.request();
+    one.put(5, textOf(9));
+    await one.after(1_000);
+    void one.reader.refresh();
+    await one.after(20);
+    expect(one.limit()).toBe(9);
+    await one.after(10_000);
+    expect([one.limit(), one.reader.view()!.version]).toEqual([9, 5]);
+  });
+
+  it("counts a read as under way although an older one has ended", async () => {
+    const one = await warm({ tells: true, answers: [10, 700, 600] });
+    await one.after(40_000);
+    one.request();
+    await one.after(501);
+    void one.reader.refresh();
+    await one.after(250);
+    // The older read has ended; the newer one has not.
+    one.tell(4);
+    one.request();
+    await one.after(0);
+    expect(one.reads).toHaveLength(3);
+  });
+
+  it.each([
+    ["no JSON", "{", "live-damaged"],
+    ["JSON of something else", "[1]", "live-damaged"],
+    ["a document without overrides", '{"policies":{}}', "live-damaged"],
+    ["an empty text", "", "live-damaged"],
+    ["nothing any more", undefined, "live-gone"],
+  ])("keeps the last good document when it reads %s, and says so once", async (_what, text, event) => {
+    const one = await warm();
+    one.put(text === undefined ? 0 : 4, text);
+    await traffic(one, 1_000, 300_000);
+    expect(one.limit()).toBe(7);
+    const version = text === undefined ? 0 : 4;
+    expect(one.events).toEqual([
+      { event: "live", version: 3 },
+      { event, version },
+    ]);
+    one.put(5, textOf(9));
+    await traffic(one, 1_000, 40_000);
+    expect([one.limit(), one.events.at(-1)]).toEqual([9, { event: "live", version: 5 }]);
+  });
+
+  it("keeps the last good document when only its text vanishes", async () => {
+    const one = await warm();
+    one.put(4, undefined);
+    await traffic(one, 1_000, 100_000);
+    expect([one.limit(), one.events.slice(1)]).toEqual([7, [{ event: "live-gone", version: 4 }]]);
+  });
+});
+
+it("begins with the configuration when its first document is damaged, and reads the mended one", async () => {
+  const cold = isolate();
+  cold.put(3, "{");
+  cold.request();
+  await cold.after(50);
+  expect([cold.reader.view(), cold.events]).toEqual([undefined, [{ event: "live-damaged", version: 3 }]]);
+  cold.put(4, textOf(9));
+  await traffic(cold, 1_000, 40_000);
+  expect(cold.limit()).toBe(9);
+});
+
+it("reports what is ignored, and clients under another secret", async () => {
+  const cold = isolate();
+  const overrides = [{ policy: "api", kind: "ip", key: CLIENT, block: true }];
+  cold.put(3, JSON.stringify({ secret: "old", policies: { gone: { mode: "shadow" } }, overrides }));
+  cold.request();
+  await traffic(cold, 1_000, 100_000);
+  expect(cold.events).toEqual([
+    { event: "live", version: 3, ignored: [{ path: "policies.gone", reason: "no policy has this name" }] },
+    { event: "live-other-secret", version: 3 },
+  ]);
+});
+
+describe("a store that tells versions", () => {
+  it("needs no call while it tells the version that is known", async () => {
+    const one = await warm({ tells: true });
+    for (let i = 0; i < 300; i++) {
+      one.tell(3);
+      one.request();
+      await one.after(1_000);
+    }
+    expect(one.reads).toHaveLength(1);
+  });
+
+  it("is asked when it has told nothing for as long as a refresh", async () => {
+    const one = await warm({ tells: true });
+    one.tell(3);
+    await traffic(one, 1_000, 29_000);
+    expect(one.reads).toHaveLength(1);
+    await traffic(one, 1_000, 10_000);
+    expect(one.reads).toHaveLength(2);
+  });
+
+  it("is read at once when it tells a newer version, once for many requests", async () => {
+    const one = await warm({ tells: true });
+    one.put(4, textOf(9));
+    one.tell(4);
+    for (let i = 0; i < 20; i++) one.request();
+    await one.after(20);
+    expect([one.reads.length, one.limit()]).toEqual([2, 9]);
+  });
+
+  it("is not asked at each request because of a reply from before the last read", async () => {
+    const one = await warm({ tells: true });
+    one.tell(3);
+    await one.after(10);
+    // An admin has written in this isolate, and has read it back. Nothing is taken since.
+    one.put(4, textOf(9));
+    void one.reader.refresh();
+    await one.after(20);
+    await traffic(one, 100, 10_000);
+    expect([one.reads.length, one.limit()]).toEqual([2, 9]);
+  });
+
+  it("is asked once more when replies overtake each other", async () => {
+    const one = await warm({ tells: true });
+    one.put(4, textOf(9));
+    one.tell(4);
+    one.request();
+    await one.after(20);
+    one.tell(3);
+    await one.after(1);
+    await traffic(one, 100, 10_000);
+    expect([one.reads.length, one.limit()]).toEqual([3, 9]);
+  });
+
+  it("waits 1 s after a failed read although it tells a newer version", async () => {
+    const one = await warm({ tells: true, answers: [10, new StoreError("NETWORK"), 10] });
+    one.put(4, textOf(9));
+    for (let i = 0; i < 90; i++) {
+      one.tell(4);
+      one.request();
+      await one.after(10);
+    }
+    expect(one.reads).toHaveLength(2);
+    await traffic(one, 10, 300);
+    expect([one.reads.length, one.limit()]).toEqual([3, 9]);
+  });
+
+  it("has told the version of a damaged document: that one is read once", async () => {
+    const one = await warm({ tells: true });
+    one.put(4, "{");
+    for (let i = 0; i < 50; i++) {
+      one.tell(4);
+      one.request();
+      await one.after(1_000);
+    }
+    expect([one.reads.length, one.limit()]).toEqual([2, 7]);
+  });
+});
+
+it("refreshes when asked to, and says why it could not", async () => {
+  const one = await warm({ answers: [10, 10, new StoreError("REDIS", "WRONGTYPE")] });
+  one.put(4, textOf(9));
+  void one.reader.refresh();
+  await one.after(20);
+  expect(one.limit()).toBe(9);
+  const failed = expect(one.reader.refresh()).rejects.toMatchObject({ code: "REDIS" });
+  await one.after(20);
+  await failed;
+  expect(one.limit()).toBe(9);
+});
+
+it("keeps its read alive in the background of the request that began it", async () => {
+  const one = isolate();
+  const kept: Promise<unknown>[] = [];
+  void one.reader.ready({ waitUntil: (work) => kept.push(work) });
+  void one.reader.ready({ waitUntil: (work) => kept.push(work) });
+  expect(kept).toHaveLength(1);
+  await one.after(50);
+  await expect(Promise.all(kept)).resolves.toHaveLength(1);
+});

@@ -1,0 +1,299 @@
+// What a document means under the running configuration. What that does not know is skipped and listed; the rest holds.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Policy } from "../../../src/core/policy.ts";
+import { applyLive } from "../../../src/limiter/live/apply.ts";
+import { checkDocument } from "../../../src/limiter/live/check.ts";
+import { readLive } from "../../../src/limiter/live/document.ts";
+import { type LiveView, viewOf } from "../../../src/limiter/live/view.ts";
+import { documents } from "./documents.ts";
+import { ANN, BOB, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
+
+const NOW_MS = Date.parse("2026-11-22T12:00:00Z");
+
+function view(document: object, policies: readonly Policy[] = WITH_PLANS): LiveView {
+  const read = readLive(JSON.stringify({ policies: {}, overrides: [], ...document }));
+  return viewOf(1, read!, policies, "own");
+}
+const ofPolicies = (policies: object) => view({ policies });
+/** A view with an override of Ann under a policy. */
+const ofAnn = (policy: string, override: object) =>
+  view({ overrides: [{ policy, kind: "ip", key: ANN, ...override }] });
+
+const numbersOf = ({ limits }: Policy) => Object.fromEntries(limits.map(({ id, limit }) => [id, limit]));
+const numbers = (one: LiveView, policy: string) => numbersOf(one.policy(policyOf(policy)));
+const clientNumbers = (one: LiveView, policy: string, key = ANN) => {
+  const inForce = one.policy(policyOf(policy));
+  return numbersOf(one.client(policy, key, NOW_MS)?.policy(inForce) ?? inForce);
+};
+const paths = ({ ignored }: LiveView) => ignored.map(({ path }) => path);
+
+describe("policies", () => {
+  it("get the mode and the numbers of the document", () => {
+    const one = ofPolicies({ api: { mode: "shadow", limits: { "api-2": 7 } }, login: { mode: "enforce" } });
+    expect(one.ignored).toEqual([]);
+    expect([one.policy(policyOf("api")).mode, numbers(one, "api")]).toEqual(["shadow", { "api-1": 10, "api-2": 7 }]);
+    expect(one.policy(policyOf("login")).mode).toBe("enforce");
+  });
+
+  it("that the document does not name, or does not change, are the very same", () => {
+    const one = view({ policies: { login: {} } }, POLICIES);
+    for (const name of ["api", "login"]) expect(one.policy(policyOf(name))).toBe(policyOf(name));
+  });
+
+  it.each<[string, unknown, string]>([
+    ["that are gone", { gone: { mode: "shadow" } }, "policies.gone"],
+    ["with names of members of every object", { toString: { mode: "shadow" } }, "policies.toString"],
+    ["that are null", { api: null }, "policies.api"],
+    ["that are a list", { api: [] }, "policies.api"],
+    ["that are a text", { api: "shadow" }, "policies.api"],
+    ["whose mode is unknown", { api: { mode: "off" } }, "policies.api.mode"],
+    ["whose mode is null", { api: { mode: null } }, "policies.api.mode"],
+    ["whose limits are a number", { api: { limits: 5 } }, "policies.api.limits"],
+    ["whose limits are null", { api: { limits: null } }, "policies.api.limits"],
+    ["whose limits are a list", { api: { limits: [5] } }, "policies.api.limits"],
+    ["with a limit that was renamed", { api: { limits: { api: 5 } } }, "policies.api.limits.api"],
+    ["with a limit of another policy", { api: { limits: { login: 5 } } }, "policies.api.limits.login"],
+    ["with a member of every object", { api: { limits: { valueOf: 5 } } }, "policies.api.limits.valueOf"],
+    ["with the number 0", { api: { limits: { "api-1": 0 } } }, "policies.api.limits.api-1"],
+    ["with a number in a text", { api: { limits: { "api-1": "5" } } }, "policies.api.limits.api-1"],
+    ["with a fraction", { api: { limits: { "api-1": 1.5 } } }, "policies.api.limits.api-1"],
+    ["with a number above 10^9", { api: { limits: { "api-1": 1_000_000_001 } } }, "policies.api.limits.api-1"],
+    ["with a number too large for its window", { month: { limits: { month: 4e6 } } }, "policies.month.limits.month"],
+    ["with a number too large for a log", { log: { limits: { log: 10_001 } } }, "policies.log.limits.log"],
+  ])("%s are listed, and the others hold", (_what, changes, path) => {
+    const one = ofPolicies({ ...(changes as object), bucket: { limits: { bucket: 3 } } });
+    expect(paths(one)).toEqual([path]);
+    expect(numbers(one, "bucket")).toEqual({ bucket: 3 });
+    expect([numbers(one, "api"), one.policy(policyOf("api")).mode]).toEqual([{ "api-1": 10, "api-2": 600 }, "enforce"]);
+  });
+
+  it("keep what they know of an entry", () => {
+    const one = ofPolicies({ api: { mode: "shadow", limits: { "api-1": 5, "api-2": 0, "api-3": 5 } } });
+    expect(paths(one)).toEqual(["policies.api.limits.api-2", "policies.api.limits.api-3"]);
+    expect([numbers(one, "api"), one.policy(policyOf("api")).mode]).toEqual([{ "api-1": 5, "api-2": 600 }, "shadow"]);
+  });
+
+  it("may have the name of a member of every object", () => {
+    expect(numbers(ofPolicies({}), "constructor")).toEqual({ constructor: 10 });
+    const one = ofPolicies({ constructor: { limits: { constructor: 3 } } });
+    expect([numbers(one, "constructor"), one.ignored]).toEqual([{ constructor: 3 }, []]);
+  });
+
+  it("named __proto__ in the text are unknown ones, and change nothing", () => {
+    const text = '{"policies":{"__proto__":{"mode":"shadow"},"api":{"limits":{"__proto__":5}}},"overrides":[]}';
+    const one = viewOf(1, readLive(text)!, POLICIES, "own");
+    expect(paths(one)).toEqual(["policies.__proto__", "policies.api.limits.__proto__"]);
+    expect(one.policy(policyOf("login")).mode).toBe("enforce");
+    expect(({} as { mode?: string }).mode).toBeUndefined();
+  });
+});
+
+describe("clients", () => {
+  it("are found by policy and partition", () => {
+    const one = ofAnn("api", { limits: { "api-1": 50 } });
+    expect(clientNumbers(one, "api")).toEqual({ "api-1": 50, "api-2": 600 });
+    expect(clientNumbers(one, "api", BOB)).toEqual({ "api-1": 10, "api-2": 600 });
+    expect(one.client("login", ANN, NOW_MS)).toBeUndefined();
+  });
+
+  it("get limits multiplied, rounded down, at least 1, bursts too", () => {
+    expect(clientNumbers(ofAnn("api", { factor: 1.55 }), "api")).toEqual({ "api-1": 15, "api-2": 930 });
+    expect(clientNumbers(ofAnn("api", { factor: 0.001 }), "api")).toEqual({ "api-1": 1, "api-2": 1 });
+    const one = ofAnn("bucket", { factor: 2.5 });
+    const [limit] = one.client("bucket", ANN, NOW_MS)!.policy(policyOf("bucket")).limits;
+    expect(limit).toMatchObject({ limit: 25, burst: 50 });
+  });
+
+  it("get numbers and factors of what is in force for everybody", () => {
+    const overrides = [
+      { policy: "api", kind: "ip", key: ANN, factor: 3 },
+      { policy: "api", kind: "ip", key: BOB, limits: { "api-1": 7 } },
+    ];
+    const one = view({ policies: { api: { mode: "shadow", limits: { "api-2": 100 } } }, overrides });
+    expect(clientNumbers(one, "api")).toEqual({ "api-1": 30, "api-2": 300 });
+    expect(clientNumbers(one, "api", BOB)).toEqual({ "api-1": 7, "api-2": 100 });
+    expect(one.client("api", ANN, NOW_MS)!.policy(one.policy(policyOf("api"))).mode).toBe("shadow");
+  });
+
+  it("have their numbers computed once", () => {
+    const client = ofAnn("api", { factor: 2 }).client("api", ANN, NOW_MS)!;
+    expect(client.policy(policyOf("api"))).toBe(client.policy(policyOf("api")));
+  });
+
+  it.each([
+    ["2026-11-22T12:00:00.001Z", true],
+    ["2026-11-22T14:00:01+02:00", true],
+    ["2026-11-22T12:00:00Z", false],
+    ["2026-11-22T12:00:00.500+01:00", false],
+    [undefined, true],
+  ])("with until %s are found: %s", (until, isFound) => {
+    const one = ofAnn("api", { block: true, ...(until && { until }) });
+    expect([one.client("api", ANN, NOW_MS) !== undefined, one.ignored]).toEqual([isFound, []]);
+  });
+
+  it.each<[string, object, string[]]>([
+    ["no policy", { policy: undefined }, ["overrides[0]"]],
+    ["a policy that is gone", { policy: "gone" }, ["overrides[0]"]],
+    ["a list for a policy", { policy: ["api"] }, ["overrides[0]"]],
+    ["a table for a policy", { policy: { toString: 1 } }, ["overrides[0]"]],
+    ["no key", { key: undefined }, ["overrides[0]"]],
+    ["a number for a key", { key: 5 }, ["overrides[0]"]],
+    ["a key that cannot be a text", { key: { toString: 1, valueOf: 1 } }, ["overrides[0]"]],
+    ["no instant in until", { until: "tomorrow" }, ["overrides[0]"]],
+    ["a day in until that is none", { until: "2026-11-31T00:00:00Z" }, ["overrides[0]"]],
+    ["null in until", { until: null }, ["overrides[0]"]],
+    ["a number in until", { until: 1_800_000_000_000 }, ["overrides[0]"]],
+    ["a list in until", { until: ["2027-01-01T00:00:00Z"] }, ["overrides[0]"]],
+    ["a table in until that cannot be a text", { until: { toString: 1, valueOf: 1 } }, ["overrides[0]"]],
+  ])("with %s are not changed, and listed", (_what, wrong, expected) => {
+    const one = ofAnn("api", { block: true, exempt: true, limits: { "api-1": 1 }, ...wrong });
+    expect(paths(one)).toEqual(expected);
+    expect(one.client("api", ANN, NOW_MS)).toBeUndefined();
+  });
+
+  it.each<[string, object, string[]]>([
+    ["a limit that was renamed", { limits: { "api-2": 9, api: 5 } }, ["overrides[0].limits.api"]],
+    ["the number 0", { limits: { "api-2": 9, "api-1": 0 } }, ["overrides[0].limits.api-1"]],
+    ["limits in a list", { limits: [1, 2] }, ["overrides[0].limits"]],
+    ["limits in null", { limits: null }, ["overrides[0].limits"]],
+    ["a plan of a policy without plans", { plan: "pro" }, ["overrides[0].plan"]],
+    ["a plan named like a member of every object", { plan: "toString" }, ["overrides[0].plan"]],
+    ["a plan in a list", { plan: ["pro"] }, ["overrides[0].plan"]],
+    ["factor 0", { factor: 0 }, ["overrides[0].factor"]],
+    ["a factor below 0", { factor: -1 }, ["overrides[0].factor"]],
+    ["null for a factor", { factor: null }, ["overrides[0].factor"]],
+    ["a text for a factor", { factor: "2" }, ["overrides[0].factor"]],
+    ["a list for a factor", { factor: [2] }, ["overrides[0].factor"]],
+    ["a factor that is too large", { factor: 2e6 }, ["overrides[0].factor"]],
+    ["exempt that is not true", { exempt: "no" }, ["overrides[0].exempt"]],
+    ["exempt 1", { exempt: 1 }, ["overrides[0].exempt"]],
+    ["block false", { block: false }, ["overrides[0].block"]],
+    ["block in a text", { block: "false" }, ["overrides[0].block"]],
+  ])("with %s keep the rest of their override", (_what, wrong, expected) => {
+    const one = ofAnn("api", { note: "kept", ...wrong });
+    expect(paths(one)).toEqual(expected);
+    const { override } = one.client("api", ANN, NOW_MS)!;
+    expect(override).toEqual({
+      policy: "api",
+      kind: "ip",
+      key: ANN,
+      note: "kept",
+      ...("limits" in wrong && Object(wrong.limits)["api-2"] && { limits: { "api-2": 9 } }),
+    });
+  });
+
+  it("keep a plan that the policy has", () => {
+    expect(ofAnn("slots", { plan: "pro" }).client("slots", ANN, NOW_MS)!.override.plan).toBe("pro");
+    expect(paths(ofAnn("slots", { plan: "team" }))).toEqual(["overrides[0].plan"]);
+  });
+
+  it("keep no factor that fits by itself and does not fit the numbers in force", () => {
+    const changed = { policies: { month: { limits: { month: 3_000_000 } } } };
+    const overrides = [{ policy: "month", kind: "ip", key: ANN, factor: 1_000 }];
+    expect(view({ overrides }).ignored).toEqual([]);
+    const one = view({ ...changed, overrides });
+    expect(paths(one)).toEqual(["overrides[0].factor"]);
+    expect(clientNumbers(one, "month")).toEqual({ month: 3_000_000 });
+    // Numbers and a factor side by side are written by hand only.
+    const both = ofAnn("month", { limits: { month: 3_000_000 }, factor: 1_000 });
+    expect([paths(both), clientNumbers(both, "month")]).toEqual([["overrides[0].factor"], { month: 3_000_000 }]);
+  });
+
+  it("keep no factor that makes a burst too large", () => {
+    const wide = { ...policyOf("bucket"), name: "wide" } as Policy;
+    const limits = wide.limits.map((limit) => ({ ...limit, id: "wide", limit: 1, windowMs: 1, burst: 1_000 }) as never);
+    const overrides = [{ policy: "wide", kind: "ip", key: ANN, factor: 2_000_000 }];
+    expect(paths(view({ overrides }, [{ ...wide, limits }]))).toEqual(["overrides[0].factor"]);
+  });
+
+  it.each([[null], ["text"], [5], [[]], [[[]]]])(
+    "are not %j: such an entry is listed, and the others hold",
+    (entry) => {
+      const one = view({ overrides: [entry, { policy: "api", kind: "ip", key: ANN, factor: 2 }] });
+      expect(paths(one)).toEqual(["overrides[0]"]);
+      expect(clientNumbers(one, "api")).toEqual({ "api-1": 20, "api-2": 1200 });
+    },
+  );
+});
+
+describe("another key secret", () => {
+  const overrides = [{ policy: "api", kind: "ip", key: ANN, block: true }];
+  const policies = { api: { mode: "shadow" } };
+
+  it("leaves the policies' own entries in force, and finds no client", () => {
+    const one = view({ secret: "old", policies, overrides });
+    expect([one.hasOtherSecret, one.ignored, one.policy(policyOf("api")).mode]).toEqual([true, [], "shadow"]);
+    expect(one.client("api", ANN, NOW_MS)).toBeUndefined();
+  });
+
+  it.each([
+    ["the same secret", { secret: "own", overrides }],
+    ["no fingerprint", { overrides }],
+    ["no overrides", { secret: "old" }],
+    ["a fingerprint that is no text", { secret: 5, overrides }],
+  ])("is not seen with %s", (_what, document) => {
+    expect(view(document).hasOtherSecret).toBe(false);
+  });
+});
+
+describe("whatever the text", () => {
+  const everyone = POLICIES.flatMap((policy) =>
+    [ANN, BOB].map((partition) => ({ policy, kind: "ip", partition, cost: 1 })),
+  );
+
+  it("reading it never throws, and the numbers in force can be computed with", () => {
+    fc.assert(
+      fc.property(documents(false), (document) => {
+        const read = readLive(JSON.stringify(document));
+        if (!read) return;
+        const one = viewOf(1, read, WITH_PLANS, "own");
+        const { applied, blocked } = applyLive(one, everyone, NOW_MS);
+        expect(checkNumbers(applied.map(({ policy }) => policy))).toEqual([]);
+        if (blocked?.retryAfterMs !== undefined) expect(blocked.retryAfterMs).toBeGreaterThanOrEqual(1);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("any JSON is a document or none", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.json(), fc.string()), (text) => {
+        const read = readLive(text);
+        if (read) viewOf(1, read, POLICIES, "own");
+      }),
+    );
+  });
+
+  it("what may be written is never ignored", () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(documents(true), (document) => {
+        const written = JSON.parse(JSON.stringify(document));
+        if (checkDocument(written, POLICIES).length > 0) return;
+        accepted++;
+        const read = readLive(JSON.stringify(written));
+        expect(viewOf(1, read!, POLICIES, "own").ignored).toEqual([]);
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(accepted).toBeGreaterThan(100);
+  });
+});
+
+const LARGEST = new Map([
+  ["log", 10_000],
+  ["month", 3_362_902],
+]);
+
+/** The limits whose numbers the configuration would not allow. */
+function checkNumbers(policies: readonly Policy[]): string[] {
+  return policies.flatMap(({ limits }) =>
+    limits.flatMap((limit) => {
+      const largest = LARGEST.get(limit.id) ?? 1_000_000_000;
+      const units = "burst" in limit ? [limit.limit, limit.burst] : [limit.limit];
+      return units.every((one) => Number.isInteger(one) && one >= 1 && one <= largest) ? [] : [limit.id];
+    }),
+  );
+}

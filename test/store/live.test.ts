@@ -1,0 +1,166 @@
+// The live document in memory and in a real Redis. Each test has a Redis of its own: the document has one key.
+
+import { describe, expect, it, vi } from "vitest";
+import { findRedisServer } from "../../scripts/machine/redis-server.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import { LIVE_KEY } from "../../src/core/layout.ts";
+import { Flag } from "../../src/core/take.ts";
+import { isLiveStore } from "../../src/limiter/live/is-live.ts";
+import { redisNodes } from "../../src/limiter/stores/redis-nodes.ts";
+import { redisStore } from "../../src/limiter/stores/redis-store.ts";
+import { createLimiter, limiterOf } from "../../src/limiter.ts";
+import { memoryLive } from "../../src/store/live.ts";
+import { redisPlace } from "../../src/store/redis.ts";
+import { checkedPolicies } from "../limiter/live/policies.ts";
+import { describeLiveStorage } from "../support/cases/live-storage.ts";
+import { keyRequest } from "../support/gateway/counter.ts";
+import { commandsOf } from "../support/redis/command-stats.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
+
+describe("in memory", () => describeLiveStorage(memoryLive));
+
+const timeoutMs = 30_000;
+
+async function server() {
+  const started = await startPrivateRedis();
+  return { ...started, live: redisPlace({ ...started.rest, timeoutMs }).live! };
+}
+
+const isAlone = findRedisServer() !== undefined;
+
+describe.runIf(isAlone)("in Redis", () => {
+  describeLiveStorage(async () => (await server()).live);
+
+  it("is one hash without an expiry, which a limiter's counts do not touch", async () => {
+    const { redis, rest, live } = await server();
+    await live.write("text", 0);
+    const limiter = createLimiter({
+      policies: [{ name: "live", limits: [{ limit: 5, window: "1m" }] }],
+      store: redisStore({ ...rest, timeoutMs }),
+    });
+    await limiter.take("live", { key: "ann" });
+    await limiter.reset("live", { key: "ann" });
+    expect([await redis.hgetall(LIVE_KEY), await redis.ttl(LIVE_KEY)]).toEqual([{ version: "1", text: "text" }, -1]);
+    expect(LIVE_KEY).toBe("hg:2:live");
+  });
+
+  it("costs a call of 2 commands if nothing is new, of 3 if something is", async () => {
+    const { redis, live } = await server();
+    await live.write("text", 0);
+    await live.read(1);
+    expect(await commandsOf(redis, () => live.read(1))).toEqual({ evalsha: 1, hget: 1 });
+    expect(await commandsOf(redis, () => live.read(0))).toEqual({ evalsha: 1, hget: 2 });
+    expect(await commandsOf(redis, () => live.write("more", 1))).toEqual({ evalsha: 1, hget: 1, hset: 1 });
+    expect(await commandsOf(redis, () => live.write("more", 1))).toEqual({ evalsha: 1, hget: 1 });
+  });
+
+  it("is read and written although Redis has lost the script", async () => {
+    const { redis, live, calls } = await server();
+    await live.write("one", 0);
+    await redis.script("FLUSH");
+    calls.length = 0;
+    expect(await live.write("two", 1)).toBe(2);
+    await redis.script("FLUSH");
+    expect(await live.read(1)).toEqual({ version: 2, text: "two" });
+    expect(await live.read(2)).toBeUndefined();
+    expect(calls).toEqual(["evalsha", "eval", "evalsha", "eval", "evalsha"]);
+  });
+
+  it("begins again at version 0 after a flush", async () => {
+    const { redis, live } = await server();
+    await live.write("one", 0);
+    await redis.flushall();
+    expect(await live.read(1)).toEqual({ version: 0, text: undefined });
+    expect(await live.write("two", 1)).toBeUndefined();
+    expect(await live.write("two", 0)).toBe(1);
+  });
+
+  it.each([
+    ["text", (set: Setter) => set("set", LIVE_KEY, "text")],
+    ["list", (set: Setter) => set("rpush", LIVE_KEY, "a", "b")],
+  ])("is a failure, and stays as it is, if the key holds a %s", async (_what, damage) => {
+    const { redis, live } = await server();
+    await damage((name, ...args) => redis.call(name, ...args));
+    const before = await redis.dumpBuffer(LIVE_KEY);
+    const wrong = { name: "StoreError", code: "REDIS", redisCode: "WRONGTYPE", message: "store: REDIS (WRONGTYPE)" };
+    await expect(live.read()).rejects.toMatchObject(wrong);
+    await expect(live.write("raw-key", 0)).rejects.toMatchObject(wrong);
+    expect(await redis.dumpBuffer(LIVE_KEY)).toEqual(before);
+  });
+
+  it.each(["", "seven", "-3", "1e999", "nan", "7.5", "9007199254740993", "{}"])(
+    "is a failure, and stays as it is, if its version is %j",
+    async (version) => {
+      const { redis, live } = await server();
+      await redis.hset(LIVE_KEY, { version, text: "text" });
+      for (const known of [undefined, 0, 7]) {
+        await expect(live.read(known)).rejects.toMatchObject({ name: "StoreError", code: "MALFORMED_REPLY" });
+      }
+      for (const known of [0, 7]) {
+        await expect(live.write("other", known)).rejects.toMatchObject({ name: "StoreError", code: "MALFORMED_REPLY" });
+      }
+      expect(await redis.hgetall(LIVE_KEY)).toEqual({ version, text: "text" });
+    },
+  );
+
+  it("has no text if somebody has removed it, and gets one with the next write", async () => {
+    const { redis, live } = await server();
+    await live.write("one", 0);
+    await redis.hdel(LIVE_KEY, "text");
+    expect(await live.read(0)).toEqual({ version: 1, text: undefined });
+    expect(await live.write("two", 1)).toBe(2);
+    expect(await live.read(1)).toEqual({ version: 2, text: "two" });
+  });
+
+  it("has version 0 if somebody has removed the version", async () => {
+    const { redis, live } = await server();
+    await live.write("one", 0);
+    await redis.hdel(LIVE_KEY, "version");
+    expect(await live.read(1)).toMatchObject({ version: 0 });
+    expect(await live.write("two", 0)).toBe(1);
+    expect(await live.read(0)).toEqual({ version: 1, text: "two" });
+  });
+
+  it("lies on the first of several nodes, and with a Redis that may be a cluster", async () => {
+    const [shared, regional] = [await server(), await server()];
+    const nodes = [
+      { name: "a", ...shared.rest },
+      { name: "b", ...regional.rest, region: "eu" },
+    ];
+    const store = redisNodes({ nodes, timeoutMs });
+    expect(isLiveStore(store)).toBe(true);
+    await store.live!.write("text", 0);
+    expect([await shared.redis.exists(LIVE_KEY), await regional.redis.exists(LIVE_KEY)]).toEqual([1, 0]);
+    expect(isLiveStore(redisStore({ ...shared.rest }))).toBe(true);
+  });
+
+  it("costs a decision no further command, with 1,000 overrides in force", async () => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const { redis, rest, live } = await server();
+    const policies = checkedPolicies([{ name: "api", limits: [{ limit: 1_000, window: "1h" }] }]);
+    const limiter = (more: object) => limiterOf(policies, { store: redisStore({ ...rest, timeoutMs }), ...more });
+    const [plain, reading] = [limiter({}), limiter({ liveRefreshMs: 30_000 })];
+    const { kind, partition } = await plain.inspect("api", { key: "ann" });
+    const keys = Array.from({ length: 1_000 }, (_, i) => (i === 0 ? partition : String(i).padStart(22, "k")));
+    const overrides = keys.map((key) => ({ policy: "api", kind, key, factor: 2 }));
+    await live.write(JSON.stringify({ policies: {}, overrides }), 0);
+    const take = (of: typeof plain) => async () => {
+      for (let i = 0; i < 20; i++) await of.take("api", { key: "ann" });
+    };
+    // The scripts are known, the key is there, and the document has been read.
+    await take(plain)();
+    expect((await reading.take("api", { key: "ann" })).limits[0]!.limit.limit).toBe(2_000);
+    expect(await commandsOf(redis, take(reading))).toEqual(await commandsOf(redis, take(plain)));
+    vi.restoreAllMocks();
+  });
+
+  it("is not in the way of a decision, whatever its key holds", async () => {
+    const { redis, rest } = await server();
+    await redis.set(LIVE_KEY, "text");
+    const limit = { kind: Kind.weighted, limit: 5, bucketMs: 60_000, buckets: 1 };
+    const reply = await redisPlace({ ...rest, timeoutMs }).take({ keys: [keyRequest("k", [limit])], flag: Flag.take });
+    expect(reply.allowed).toBe(true);
+  });
+});
+
+type Setter = (name: string, ...args: string[]) => Promise<unknown>;

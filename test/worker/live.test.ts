@@ -1,0 +1,139 @@
+// The live document in the object that counts, inside workerd.
+
+import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import { Flag } from "../../src/core/take.ts";
+import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
+import { limiterOf } from "../../src/limiter.ts";
+import type { HeadgateCounts } from "../../src/store/durable-object.ts";
+import { durableObjectPlace, shardName } from "../../src/store/durable-object-place.ts";
+import { ObjectLive } from "../../src/store/object-live.ts";
+import { checkedPolicies } from "../limiter/live/policies.ts";
+import { describeLiveStorage } from "../support/cases/live-storage.ts";
+import { uniqueName } from "./support.ts";
+
+const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
+
+/** A namespace whose objects no other test uses: a place gives its objects fixed names. */
+function newNamespace() {
+  const own = uniqueName("live");
+  return {
+    idFromName: (name: string) => COUNTS.idFromName(`${own}:${name}`),
+    get: COUNTS.get.bind(COUNTS),
+  } as unknown as typeof COUNTS;
+}
+
+const objectOf = (namespace: typeof COUNTS, shard = 0) => COUNTS.get(namespace.idFromName(shardName(shard)));
+const limit = { kind: Kind.fixedWindow, limit: 5, windowMs: 60_000 } as const;
+const request = { keys: [{ key: "k", group: 0, cost: 1, limits: [limit] }], flag: Flag.take };
+
+describeLiveStorage(() => durableObjectPlace(newNamespace()).live!);
+
+describe("the object", () => {
+  it("has one row, which a new start of the object reads", async () => {
+    const namespace = newNamespace();
+    const { live } = durableObjectPlace(namespace);
+    await live!.write("one", 0);
+    await live!.write("two", 1);
+    await runInDurableObject(objectOf(namespace), (_, { storage }) => {
+      expect(storage.sql.exec("SELECT * FROM live").toArray()).toEqual([{ id: 1, version: 2, text: "two" }]);
+      const again = new ObjectLive(storage.sql);
+      expect(again.read()).toEqual({ version: 2, text: "two" });
+      expect([again.write("x", 1), again.write("three", 2)]).toEqual([undefined, 3]);
+      expect(new ObjectLive(storage.sql).read()).toEqual({ version: 3, text: "three" });
+    });
+  });
+
+  it("keeps it when counts are reset and expired rows are removed", async () => {
+    const namespace = newNamespace();
+    const place = durableObjectPlace(namespace);
+    await place.live!.write("one", 0);
+    await place.take(request);
+    await place.reset(["k", "live"]);
+    await runInDurableObject(objectOf(namespace), (object) => object.alarm());
+    expect(await place.live!.read()).toEqual({ version: 1, text: "one" });
+  });
+
+  it("refuses what is no text, or no version, and changes nothing", async () => {
+    const object = objectOf(newNamespace());
+    for (const args of [
+      [5, 0],
+      [undefined, 0],
+      ["x", undefined],
+      ["x", "0"],
+      ["x", 0.5],
+      ["x", Number.NaN],
+    ]) {
+      await expect(Promise.resolve(object.writeLive(...(args as [string, number])))).rejects.toThrow(
+        /^writeLive: expected a text/,
+      );
+    }
+    expect(await object.readLive()).toEqual({ version: 0, text: undefined });
+  });
+});
+
+describe("a place", () => {
+  it("tells the version with every reply, and says nothing of it in the reply itself", async () => {
+    const place = durableObjectPlace(newNamespace());
+    expect(place.live!.told!()).toBeUndefined();
+    const startMs = Date.now();
+    const reply = await place.take(request);
+    expect(Object.keys(reply).sort()).toEqual(["allowed", "keys", "nowMs"]);
+    expect(place.live!.told!()!.version).toBe(0);
+    expect(place.live!.told!()!.atMs).toBeGreaterThanOrEqual(startMs);
+    await place.live!.write("one", 0);
+    await place.take({ ...request, flag: Flag.look });
+    expect(place.live!.told!()!.version).toBe(1);
+  });
+
+  it("has a document only if it is the first of several", async () => {
+    const namespace = newNamespace();
+    expect([0, 1, 2].map((shard) => durableObjectPlace(namespace, undefined, shard).live !== undefined)).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const store = durableObjectStore(namespace, { shards: 3, timeoutMs: 10_000 });
+    await store.live!.write("one", 0);
+    expect((await objectOf(namespace).readLive())?.text).toBe("one");
+    expect((await objectOf(namespace, 1).readLive())?.version).toBe(0);
+  });
+
+  it("fails with a code, and without the object's own text", async () => {
+    const broken = { idFromName: COUNTS.idFromName.bind(COUNTS), get: () => ({}) } as unknown as typeof COUNTS;
+    const { live } = durableObjectPlace(broken);
+    for (const call of [live!.read(), live!.write("raw-key", 0)]) {
+      await expect(call).rejects.toMatchObject({ name: "StoreError", message: "store: NETWORK" });
+    }
+  });
+});
+
+it.each([1, 3])("a limiter over %i objects obeys a block one request after a reply has told it", async (shards) => {
+  const namespace = newNamespace();
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const policies = checkedPolicies([{ name: "api", limits: [{ limit: 1_000, window: "1h" }] }]);
+  const store = durableObjectStore(namespace, { shards, timeoutMs: 10_000 });
+  const limiter = limiterOf(policies, { store, liveRefreshMs: shards === 1 ? 3_600_000 : 1_000 });
+  const take = async () => {
+    const context = createExecutionContext();
+    const decision = await limiter.take("api", { key: "ann", background: context });
+    await waitOnExecutionContext(context);
+    return decision;
+  };
+  expect((await take()).allowed).toBe(true);
+
+  const { kind, partition: key } = await limiter.inspect("api", { key: "ann" });
+  const text = JSON.stringify({ policies: {}, overrides: [{ policy: "api", kind, key, block: true }] });
+  expect(await durableObjectPlace(namespace).live!.write(text, 0)).toBe(1);
+  if (shards === 1) {
+    // The reply to the first tells the version, the second reads the document in the background.
+    const decisions = [await take(), await take(), await take()];
+    expect(decisions.map(({ blocked }) => blocked)).toEqual([undefined, undefined, true]);
+  } else {
+    // The client may count in another object than the document lies in.
+    await expect.poll(async () => (await take()).blocked, { timeout: 10_000 }).toBe(true);
+  }
+  vi.restoreAllMocks();
+});
