@@ -8,10 +8,12 @@
 -- Reading returns the version, and the text if it is of another version than the caller's and there is one.
 -- Writing returns the new version; 0: the document has another version than the caller's, and nothing was written.
 
-local version = tonumber(redis.call('HGET', KEYS[1], 'version') or '0')
+-- A version that was damaged by hand is no number. It counts as 0, and its text as one that the caller does not have.
+local number = tonumber(redis.call('HGET', KEYS[1], 'version') or '0')
+local version = number or 0
 local is_known = version == tonumber(ARGV[1])
 if not ARGV[2] then
-  if is_known then
+  if number and is_known then
     return {version}
   end
   return {version, redis.call('HGET', KEYS[1], 'text')}

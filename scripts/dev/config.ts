@@ -26,7 +26,7 @@ try {
   process.exitCode = 1;
 }
 
-function effective({ policies, redis, counts, origin, region, regions, keySecret, ...rest }: Settings): unknown {
+function effective({ policies, redis, counts, origin, region, regions, keySecret, admin, ...rest }: Settings): unknown {
   return {
     store: storeOf({ redis, counts }),
     origin: origin.kind === "url" ? { kind: "url", url: origin.url.href } : { kind: origin.kind },
@@ -35,6 +35,7 @@ function effective({ policies, redis, counts, origin, region, regions, keySecret
     keySecret:
       keySecret !== undefined ? "(hidden)" : `derived from ${redis ? "the Redis token" : "the id of an object"}`,
     ...rest,
+    admin: admin ? { ...admin, ...(admin.token !== undefined && { token: "(hidden)" }) } : "none",
     policies: policies.map(writePolicy),
   };
 }

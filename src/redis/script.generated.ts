@@ -6,6 +6,6 @@ export const TAKE = { text: "local call, args = redis.call, ARGV\nlocal now_ms, 
 export const TAKE_KEY_LOCKING = { text: "#!lua flags=allow-key-locking\n" + TAKE.text, sha1: "96009bd12dd7740f38858cce621f0a8e7be367dc" };
 
 /** lua/live.lua, for any Redis. */
-export const LIVE = { text: "local version = tonumber(redis.call('HGET', KEYS[1], 'version') or '0')\nlocal is_known = version == tonumber(ARGV[1])\nif not ARGV[2] then\nif is_known then\nreturn {version}\nend\nreturn {version, redis.call('HGET', KEYS[1], 'text')}\nend\nif not is_known then\nreturn {0}\nend\nredis.call('HSET', KEYS[1], 'version', version + 1, 'text', ARGV[2])\nreturn {version + 1}\n", sha1: "f5b18e489de54acb42790d0fd6acb2aa835470cf" };
+export const LIVE = { text: "local number = tonumber(redis.call('HGET', KEYS[1], 'version') or '0')\nlocal version = number or 0\nlocal is_known = version == tonumber(ARGV[1])\nif not ARGV[2] then\nif number and is_known then\nreturn {version}\nend\nreturn {version, redis.call('HGET', KEYS[1], 'text')}\nend\nif not is_known then\nreturn {0}\nend\nredis.call('HSET', KEYS[1], 'version', version + 1, 'text', ARGV[2])\nreturn {version + 1}\n", sha1: "596a824f175fa809d1a3d13110521e57234594b4" };
 /** For Upstash: locks only the keys that it uses. */
-export const LIVE_KEY_LOCKING = { text: "#!lua flags=allow-key-locking\n" + LIVE.text, sha1: "4a9d1ac43ec302906b15516c4f3813b1430c4e39" };
+export const LIVE_KEY_LOCKING = { text: "#!lua flags=allow-key-locking\n" + LIVE.text, sha1: "731f2a41e4a20c07df8ffcc7d4545f945f95daaa" };

@@ -7,6 +7,7 @@ import { clientKey } from "../key.ts";
 import { compileMatcher } from "../match.ts";
 import { ProblemType, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
+import { refusal } from "../refusal.ts";
 import { isDocumented } from "./document.ts";
 
 /** Limits of the looks: per address, and for all addresses together. Counted in memory: a refusal costs no call. */
@@ -25,7 +26,8 @@ export interface RemainingOptions {
 }
 
 export function serveRemaining({ limiter, looks, ...answering }: RemainingOptions) {
-  const match = compileMatcher(limiter.policies.filter(isDocumented));
+  // Those in shadow too: the live document may enforce them, or block the client under them.
+  const match = compileMatcher(limiter.policies);
   const enforce = createEnforce({ limiter: looks, ...answering });
 
   async function look(request: Request): Promise<Response> {
@@ -43,12 +45,14 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
       const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
       return problemResponse(request, { ...problem, detail }, { "Retry-After": "1" });
     }
-    const limits = decision.limits.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
+    if (decision.blocked) return refusal(request, decision, () => region, {});
+    const documented = decision.limits.filter(({ policy }) => isDocumented(policy));
+    const limits = documented.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
       policy: policy.name,
       id: limit.id,
       remaining,
       quota: quotaOf(limit).quota,
-      cost: matched.find((one) => one.policy === policy)!.cost,
+      cost: matched.find((one) => one.policy.name === policy.name)!.cost,
       growsAfterMs,
       resetAfterMs,
     }));

@@ -29,7 +29,7 @@ export function applyLive(
   for (const one of applied) {
     const client = view.client(one.policy.name, one.partition, nowMs);
     if (client?.override.block) untilMs = Math.max(untilMs ?? 0, client.untilMs);
-    if (client?.override.exempt && !asCounted) continue;
+    if (client?.override.exempt && !client.override.block && !asCounted) continue;
     const policy = view.policy(one.policy);
     changed.push({ ...one, policy: client?.policy(policy) ?? policy });
   }

@@ -53,6 +53,8 @@ export interface LiveReader {
   apply(applied: readonly AppliedPolicy[], options?: ApplyOptions): AppliedLive;
   /** Reads the newest document now. @throws {StoreError} */
   refresh(): Promise<void>;
+  /** What the store held when it was read last. Not good: the document is damaged or gone, and `view` is older. */
+  stored(): { readonly version: number; readonly isGood: boolean };
   readonly storage: LiveStorage;
   /** The fingerprint of the key secret. */
   secret(): Promise<string>;
@@ -63,6 +65,10 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   let view: LiveView | undefined;
   /** The version that was read last, good or damaged. Undefined: the document was never read. */
   let known: number | undefined;
+  let isGood = true;
+  /** Counts reads: the answer of an earlier one may come after that of a later one. */
+  let begun = 0;
+  let learnt = 0;
   /** No read begins before this instant. */
   let dueAtMs = Number.NEGATIVE_INFINITY;
   /** When the present read has begun. Undefined: none is under way. */
@@ -73,26 +79,31 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
 
   async function refresh(): Promise<void> {
     startedAtMs = timing.nowMs();
+    const mine = ++begun;
     try {
+      const fingerprint = await secret();
       const read = await storage.read(known);
-      if (read) await learn(read);
-      known ??= 0;
+      if (read && mine > learnt) learn(read, fingerprint);
+      learnt = Math.max(learnt, mine);
       isReported = false;
     } finally {
       startedAtMs = undefined;
     }
   }
 
-  async function learn({ version, text }: LiveText): Promise<void> {
+  /** Version and view change together, without a pause: whoever changes the document builds on both. */
+  function learn({ version, text }: LiveText, fingerprint: string): void {
     known = version;
-    const document = text === undefined ? undefined : readLive(text);
-    if (!document) {
-      // What operators have changed stays in force: it must not end by an accident in the store.
-      if (text !== undefined || view) report({ event: text === undefined ? "live-gone" : "live-damaged", version });
-      else view = viewOf(version, EMPTY, policies, await secret());
+    const isNone = text === undefined && version === 0;
+    const document = isNone ? EMPTY : readLive(text ?? "");
+    // What operators have changed stays in force: it must not end by an accident in the store.
+    isGood = document !== undefined && !(isNone && view !== undefined && view.version > 0);
+    if (!document || !isGood) {
+      report({ event: isNone ? "live-gone" : "live-damaged", version });
       return;
     }
-    view = viewOf(version, document, policies, await secret());
+    view = viewOf(version, document, policies, fingerprint);
+    if (isNone) return;
     const { ignored, hasOtherSecret } = view;
     report({ event: "live", version, ...(ignored.length > 0 && { ignored }) });
     if (hasOtherSecret) report({ event: "live-other-secret", version });
@@ -135,6 +146,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     view: () => view,
     apply: (applied, options) => (view ? applyLive(view, applied, timing.nowMs(), options) : { applied }),
     refresh,
+    stored: () => ({ version: known ?? 0, isGood }),
 
     ready(background) {
       const nowMs = timing.nowMs();
