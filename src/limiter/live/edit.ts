@@ -16,7 +16,7 @@ import type { LiveReader } from "./reader.ts";
 import type { LiveView } from "./view.ts";
 
 /** How often a change begins again because somebody else was faster. */
-const MAX_TRIES = 10;
+const MAX_TRIES = 20;
 
 export interface Change {
   readonly version: number;
