@@ -2,8 +2,7 @@
 
 import type { CountsNamespace, LocationHint } from "../config/counts.ts";
 import type { TakeRequest } from "../core/take.ts";
-import type { ToldReply } from "./durable-object.ts";
-import type { LiveStorage } from "./live.ts";
+import type { LiveStorage, ToldReply } from "./live.ts";
 import type { Store } from "./store.ts";
 import { StoreError } from "./store.ts";
 

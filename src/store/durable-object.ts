@@ -7,7 +7,7 @@ import { DurableObject } from "cloudflare:workers";
 import { INJECTED_CLOCK_EXPIRY_MS } from "../core/layout.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
-import type { LiveText } from "./live.ts";
+import type { LiveText, ToldReply } from "./live.ts";
 import { ObjectLive } from "./object-live.ts";
 import { takeFrom, type Write } from "./take-from.ts";
 
@@ -25,9 +25,6 @@ const DELETE = "DELETE FROM counts WHERE key = ?";
 const DELETE_EXPIRED =
   "DELETE FROM counts WHERE key IN (SELECT key FROM counts WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)";
 const NEXT_EXPIRY = "SELECT MIN(expires_at) AS at FROM counts";
-
-/** A reply with the version of the live document; 0: there is none. */
-export type ToldReply = TakeReply & { readonly live: number };
 
 /** A row lives up to so much longer than its counts, and at most twice as long, so that it seldom has to be moved. */
 const MAX_SPARE_MS = 3_600_000;

@@ -3,6 +3,11 @@
  * knows a text and its version, and nothing of what the text says.
  */
 
+import type { TakeReply } from "../core/take.ts";
+
+/** A reply of an object that counts, with the version of the live document; 0: there is none. */
+export type ToldReply = TakeReply & { readonly live: number };
+
 export interface LiveText {
   /** 1 or more; 0: there is no document. */
   readonly version: number;

@@ -233,9 +233,9 @@ it("while the store is away the last document is in force, and a change is 503",
     .poll(async () => [await statusOf(gateway, BLOCKED), events(gateway).includes("live-unread")], WITHIN)
     .toEqual([403, true]);
   for (const [path, method] of [
-    ["/live"],
-    ["/policies"],
-    ["/counts/api?key=192.0.2.1"],
+    ["/live", "GET"],
+    ["/policies", "GET"],
+    ["/counts/api?key=192.0.2.1", "GET"],
     ["/counts/api?key=192.0.2.1", "DELETE"],
   ] as const) {
     const { status, body } = await gateway.admin(path, { method });

@@ -1,6 +1,6 @@
 /**
- * `/.headgate/limits`: the document as a page for people and as JSON for programs. It asks the store for nothing but the
- * live document, as every request does.
+ * `/.headgate/limits`: the document as a page for people and as JSON for programs. It asks the store for nothing but
+ * the live document, as every request does.
  */
 
 import type { Settings } from "../../config/settings.ts";

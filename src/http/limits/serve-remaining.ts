@@ -1,7 +1,7 @@
 /** `/.headgate/limits/me`: what the caller has left. It never charges. It is limited: each look is a Redis call. */
 
 import type { RateLimitHeaders } from "../../config/settings.ts";
-import type { Limiter } from "../../limiter.ts";
+import type { InsideLimiter, Limiter } from "../../limiter.ts";
 import { createEnforce } from "../enforce.ts";
 import { clientKey } from "../key.ts";
 import { compileMatcher } from "../match.ts";
@@ -17,7 +17,7 @@ export const LOOK_POLICIES = [
 ];
 
 export interface RemainingOptions {
-  readonly limiter: Limiter;
+  readonly limiter: InsideLimiter;
   /** A limiter of `LOOK_POLICIES` with a memory store. */
   readonly looks: Limiter;
   readonly regionOf: (request: Request) => string;
@@ -26,8 +26,8 @@ export interface RemainingOptions {
 }
 
 export function serveRemaining({ limiter, looks, ...answering }: RemainingOptions) {
-  // Those in shadow too: the live document may enforce them, or block the client under them.
-  const match = compileMatcher(limiter.policies);
+  // The live document may enforce a policy in shadow, and block a client under any policy.
+  const match = compileMatcher(limiter.live ? limiter.policies : limiter.policies.filter(isDocumented));
   const enforce = createEnforce({ limiter: looks, ...answering });
 
   async function look(request: Request): Promise<Response> {

@@ -52,7 +52,7 @@ export function checkDocument(value: unknown, policies: readonly Policy[], kept:
   return mistakes;
 }
 
-/** @param path in messages; empty: the value itself. @param policy undefined: no policy of this gateway has that name. */
+/** @param path in messages; empty: the value itself. @param policy undefined: no policy has that name. */
 export function checkPolicy(value: unknown, path: string, policy: Policy | undefined): LiveMistake[] {
   if (!policy) return [mistake(path, "the name of a policy of this gateway", path.split(".").at(-1))];
   if (!isTable(value)) return [mistake(path, "a table { mode, limits }", value)];
