@@ -62,7 +62,7 @@ const limiter = (refresh: object) =>
     ...refresh,
   });
 const [plain, reading] = [limiter({}), limiter({ liveRefreshMs: 30_000 })];
-const { partition } = await plain.inspect("api", { key: "ann" });
+const { partition } = await plain.client("api", { key: "ann" });
 await live.write(documentOf(1_000, partition), 0);
 await reading.live!.refresh();
 if (!reading.live!.view()!.client("api", partition, Date.now())) throw new Error("the override is not in force");

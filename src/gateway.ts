@@ -11,6 +11,9 @@ import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
+import { WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
+import { OTHER_SECRET } from "./http/admin/live.ts";
+import { createAdmin } from "./http/admin/serve-admin.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
 import { LOOK_POLICIES, serveRemaining } from "./http/limits/serve-remaining.ts";
@@ -20,15 +23,20 @@ import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
+import { isLiveStore } from "./limiter/live/is-live.ts";
+import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
 import { type Background, createLimiter, type Limiter, limiterOf } from "./limiter.ts";
+import { memoryLive } from "./store/live.ts";
 import { memoryStore } from "./store/memory.ts";
 import type { Store } from "./store/store.ts";
 import { VERSION } from "./version.ts";
 
 /** The page that tells clients their limits. */
 const LIMITS_PATH = "/.headgate/limits";
+/** Exists only if the configuration says who may call it. */
+const ADMIN_PATH = "/.headgate/admin";
 
 export interface Gateway {
   readonly fetch: Hono["fetch"];
@@ -51,10 +59,11 @@ export function createGateway(bindings: Bindings): Gateway {
 }
 
 function gateway(settings: Settings): Gateway {
-  const store = storeOf(settings);
+  const store = storeFor(settings);
   const limiter = limiterOf(settings.policies, {
     store,
     onDecision: logDecisions(),
+    ...(settings.admin && settings.liveRefreshMs > 0 && { liveRefreshMs: settings.liveRefreshMs }),
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
     ...(settings.region !== undefined && { region: settings.region }),
   });
@@ -78,7 +87,7 @@ function gateway(settings: Settings): Gateway {
 
   const app = new Hono();
   app.get("/.headgate/health", async (c) => {
-    const found = await probe?.(backgroundOf(c));
+    const [found] = await Promise.all([probe?.(backgroundOf(c)), limiter.live?.ready(backgroundOf(c))]);
     const status = statusOf(found);
     const body = {
       status,
@@ -87,18 +96,37 @@ function gateway(settings: Settings): Gateway {
       region: resolveRegion(c.req.raw),
       ...(found && { [settings.redis ? "redis" : "counts"]: found }),
       origin: settings.origin.kind,
-      notes: [...notes, ...keySecretNotes(settings, c.req.url)],
+      notes: [
+        ...notes,
+        ...keySecretNotes(settings, c.req.url),
+        ...(limiter.live?.view()?.hasOtherSecret ? [OTHER_SECRET] : []),
+      ],
     };
     return c.json(body, status === "unavailable" ? 503 : 200, { "Cache-Control": "no-store" });
   });
-  const limits = serveLimits(settings, resolveRegion);
+  const limits = serveLimits(settings, resolveRegion, async (background) => {
+    await limiter.live?.ready(background);
+    const view = limiter.live?.view();
+    return view ? settings.policies.map(view.policy) : settings.policies;
+  });
   const looks = createLimiter({ policies: LOOK_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
   const me = serveRemaining({ ...answering, looks });
-  app.get(LIMITS_PATH, (c) => limits(c.req.raw));
+  if (settings.admin) {
+    const wrongTokens = createLimiter({ policies: WRONG_TOKEN_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
+    const admin = createAdmin({ settings: settings.admin, limiter, wrongTokens, regionOf: resolveRegion });
+    app.route(ADMIN_PATH, admin);
+  }
+  app.get(LIMITS_PATH, (c) => limits(c.req.raw, backgroundOf(c)));
   app.get(`${LIMITS_PATH}/me`, (c) => me(c.req.raw));
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => loops.refuse(request) ?? enforce(request, forward, background));
   return { fetch: app.fetch, limiter };
+}
+
+/** With a place for the live document also where counts are in memory. */
+function storeFor(settings: Settings): Store {
+  const store = storeOf(settings);
+  return isLiveStore(store) ? store : withLive({ ...store, live: memoryLive() });
 }
 
 /** Undefined: there is nothing far away to ask. */

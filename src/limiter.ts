@@ -23,9 +23,11 @@ import type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
 import { splitOf } from "./limiter/split/split.ts";
 import { type ClientKey, partitionHasher } from "./partition/hash.ts";
+import { isStoreError } from "./store/failure.ts";
 import type { Store } from "./store/store.ts";
 
-export { type Background, type DecisionContext, type KeyByHand, namedKey, type OnDecision };
+export type { OnDecision };
+export { type AppliedPolicy, type Background, type DecisionContext, isStoreError, type KeyByHand, namedKey };
 
 /** Options of `createLimiter`. */
 export interface LimiterOptions {
@@ -161,8 +163,12 @@ const LIVE_TIMEOUT_MS = 250;
 export interface InsideLimiter extends Limiter {
   /** Undefined: no live document is read. */
   readonly live: LiveReader | undefined;
+  /** A client in the form that is counted. Rejects for misuse as `take` does. */
+  client(policy: string, options: TakeOptions): Promise<AppliedPolicy>;
   /** What each limit holds for a client, blocked and exempt clients included. Charges nothing. */
-  inspect(policy: string, options: TakeOptions): Promise<{ decision: Decision; kind: string; partition: string }>;
+  inspect(client: AppliedPolicy, region: string, background: Background): Promise<Decision>;
+  /** `reset` for such a client. @throws {StoreError} */
+  resetClient(client: AppliedPolicy, region: string): Promise<void>;
 }
 
 export interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
@@ -196,13 +202,17 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const reading = live?.ready(background);
     if (reading) await reading;
     const { applied, blocked } = live?.apply(named) ?? { applied: named };
+    if (applied.length === 0) return decide(store.kind, []);
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
-    const keys = keysOf(applied, region);
-    if (keys.length === 0) return decide(store.kind, []);
 
-    const asked = { flag, slot: slotFor(keys, flag), background, mayLease: applied.every(mayLease) };
-    const { decision, failure }: Answered = blocked ? { decision: blocked } : await decider.decide(keys, asked);
+    async function ask(): Promise<Answered> {
+      const keys = keysOf(applied, region);
+      const asked = { flag, slot: slotFor(keys, flag), background, mayLease: applied.every(mayLease) };
+      return await decider.decide(keys, asked);
+    }
+
+    const { decision, failure }: Answered = blocked ? { decision: blocked } : await ask();
     try {
       onDecision(decision, {
         takes: applied,
@@ -219,6 +229,11 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 
   async function apply({ policy, key, cost }: Take): Promise<AppliedPolicy> {
     return { policy, kind: key.kind, partition: await hash(key), cost };
+  }
+
+  async function forget(clients: readonly AppliedPolicy[], region: string): Promise<void> {
+    const keys = keysOf(clients, () => region).map(({ request }) => request);
+    await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
   }
 
   /** Checks policies and keys that a caller names in code. */
@@ -251,21 +266,24 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return await run(takesOf(policy, options), () => options.region ?? ownRegion, Flag.look);
     },
     async reset(policy, options = {}) {
-      const takes = await Promise.all(takesOf(policy, options).map(apply));
-      const keys = keysOf(takes, () => options.region ?? ownRegion).map(({ request }) => request);
-      await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
+      await forget(await Promise.all(takesOf(policy, options).map(apply)), options.region ?? ownRegion);
     },
     live,
-    async inspect(policy, options) {
-      const named = await Promise.all(takesOf(policy, options).map(apply));
-      const { kind, partition } = named[0]!;
-      await live?.ready(options.background);
-      // A block or an exemption says nothing about the counts.
-      const { applied } = live?.apply(named, { asCounted: true }) ?? { applied: named };
-      const keys = keysOf(applied, () => checkRegion(options.region ?? ownRegion));
-      const { decision } = await decider.decide(keys, { flag: Flag.look, slot: 0, background: options.background });
-      return { decision, kind, partition };
+    async client(policy, options) {
+      const [take] = takesOf(policy, options);
+      return await apply(take!);
     },
+    async inspect(client, region, background) {
+      // A block or an exemption says nothing about the counts.
+      const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };
+      const asked = { flag: Flag.look, slot: 0, background };
+      const { decision } = await decider.decide(
+        keysOf(applied, () => region),
+        asked,
+      );
+      return decision;
+    },
+    resetClient: (client, region) => forget([client], region),
     takeMatched: (takes, regionOf, background) => run(takes, regionOf, Flag.take, background),
     peekMatched: (takes, regionOf) => run(takes, regionOf, Flag.look),
   };

@@ -45,6 +45,10 @@ export const MISTAKE_CODES = [
   "ERR_REGIONS",
   "ERR_KEY_SECRET",
   "ERR_RATE_LIMIT_HEADERS",
+  "ERR_ADMIN_TOKEN",
+  "ERR_ACCESS_TEAM",
+  "ERR_ACCESS_AUD",
+  "ERR_LIVE_REFRESH",
 ] as const;
 /** `ERR_…`: docs/errors.md has a section for each code. */
 export type MistakeCode = (typeof MISTAKE_CODES)[number];

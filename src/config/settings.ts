@@ -1,6 +1,7 @@
 /** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can set. */
 
 import type { Policy } from "../core/policy.ts";
+import { type AdminSettings, readAdmin, readLiveRefresh } from "./admin.ts";
 import { type Bindings, type Get, isHttpUrl, readInteger, reading, schemeOf, type Wrong } from "./bindings.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
@@ -37,6 +38,10 @@ export interface Settings extends StoreSettings {
   readonly regions: RegionNames;
   readonly keySecret: string | undefined;
   readonly rateLimitHeaders: RateLimitHeaders;
+  /** Absent: there is no admin API, and no live document is read. */
+  readonly admin: AdminSettings | undefined;
+  /** How often an isolate looks for a newer live document, in ms; 0: never. */
+  readonly liveRefreshMs: number;
 }
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
@@ -59,6 +64,8 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     regions: readRegions(get("REGIONS"), wrong),
     keySecret: readKeySecret(get, wrong) ?? missingKeySecret(get, wrong),
     rateLimitHeaders: readHeaders(get, wrong),
+    admin: readAdmin(get, wrong),
+    liveRefreshMs: readLiveRefresh(get, wrong),
   };
   return mistakes.length > 0 ? { mistakes } : { value: settings };
 }

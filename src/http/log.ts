@@ -8,8 +8,9 @@ import type { OnDecision } from "../limiter.ts";
 const LINES_PER_SECOND = 10;
 
 /**
- * Logs refusals, shadow refusals, decisions without the store, and requests without a key and an address. At most 10
- * lines a second and isolate; the next line says how many were left out. Keys appear as the hash that Redis sees.
+ * Logs refusals, blocked clients, shadow refusals, decisions without the store, and requests without a key and an
+ * address. At most 10 lines a second and isolate; the next line says how many were left out. Keys appear as the hash
+ * that Redis sees.
  *
  * @param write where lines go. Default: the console, which `wrangler tail` and Workers Logs show.
  */
@@ -32,7 +33,7 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
       return;
     }
     const line = {
-      event: eventOf(decision.allowed, shadowRefused.length > 0, failure !== undefined),
+      event: decision.blocked ? "blocked" : eventOf(decision.allowed, shadowRefused.length > 0, failure !== undefined),
       at: new Date(nowMs).toISOString(),
       region: context.region,
       source: decision.source,

@@ -16,6 +16,8 @@ export const ProblemType = {
   quotaExceeded: "https://iana.org/assignments/http-problem-types#quota-exceeded",
   temporaryReducedCapacity: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
   misconfigured: "urn:headgate:problem:misconfigured",
+  /** An operator has blocked the client (src/limiter/live). */
+  blocked: "urn:headgate:problem:blocked",
   /** Means the same as the status (RFC 9457, section 4.2.1). */
   blank: "about:blank",
 } as const;

@@ -30,6 +30,7 @@ export function refusal(request: Request, decision: Decision, region: () => stri
       { anyOrigin: shown.anyOrigin },
     );
   }
+  if (decision.blocked) return blocked(request, decision, shown);
   const violated = decision.limits.filter(({ admitted }) => !admitted);
   const { retryAfterMs } = decision;
   const seconds = retryAfterMs === undefined ? undefined : Math.max(1, toSeconds(retryAfterMs));
@@ -48,6 +49,26 @@ export function refusal(request: Request, decision: Decision, region: () => stri
   );
 }
 
+/** The client can do nothing about it: there is no page to read, and only a block with an end is worth waiting for. */
+function blocked(request: Request, { retryAfterMs }: Decision, { anyOrigin }: ProblemOptions): Response {
+  const seconds = retryAfterMs === undefined ? undefined : Math.max(1, toSeconds(retryAfterMs));
+  return problemResponse(
+    request,
+    {
+      type: ProblemType.blocked,
+      title: "Blocked",
+      status: 403,
+      detail: `The operator has blocked this client.${seconds === undefined ? "" : ` ${tryAgain(seconds)}`}`,
+    },
+    seconds === undefined ? { [SHOULD_RETRY]: "false" } : { "Retry-After": String(seconds) },
+    { anyOrigin },
+  );
+}
+
+function tryAgain(seconds: number): string {
+  return `Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`;
+}
+
 function describeRefusal(
   { source }: Decision,
   violated: readonly LimitDecision[],
@@ -58,9 +79,7 @@ function describeRefusal(
   const describe = (limit: Limit) => (source === "memory" ? describeQuota(limit) : describeLimit(limit, region));
   const limits = violated.map(({ limit }) => `${limit.id} (${describe(limit)})`);
   const when =
-    seconds === undefined
-      ? "This request costs more than the limit and can never be admitted."
-      : `Try again in ${seconds} ${seconds === 1 ? "second" : "seconds"}.`;
+    seconds === undefined ? "This request costs more than the limit and can never be admitted." : tryAgain(seconds);
   return `Over the limit ${limits.join(" and ")}. ${when}`;
 }
 

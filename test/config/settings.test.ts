@@ -58,7 +58,10 @@ describe("settings", () => {
       regions: { colo: {}, country: {}, continent: {} },
       keySecret: undefined,
       rateLimitHeaders: "both",
+      admin: undefined,
+      liveRefreshMs: 30_000,
     });
+    expect(settingsOf({ POLICIES, LIVE_REFRESH: "0s" }).liveRefreshMs).toBe(0);
     expect(settingsOf({ POLICIES, ...REDIS }).redis).toEqual({
       nodes: [{ url: "https://x.upstash.io", token: "token" }],
       timeoutMs: 250,
@@ -75,8 +78,14 @@ describe("settings", () => {
       REGIONS: JSON.stringify({ colo: { fra: "frankfurt" }, country: { DE: "germany" }, continent: { EU: "europe" } }),
       KEY_SECRET: "sixteen letters!",
       RATE_LIMIT_HEADERS: "legacy",
+      ADMIN_TOKEN: "thirty-two-characters-or-more-123",
+      ACCESS_TEAM: "Acme",
+      ACCESS_AUD: "4F".repeat(32),
+      LIVE_REFRESH: "2s",
     };
     expect(settingsOf(given)).toMatchObject({
+      admin: { token: "thirty-two-characters-or-more-123", access: { team: "acme", audience: "4f".repeat(32) } },
+      liveRefreshMs: 2_000,
       redis: { timeoutMs: 1000 },
       origin: { kind: "url", url: new URL("https://origin.example/base") },
       region: "eu-west_1.a",
@@ -212,6 +221,10 @@ describe("settings", () => {
       REGIONS: { planet: {} },
       KEY_SECRET: "s3cret",
       RATE_LIMIT_HEADERS: "all",
+      ADMIN_TOKEN: "s3cret of 32 characters with spaces in it",
+      ACCESS_TEAM: "acme.cloudflareaccess.com",
+      ACCESS_AUD: "f00",
+      LIVE_REFRESH: "999ms",
       COUNTS: "text",
       COUNTS_LOCATION: "europe",
       COUNTS_SHARDS: 0,
@@ -229,6 +242,10 @@ describe("settings", () => {
       ["ERR_REGIONS", "REGIONS.planet"],
       ["ERR_KEY_SECRET", "KEY_SECRET"],
       ["ERR_RATE_LIMIT_HEADERS", "RATE_LIMIT_HEADERS"],
+      ["ERR_ADMIN_TOKEN", "ADMIN_TOKEN"],
+      ["ERR_ACCESS_TEAM", "ACCESS_TEAM"],
+      ["ERR_ACCESS_AUD", "ACCESS_AUD"],
+      ["ERR_LIVE_REFRESH", "LIVE_REFRESH"],
     ]);
     expect(JSON.stringify(mistakes)).not.toContain("s3cret");
   });

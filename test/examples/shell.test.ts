@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { parse } from "smol-toml";
 import { expect, it } from "vitest";
 import { blocksOf, commandsOf, GUIDES } from "../docs/markdown.ts";
+import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { type Gateway, startGateway } from "../support/gateway/gateway.ts";
 
 const SHIPPED = parse(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8")) as {
@@ -27,8 +28,13 @@ const asking = GUIDES.map((page) => {
   return { page, steps: steps.filter(({ commands }) => commands.length > 0) };
 }).filter(({ steps }) => steps.length > 0);
 
-it("asks in three guides", () => {
-  expect(asking.map(({ page }) => page)).toEqual(["README.md", "docs/deploy.md", "docs/limits-page.md"]);
+it("asks in four guides", () => {
+  expect(asking.map(({ page }) => page)).toEqual([
+    "README.md",
+    "docs/deploy.md",
+    "docs/limits-page.md",
+    "docs/live.md",
+  ]);
 });
 
 it.each(asking)("$page prints what it says", async ({ page, steps }) => {
@@ -37,7 +43,12 @@ it.each(asking)("$page prints what it says", async ({ page, steps }) => {
     minute = minuteNow();
     const vars = { KEY_SECRET: randomUUID(), ...(page === "docs/deploy.md" && DEPLOYED) };
     const options = { policies: SHIPPED.vars.POLICIES, cf: { continent: "NA" } };
-    const gateway = await startGateway({ ...options, vars });
+    // The live document of the shared Redis is that of every gateway over it.
+    const gateway = await startGateway(
+      page === "docs/live.md"
+        ? { ...options, vars: { ...vars, ADMIN_TOKEN }, redis: null, counts: true }
+        : { ...options, vars },
+    );
     // As the first deployment leaves it: no Redis, no origin.
     const fresh = { ...options, vars: { KEY_SECRET: randomUUID() }, redis: null, counts: true } as const;
     const printed: string[] = [];
@@ -53,8 +64,12 @@ const minuteNow = () => Math.floor(Date.now() / 60_000);
 
 async function run(commands: readonly string[], { url }: Gateway): Promise<string> {
   const script = commands.join("\n").replaceAll(TO_GATEWAY, url.origin);
-  const { stdout } = await promisify(execFile)("bash", ["-c", script], { encoding: "utf8" });
-  return stdout.replaceAll("\r\n", "\n");
+  const { stdout } = await promisify(execFile)("bash", ["-c", script], {
+    encoding: "utf8",
+    env: { ...process.env, ADMIN_TOKEN },
+  });
+  // Answers in JSON end without a line break.
+  return stdout.replaceAll("\r\n", "\n").replaceAll("}{", "}\n{");
 }
 
 /** The text without values that change from one moment to the next. */
@@ -62,5 +77,6 @@ function timeless(text: string): string {
   return text
     .replaceAll(/(Retry-After: |;t=|X-RateLimit-Reset: |AfterMs":|latencyMs":|Content-Length: |again in )\d+/g, "$1…")
     .replace(/seconds?\./, "seconds.")
+    .replaceAll(/"(key|secret)":"[\w-]{22}"/g, '"$1":"…"')
     .trimEnd();
 }

@@ -4,7 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { startWorkerd } from "../../scripts/machine/workerd.ts";
+import { LIVE_KEY } from "../../src/core/layout.ts";
+import { partitionHasher } from "../../src/partition/hash.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 
 /** Calls the service as the test says, or sends the gateway a request, and returns the outcome. */
@@ -24,15 +27,19 @@ const CALLER = `export default {
   },
 };`;
 
-async function startService(policies: readonly object[], vars: Record<string, string> = { REGION: "eu" }) {
+async function startService(
+  policies: readonly object[],
+  vars: Record<string, string> = { REGION: "eu" },
+  redis: { url: string; token: string } = { url: inject("restUrl"), token: inject("restToken") },
+) {
   const gateway = {
     name: "gateway",
     code: readFileSync(join(inject("workerDirectory"), "worker.js"), "utf8"),
     bindings: {
       POLICIES: policies,
       ...vars,
-      UPSTASH_REDIS_REST_URL: inject("restUrl"),
-      UPSTASH_REDIS_REST_TOKEN: inject("restToken"),
+      UPSTASH_REDIS_REST_URL: redis.url,
+      UPSTASH_REDIS_REST_TOKEN: redis.token,
       REDIS_TIMEOUT_MS: 10_000,
     },
   };
@@ -143,4 +150,24 @@ it("says no more than that the gateway is misconfigured", async () => {
   const { message } = await call("take", "api", { key: "a" });
   expect(message).toContain("misconfigured");
   expect(message).not.toContain("NOT A NAME");
+});
+
+it("refuses a client that the live document blocks, and counts under the numbers of another", async () => {
+  const { rest, redis } = await startPrivateRedis();
+  const hash = partitionHasher(undefined, rest.token);
+  const keyOf = (key: string) => hash({ kind: "key", values: [key] });
+  const overrides = [
+    { policy: "user", kind: "key", key: await keyOf("ann"), block: true },
+    { policy: "user", kind: "key", key: await keyOf("ben"), factor: 3 },
+  ];
+  await redis.hset(LIVE_KEY, { version: 1, text: JSON.stringify({ policies: {}, overrides }) });
+  const policies = [{ name: "user", limits: [{ limit: 5, window: "1h" }] }];
+  const call = await startService(policies, { ADMIN_TOKEN: "t0ken-of-the-admin-of-these-tests" }, rest);
+  expect((await call("take", "user", { key: "ann" })).value).toMatchObject({
+    allowed: false,
+    blocked: true,
+    source: "live",
+  });
+  expect((await call("take", "user", { key: "ben" })).value).toMatchObject({ allowed: true, remaining: 14 });
+  expect((await call("take", "user", { key: "cat" })).value).toMatchObject({ allowed: true, remaining: 4 });
 });

@@ -140,7 +140,7 @@ describe.runIf(isAlone)("in Redis", () => {
     const policies = checkedPolicies([{ name: "api", limits: [{ limit: 1_000, window: "1h" }] }]);
     const limiter = (more: object) => limiterOf(policies, { store: redisStore({ ...rest, timeoutMs }), ...more });
     const [plain, reading] = [limiter({}), limiter({ liveRefreshMs: 30_000 })];
-    const { kind, partition } = await plain.inspect("api", { key: "ann" });
+    const { kind, partition } = await plain.client("api", { key: "ann" });
     const keys = Array.from({ length: 1_000 }, (_, i) => (i === 0 ? partition : String(i).padStart(22, "k")));
     const overrides = keys.map((key) => ({ policy: "api", kind, key, factor: 2 }));
     await live.write(JSON.stringify({ policies: {}, overrides }), 0);

@@ -124,7 +124,7 @@ it.each([1, 3])("a limiter over %i objects obeys a block one request after a rep
   };
   expect((await take()).allowed).toBe(true);
 
-  const { kind, partition: key } = await limiter.inspect("api", { key: "ann" });
+  const { kind, partition: key } = await limiter.client("api", { key: "ann" });
   const text = JSON.stringify({ policies: {}, overrides: [{ policy: "api", kind, key, block: true }] });
   expect(await durableObjectPlace(namespace).live!.write(text, 0)).toBe(1);
   if (shards === 1) {

@@ -19,6 +19,10 @@ export const BINDING_NAMES: readonly string[] = [
   "REGIONS",
   "KEY_SECRET",
   "RATE_LIMIT_HEADERS",
+  "ADMIN_TOKEN",
+  "ACCESS_TEAM",
+  "ACCESS_AUD",
+  "LIVE_REFRESH",
 ];
 
 /** The binding that this name probably means. Undefined: the name is read, or belongs to the user's own program. */

@@ -5,7 +5,17 @@ import type { Settings } from "../../config/settings.ts";
 import type { StoreSettings } from "../../config/store.ts";
 import { DEPLOYED_TOKEN } from "../wrangler/read-bindings.ts";
 
-export function effective({ policies, redis, counts, origin, region, regions, keySecret, ...rest }: Settings): unknown {
+export function effective({
+  policies,
+  redis,
+  counts,
+  origin,
+  region,
+  regions,
+  keySecret,
+  admin,
+  ...rest
+}: Settings): unknown {
   return {
     store: storeOf({ redis, counts }),
     origin: origin.kind === "url" ? { kind: "url", url: origin.url.href } : { kind: origin.kind },
@@ -14,6 +24,7 @@ export function effective({ policies, redis, counts, origin, region, regions, ke
     keySecret:
       keySecret !== undefined ? "(hidden)" : `derived from ${redis ? "the Redis token" : "the id of an object"}`,
     ...rest,
+    admin: admin ? { ...admin, ...(admin.token !== undefined && { token: "(hidden)" }) } : "none",
     policies: policies.map(writePolicy),
   };
 }

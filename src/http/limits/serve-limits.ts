@@ -1,17 +1,25 @@
-/** `/.headgate/limits`: the document as a page for people and as JSON for programs. It never asks the store. */
+/**
+ * `/.headgate/limits`: the document as a page for people and as JSON for programs. It asks the store for nothing but
+ * the live document, as every request does.
+ */
 
 import type { Settings } from "../../config/settings.ts";
+import type { Policy } from "../../core/policy.ts";
+import type { Background } from "../../limiter.ts";
 import { prefersHtml } from "../problem.ts";
 import { describeLimits } from "./document.ts";
 import { contentSecurityPolicy, renderPage } from "./page.tsx";
 
+/** @param policiesNow the policies with the numbers and modes that hold. */
 export function serveLimits(
   settings: Settings,
   regionOf: (request: Request) => string,
-): (request: Request) => Promise<Response> {
-  return async (request) => {
+  policiesNow: (background: Background) => Promise<readonly Policy[]>,
+): (request: Request, background: Background) => Promise<Response> {
+  return async (request, background) => {
     const html = prefersHtml(request);
-    const document = describeLimits(settings, regionOf(request));
+    const policies = await policiesNow(background);
+    const document = describeLimits({ ...settings, policies }, regionOf(request));
     const body = html ? renderPage(document, new URL(request.url).origin) : JSON.stringify(document);
     const etag = `"${await digest(body)}"`;
     const headers = {

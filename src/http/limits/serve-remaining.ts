@@ -1,12 +1,13 @@
 /** `/.headgate/limits/me`: what the caller has left. It never charges. It is limited: each look is a Redis call. */
 
 import type { RateLimitHeaders } from "../../config/settings.ts";
-import type { Limiter } from "../../limiter.ts";
+import type { InsideLimiter, Limiter } from "../../limiter.ts";
 import { createEnforce } from "../enforce.ts";
 import { clientKey } from "../key.ts";
 import { compileMatcher } from "../match.ts";
 import { ProblemType, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
+import { refusal } from "../refusal.ts";
 import { isDocumented } from "./document.ts";
 
 /** Limits of the looks: per address, and for all addresses together. Counted in memory: a refusal costs no call. */
@@ -16,7 +17,7 @@ export const LOOK_POLICIES = [
 ];
 
 export interface RemainingOptions {
-  readonly limiter: Limiter;
+  readonly limiter: InsideLimiter;
   /** A limiter of `LOOK_POLICIES` with a memory store. */
   readonly looks: Limiter;
   readonly regionOf: (request: Request) => string;
@@ -25,7 +26,8 @@ export interface RemainingOptions {
 }
 
 export function serveRemaining({ limiter, looks, ...answering }: RemainingOptions) {
-  const match = compileMatcher(limiter.policies.filter(isDocumented));
+  // The live document may enforce a policy in shadow, and block a client under any policy.
+  const match = compileMatcher(limiter.live ? limiter.policies : limiter.policies.filter(isDocumented));
   const enforce = createEnforce({ limiter: looks, ...answering });
 
   async function look(request: Request): Promise<Response> {
@@ -43,12 +45,14 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
       const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
       return problemResponse(request, { ...problem, detail }, { "Retry-After": "1" });
     }
-    const limits = decision.limits.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
+    if (decision.blocked) return refusal(request, decision, () => region, {});
+    const documented = decision.limits.filter(({ policy }) => isDocumented(policy));
+    const limits = documented.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
       policy: policy.name,
       id: limit.id,
       remaining,
       quota: quotaOf(limit).quota,
-      cost: matched.find((one) => one.policy === policy)!.cost,
+      cost: matched.find((one) => one.policy.name === policy.name)!.cost,
       growsAfterMs,
       resetAfterMs,
     }));

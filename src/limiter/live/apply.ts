@@ -29,9 +29,10 @@ export function applyLive(
   for (const one of applied) {
     const client = view.client(one.policy.name, one.partition, nowMs);
     if (client?.override.block) untilMs = Math.max(untilMs ?? 0, client.untilMs);
-    if (client?.override.exempt && !asCounted) continue;
-    const policy = view.policy(one.policy);
-    changed.push({ ...one, policy: client?.policy(policy) ?? policy });
+    if (client?.override.exempt && !client.override.block && !asCounted) continue;
+    const forAll = view.policy(one.policy);
+    const policy = client?.policy(forAll) ?? forAll;
+    changed.push(policy === one.policy ? one : { ...one, policy });
   }
   if (untilMs === undefined || asCounted) return { applied: changed };
   const retry = Number.isFinite(untilMs) && { retryAfterMs: Math.max(1, untilMs - nowMs) };

@@ -5,7 +5,7 @@ import { parsePolicies, writePolicy } from "../../config/policies.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Policy } from "../../core/policy.ts";
 import { withFactor, withNumbers } from "../numbers.ts";
-import { instantOf, isNumber, isTable, type LivePolicy, plansOf } from "./document.ts";
+import { EMPTY, instantOf, isNumber, isTable, type LiveDocument, type LivePolicy, plansOf } from "./document.ts";
 import { changePolicy } from "./view.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
@@ -15,30 +15,36 @@ const MAX_NOTE = 500;
 const POLICY_FIELDS = ["mode", "limits"];
 const EFFECTS = ["limits", "factor", "plan", "exempt", "block"];
 const OVERRIDE_FIELDS = [...EFFECTS, "until", "note"];
-const ADDRESS_FIELDS = ["policy", "kind", "key"];
+const ADDRESS_FIELDS = ["policy", "kind", "key", "secret"];
 const PARTITION = /^[A-Za-z0-9_-]{22}$/;
 
-/** Every mistake of a whole document. Empty: it may be written. */
-export function checkDocument(value: unknown, policies: readonly Policy[]): LiveMistake[] {
+/**
+ * Every mistake of a whole document. Empty: it may be written.
+ *
+ * @param kept the document in force. An entry that stands in it was checked before, perhaps by another configuration.
+ */
+export function checkDocument(value: unknown, policies: readonly Policy[], kept: LiveDocument = EMPTY): LiveMistake[] {
   if (!isTable(value)) return [ofKind("", "a table { policies, overrides }", value)];
   const { policies: changes, overrides, ...others } = value;
-  const mistakes = unknownFields("", others, [], ["version", "secret", "ignored"]);
+  const mistakes = unknownFields("", others, [], ["version", "secret", "ignored", "notes"]);
   const changed = new Map(policies.map((policy) => [policy.name, policy]));
   if (!isTable(changes)) mistakes.push(ofKind("policies", "a table of policies by name", changes));
   else {
     for (const [name, change] of Object.entries(changes)) {
       const policy = changed.get(name);
+      const isKept = JSON.stringify(change) === JSON.stringify(kept.policies[name]);
       const wrong = checkPolicy(change, `policies.${name}`, policy);
-      mistakes.push(...wrong);
+      if (!isKept) mistakes.push(...wrong);
       // A client's numbers must fit the policy as it will be in force.
       if (policy && wrong.length === 0) changed.set(name, changePolicy(policy, change as LivePolicy));
     }
   }
   if (!Array.isArray(overrides)) return [...mistakes, ofKind("overrides", "a list of overrides", overrides)];
   const seen = new Map<string, number>();
+  const known = new Set(kept.overrides.map((override) => JSON.stringify(override)));
   for (const [i, override] of overrides.entries()) {
     const path = `overrides[${i}]`;
-    mistakes.push(...checkAddressed(override, path, changed));
+    if (!known.has(JSON.stringify(override))) mistakes.push(...checkAddressed(override, path, changed));
     if (!isTable(override) || typeof override.policy !== "string" || typeof override.key !== "string") continue;
     const address = `${override.policy}:${override.key}`;
     const first = seen.get(address);
@@ -51,22 +57,23 @@ export function checkDocument(value: unknown, policies: readonly Policy[]): Live
   return mistakes;
 }
 
-/** @param policy the policy as configured; undefined: no policy has that name. */
+/** @param path in messages; empty: the value itself. @param policy undefined: no policy has that name. */
 export function checkPolicy(value: unknown, path: string, policy: Policy | undefined): LiveMistake[] {
   if (!policy) return [mistake(path, "the name of a policy of this gateway", path.replace(/^policies\./, ""))];
   if (!isTable(value)) return [ofKind(path, "a table { mode, limits }", value)];
   const { mode, limits, ...others } = value;
+  const at = (field: string) => (path ? `${path}.${field}` : field);
   const mistakes = unknownFields(path, others, POLICY_FIELDS);
   if (mode !== undefined && mode !== "enforce" && mode !== "shadow") {
-    mistakes.push(mistake(`${path}.mode`, '"enforce" or "shadow"', mode));
+    mistakes.push(mistake(at("mode"), '"enforce" or "shadow"', mode));
   }
-  if (limits !== undefined) mistakes.push(...checkNumbers(limits, `${path}.limits`, policy));
+  if (limits !== undefined) mistakes.push(...checkNumbers(limits, at("limits"), policy));
   return mistakes;
 }
 
 function checkAddressed(value: unknown, path: string, policies: ReadonlyMap<string, Policy>): LiveMistake[] {
   if (!isTable(value)) return [ofKind(path, "a table { policy, kind, key, … }", value)];
-  const { policy: name, kind, key, ...override } = value;
+  const { policy: name, kind, key, secret, ...override } = value;
   const policy = typeof name === "string" ? policies.get(name) : undefined;
   if (!policy) return [mistake(`${path}.policy`, "the name of a policy of this gateway", name)];
   const mistakes: LiveMistake[] = [];
@@ -75,6 +82,9 @@ function checkAddressed(value: unknown, path: string, policies: ReadonlyMap<stri
     // It may be a raw key.
     const found = key === undefined ? "nothing" : "a value that is not shown";
     mistakes.push({ path: `${path}.key`, expected: "the hash of a client's key: 22 letters, digits, - or _", found });
+  }
+  if (secret !== undefined && (typeof secret !== "string" || !PARTITION.test(secret))) {
+    mistakes.push(mistake(`${path}.secret`, "the fingerprint of a key secret, as it was read", secret));
   }
   return [...mistakes, ...checkOverride(override, path, policy)];
 }

@@ -33,10 +33,12 @@ export interface LiveOverride {
   /** The instant at which the override ends, in RFC 3339. Absent: it stays until it is removed. */
   readonly until?: string;
   readonly note?: string;
+  /** The fingerprint of the key secret of this key. Absent: that of the document. */
+  readonly secret?: string;
 }
 
 export interface LiveDocument {
-  /** A fingerprint of the key secret under which the overrides' keys are hashed. */
+  /** A fingerprint of the key secret under which the overrides' keys are hashed, except those with their own. */
   readonly secret?: string;
   readonly policies: Readonly<Record<string, LivePolicy>>;
   readonly overrides: readonly LiveOverride[];

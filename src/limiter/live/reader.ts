@@ -45,7 +45,7 @@ export interface LiveEvent {
 }
 
 export interface LiveReader {
-  /** Undefined: go on at once. Otherwise wait for it; it never rejects. Begins to read if a newer version may be there. */
+  /** Undefined: go on at once. Otherwise wait; it never rejects. Begins to read if a newer version may be there. */
   ready(background: Background | undefined): Promise<void> | undefined;
   /** The last good document. Undefined: none was ever read, and the configuration alone holds. */
   view(): LiveView | undefined;
@@ -53,6 +53,8 @@ export interface LiveReader {
   apply(applied: readonly AppliedPolicy[], options?: ApplyOptions): AppliedLive;
   /** Reads the newest document now. @throws {StoreError} */
   refresh(): Promise<void>;
+  /** What the store held when it was read last. Not good: the document is damaged or gone, and `view` is older. */
+  stored(): { readonly version: number; readonly isGood: boolean };
   readonly storage: LiveStorage;
   /** The fingerprint of the key secret. */
   secret(): Promise<string>;
@@ -63,6 +65,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   let view: LiveView | undefined;
   /** The version that was read last, good or damaged. Undefined: the document was never read. */
   let known: number | undefined;
+  let isGood = true;
   /** No read begins before this instant. */
   let dueAtMs = Number.NEGATIVE_INFINITY;
   /** When the present read has begun. Undefined: none is under way. */
@@ -92,17 +95,19 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     }
   }
 
-  /** What is learnt holds at once: requests that see `known` see the view that belongs to it. */
+  /** Version and view change together, without a pause: whoever changes the document builds on both. */
   function learn({ version, text }: LiveText, fingerprint: string): void {
     known = version;
-    const document = text === undefined ? undefined : readLive(text);
-    if (!document) {
-      // What operators have changed stays in force: it must not end by an accident in the store.
-      if (text !== undefined || view) report({ event: text === undefined ? "live-gone" : "live-damaged", version });
-      else view = viewOf(version, EMPTY, policies, fingerprint);
+    const isNone = text === undefined;
+    const document = isNone ? EMPTY : readLive(text);
+    // What operators have changed stays in force: it must not end by an accident in the store.
+    isGood = document !== undefined && !(isNone && view !== undefined && view.version > 0);
+    if (!document || !isGood) {
+      report({ event: isNone ? "live-gone" : "live-damaged", version });
       return;
     }
     view = viewOf(version, document, policies, fingerprint);
+    if (isNone) return;
     const { ignored, hasOtherSecret } = view;
     report({ event: "live", version, ...(ignored.length > 0 && { ignored }) });
     if (hasOtherSecret) report({ event: "live-other-secret", version });
@@ -149,6 +154,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     view: () => view,
     apply: (applied, options) => (view ? applyLive(view, applied, timing.nowMs(), options) : { applied }),
     refresh,
+    stored: () => ({ version: known ?? 0, isGood }),
 
     ready(background) {
       const nowMs = timing.nowMs();

@@ -33,7 +33,7 @@ export interface LiveView {
   readonly version: number;
   readonly document: LiveDocument;
   readonly ignored: readonly Ignored[];
-  /** Whether the overrides' keys were hashed under another key secret: no client of them can be found. */
+  /** Whether overrides' keys were hashed under another key secret: the clients of these overrides cannot be found. */
   readonly hasOtherSecret: boolean;
   /** The policy as the document changes it for all clients. The very policy if it does not. */
   policy(policy: Policy): Policy;
@@ -58,9 +58,14 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
     return policy && (changed.get(policy.name) ?? policy);
   };
   const clients = new Map<string, ClientView>();
-  const hasOtherSecret = document.overrides.length > 0 && document.secret !== undefined && document.secret !== secret;
-  for (const [i, override] of (hasOtherSecret ? [] : document.overrides).entries()) {
+  const isOther = (one: string | undefined) => one !== undefined && one !== secret;
+  let hasOtherSecret = false;
+  for (const [i, override] of document.overrides.entries()) {
     const path = `overrides[${i}]`;
+    if (isOther((isTable(override) ? override.secret : undefined) ?? document.secret)) {
+      hasOtherSecret = true;
+      continue;
+    }
     const known = knownOverride(override, path, policyOf, ignored);
     if (known) clients.set(`${known.override.policy}:${known.override.key}`, known);
   }

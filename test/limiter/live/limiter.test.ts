@@ -52,7 +52,7 @@ function gateway() {
     policies: (policies: Record<string, object>) => write({ policies }),
     /** Gives Ann an override under a policy, and removes her others. */
     async override(policy: string, effect?: object) {
-      const { kind, partition: key } = await own.inspect(policy, { key: "ann" });
+      const { kind, partition: key } = await own.client(policy, { key: "ann" });
       await write({ overrides: effect ? [{ policy, kind, key, ...effect }] : [] });
     },
   };
@@ -258,8 +258,9 @@ it("looks at the counts of blocked and exempt clients, and charges nothing", asy
     { exempt: true, limits: { api: 10 } },
   ]) {
     await one.override("api", effect);
-    const { decision, kind } = await one.limiter.inspect("api", { key: "ann" });
-    expect(kind).toBe("key");
+    const client = await one.limiter.client("api", { key: "ann" });
+    expect(client.kind).toBe("key");
+    const decision = await one.limiter.inspect(client, "local", { waitUntil() {} });
     expect(decision.limits[0]).toMatchObject({ limit: { limit: 10 }, remaining: 9 });
   }
 });
@@ -267,7 +268,7 @@ it("looks at the counts of blocked and exempt clients, and charges nothing", asy
 it("takes no further call of the store, with 1,000 overrides in force", async () => {
   const one = gateway();
   const read = vi.spyOn(one.live, "read");
-  const { kind, partition } = await one.limiter.inspect("api", { key: "ann" });
+  const { kind, partition } = await one.limiter.client("api", { key: "ann" });
   const others = Array.from({ length: 999 }, (_, i) => ({
     ...{ policy: "api", kind, factor: 2 },
     key: String(i).padStart(22, "k"),
@@ -285,7 +286,7 @@ it("takes no further call of the store, with 1,000 overrides in force", async ()
 describe("createLimiter with live", () => {
   it("reads the document of the store", async () => {
     const { far, live, limiter } = gateway();
-    const { kind, partition: key } = await limiter.inspect("api", { key: "ann" });
+    const { kind, partition: key } = await limiter.client("api", { key: "ann" });
     const text = JSON.stringify({ policies: {}, overrides: [{ policy: "api", kind, key, block: true }] });
     await live.write(text, 0);
     const take = (live: boolean) =>
@@ -295,7 +296,7 @@ describe("createLimiter with live", () => {
 
   it("finds no client under another key secret, and has the policies' own entries", async () => {
     const { far, live, limiter } = gateway();
-    const { kind, partition: key } = await limiter.inspect("api", { key: "ann" });
+    const { kind, partition: key } = await limiter.client("api", { key: "ann" });
     const overrides = [{ policy: "api", kind, key, block: true }];
     const secret = await limiter.live!.secret();
     const policies = { api: { limits: { api: 1 } } };

@@ -1,0 +1,64 @@
+/** The bindings that say who may change limits while the gateway runs, and how soon isolates see a change. */
+
+import type { Get, Wrong } from "./bindings.ts";
+import { formatDuration, parseDurationMs } from "./duration.ts";
+
+/** At least one of the two is there. */
+export interface AdminSettings {
+  readonly token?: string;
+  readonly access?: AccessSettings;
+}
+
+/** A Cloudflare Access application in front of the admin API. */
+export interface AccessSettings {
+  /** The name before `.cloudflareaccess.com`. */
+  readonly team: string;
+  /** The application's audience tag. */
+  readonly audience: string;
+}
+
+const LEAST_TOKEN = 32;
+/** Once a second is about 2.6 million calls a month for one isolate. After an hour nobody would wait for a change. */
+const REFRESH_MS = { min: 1_000, max: 3_600_000 };
+const DEFAULT_REFRESH = "30s";
+
+/** Undefined: there is no admin API, and no live document is read. */
+export function readAdmin(get: Get, wrong: Wrong): AdminSettings | undefined {
+  const [token, access] = [readToken(get, wrong), readAccess(get, wrong)];
+  if (token === undefined && !access) return undefined;
+  return { ...(token !== undefined && { token }), ...(access && { access }) };
+}
+
+function readToken(get: Get, wrong: Wrong): string | undefined {
+  const token = get("ADMIN_TOKEN");
+  if (token === undefined) return undefined;
+  // It travels in a header field.
+  if (typeof token === "string" && /^[!-~]+$/.test(token) && token.length >= LEAST_TOKEN) return token;
+  const expected = `at least ${LEAST_TOKEN} characters of ASCII, without white space`;
+  wrong("ERR_ADMIN_TOKEN", "ADMIN_TOKEN", expected, "a value that is not shown");
+  return undefined;
+}
+
+function readAccess(get: Get, wrong: Wrong): AccessSettings | undefined {
+  const [team, audience] = [get("ACCESS_TEAM"), get("ACCESS_AUD")];
+  if (team === undefined && audience === undefined) return undefined;
+  if (typeof team !== "string" || !/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(team)) {
+    wrong("ERR_ACCESS_TEAM", "ACCESS_TEAM", "the team's name, the part before .cloudflareaccess.com", team);
+  }
+  if (typeof audience !== "string" || !/^[0-9a-f]{64}$/i.test(audience)) {
+    wrong("ERR_ACCESS_AUD", "ACCESS_AUD", "the application's audience tag: 64 hexadecimal digits", audience);
+  }
+  return { team: String(team).toLowerCase(), audience: String(audience).toLowerCase() };
+}
+
+/** How often an isolate looks for a newer live document, in ms; 0: never. */
+export function readLiveRefresh(get: Get, wrong: Wrong): number {
+  const value = get("LIVE_REFRESH") ?? DEFAULT_REFRESH;
+  const refreshMs = typeof value === "string" || typeof value === "number" ? parseDurationMs(value) : undefined;
+  const { min, max } = REFRESH_MS;
+  if (refreshMs === 0) return 0;
+  if (refreshMs !== undefined && refreshMs >= min && refreshMs <= max) return refreshMs;
+  const expected = `a duration from ${formatDuration(min)} to ${formatDuration(max)}, or 0s: never`;
+  wrong("ERR_LIVE_REFRESH", "LIVE_REFRESH", expected, value);
+  return 0;
+}

@@ -1,0 +1,136 @@
+/** What the calls of the admin API share: the policy and the client that a call names, its body, and answers to changes. */
+
+import type { Context, Hono } from "hono";
+import type { Policy } from "../../core/policy.ts";
+import { MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
+import type { Change, Edited, LiveEditor } from "../../limiter/live/edit.ts";
+import type { AppliedPolicy, Background, InsideLimiter } from "../../limiter.ts";
+import { isStoreError } from "../../limiter.ts";
+import { answer, badRequest, notFound, problem } from "./answer.ts";
+import { type AuditEntry, audit, differences } from "./audit.ts";
+import { keyOf } from "./client-key.ts";
+
+export interface AdminEnv {
+  readonly Variables: { by: string };
+}
+export type AdminApp = Hono<AdminEnv>;
+type AdminContext = Context<AdminEnv>;
+type Handler = (c: AdminContext) => Promise<Response>;
+
+export interface Calls {
+  readonly limiter: InsideLimiter;
+  /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
+  readonly editor: LiveEditor | undefined;
+  /** A call with `:policy` in its path. */
+  forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler;
+  /** A call with `:policy` in its path that also names a client. */
+  forClient(handle: (c: AdminContext, client: NamedClient, policy: Policy) => Promise<Response>): Handler;
+}
+
+export interface NamedClient {
+  readonly applied: AppliedPolicy;
+  /** Where limits with `scope: "region"` count. */
+  readonly region: string;
+}
+
+export function createCalls({
+  limiter,
+  editor,
+  regionOf,
+}: Pick<Calls, "limiter" | "editor"> & { regionOf: (request: Request) => string }): Calls {
+  function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler {
+    return async (c) => {
+      const policy = limiter.policies.find(({ name }) => name === c.req.param("policy"));
+      return policy ? await handle(c, policy) : notFound("This gateway has no policy of that name.");
+    };
+  }
+  return {
+    limiter,
+    editor,
+    forPolicy,
+    forClient: (handle) =>
+      forPolicy(async (c, policy) => {
+        const region = c.req.query("region") ?? regionOf(c.req.raw);
+        let applied: AppliedPolicy;
+        try {
+          // A look that costs nothing is always answered by the store, and never by what the isolate remembers.
+          applied = await limiter.client(policy.name, { ...keyOf(c.req.raw, policy), cost: 0, region });
+        } catch (error) {
+          if (!(error instanceof TypeError)) throw error;
+          return badRequest(error.message.replace(/^take: /, ""));
+        }
+        return await handle(c, { applied, region }, policy);
+      }),
+  };
+}
+
+export function backgroundOf(c: AdminContext): Background {
+  return { waitUntil: (work) => c.executionCtx.waitUntil(work) };
+}
+
+/** How an answer and an audit line name a client. */
+export function shownClient({ policy, kind, partition }: AppliedPolicy) {
+  return { policy: policy.name, kind, key: partition };
+}
+
+/** The JSON of a body. A document is the largest there is. */
+export async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
+  const detail = `A body has at most ${MAX_LIVE_BYTES} bytes.`;
+  const tooLarge = () => problem({ title: "Content Too Large", status: 413, detail });
+  if (Number(c.req.header("Content-Length")) > MAX_LIVE_BYTES) return tooLarge();
+  const bytes = await c.req.arrayBuffer();
+  if (bytes.byteLength > MAX_LIVE_BYTES) return tooLarge();
+  try {
+    return { value: JSON.parse(new TextDecoder().decode(bytes)) };
+  } catch {
+    return badRequest("The body is no JSON.");
+  }
+}
+
+/** Does what must be written to the log, also if the store does not say whether it was done. */
+export async function audited<T>(entry: AuditEntry, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isStoreError(error)) audit({ ...entry, failure: error.code });
+    throw error;
+  }
+}
+
+/**
+ * Changes the live document, writes the audit line and answers.
+ *
+ * @param shown what the answer has beside the version. @param raced the status if somebody else was faster.
+ */
+export async function answerChange(
+  entry: AuditEntry,
+  work: () => Promise<Edited>,
+  shown: (change: Change) => object,
+  raced: 409 | 412 = 409,
+): Promise<Response> {
+  const edited = await audited(entry, work);
+  if ("mistakes" in edited) {
+    const detail = "Nothing was changed: the mistakes are in `mistakes`.";
+    return problem({ title: "Unprocessable Content", status: 422, detail, mistakes: edited.mistakes });
+  }
+  if ("refused" in edited) return refusedChange(edited.refused, raced);
+  const { change } = edited;
+  const { version, before, after } = change;
+  if (before !== after) audit({ ...entry, ...differences(before, after), version });
+  return answer({ version, ...shown(change) }, { ETag: etagOf(version) });
+}
+
+function refusedChange(refused: "raced" | "damaged", raced: 409 | 412): Response {
+  if (refused === "damaged") {
+    const detail = "The stored live document is damaged, and no good one is known here. Replace it: PUT /live.";
+    return problem({ title: "Conflict", status: 409, detail });
+  }
+  const title = raced === 412 ? "Precondition Failed" : "Conflict";
+  return problem({ title, status: raced, detail: "Somebody else has changed the live document. Read it again." });
+}
+
+export function etagOf(version: number): string {
+  return `"${version}"`;
+}
+
+export const NO_LIVE = () => notFound("LIVE_REFRESH is 0s: this gateway reads no live document.");

@@ -1,0 +1,44 @@
+/** `/counts/<policy>`: what each limit holds for a client. */
+
+import { answer, unavailable } from "./answer.ts";
+import { audit } from "./audit.ts";
+import { type AdminApp, audited, backgroundOf, type Calls, type NamedClient, shownClient } from "./calls.ts";
+
+type Look = { readonly limits: readonly object[] } | Response;
+
+export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls): void {
+  /** Policies in shadow count too. */
+  async function look(c: Parameters<typeof backgroundOf>[0], { applied, region }: NamedClient): Promise<Look> {
+    const decision = await limiter.inspect(applied, region, backgroundOf(c));
+    if (decision.source === "fallback") return unavailable("The counts cannot be read: the store does not answer.");
+    const limits = [...decision.limits, ...decision.shadow].map(({ limit, remaining, resetAfterMs }) => {
+      return { id: limit.id, limit: limit.limit, remaining, resetAfterMs };
+    });
+    return { limits };
+  }
+
+  app.get(
+    "/counts/:policy",
+    forClient(async (c, client, policy) => {
+      const { partition } = client.applied;
+      const view = (await editor?.newest())?.view;
+      const found = await look(c, client);
+      if (found instanceof Response) return found;
+      const override = view?.client(policy.name, partition, Date.now())?.override ?? null;
+      return answer({ ...shownClient(client.applied), override, ...found });
+    }),
+  );
+
+  app.delete(
+    "/counts/:policy",
+    forClient(async (c, client, policy) => {
+      const before = await look(c, client);
+      if (before instanceof Response) return before;
+      const shown = shownClient(client.applied);
+      const entry = { by: c.get("by"), call: `DELETE /counts/${policy.name}`, client: shown, before: before.limits };
+      await audited(entry, () => limiter.resetClient(client.applied, client.region));
+      audit({ ...entry, after: [] });
+      return answer(shown);
+    }),
+  );
+}

@@ -1,0 +1,59 @@
+/** `/live`: the whole live document. */
+
+import type { Newest } from "../../limiter/live/edit.ts";
+import { answer, problem } from "./answer.ts";
+import { type AdminApp, answerChange, type Calls, etagOf, NO_LIVE, readBody } from "./calls.ts";
+
+export function serveLive(app: AdminApp, { editor }: Calls): void {
+  app.get("/live", async () => {
+    if (!editor) return NO_LIVE();
+    const newest = await editor.newest();
+    return answer(describe(newest), { ETag: etagOf(newest.version) });
+  });
+
+  app.put("/live", async (c) => {
+    if (!editor) return NO_LIVE();
+    const ifMatch = c.req.header("If-Match");
+    if (ifMatch === undefined) {
+      const detail = "If-Match must be the ETag of the document that this one replaces: GET /live.";
+      return problem({ title: "Precondition Required", status: 428, detail });
+    }
+    const body = await readBody(c);
+    if (body instanceof Response) return body;
+    return await answerChange(
+      { by: c.get("by"), call: "PUT /live" },
+      // A text that is no version of ours matches none.
+      () => editor.replace(body.value, versionOf(ifMatch) ?? Number.NaN),
+      ({ after }) => after,
+      412,
+    );
+  });
+}
+
+/** Compression on the way makes a tag weak. */
+function versionOf(ifMatch: string): number | undefined {
+  const [, version] = /^(?:W\/)?"(\d{1,15})"$/.exec(ifMatch.trim()) ?? [];
+  return version === undefined ? undefined : Number(version);
+}
+
+function describe({ version, view, isGood }: Newest) {
+  const { secret, policies = {}, overrides = [] } = view?.document ?? {};
+  const notes = [
+    ...(isGood
+      ? []
+      : ["The stored document is damaged or gone. This one, read before, is in force here; a change stores it."]),
+    ...(view?.hasOtherSecret ? [OTHER_SECRET] : []),
+  ];
+  return {
+    version,
+    policies,
+    overrides,
+    ...(secret !== undefined && { secret }),
+    ignored: view?.ignored ?? [],
+    ...(notes.length > 0 && { notes }),
+  };
+}
+
+/** Health says it too. */
+export const OTHER_SECRET =
+  "live: overrides were written under another key secret; the clients of these overrides cannot be found";

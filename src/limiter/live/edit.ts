@@ -1,0 +1,180 @@
+/** Changes the live document: reads the newest, changes it, and writes it if nobody was faster. */
+
+import { describeValue } from "../../config/mistake.ts";
+import type { Policy } from "../../core/policy.ts";
+import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
+import {
+  instantOf,
+  isTable,
+  type LiveDocument,
+  type LiveOverride,
+  type LivePolicy,
+  MAX_LIVE_BYTES,
+  writeLive,
+} from "./document.ts";
+import type { LiveReader } from "./reader.ts";
+import type { LiveView } from "./view.ts";
+
+/** How often a change begins again because somebody else was faster. */
+const MAX_TRIES = 20;
+
+export interface Change {
+  readonly version: number;
+  readonly before: LiveDocument;
+  /** The very `before` if nothing had to be changed. */
+  readonly after: LiveDocument;
+}
+
+/** `raced`: somebody else was faster. `damaged`: the store's document is, and this isolate has read no good one. */
+export type Edited =
+  | { readonly change: Change }
+  | { readonly mistakes: readonly LiveMistake[] }
+  | { readonly refused: "raced" | "damaged" };
+
+/** The newest document that this isolate could read. */
+export interface Newest {
+  /** The version in the store, which a change replaces. */
+  readonly version: number;
+  /** Undefined: the store's document is damaged, and this isolate has read no good one. */
+  readonly view: LiveView | undefined;
+  /** False: the store's document is damaged or gone. The view is older, and still in force here. */
+  readonly isGood: boolean;
+}
+
+/** All methods throw `StoreError` if the store does not answer: then a change may have been made or not. */
+export interface LiveEditor {
+  newest(): Promise<Newest>;
+  /** Changes the newest document. If somebody else is faster, `edit` gets the newer document. */
+  change(edit: (document: LiveDocument) => LiveDocument | readonly LiveMistake[]): Promise<Edited>;
+  /** Replaces the document of this version. @param value what an operator wrote, unchecked. */
+  replace(value: unknown, version: number): Promise<Edited>;
+}
+
+export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]): LiveEditor {
+  async function newest(): Promise<Newest> {
+    await reader.refresh();
+    return { ...reader.stored(), view: reader.view() };
+  }
+
+  /** Undefined: somebody else was faster. */
+  async function write(before: LiveDocument, after: LiveDocument, version: number): Promise<Edited | undefined> {
+    const text = writeLive(after);
+    const bytes = new TextEncoder().encode(text).length;
+    if (bytes > MAX_LIVE_BYTES) {
+      return { mistakes: [{ path: "", expected: `at most ${MAX_LIVE_BYTES} bytes`, found: `${bytes} bytes` }] };
+    }
+    const written = await reader.storage.write(text, version);
+    if (written === undefined) return undefined;
+    // It is written: if it cannot be read at once, a later request will read it.
+    await reader.refresh().catch(() => {});
+    return { change: { version: written, before, after } };
+  }
+
+  return {
+    newest,
+
+    async change(edit) {
+      for (let i = 0; i < MAX_TRIES; i++) {
+        const { version, view } = await newest();
+        if (!view) return { refused: "damaged" };
+        const before = view.document;
+        const after = edit(withSecret(before, await reader.secret()));
+        if (isMistakes(after)) return { mistakes: after };
+        if (contentOf(after) === contentOf(before)) return { change: { version, before, after: before } };
+        const edited = await write(before, after, version);
+        if (edited) return edited;
+      }
+      return { refused: "raced" };
+    },
+
+    async replace(value, version) {
+      const { version: stored, view } = await newest();
+      if (stored !== version) return { refused: "raced" };
+      const mistakes = checkDocument(value, policies, view?.document);
+      if (mistakes.length > 0) return { mistakes };
+      const { secret, policies: changed, overrides } = value as LiveDocument;
+      const after = { secret: secret ?? (await reader.secret()), policies: changed, overrides };
+      const before = view?.document ?? { policies: {}, overrides: [] };
+      return (await write(before, after, version)) ?? { refused: "raced" };
+    },
+  };
+}
+
+function isMistakes(edited: LiveDocument | readonly LiveMistake[]): edited is readonly LiveMistake[] {
+  return Array.isArray(edited);
+}
+
+function contentOf({ policies, overrides }: LiveDocument): string {
+  return JSON.stringify([policies, overrides]);
+}
+
+/**
+ * The document under this key secret. Overrides of another one stay as they are, with the fingerprint of theirs: if
+ * that secret comes back, they hold again.
+ */
+function withSecret(document: LiveDocument, secret: string): LiveDocument {
+  const { secret: other, policies, overrides } = document;
+  if (other === undefined || other === secret || overrides.length === 0) return { secret, policies, overrides };
+  const marked = overrides.map((one) =>
+    isTable(one) ? { ...(one as LiveOverride), secret: one.secret ?? other } : one,
+  );
+  return { secret, policies, overrides: marked };
+}
+
+/** With this override in place of the client's earlier one. Overrides that have ended are left out. */
+export function setOverride(document: LiveDocument, override: LiveOverride, nowMs: number): LiveDocument {
+  const kept = document.overrides.filter((one) => !isEnded(one, nowMs));
+  const at = kept.findIndex(isFor(override));
+  const overrides = at < 0 ? [...kept, override] : kept.with(at, override);
+  return { ...document, overrides };
+}
+
+export function removeOverride(document: LiveDocument, client: Pick<LiveOverride, "policy" | "key">): LiveDocument {
+  const isIt = isFor(client);
+  return { ...document, overrides: document.overrides.filter((one) => !isIt(one)) };
+}
+
+function isFor(client: Pick<LiveOverride, "policy" | "key">): (one: unknown) => boolean {
+  return (one) => isTable(one) && one.policy === client.policy && one.key === client.key;
+}
+
+function isEnded(one: unknown, nowMs: number): boolean {
+  return isTable(one) && typeof one.until === "string" && instantOf(one.until) <= nowMs;
+}
+
+/** What an operator changes about a policy. `null` undoes a change. @param patch unchecked. */
+export function patchPolicy(
+  document: LiveDocument,
+  policy: Policy,
+  patch: unknown,
+): LiveDocument | readonly LiveMistake[] {
+  if (!isTable(patch) || Object.keys(patch).length === 0) {
+    return [{ path: "", expected: "a table with mode, limits or both", found: describeValue(patch) }];
+  }
+  const { [policy.name]: found, ...otherPolicies } = document.policies;
+  const earlier = isTable(found) ? found : {};
+  const { mode = earlier.mode, limits, ...others } = patch;
+  const changed = isTable(limits) && Object.keys(limits).length > 0 ? limits : undefined;
+  const kept = Object.entries(isTable(earlier.limits) ? earlier.limits : {}).filter(
+    ([id]) => !Object.hasOwn(changed ?? {}, id),
+  );
+  const given = Object.entries(changed ?? {}).filter(([, number]) => number !== null);
+  const withMode = mode !== undefined && mode !== null && { mode };
+
+  // Numbers of limits that the configuration does not know any more stay: they are no mistake of this change.
+  const known = kept.filter(([id]) => policy.limits.some((limit) => limit.id === id));
+  const toCheck = changed ? tableOf([...known, ...given]) : limits;
+  const withLimits = toCheck !== undefined && toCheck !== null && { limits: toCheck };
+  const mistakes = checkPolicy({ ...others, ...withMode, ...withLimits }, "", policy);
+  if (mistakes.length > 0) return mistakes;
+
+  const numbers = limits === null ? undefined : tableOf([...kept, ...given]);
+  const after = { ...withMode, ...(numbers && { limits: numbers }) } as LivePolicy;
+  const policies = Object.keys(after).length > 0 ? { ...otherPolicies, [policy.name]: after } : otherPolicies;
+  return { ...document, policies };
+}
+
+/** Undefined: there are no numbers. */
+function tableOf(entries: readonly (readonly [string, unknown])[]): Record<string, number> | undefined {
+  return entries.length > 0 ? (Object.fromEntries(entries) as Record<string, number>) : undefined;
+}

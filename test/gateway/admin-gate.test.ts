@@ -1,0 +1,140 @@
+// Who may use the admin API.
+
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { expect, it } from "vitest";
+import { ADMIN_TOKEN, startAdmin } from "../support/gateway/admin.ts";
+import { startGateway } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+
+const POLICIES = [{ name: "api", limits: [{ limit: 5, window: "1h" }] }];
+const PATHS = ["", "/", "/live", "/policies", "/counts/api?key=192.0.2.1", "/nothing", "/counts/none"];
+const OVER_OBJECT = { policies: POLICIES, redis: null, counts: true } as const;
+
+const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
+
+it("without a token in the configuration there is nothing, whoever asks", async () => {
+  const gateway = await startGateway(OVER_OBJECT);
+  for (const path of PATHS) {
+    expect((await gateway.fetch(`/.headgate/admin${path}`, bearer(ADMIN_TOKEN))).status, path).toBe(404);
+  }
+});
+
+it("without the token every path and method gets the same 401", async () => {
+  const gateway = await startAdmin(OVER_OBJECT);
+  const answers = await Promise.all(
+    PATHS.flatMap((path) =>
+      ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "POST"].map(async (method) => {
+        const answer = await gateway.fetch(`/.headgate/admin${path}`, { method });
+        return { status: answer.status, headers: [...answer.headers], body: await answer.text() };
+      }),
+    ),
+  );
+  expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+  expect(answers[0]).toMatchObject({ status: 401 });
+  expect(JSON.parse(answers[0]!.body)).toMatchObject({ type: "about:blank", status: 401 });
+  expect(Object.fromEntries(answers[0]!.headers)).toMatchObject({
+    "cache-control": "no-store",
+    "content-type": "application/problem+json",
+    "www-authenticate": "Bearer",
+  });
+});
+
+it("the sixth wrong token of an address in a minute is 429; the right one passes, and other addresses have their own", async () => {
+  const gateway = await startAdmin(OVER_OBJECT);
+  const wrong = ["", "x", ADMIN_TOKEN.slice(0, -1), `${ADMIN_TOKEN}x`, ADMIN_TOKEN.toUpperCase(), "tokén"];
+  const ask = async (token: string, address: string) =>
+    (await gateway.fetch("/.headgate/admin/live", { ...bearer(encodeURI(token) || "-"), address })).status;
+  const statuses: number[] = [];
+  for (const token of [...wrong, "y"]) statuses.push(await ask(token, "192.0.2.9"));
+  expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
+  expect(await ask(ADMIN_TOKEN, "192.0.2.9")).toBe(200);
+  expect(await ask("z", "192.0.2.10")).toBe(401);
+  // Nothing was presented: nothing was guessed.
+  expect((await gateway.fetch("/.headgate/admin/live", { address: "192.0.2.9" })).status).toBe(401);
+  const refused = await gateway.fetch("/.headgate/admin/live", { ...bearer("y"), address: "192.0.2.9" });
+  const wait = Number(refused.headers.get("Retry-After"));
+  expect(wait).toBeGreaterThan(50);
+  expect(wait).toBeLessThanOrEqual(60);
+  expect(gateway.logs.join("\n")).not.toContain(ADMIN_TOKEN.slice(0, -1));
+});
+
+const TEAM = "acme";
+const AUDIENCE = "4f".repeat(32);
+const ISSUER = `https://${TEAM}.cloudflareaccess.com`;
+const PERSON = { email: "ann@example.com", sub: "7335d417", aud: [AUDIENCE], iss: ISSUER };
+
+/** A gateway behind Cloudflare Access, and a function that signs as Access does. */
+async function startBehindAccess() {
+  const { publicKey, privateKey } = await generateKeyPair("RS256");
+  const asked: string[] = [];
+  const access = await startOrigin(async (request, response) => {
+    asked.push(`${request.headers.host}${request.url}`);
+    response.writeHead(200, { "Content-Type": "application/json" });
+    response.end(JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "RS256", use: "sig" }] }));
+  });
+  const vars = { ACCESS_TEAM: TEAM, ACCESS_AUD: AUDIENCE };
+  const gateway = await startGateway({ ...OVER_OBJECT, vars, network: access.url });
+  const sign = (payload: JWTPayload, key = privateKey, expiry = "1h") =>
+    new SignJWT(payload)
+      .setProtectedHeader({ alg: "RS256", kid: "one" })
+      .setIssuedAt()
+      .setExpirationTime(expiry)
+      .sign(key);
+  const call = async (
+    token: string,
+    init: { method?: string; headers?: Record<string, string>; body?: string } = {},
+  ) => {
+    const { headers, ...rest } = init;
+    const all = { "Cf-Access-Jwt-Assertion": token, ...headers };
+    // Each from an address of its own: wrong tokens are limited.
+    return await gateway.fetch("/.headgate/admin/live", { ...rest, headers: all, address: `192.0.2.${++address}` });
+  };
+  let address = 10;
+  return { gateway, asked, sign, call };
+}
+
+it("Cloudflare Access lets people in, whose keys are asked for once", async () => {
+  const { gateway, asked, sign, call } = await startBehindAccess();
+  const token = await sign(PERSON);
+  expect((await call(token)).status).toBe(200);
+  const byCookie = { headers: { Cookie: `a=b; CF_Authorization=${token}` } };
+  expect((await gateway.fetch("/.headgate/admin/live", byCookie)).status).toBe(200);
+  expect(asked).toEqual([`${TEAM}.cloudflareaccess.com/cdn-cgi/access/certs`]);
+
+  const forged = (await generateKeyPair("RS256")).privateKey;
+  const [head, body] = token.split(".");
+  const none = Buffer.from(JSON.stringify({ alg: "none" })).toString("base64url");
+  const wrong = {
+    "another application": await sign({ ...PERSON, aud: ["5e".repeat(32)] }),
+    "another team": await sign({ ...PERSON, iss: "https://other.cloudflareaccess.com" }),
+    "one that has ended": await sign(PERSON, undefined, "-1m"),
+    "another key": await sign(PERSON, forged),
+    "no signature": `${none}.${body}.`,
+    "a cut one": `${head}.${body}.`,
+    "no token": "x",
+  };
+  for (const [what, assertion] of Object.entries(wrong)) expect((await call(assertion)).status, what).toBe(401);
+  // An ADMIN_TOKEN that is not configured lets nobody in.
+  expect((await gateway.fetch("/.headgate/admin/live", bearer("undefined"))).status).toBe(401);
+});
+
+it("a change by a session of Access must come from the same origin, and its audit line says who", async () => {
+  const { gateway, sign, call } = await startBehindAccess();
+  const token = await sign(PERSON);
+  const change = { method: "PUT", body: JSON.stringify({ policies: { api: { mode: "shadow" } }, overrides: [] }) };
+  const put = async (headers: Record<string, string>) =>
+    (await call(token, { ...change, headers: { "If-Match": '"0"', ...headers } })).status;
+  expect(await put({})).toBe(403);
+  expect(await put({ Origin: "https://elsewhere.example" })).toBe(403);
+  expect(await put({ "Sec-Fetch-Site": "cross-site" })).toBe(403);
+  expect(await put({ Origin: "https://elsewhere.example", "Sec-Fetch-Site": "same-origin" })).toBe(403);
+  expect(await put({ Origin: gateway.url.origin })).toBe(200);
+  await expect
+    .poll(() => gateway.logs.map((line) => JSON.parse(line)))
+    .toContainEqual(
+      expect.objectContaining({
+        ...{ event: "admin", by: "access:ann@example.com", call: "PUT /live", version: 1 },
+        ...{ before: {}, after: { policies: { api: { mode: "shadow" } } } },
+      }),
+    );
+});

@@ -1,0 +1,173 @@
+// A change by the admin API is in force in every gateway over the same store, and nothing of it is lost.
+
+import { describe, expect, it } from "vitest";
+import { type AdminGateway, startAdmin } from "../support/gateway/admin.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
+
+const [RAISED, BLOCKED, EXEMPT, OTHER] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"] as const;
+// More than the requests of a test that waits on a busy machine.
+const HOUR = { limit: 500, window: "1h" };
+const POLICIES = [
+  { name: "api", match: { path: "/api" }, limits: [HOUR] },
+  { name: "trial", match: { path: "/trial" }, limits: [HOUR] },
+];
+/** `LIVE_REFRESH` is 1 s here. */
+const WITHIN = { timeout: 6_000, interval: 100 };
+
+const put = (body: object) => ({ method: "PUT", body });
+const REMOVE = { method: "DELETE" };
+
+/** What a client is answered: the status, and the units of the limit that it is told. */
+async function seen(gateway: AdminGateway, address: string, path = "/api") {
+  const { status, headers } = await gateway.fetch(path, { address });
+  return [status, headers.get("X-RateLimit-Limit")];
+}
+
+const everywhere = (gateways: readonly AdminGateway[], address: string, path?: string) => () =>
+  Promise.all(gateways.map((gateway) => seen(gateway, address, path)));
+const four = (answer: unknown) => [answer, answer, answer, answer];
+
+it("an override, a block, an exemption and a mode are in force in 4 gateways, in a cold one at once, and go", async () => {
+  const { rest } = await startPrivateRedis();
+  const start = () => startAdmin({ policies: POLICIES, redis: rest });
+  const gateways = await Promise.all([start(), start(), start(), start()]);
+  const [a, b, c, d] = gateways as [AdminGateway, AdminGateway, AdminGateway, AdminGateway];
+  expect(await everywhere(gateways, RAISED)()).toEqual(four([200, "500"]));
+
+  // At once, each in another gateway: everybody else is too fast for three of them, which try again.
+  const changed = await Promise.all([
+    a.admin(`/overrides/api?key=${RAISED}`, put({ limits: { api: 900 } })),
+    b.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true })),
+    c.admin(`/overrides/api?key=${EXEMPT}`, put({ exempt: true })),
+    d.admin("/policies/trial", { method: "PATCH", body: { mode: "shadow" } }),
+  ]);
+  expect(changed.map(({ status }) => status)).toEqual(four(200));
+  expect(changed.map(({ body }) => body.version).sort()).toEqual([1, 2, 3, 4]);
+
+  await expect.poll(everywhere(gateways, BLOCKED), WITHIN).toEqual(four([403, null]));
+  await expect.poll(everywhere(gateways, EXEMPT), WITHIN).toEqual(four([200, null]));
+  await expect.poll(everywhere(gateways, OTHER, "/trial"), WITHIN).toEqual(four([200, null]));
+  await expect.poll(everywhere(gateways, RAISED), WITHIN).toEqual(four([200, "900"]));
+
+  // The 4 units from before the change count.
+  const { body: before } = await a.admin(`/counts/api?key=${RAISED}`);
+  expect(before).toMatchObject({ override: { limits: { api: 900 } }, limits: [{ id: "api", limit: 900 }] });
+  const used = 900 - before.limits[0].remaining;
+  expect(used).toBeGreaterThanOrEqual(8);
+
+  const cold = await start();
+  expect(await seen(cold, BLOCKED)).toEqual([403, null]);
+  expect(await seen(cold, EXEMPT)).toEqual([200, null]);
+  expect(await seen(cold, RAISED)).toEqual([200, "900"]);
+  const limited = await cold.fetch("/.headgate/limits");
+  expect(await limited.json()).toMatchObject({ regions: [{ policies: [{ name: "api" }] }] });
+
+  const undone = await Promise.all([
+    d.admin(`/overrides/api?key=${RAISED}`, REMOVE),
+    c.admin(`/overrides/api?key=${BLOCKED}`, REMOVE),
+    b.admin(`/overrides/api?key=${EXEMPT}`, REMOVE),
+    a.admin("/policies/trial", { method: "PATCH", body: { mode: null } }),
+  ]);
+  expect(undone.map(({ status }) => status)).toEqual(four(200));
+  await expect.poll(everywhere(gateways, BLOCKED), WITHIN).toEqual(four([200, "500"]));
+  await expect.poll(everywhere(gateways, RAISED), WITHIN).toEqual(four([200, "500"]));
+  await expect
+    .poll(async () => (await everywhere(gateways, OTHER, "/trial")()).map(([, limit]) => limit), WITHIN)
+    .toEqual(four("500"));
+  expect((await a.admin("/live")).body).toMatchObject({ policies: {}, overrides: [], ignored: [] });
+});
+
+it("numbers of a policy are told by headers, the limits page and /limits/me; a block ends at its instant", async () => {
+  const { rest } = await startPrivateRedis();
+  const [a, b] = await Promise.all([
+    startAdmin({ policies: POLICIES, redis: rest }),
+    startAdmin({ policies: POLICIES, redis: rest }),
+  ]);
+  expect((await a.admin("/policies/api", { method: "PATCH", body: { limits: { api: 700 } } })).body).toEqual({
+    version: 1,
+    policy: { limits: { api: 700 } },
+  });
+  expect((await a.admin(`/overrides/api?key=${RAISED}`, put({ factor: 3 }))).status).toBe(200);
+  await expect.poll(() => seen(b, OTHER), WITHIN).toEqual([200, "700"]);
+  await expect.poll(() => seen(b, RAISED), WITHIN).toEqual([200, "2100"]);
+
+  const page = await (await b.fetch("/.headgate/limits")).json();
+  expect(page).toMatchObject({
+    regions: [{ policies: [{ name: "api", limits: [{ quota: 700 }] }, { name: "trial" }] }],
+  });
+  const me = await b.fetch("/.headgate/limits/me?path=/api", { address: RAISED });
+  expect(await me.json()).toMatchObject({
+    limits: [{ id: "api", quota: 2100, remaining: expect.any(Number), cost: 1 }],
+  });
+  expect((await b.admin("/policies")).body).toMatchObject({
+    version: 2,
+    policies: [
+      { name: "api", limits: [{ id: "api", limit: 700 }], live: { limits: { api: 700 } } },
+      { name: "trial", limits: [{ id: "trial", limit: 500 }], live: null },
+    ],
+  });
+
+  const until = new Date(Date.now() + 4_000).toISOString();
+  expect((await a.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true, until }))).status).toBe(200);
+  const blocked = await a.fetch("/api", { address: BLOCKED });
+  const problem = { type: "urn:headgate:problem:blocked", status: 403 };
+  expect(await blocked.json()).toMatchObject(problem);
+  expect(Number(blocked.headers.get("Retry-After"))).toBeGreaterThanOrEqual(1);
+  expect(blocked.headers.get("RateLimit")).toBeNull();
+  expect(await (await a.fetch("/.headgate/limits/me?path=/api", { address: BLOCKED })).json()).toMatchObject(problem);
+  await expect.poll(() => seen(b, BLOCKED), WITHIN).toEqual([403, null]);
+  await expect.poll(() => seen(b, BLOCKED), WITHIN).toEqual([200, "700"]);
+  expect(a.logs.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ event: "blocked", source: "live", retryAfterMs: expect.any(Number) }),
+  );
+});
+
+it("of two admins at once one gets 412; of many single changes at once none is lost", async () => {
+  const { rest } = await startPrivateRedis();
+  const [a, b] = await Promise.all([
+    startAdmin({ policies: POLICIES, redis: rest }),
+    startAdmin({ policies: POLICIES, redis: rest }),
+  ]);
+  const { headers, body } = await a.admin("/live");
+  const ifMatch = { "If-Match": headers.get("ETag")! };
+  const replace = (gateway: AdminGateway, mode: string) =>
+    gateway.admin("/live", { method: "PUT", headers: ifMatch, body: { ...body, policies: { api: { mode } } } });
+  const both = await Promise.all([replace(a, "shadow"), replace(b, "enforce")]);
+  expect(both.map(({ status }) => status).sort()).toEqual([200, 412]);
+  const [won] = both.filter(({ status }) => status === 200);
+  expect((await b.admin("/live")).body.policies).toEqual(won!.body.policies);
+
+  const addresses = Array.from({ length: 12 }, (_, i) => `198.51.100.${i}`);
+  const all = await Promise.all(
+    addresses.map((address, i) =>
+      [a, b][i % 2]!.admin(`/overrides/api?key=${address}`, put({ note: address, factor: 2 })),
+    ),
+  );
+  expect(all.map(({ status }) => status)).toEqual(addresses.map(() => 200));
+  const { overrides, version } = (await b.admin("/overrides")).body;
+  expect(overrides.map(({ note }: { note: string }) => note).sort()).toEqual([...addresses].sort());
+  expect(version).toBe(13);
+});
+
+describe.each([
+  ["a Durable Object", { redis: null, counts: true }],
+  ["memory", { redis: null }],
+] as const)("over %s", (_, store) => {
+  it("changes hold from the next request on, and counts are read and reset", async () => {
+    const gateway = await startAdmin({ policies: POLICIES, ...store });
+    expect(await seen(gateway, RAISED)).toEqual([200, "500"]);
+    expect((await gateway.admin("/live")).headers.get("ETag")).toBe('"0"');
+    expect((await gateway.admin(`/overrides/api?key=${RAISED}`, put({ limits: { api: 900 } }))).status).toBe(200);
+    expect((await gateway.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true }))).status).toBe(200);
+    expect(await seen(gateway, RAISED)).toEqual([200, "900"]);
+    expect(await seen(gateway, BLOCKED)).toEqual([403, null]);
+    const counts = `/counts/api?key=${RAISED}`;
+    expect((await gateway.admin(counts)).body.limits).toMatchObject([{ id: "api", limit: 900, remaining: 898 }]);
+    expect((await gateway.admin(counts, REMOVE)).status).toBe(200);
+    expect((await gateway.admin(counts)).body.limits).toEqual([
+      { id: "api", limit: 900, remaining: 900, resetAfterMs: 0 },
+    ]);
+    const ifMatch = { "If-Match": '"1"' };
+    expect((await gateway.admin("/live", { method: "PUT", headers: ifMatch, body: {} })).status).toBe(412);
+  });
+});
