@@ -7,7 +7,8 @@ import type { LimitReply } from "./take.ts";
 
 /**
  * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had in stock,
- * `fallback` is the isolate without the store, `live` is a block of the live document. Any other word is the `kind` of the store that answered.
+ * `fallback` is the isolate without the store, `live` is a block of the live document. Any other word is the `kind` of
+ * the store that answered.
  */
 export type Source = "redis" | "memory" | "cache" | "lease" | "fallback" | "live" | (string & {});
 
@@ -57,7 +58,7 @@ export interface Decision {
   readonly hold?: Hold;
   /** True: the store had no answer, and a policy with `onStoreFailure = "deny"` applies. */
   readonly unavailable?: true;
-  /** True: an operator has blocked this client in the live document. `retryAfterMs` is absent if the block has no end. */
+  /** True: an operator has blocked this client in the live document. A block without an end has no `retryAfterMs`. */
   readonly blocked?: true;
 }
 

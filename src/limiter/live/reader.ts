@@ -45,7 +45,7 @@ export interface LiveEvent {
 }
 
 export interface LiveReader {
-  /** Undefined: go on at once. Otherwise wait for it; it never rejects. Begins to read if a newer version may be there. */
+  /** Begins to read if a newer version may be there. Undefined: go on at once. Otherwise wait; it never rejects. */
   ready(background: Background | undefined): Promise<void> | undefined;
   /** The last good document. Undefined: none was ever read, and the configuration alone holds. */
   view(): LiveView | undefined;
