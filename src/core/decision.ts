@@ -58,7 +58,7 @@ export interface Decision {
   readonly hold?: Hold;
   /** True: the store had no answer, and a policy with `onStoreFailure = "deny"` applies. */
   readonly unavailable?: true;
-  /** True: the live document blocks this client. `retryAfterMs` is absent if the block has no end. */
+  /** True: an operator has blocked this client in the live document. A block without an end has no `retryAfterMs`. */
   readonly blocked?: true;
 }
 

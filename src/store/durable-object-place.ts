@@ -1,7 +1,7 @@
 /** One Durable Object as a store: asks src/store/durable-object.ts by RPC. */
 
 import type { CountsNamespace, LocationHint } from "../config/counts.ts";
-import type { TakeRequest } from "../core/take.ts";
+import type { TakeReply, TakeRequest } from "../core/take.ts";
 import type { LiveStorage, ToldReply } from "./live.ts";
 import type { Store } from "./store.ts";
 import { StoreError } from "./store.ts";
@@ -16,7 +16,7 @@ const KEY_NAME = "headgate:key";
 
 /** What the object offers. A stub has the methods of its object, and all of them return promises. */
 interface CountsStub extends Pick<Store, "reset" | "ping"> {
-  take(request: TakeRequest, nowMs?: number): Promise<ToldReply>;
+  take(request: TakeRequest, nowMs?: number): Promise<TakeReply & Partial<ToldReply>>;
   readLive: LiveStorage["read"];
   writeLive: LiveStorage["write"];
 }
@@ -52,7 +52,8 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
     keySecret: namespace.idFromName(KEY_NAME).toString(),
     async take(request, nowMs) {
       const { live, ...reply } = await call((counts) => counts.take(request, nowMs));
-      told = { version: live, atMs: Date.now() };
+      // While a deploy goes on, the object may still be an older one, which tells nothing.
+      if (live !== undefined) told = { version: live, atMs: Date.now() };
       return reply;
     },
     reset: (keys) => call((counts) => counts.reset(keys)),

@@ -88,6 +88,13 @@ describe("a place", () => {
     expect(place.live!.told!()!.version).toBe(1);
   });
 
+  it("is told nothing by an object that is older than its Worker", async () => {
+    const reply = { nowMs: 1, allowed: true, keys: [] };
+    const old = { idFromName: COUNTS.idFromName.bind(COUNTS), get: () => ({ take: async () => reply }) };
+    const place = durableObjectPlace(old as unknown as typeof COUNTS);
+    expect([await place.take(request), place.live!.told!()]).toEqual([reply, undefined]);
+  });
+
   it("has a document only if it is the first of several", async () => {
     const namespace = newNamespace();
     expect([0, 1, 2].map((shard) => durableObjectPlace(namespace, undefined, shard).live !== undefined)).toEqual([

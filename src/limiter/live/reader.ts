@@ -45,7 +45,7 @@ export interface LiveEvent {
 }
 
 export interface LiveReader {
-  /** Undefined: go on at once. Otherwise wait; it never rejects. Begins to read if a newer version may be there. */
+  /** Begins to read if a newer version may be there. Undefined: go on at once. Otherwise wait; it never rejects. */
   ready(background: Background | undefined): Promise<void> | undefined;
   /** The last good document. Undefined: none was ever read, and the configuration alone holds. */
   view(): LiveView | undefined;
@@ -73,7 +73,8 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   /** Reads are numbered as they begin: one that is late must not bring back what a later read has replaced. */
   let begun = 0;
   let ended = { read: 0, startedAtMs: Number.NEGATIVE_INFINITY };
-  let isReported = false;
+  /** Whether the last read has failed: no request waits for the next one. */
+  let isAway = false;
   /** After a failure no read begins before this instant, whatever the store tells. */
   let retryAtMs = Number.NEGATIVE_INFINITY;
 
@@ -89,7 +90,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       if (found) learn(found, fingerprint!);
       known ??= 0;
       dueAtMs = timing.nowMs() + nextMs();
-      isReported = false;
+      isAway = false;
     } finally {
       if (read === begun) startedAtMs = undefined;
     }
@@ -119,8 +120,8 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     } catch (error) {
       retryAtMs = timing.nowMs() + RETRY_MS;
       // Once for each time that the store is away.
-      if (!isReported) report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
-      isReported = true;
+      if (!isAway) report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
+      isAway = true;
     }
   }
 
@@ -160,7 +161,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       const nowMs = timing.nowMs();
       // A read whose request has ended may never end.
       if (startedAtMs !== undefined && Math.abs(nowMs - startedAtMs) < timeoutMs * 2) {
-        return known === undefined ? waitForOther(nowMs) : undefined;
+        return known === undefined && !isAway ? waitForOther(nowMs) : undefined;
       }
       if (!isStale(nowMs)) return undefined;
       const isFirst = known === undefined;
@@ -168,7 +169,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       dueAtMs = nowMs + (isFirst ? RETRY_MS : nextMs());
       startedAtMs = nowMs;
       const read = keepAlive(attempt(), background);
-      return isFirst ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
+      return isFirst && !isAway ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
     },
   };
 }

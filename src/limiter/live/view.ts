@@ -97,7 +97,7 @@ function knownPolicy(entry: unknown, path: string, policy: Policy, ignored: Igno
   return { ...(isMode && { mode }), ...(numbers && { limits: numbers }) };
 }
 
-/** The part of an override that this configuration knows. Undefined: nothing of it. @param policyOf the policy in force of this name. */
+/** The part of an override that this configuration knows. Undefined: nothing. @param policyOf the one in force. */
 function knownOverride(
   entry: unknown,
   path: string,

@@ -191,6 +191,16 @@ describe("a cold isolate", () => {
     expect(cold.limit()).toBe(7);
   });
 
+  it("lets nobody wait for a store that has failed, and takes the document when it is back", async () => {
+    const cold = isolate({ answers: [new StoreError("TIMEOUT"), "never", 200] });
+    cold.put(3, textOf(7));
+    cold.request();
+    await cold.after(20);
+    const sent = await traffic(cold, 20, 4_000);
+    expect(sent.map(({ waitedMs }) => waitedMs)).toEqual(sent.map(() => 0));
+    expect([cold.limit(), cold.reads.length]).toEqual([7, 3]);
+  });
+
   // A runtime ends what a request has begun when its client goes away.
   it("reads again 1 s after a read that never ends", async () => {
     const cold = isolate({ answers: ["never", 10] });
