@@ -11,7 +11,7 @@ const POLICIES = [
   { name: "api", match: { path: "/api" }, limits: [HOUR] },
   { name: "trial", match: { path: "/trial" }, limits: [HOUR] },
 ];
-/** `LIVE_REFRESH` is 1 s here. */
+/** The promise: `LIVE_REFRESH`, here 1 s, and 5 s. */
 const WITHIN = { timeout: 6_000, interval: 100 };
 
 const put = (body: object) => ({ method: "PUT", body });
