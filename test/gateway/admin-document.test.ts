@@ -21,7 +21,7 @@ const POLICIES = [
   { name: "site", match: { path: "/site" }, key: ["header:x-user+ip", "bearer"], limits: [{ limit: 5, window: "1h" }] },
 ];
 const HASH = "AAAAAAAAAAAAAAAAAAAAAA";
-const WITHIN = { timeout: 6_000, interval: 100 };
+const WITHIN = { timeout: 20_000, interval: 100 };
 
 const put = (body: unknown) => ({ method: "PUT", body });
 const events = ({ logs }: AdminGateway) => logs.map((line) => JSON.parse(line).event);
@@ -213,6 +213,12 @@ describe("a document that is", () => {
   it("of a damaged version is read, and replaced by the next change", async () => {
     const { redis, start, gateway } = await startBlocked();
     await redis.hset(LIVE_KEY, { version: "seven" });
+    await expect
+      .poll(
+        async () => [await statusOf(gateway, BLOCKED), gateway.logs.some((line) => /"live","version":0/.test(line))],
+        WITHIN,
+      )
+      .toEqual([403, true]);
     const cold = await start();
     expect(await statusOf(cold, BLOCKED)).toBe(403);
     expect((await cold.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).body.version).toBe(1);

@@ -58,6 +58,27 @@ it("the sixth wrong token of an address in a minute is 429; the right one passes
   expect(gateway.logs.join("\n")).not.toContain(ADMIN_TOKEN.slice(0, -1));
 });
 
+it("with LIVE_REFRESH 0s there is no live document: counts are read and reset, and nothing can be changed", async () => {
+  const policies = [{ name: "api", limits: [{ limit: 5, window: "1h", scope: "region" }] }];
+  const gateway = await startAdmin({ ...OVER_OBJECT, policies, vars: { LIVE_REFRESH: "0s", REGION: "eu" } });
+  await gateway.fetch("/");
+  const remaining = async (region = "") => {
+    const { body } = await gateway.admin(`/counts/api?key=192.0.2.1${region}`);
+    return [body.override, body.limits[0].remaining];
+  };
+  expect(await remaining()).toEqual([null, 4]);
+  expect(await remaining("&region=na")).toEqual([null, 5]);
+  expect((await gateway.admin("/counts/api?key=192.0.2.1", { method: "DELETE" })).status).toBe(200);
+  expect(await remaining()).toEqual([null, 5]);
+  expect((await gateway.admin("/policies")).body).toMatchObject({
+    version: 0,
+    policies: [{ name: "api", live: null }],
+  });
+  const body = { block: true };
+  expect((await gateway.admin("/overrides/api?key=192.0.2.1", { method: "PUT", body })).status).toBe(404);
+  expect((await gateway.admin("/live")).status).toBe(404);
+});
+
 const TEAM = "acme";
 const AUDIENCE = "4f".repeat(32);
 const ISSUER = `https://${TEAM}.cloudflareaccess.com`;

@@ -1,4 +1,4 @@
-/** What the calls of the admin API share: the policy and the client that a call names, its body, and answers to changes. */
+/** What the calls of the admin API share: the policy and client that a call names, its body, and answers to changes. */
 
 import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
