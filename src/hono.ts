@@ -38,8 +38,8 @@ const ABOUT_THE_ANSWER =
  * refusal is `no-store`. Earlier middleware decides which pages of other origins may read a refusal: put `cors()`
  * before this middleware. Without `cors()` no page of another origin can read it.
  *
- * The options `cost` and `key` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`). Handlers can read
- * the body again, through `c.req` or `c.req.raw`.
+ * The options `cost`, `key`, `plan` and `limits` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`).
+ * Handlers can read the body again, through `c.req` or `c.req.raw`.
  *
  * @param limiter a limiter, or a function of `c.env` that makes one, called once in an isolate.
  * @throws {TypeError} for an unknown option, and for an option of a wrong type.
@@ -58,6 +58,8 @@ export function rateLimit<E extends Env = Env>(
       ...rules,
       ...(rules.cost && { cost: () => keepingBody(c, rules.cost!) }),
       ...(rules.key && { key: () => keepingBody(c, rules.key!) }),
+      ...(rules.plan && { plan: () => keepingBody(c, rules.plan!) }),
+      ...(rules.limits && { limits: () => keepingBody(c, rules.limits!) }),
       onDecision: (decision: Decision) => note(c, decision),
       refused: async (standard: Response, decision: Decision) => {
         isRefused = true;

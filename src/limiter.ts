@@ -9,7 +9,7 @@ import { checkRegion, readRegion } from "./config/regions.ts";
 import { readKeySecret } from "./config/settings.ts";
 import { type Decision, decide } from "./core/decision.ts";
 import { MAX_UNITS } from "./core/layout.ts";
-import type { Policy } from "./core/policy.ts";
+import type { Numbers, Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { isolateOf } from "./isolate/isolate.ts";
 import type { Background } from "./isolate/reply-source.ts";
@@ -19,6 +19,7 @@ import { createDecideOnce } from "./limiter/decide-once.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import type { LiveReader } from "./limiter/live/reader.ts";
+import { numbersOf, type OwnNumbers } from "./limiter/numbers.ts";
 import type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
 import { splitOf } from "./limiter/split/split.ts";
@@ -58,7 +59,7 @@ export interface LimiterOptions {
 }
 
 /** One policy applied to one client. */
-export interface Take {
+export interface Take extends OwnNumbers {
   readonly policy: Policy;
   readonly key: ClientKey;
   /** Units, 0 … 10^9. */
@@ -69,6 +70,13 @@ export interface Take {
 export interface TakeOptions extends KeyByHand {
   /** Units, an integer 0 … 10^9; 0 looks without charging. Default 1. */
   readonly cost?: number;
+  /** The client's plan: a name in `plans` of the policies. Default, and for another name: the limits as written. */
+  readonly plan?: string;
+  /**
+   * Other numbers for this client by the ids of limits, for example `{ "api-1": 200 }`. They come before those of a
+   * plan. A limit without a number keeps its own; the client's counts stay what they are.
+   */
+  readonly limits?: Numbers;
   /** A name as in `LimiterOptions`. Default: the limiter's region. */
   readonly region?: string;
   /**
@@ -84,12 +92,17 @@ export interface PolicyTake extends KeyByHand {
   readonly policy: string;
   /** Default: the cost of the whole take. */
   readonly cost?: number;
+  /** As in `TakeOptions`. Default: that of the whole take. */
+  readonly plan?: string;
+  /** As in `TakeOptions`. Default: those of the whole take. */
+  readonly limits?: Numbers;
 }
 
 /**
  * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the policy
- * does not count by, a cost that is not an integer of 0 … 10^9, a region that is not a name, the same policy and key
- * twice. A refusal is a value. A failing store is handled as the policy says.
+ * does not count by, a cost that is not an integer of 0 … 10^9, a number that a limit cannot have, an id that no limit
+ * has, a region that is not a name, the same policy and key twice. A refusal is a value. A failing store is handled as
+ * the policy says.
  */
 export interface Limiter {
   /** The policies as they were understood: checked, with defaults filled in and durations in milliseconds. */
@@ -101,7 +114,7 @@ export interface Limiter {
   /** The answer that a take of this cost would get now. Charges nothing. */
   peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
-  reset(policy: string, options?: Omit<TakeOptions, "cost">): Promise<void>;
+  reset(policy: string, options?: Omit<TakeOptions, "cost" | "plan" | "limits">): Promise<void>;
   /** `take` for policies and keys that were matched already. `regionOf` is called only if a limit counts by region. */
   takeMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Decision>;
   /** `peek` for policies and keys that were matched already. */
@@ -116,7 +129,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
   onDecision: "function",
   live: "boolean",
 };
-const KEYED_TYPES = { key: "any", kind: "any", cost: "number" };
+const KEYED_TYPES = { key: "any", kind: "any", cost: "number", plan: "string", limits: "object" };
 const PART_TYPES: Readonly<Record<keyof PolicyTake, string>> = { policy: "string", ...KEYED_TYPES };
 const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
   ...KEYED_TYPES,
@@ -181,6 +194,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const { store, region: ownRegion = "local", keySecret, onDecision = reportFailures() } = options;
   const hash = partitionHasher(keySecret, store.keySecret);
   const decider = splitOf(store) ?? createDecideOnce(store, isolateOf(store));
+  const withOwnNumbers = numbersOf(policies);
   const { liveRefreshMs: refreshMs } = options;
   const live =
     refreshMs === undefined || !isLiveStore(store)
@@ -189,6 +203,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           policies,
           refreshMs,
           timeoutMs: store.timeoutMs ?? LIVE_TIMEOUT_MS,
+          numbers: withOwnNumbers,
           secret: () => hash({ kind: "live", values: [] }),
         });
 
@@ -227,8 +242,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return decision;
   }
 
-  async function apply({ policy, key, cost }: Take): Promise<AppliedPolicy> {
-    return { policy, kind: key.kind, partition: await hash(key), cost };
+  async function apply({ policy, key, cost, plan, limits }: Take): Promise<AppliedPolicy & { own?: OwnNumbers }> {
+    const own = { plan, limits };
+    const numbered = withOwnNumbers(policy, own);
+    const applied = { policy: live ? policy : numbered, kind: key.kind, partition: await hash(key), cost };
+    // The live document's numbers for all come before a client's own.
+    return live ? { ...applied, own } : applied;
   }
 
   async function forget(clients: readonly AppliedPolicy[], region: string): Promise<void> {
@@ -249,7 +268,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const takes = list.map((one): Take => {
       const found = policies.find(({ name }) => name === one.policy);
       if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
-      return { policy: found, key: keyByHand(found, one), cost: checkCost(one.cost ?? options.cost ?? 1) };
+      const cost = checkCost(one.cost ?? options.cost ?? 1);
+      const own = { plan: one.plan ?? options.plan, limits: one.limits ?? options.limits };
+      return { policy: found, key: keyByHand(found, one), cost, ...own };
     });
     const distinct = new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
     if (distinct.size < takes.length) throw new TypeError("take: the same policy and key twice");

@@ -33,7 +33,11 @@ export function specOf(limit: ParsedLimit): LimitSpec {
 }
 
 /** The limit as an operator could write it, with defaults filled in. */
-export function writeLimit(limit: Limit): LimitInput {
+export function writeLimit({ shadowLimit, ...limit }: Limit): LimitInput {
+  return { ...writeSpec(limit as Limit), ...(shadowLimit !== undefined && { shadowLimit }) };
+}
+
+function writeSpec(limit: Limit): LimitInput {
   const { algorithm, scope } = limit;
   switch (limit.kind) {
     case Kind.weighted:

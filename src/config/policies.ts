@@ -1,11 +1,13 @@
 /** Turns the policies that an operator wrote into checked policies, or into the list of all mistakes. */
 
 import * as v from "valibot";
-import { algorithmOf } from "../core/algorithms.ts";
+import type { LimitSpec } from "../core/algorithms.ts";
+import { misfit, withNumber } from "../core/numbers.ts";
 import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
 import { largestCost, type ParsedLimit, specOf, writeLimit } from "./limits.ts";
-import { describeValue, type Mistake } from "./mistake.ts";
+import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
+import { checkPlans } from "./plans.ts";
 import type { PolicyInput } from "./policy-input.ts";
 import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
 
@@ -51,7 +53,9 @@ export function parsePolicies(input: unknown, path: string, places?: readonly st
 function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
   const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
   const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
-  const field = keys.filter((key) => typeof key === "string").join(".");
+  const names = keys.filter((key) => typeof key === "string");
+  // Below `plans` the names are the operator's own.
+  const field = names[0] === "plans" && names[2] ? "plans.number" : names.join(".");
   const found = describeValue(issue.path ? issue.path.at(-1)!.value : issue.input);
   const { algorithm: named } = (issue.path?.at(-1)?.input ?? {}) as { algorithm?: unknown };
   const algorithm = typeof named === "string" ? named : undefined;
@@ -78,41 +82,64 @@ function siblingsOf(field: string, algorithm: string | undefined): string[] {
 
 /** Checks a limit's fields together, and a policy's limits together. A limit with a wrong field is left out. */
 function limitMistakes(policy: unknown, path: string): Mistake[] {
-  const { limits, cost: rules, consistency } = (policy ?? {}) as Partial<Record<string, unknown>>;
-  if (!Array.isArray(limits)) return [];
-  const parsed = limits.flatMap((input, i) => {
+  const { name, limits: list, cost: rules, consistency, ...plans } = (policy ?? {}) as Partial<Record<string, unknown>>;
+  const inputs: unknown[] = Array.isArray(list) ? list : [];
+  const read = new Map<string, Limit | undefined>();
+  const parsed = inputs.flatMap((input, i) => {
     const { success, output } = v.safeParse(limitSchema, input);
-    return success ? [{ limit: output, path: `${path}.limits[${i}]` }] : [];
+    // A policy without a name has no ids.
+    const id = typeof name === "string" ? idOf(name, i, inputs.length) : "";
+    const compiled = success ? compileLimit(output, id) : undefined;
+    if (id) read.set(id, compiled);
+    return success ? [{ limit: output, compiled: compiled!, path: `${path}.limits[${i}]` }] : [];
   });
+  const { planned, mistakes } = checkPlans(plans, read, path);
   return [
-    ...parsed.flatMap(({ limit, path }) => rangeMistakes(limit, path)),
+    ...parsed.flatMap(rangeMistakes),
     ...limitsTwice(parsed),
+    ...mistakes,
     ...(consistency === "leased" ? parsed.flatMap(cannotBeLeased) : []),
-    ...costsThatNeverPass(
-      rules,
-      parsed.map(({ limit }) => limit),
-      path,
-    ),
+    ...costsThatNeverPass(rules, [...parsed.map(({ compiled }) => compiled), ...planned], path),
   ];
 }
 
-function rangeMistakes(limit: ParsedLimit, path: string): Mistake[] {
+interface CheckedLimit {
+  readonly limit: ParsedLimit;
+  readonly compiled: Limit;
+  readonly path: string;
+}
+
+function rangeMistakes({ limit, compiled, path }: CheckedLimit): Mistake[] {
   if (limit.algorithm === "sliding-window" && limit.window % limit.buckets !== 0) {
     const expected = `a number that divides the window of ${limit.window} ms`;
     return [{ code: "ERR_POLICY_BUCKETS", path: `${path}.buckets`, expected, found: String(limit.buckets) }];
   }
-  const spec = specOf(limit);
-  const expected = algorithmOf(spec).tooLarge?.(spec);
-  if (expected === undefined) return [];
+  const expected = misfit(compiled);
   const field = "burst" in limit && limit.burst !== undefined ? "burst" : "limit";
-  return [{ code: "ERR_POLICY_RANGE", path: `${path}.${field}`, expected, found: String(largestCost(spec)) }];
+  return [
+    ...mistakeOf("ERR_POLICY_RANGE", `${path}.${field}`, expected, largestCost(compiled)),
+    ...shadowLimitMistakes(compiled, `${path}.shadowLimit`),
+  ];
+}
+
+function shadowLimitMistakes(limit: Limit, path: string): Mistake[] {
+  const { shadowLimit } = limit;
+  if (shadowLimit === undefined) return [];
+  const isSame = shadowLimit === limit.limit;
+  const expected = isSame ? "another number than that of limit" : misfit(withNumber(limit, shadowLimit));
+  return mistakeOf("ERR_POLICY_SHADOW_LIMIT", path, expected, shadowLimit);
+}
+
+/** @param expected absent: nothing is wrong. */
+function mistakeOf(code: MistakeCode, path: string, expected: string | undefined, found: number): Mistake[] {
+  return expected === undefined ? [] : [{ code, path, expected, found: String(found) }];
 }
 
 /** Two limits of a policy that would share one record. Of two windows, the larger limit could never be reached. */
-function limitsTwice(limits: readonly { limit: ParsedLimit; path: string }[]): Mistake[] {
+function limitsTwice(limits: readonly CheckedLimit[]): Mistake[] {
   const seen = new Map<string, string>();
-  return limits.flatMap(({ limit, path }): Mistake[] => {
-    const identity = `${limit.scope} ${recordIdOf(specOf(limit))}`;
+  return limits.flatMap(({ compiled, path }): Mistake[] => {
+    const identity = `${compiled.scope} ${recordIdOf(compiled)}`;
     const first = seen.get(identity);
     if (first === undefined) {
       seen.set(identity, path);
@@ -124,7 +151,7 @@ function limitsTwice(limits: readonly { limit: ParsedLimit; path: string }[]): M
   });
 }
 
-function cannotBeLeased({ limit, path }: { limit: ParsedLimit; path: string }): Mistake[] {
+function cannotBeLeased({ limit, path }: CheckedLimit): Mistake[] {
   if (LEASABLE.includes(limit.algorithm)) return [];
   const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased; or consistency = "strict"`;
   return [
@@ -132,9 +159,10 @@ function cannotBeLeased({ limit, path }: { limit: ParsedLimit; path: string }): 
   ];
 }
 
-function costsThatNeverPass(rules: unknown, limits: readonly ParsedLimit[], path: string): Mistake[] {
+/** @param limits of the policy, as written and under each plan. */
+function costsThatNeverPass(rules: unknown, limits: readonly LimitSpec[], path: string): Mistake[] {
   if (!Array.isArray(rules) || limits.length === 0) return [];
-  const smallest = Math.min(...limits.map((limit) => largestCost(specOf(limit))));
+  const smallest = Math.min(...limits.map(largestCost));
   return rules.flatMap((rule, i): Mistake[] => {
     const { cost: found } = (rule ?? {}) as { cost?: unknown };
     // The schema has reported values that are not numbers.
@@ -174,11 +202,18 @@ function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => stri
 function compilePolicy({ limits, ...policy }: ParsedPolicy): Policy {
   return {
     ...policy,
-    limits: limits.map((limit, i): Limit => {
-      const id = limits.length === 1 ? policy.name : `${policy.name}-${i + 1}`;
-      return { id, algorithm: limit.algorithm, scope: limit.scope, ...specOf(limit) };
-    }),
+    limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length))),
   } as Policy;
+}
+
+function idOf(name: string, position: number, limits: number): string {
+  return limits === 1 ? name : `${name}-${position + 1}`;
+}
+
+function compileLimit(limit: ParsedLimit, id: string): Limit {
+  const { algorithm, scope } = limit;
+  const shadowLimit = "shadowLimit" in limit ? limit.shadowLimit : undefined;
+  return { id, algorithm, scope, ...(shadowLimit !== undefined && { shadowLimit }), ...specOf(limit) };
 }
 
 /** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */

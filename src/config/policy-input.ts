@@ -17,6 +17,16 @@ export interface PolicyInput {
   /** 1 to 8 limits. */
   readonly limits: readonly LimitInput[];
   /**
+   * Where a request names its client's plan: one of `bearer`, `header:<name>`, `cookie:<name>`, `query:<name>`,
+   * `country`, `host`, `region`. Default: only a program names plans (`plan` of `take` and of the middlewares).
+   */
+  readonly plan?: string | undefined;
+  /**
+   * Other numbers for the limits, by the client's plan and the limit's id: `{ pro: { "api-1": 100 } }`. Without a plan,
+   * and for an unknown one: the limits as written.
+   */
+  readonly plans?: Readonly<Record<string, Readonly<Record<string, number | string>>>> | undefined;
+  /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
    * spent without a call; for sliding-window, fixed-window and token-bucket only.
    */
@@ -68,8 +78,17 @@ export interface WindowBase extends LimitBase {
   readonly window: number | string;
 }
 
+/** Fields of limits whose counts answer for other numbers too. */
+export interface ShadowLimitBase {
+  /**
+   * Another number to try, an integer like `limit`: decisions tell what it would have refused by the same counts
+   * (`LimitDecision.shadowLimit`), and nothing else happens.
+   */
+  readonly shadowLimit?: number | string | undefined;
+}
+
 /** The default: a window that slides in buckets. */
-export interface SlidingWindowInput extends WindowBase {
+export interface SlidingWindowInput extends WindowBase, ShadowLimitBase {
   /** May be left out. */
   readonly algorithm?: "sliding-window" | undefined;
   /** Number of buckets in the window, 1 … 60. Must divide the window in milliseconds. Default 1. */
@@ -79,13 +98,13 @@ export interface SlidingWindowInput extends WindowBase {
 }
 
 /** Windows of the clock: each starts at zero. */
-export interface FixedWindowInput extends WindowBase {
+export interface FixedWindowInput extends WindowBase, ShadowLimitBase {
   /** Up to twice the limit across a boundary. */
   readonly algorithm: "fixed-window";
 }
 
 /** Keeps the instant of every request: exact in any window. */
-export interface SlidingLogInput extends WindowBase {
+export interface SlidingLogInput extends WindowBase, ShadowLimitBase {
   /** Needs memory for each request: `limit` is at most 10,000. */
   readonly algorithm: "sliding-log";
 }
@@ -109,7 +128,7 @@ export interface LeakyBucketInput extends WindowBase {
 }
 
 /** At most `limit` requests in flight. */
-export interface ConcurrencyInput extends LimitBase {
+export interface ConcurrencyInput extends LimitBase, ShadowLimitBase {
   /** Has no window. */
   readonly algorithm: "concurrency";
   /** A slot that is neither released nor renewed is free after this time, 1 s … 31 days. Default 60 s. */

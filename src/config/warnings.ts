@@ -6,18 +6,38 @@ import type { PatternKind } from "../pattern/node.ts";
 import { parsePattern, writePattern } from "../pattern/parse.ts";
 import type { Settings } from "./settings.ts";
 
+export function policyWarnings(policies: readonly Policy[]): string[] {
+  const byAddress = policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce");
+  return policies.flatMap((policy) => {
+    const guards = byAddress.filter((guard) => covers(guard.match, policy.match));
+    return [...keyWarnings(policy, guards), ...planWarnings(policy, guards)];
+  });
+}
+
 /**
  * A client can change the keys that it chooses itself: a policy on such keys limits only clients that keep them,
  * unless a policy that counts by address matches the same requests.
  */
-export function policyWarnings(policies: readonly Policy[]): string[] {
-  const byAddress = policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce");
-  return policies
-    .filter(({ key, match }) => key.some(isChosen) && !byAddress.some((guard) => covers(guard.match, match)))
-    .map(
-      ({ name, key }) =>
-        `policy ${name} counts by ${key.find(isChosen)}, which a client can change at will: add a policy with key "ip" for the same requests`,
-    );
+function keyWarnings({ name, key }: Policy, guards: readonly Policy[]): string[] {
+  if (!key.some(isChosen) || guards.length > 0) return [];
+  return [
+    `policy ${name} counts by ${key.find(isChosen)}, which a client can change at will: add a policy with key "ip" for the same requests`,
+  ];
+}
+
+/** A client that names its own plan takes the largest. A plan outside of the key can change with every request. */
+function planWarnings(policy: Policy, guards: readonly Policy[]): string[] {
+  const { name, key, plan } = policy;
+  if (plan === undefined) return [];
+  if (isChosen(plan) && !guards.some((guard) => guard !== policy)) {
+    return [
+      `policy ${name} reads plans from ${plan}, which a client can change at will: set it in front of the gateway, and add a policy with key "ip" for the same requests`,
+    ];
+  }
+  if (key.every((kind) => kind.split("+").includes(plan))) return [];
+  return [
+    `policy ${name} reads plans from ${plan}, which is no part of its key: requests that count together may name different plans`,
+  ];
 }
 
 /** What requests have that no name in `REGIONS` applies to: Cloudflare's codes of continents, and what is unknown. */

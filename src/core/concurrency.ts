@@ -36,6 +36,7 @@ const RETRY_AFTER_MS = 1_000;
 export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyView, Slots> = {
   read: (_record, slots = new Map(), _limit, nowMs) => new Map([...slots].filter(([, lostAtMs]) => lostAtMs > nowMs)),
   admits: (slots, { limit }, cost) => slots.size + Math.min(cost, 1) <= limit,
+  viewAdmits: ({ inFlight }, { limit }, cost) => inFlight + Math.min(cost, 1) <= limit,
   charge: (slots, { timeoutMs }, _cost, { nowMs, slot }) => new Map(slots).set(slot, nowMs + timeoutMs),
   giveBack: (slots, _limit, _cost, { slot }) => new Map([...slots].filter(([held]) => held !== slot)),
   record: () => undefined,

@@ -14,11 +14,25 @@ export type Source = "redis" | "memory" | "cache" | "lease" | "fallback" | "live
 
 /** One limit's part in a decision. */
 export interface LimitDecision extends Told {
-  /** The policy that it belongs to. */
+  /** The policy that it belongs to, with the numbers that hold for this client. */
   readonly policy: Policy;
-  /** The limit, checked and with its defaults. */
+  /** The limit, checked and with its defaults, and with the number that holds for this client. */
   readonly limit: Limit;
   /** Whether this limit alone would have admitted the cost. */
+  readonly admitted: boolean;
+  /**
+   * What the limit's `shadowLimit` would have decided by the same counts. Absent: the limit has none, this client has
+   * other numbers, or the isolate refused while it waits to ask the store again. Without the store (`cache`, `lease`,
+   * `fallback`) these are the counts that the isolate knows, which may be lower than those of all isolates.
+   */
+  readonly shadowLimit?: ShadowLimitDecision;
+}
+
+/** What another number would have decided. It changes nothing for the request. */
+export interface ShadowLimitDecision {
+  /** The number: the limit's `shadowLimit`. */
+  readonly limit: number;
+  /** Whether the limit with this number would have admitted the cost. */
   readonly admitted: boolean;
 }
 
@@ -62,7 +76,10 @@ export interface Decision {
   readonly blocked?: true;
 }
 
-/** @param charged false after a look: the counts do not include the cost. */
+/**
+ * @param charged false after a look: the counts do not include the cost if it was admitted.
+ * @param isCounted whether the counts include the cost. Only a limit with a `shadowLimit` needs it.
+ */
 export function decideLimit(
   policy: Policy,
   limit: Limit,
@@ -70,10 +87,20 @@ export function decideLimit(
   cost: number,
   nowMs: number,
   charged = true,
+  isCounted = charged,
 ): LimitDecision {
-  const told = algorithmOf(limit).tell(view, limit, cost, refused, nowMs, charged);
+  const { tell, viewAdmits } = algorithmOf(limit);
+  const told = tell(view, limit, cost, refused, nowMs, charged);
+  const { shadowLimit: number } = limit;
+  const shadowLimit = number !== undefined &&
+    pausedMs === undefined && {
+      shadowLimit: {
+        limit: number,
+        admitted: viewAdmits!(view, { ...limit, limit: number }, isCounted ? 0 : cost, nowMs),
+      },
+    };
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
-  return { policy, limit, admitted: !refused, ...told, ...paused };
+  return { policy, limit, admitted: !refused, ...told, ...paused, ...shadowLimit };
 }
 
 /** One verdict over all limits: allowed if every enforced limit admitted. */

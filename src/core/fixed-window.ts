@@ -27,6 +27,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
     return !record || record.newest < current ? { kind, windowMs, newest: current, count: 0 } : record;
   },
   admits: ({ count }, { limit }, cost) => count + cost <= limit,
+  viewAdmits: ({ count }, { limit }, cost) => count + cost <= limit,
   charge: (record, _limit, cost) => ({ ...record, count: Math.min(MAX_COUNT, record.count + cost) }),
   giveBack(record, { windowMs }, cost, { atMs }) {
     if (record.newest !== Math.floor(atMs / windowMs)) return record;

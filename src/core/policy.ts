@@ -14,6 +14,10 @@ export interface Policy {
   readonly cost: readonly CostRule[];
   /** 1 to 8 limits. */
   readonly limits: readonly Limit[];
+  /** The key source by which a request names its client's plan. Absent: only a program names plans. */
+  readonly plan?: string;
+  /** Plans by name: the numbers of limits for clients on this plan. */
+  readonly plans?: Readonly<Record<string, Numbers>>;
   /** Whether units may be taken from the store ahead of demand. */
   readonly consistency: "strict" | "leased";
   /** `shadow`: never refuses. */
@@ -47,7 +51,12 @@ export type Limit = LimitSpec & {
   readonly algorithm: AlgorithmName;
   /** `region`: each region counts by itself. */
   readonly scope: "global" | "region";
+  /** Another number to ask of the same counts: what it would have refused is told, and nothing else happens. */
+  readonly shadowLimit?: number;
 };
+
+/** Numbers by the ids of limits, for example `{ "api-1": 200 }`. A limit that is not named keeps its number. */
+export type Numbers = Readonly<Record<string, number | undefined>>;
 
 /** The algorithms: docs/algorithms.md says which to choose. */
 export type AlgorithmName =

@@ -58,6 +58,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return dropExpired(record, entries, nowMs);
   },
   admits: ({ record }, { limit }, cost) => record.used + cost <= limit,
+  viewAdmits: ({ used }, { limit }, cost) => used + cost <= limit,
   /** If the clock has stepped back, the entry gets the newest instant, so that the list stays in order. */
   charge({ record, entries, ...state }, _limit, cost, { nowMs }) {
     const atMs = Math.max(nowMs, record.newestAtMs);

@@ -145,6 +145,7 @@ function decayNeededMs(kind: WindowKind, oldest: number, room: number, bucketMs:
 export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, WindowRecord> = {
   read: (record, _value, limit, nowMs) => rollWindow(record ?? newWindow(limit, nowMs), nowMs),
   admits: (record, { limit }, cost, nowMs) => windowAdmits(record, limit, cost, nowMs),
+  viewAdmits: (record, { limit }, cost, nowMs) => windowAdmits(record, limit, cost, nowMs),
   charge: (record, _limit, cost) => chargeWindow(record, cost),
   giveBack: (record, _limit, cost, { atMs }) => giveBackWindow(record, cost, atMs),
   record: (record) => record,

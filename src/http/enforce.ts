@@ -2,10 +2,11 @@
 
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
+import type { Numbers } from "../core/policy.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
 import { addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
-import { clientKey } from "./key.ts";
+import { clientKey, namedPlan } from "./key.ts";
 import { compileMatcher } from "./match.ts";
 import type { ProblemOptions } from "./problem.ts";
 import { asRefusal, refusal } from "./refusal.ts";
@@ -32,6 +33,10 @@ export interface OwnRules {
   readonly key?: () => string | undefined | Promise<string | undefined>;
   /** Units under every policy, an integer 0 … 10^9. Undefined: the policy's `cost` decides. */
   readonly cost?: () => number | undefined | Promise<number | undefined>;
+  /** The client's plan, under every policy. Undefined or empty: the policy's `plan` says where it is read. */
+  readonly plan?: () => string | undefined | Promise<string | undefined>;
+  /** Other numbers for this client by the ids of limits. They come before those of a plan. */
+  readonly limits?: () => Numbers | undefined | Promise<Numbers | undefined>;
   /** Called before the request goes on or is refused. */
   readonly onDecision?: (decision: Decision) => void;
   /** Answers in place of the standard refusal. The wait and the rate limit fields of the standard refusal are added. */
@@ -48,9 +53,11 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
     let known: string | undefined;
     const region = () => (known ??= regionOf(request));
     const [ownKey, ownCost] = [own.key && (await own.key()), own.cost && (await own.cost())];
+    const [ownPlan, limits] = [own.plan && (await own.plan()), own.limits && (await own.limits())];
     const takes = matched.map(({ policy, cost }): Take => {
       const key = ownKey ? namedKey(ownKey) : clientKey(policy.key, request, region);
-      return { policy, cost: ownCost === undefined ? cost : checkCost(ownCost), key };
+      const plan = ownPlan || (policy.plan && namedPlan(policy.plan, request, region));
+      return { policy, cost: ownCost === undefined ? cost : checkCost(ownCost), key, plan, limits };
     });
     const decision = await limiter.takeMatched(takes, region, background);
     const decidedAtMs = Date.now();

@@ -17,6 +17,11 @@ export function clientKey(kinds: readonly string[], request: Request, region: ()
   return ANONYMOUS;
 }
 
+/** The plan that a request names. @param source for example `header:x-plan`. @param region as for `clientKey`. */
+export function namedPlan(source: string, request: Request, region: () => string): string | undefined {
+  return readPart(source, request, region) || undefined;
+}
+
 /** The value of one part in the form that is counted. undefined or empty if the request does not have it. */
 function readPart(part: string, request: Request, region: () => string): string | undefined {
   const source = sourceOf(part);

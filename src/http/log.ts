@@ -8,9 +8,9 @@ import type { OnDecision } from "../limiter.ts";
 const LINES_PER_SECOND = 10;
 
 /**
- * Logs refusals, blocked clients, shadow refusals, decisions without the store, and requests without a key and an
- * address. At most 10 lines a second and isolate; the next line says how many were left out. Keys appear as the hash
- * that Redis sees.
+ * Logs refusals, blocked clients, shadow refusals (of a policy in shadow, or of a `shadowLimit`), decisions without the
+ * store, and requests without a key and an address. At most 10 lines a second and isolate; the next line says how many
+ * were left out. Keys appear as the hash that Redis sees.
  *
  * @param write where lines go. Default: the console, which `wrangler tail` and Workers Logs show.
  */
@@ -21,9 +21,11 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
 
   return (decision, context) => {
     const { takes, failure } = context;
-    const shadowRefused = decision.shadow.filter(({ admitted }) => !admitted);
+    const isRefusedInShadow =
+      decision.limits.some(isShadowLimitReached) ||
+      decision.shadow.some((one) => !one.admitted || isShadowLimitReached(one));
     const anonymous = takes.some(({ kind }) => kind === ANONYMOUS.kind);
-    if (decision.allowed && shadowRefused.length === 0 && failure === undefined && !anonymous) return;
+    if (decision.allowed && !isRefusedInShadow && failure === undefined && !anonymous) return;
 
     const nowMs = Date.now();
     const thisSecond = Math.floor(nowMs / 1000);
@@ -32,14 +34,16 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
       suppressed++;
       return;
     }
+    const shadowLimits = [...decision.limits, ...decision.shadow].flatMap(describeShadowLimit);
     const line = {
-      event: decision.blocked ? "blocked" : eventOf(decision.allowed, shadowRefused.length > 0, failure !== undefined),
+      event: decision.blocked ? "blocked" : eventOf(decision.allowed, isRefusedInShadow, failure !== undefined),
       at: new Date(nowMs).toISOString(),
       region: context.region,
       source: decision.source,
       policies: takes.map(({ policy, kind, partition, cost }) => ({ policy: policy.name, kind, key: partition, cost })),
       violated: idsOf(decision.limits),
       shadow: idsOf(decision.shadow),
+      ...(shadowLimits.length > 0 && { shadowLimits }),
       ...(decision.retryAfterMs && { retryAfterMs: decision.retryAfterMs }),
       ...(failure !== undefined && { failure }),
       ...(suppressed > 0 && { suppressed }),
@@ -54,6 +58,14 @@ function eventOf(allowed: boolean, shadowRefused: boolean, failed: boolean): str
   if (!allowed) return "refused";
   if (shadowRefused) return "shadow-refused";
   return failed ? "store-failure" : "anonymous";
+}
+
+function isShadowLimitReached({ shadowLimit }: LimitDecision): boolean {
+  return shadowLimit?.admitted === false;
+}
+
+function describeShadowLimit({ limit, shadowLimit }: LimitDecision) {
+  return shadowLimit ? [{ id: limit.id, ...shadowLimit }] : [];
 }
 
 function idsOf(limits: readonly LimitDecision[]): string[] {

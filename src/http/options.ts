@@ -4,6 +4,7 @@ import { checkOptions } from "../check-options.ts";
 import { checkRegion, checkRegions, type RegionNames } from "../config/regions.ts";
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
+import type { Numbers } from "../core/policy.ts";
 import { checkCost, type Limiter } from "../limiter.ts";
 import { createEnforce, type Enforce, type OwnRules } from "./enforce.ts";
 import { regionOf } from "./region.ts";
@@ -31,6 +32,14 @@ export interface RateLimitOptions<C> {
    * or put a body limit in front. Any other result is a `TypeError` for the caller, and nothing is charged.
    */
   readonly cost?: number | ((c: C) => number | undefined | Promise<number | undefined>);
+  /** The client's plan, under every policy that matches. `undefined` or empty: read as the policy's `plan` says. */
+  readonly plan?: (c: C) => string | undefined | Promise<string | undefined>;
+  /**
+   * Other numbers for this client by the ids of limits, for example `{ "api-1": 200 }`; they come before those of a
+   * plan. `undefined`, and a limit without a number: those of the plan, or as written. A number that a limit cannot
+   * have, and an id that no limit has, is a `TypeError` for the caller, and nothing is charged.
+   */
+  readonly limits?: (c: C) => Numbers | undefined | Promise<Numbers | undefined>;
   /** `true`: the request is not limited, and its answer gets no fields. */
   readonly skip?: (c: C) => boolean | Promise<boolean>;
   /**
@@ -46,6 +55,8 @@ const OPTION_TYPES: Readonly<Record<keyof RateLimitOptions<never>, string>> = {
   region: "string or object or function",
   key: "function",
   cost: "number or function",
+  plan: "function",
+  limits: "function",
   skip: "function",
   response: "function",
 };
@@ -96,10 +107,12 @@ export function enforceFor<Env, C>(
 }
 
 /** The options' functions with the argument of one request. */
-export function ownRules<C>({ key, cost, response }: RateLimitOptions<C>, c: C): OwnRules {
+export function ownRules<C>({ key, cost, plan, limits, response }: RateLimitOptions<C>, c: C): OwnRules {
   return {
     ...(key && { key: () => key(c) }),
     ...(cost !== undefined && { cost: () => (typeof cost === "number" ? cost : cost(c)) }),
+    ...(plan && { plan: () => plan(c) }),
+    ...(limits && { limits: () => limits(c) }),
     ...(response && { refused: (standard, decision) => response(decision, c, standard) }),
   };
 }

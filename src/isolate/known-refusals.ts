@@ -5,6 +5,7 @@
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import { farAlgorithmOf } from "../core/far-algorithms.ts";
+import { haveSameNumbers } from "../core/numbers.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { PendingUnits } from "./pending-units.ts";
 import type { StoreClock } from "./store-clock.ts";
@@ -53,12 +54,18 @@ export function createKnownRefusals({
   inFlight,
   trustedMs = () => TRUSTED_ALONE_MS,
 }: KnownRefusalParts): KnownRefusals {
-  /** What was told about one key, brought to an instant of the store. undefined: not known. */
-  function recall({ key, cost, limits }: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {
+  /** What was told about a key with the numbers of this request. With other numbers only the store can answer. */
+  function toldAbout({ key, limits }: KeyRequest): KeyReply | undefined {
     const known = told.refusing(key);
+    return known && haveSameNumbers(known.limits, limits) ? known : undefined;
+  }
+
+  /** What was told about one key, brought to an instant of the store. undefined: not known. */
+  function recall(key: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {
+    const known = toldAbout(key);
     if (!known || localAtMs - known.receivedAtMs >= trustedMs()) return undefined;
-    const recalled = limits.map((limit, l) =>
-      farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, cost),
+    const recalled = key.limits.map((limit, l) =>
+      farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, key.cost),
     );
     return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
   }
@@ -70,10 +77,11 @@ export function createKnownRefusals({
    *
    * @param replies what is recalled about the key at this instant.
    */
-  function hasCertainWait({ key, cost, limits }: KeyRequest, replies: readonly LimitReply[], nowMs: number): boolean {
+  function hasCertainWait(key: KeyRequest, replies: readonly LimitReply[], nowMs: number): boolean {
+    const { cost, limits } = key;
     // If one unit is refused, nothing is left: no request changes this key until units come back.
     if (cost <= 1) return true;
-    const known = told.refusing(key)!;
+    const known = toldAbout(key)!;
     if (known.storeAtMs === nowMs) return true;
     const isUsedUp = limits.some((limit, l) => {
       return farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, 1)?.refused;
@@ -84,10 +92,10 @@ export function createKnownRefusals({
   }
 
   /** Milliseconds until the remembered counts of this key admit this many units. 0: now, or nothing is known. */
-  function admittedAfterMs({ key, limits }: KeyRequest, units: number, nowMs: number): number {
-    const known = told.refusing(key);
+  function admittedAfterMs(key: KeyRequest, units: number, nowMs: number): number {
+    const known = toldAbout(key);
     if (!known) return 0;
-    const waits = limits.map((limit, l) => {
+    const waits = key.limits.map((limit, l) => {
       const recalled = farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
       // What is left now is not known. If it was too little then, other requests may be asking for it.
       if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
@@ -131,7 +139,7 @@ export function createKnownRefusals({
     },
 
     refusedSince(request, sinceMs, localAtMs) {
-      const known = request.keys.map(({ key }) => told.refusing(key));
+      const known = request.keys.map(toldAbout);
       // Counts that were told earlier can only have grown until the newest ones.
       const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);
       if (!newest || newest.sentAtMs <= sinceMs) return undefined;

@@ -12,7 +12,7 @@ import { storeKey } from "./store-key.ts";
 
 /** A policy as it is applied to one client. */
 export interface AppliedPolicy {
-  /** The policy. */
+  /** The policy, with the numbers that hold for this client. */
   readonly policy: Policy;
   /** Which kind of key the client presented, for example `ip`; `key` if the key was given by hand without a kind. */
   readonly kind: string;
@@ -104,17 +104,21 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
 export function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecision[] {
-  const decisions = replies.flatMap(({ keys, reply: { nowMs, keys: limitReplies }, source }) =>
-    keys.flatMap(({ take, policy, limits, request: { cost } }, k) =>
+  const charged = flag !== Flag.look;
+  const decisions = replies.flatMap(({ keys, reply: { nowMs, allowed, keys: limitReplies }, source }) => {
+    const isRefused = (group: number) =>
+      keys.some(({ request }, k) => request.group === group && limitReplies[k]!.some(({ refused }) => refused));
+    return keys.flatMap(({ take, policy, limits, request: { cost, group } }, k) =>
       limits.flatMap((limit, l) => {
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) return [];
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-        const decision = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, flag !== Flag.look);
+        const isCounted = limit.shadowLimit !== undefined && charged && allowed && !isRefused(group);
+        const decision = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
         return [{ position, decision }];
       }),
-    ),
-  );
+    );
+  });
   decisions.sort((a, b) => a.position - b.position);
   return decisions.map(({ decision }) => decision);
 }

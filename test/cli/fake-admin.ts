@@ -48,7 +48,7 @@ export async function startFakeAdmin(): Promise<FakeAdmin> {
     if (headers.authorization !== `Bearer ${TOKEN}`) return problem(401, "Unauthorized.");
     const { pathname, searchParams } = new URL(request.url!, "http://fake");
     const [, , , table, policy = ""] = pathname.split("/");
-    const key = hash(String(headers["headgate-key"]));
+    const key = hash(decodeURIComponent(String(headers["headgate-key"])));
     const kind = searchParams.get("kind") ?? "ip";
     const isThis = (one: Override) => one.policy === policy && one.key === key && one.kind === kind;
     const override = fake.live.overrides.find(isThis) ?? null;

@@ -3,13 +3,28 @@ import { parsePolicies, writePolicy } from "../../src/config/policies.ts";
 import { LIMIT_SCHEMAS } from "../../src/config/policy-schema.ts";
 
 const limits = [
-  { limit: "10", window: "250ms", scope: "region" },
-  { algorithm: "sliding-window", limit: 600, window: 60_000, buckets: 60, oldest: "whole", scope: "global" },
-  { algorithm: "fixed-window", limit: 1000, window: "31d", scope: "region" },
-  { algorithm: "sliding-log", limit: "10000", window: "90s", scope: "region" },
+  { limit: "10", shadowLimit: "8", window: "250ms", scope: "region" },
+  {
+    algorithm: "sliding-window",
+    limit: 600,
+    shadowLimit: 700,
+    window: 60_000,
+    buckets: 60,
+    oldest: "whole",
+    scope: "global",
+  },
+  { algorithm: "fixed-window", limit: 1000, shadowLimit: 900, window: "31d", scope: "region" },
+  { algorithm: "sliding-log", limit: "10000", shadowLimit: 9000, window: "90s", scope: "region" },
   { algorithm: "token-bucket", limit: 7, window: "1s", burst: "20", scope: "region" },
-  { algorithm: "leaky-bucket", limit: 1_000_000, window: "1h", burst: 1, maxDelay: "1500ms", scope: "region" },
-  { algorithm: "concurrency", limit: 5, timeout: "90s", scope: "region" },
+  {
+    algorithm: "leaky-bucket",
+    limit: 1_000_000,
+    window: "1h",
+    burst: 1,
+    maxDelay: "1500ms",
+    scope: "region",
+  },
+  { algorithm: "concurrency", limit: 5, shadowLimit: 4, timeout: "90s", scope: "region" },
 ];
 
 const everyField = [
@@ -33,6 +48,8 @@ const everyField = [
     mode: "shadow",
     onStoreFailure: "deny",
     documented: "false",
+    plan: "header:X-Plan",
+    plans: { pro: { "every-field-1": "20", "every-field-7": 50 }, "eu:free": { "every-field-3": 5 } },
     limits,
   },
   {
@@ -58,9 +75,19 @@ it("policies of every algorithm and field, written out with their defaults, are 
     match: { method: ["GET", "POST"], host: ["api.example.com"] },
     cost: [{ cost: 1 }, { cost: 0 }],
     documented: false,
+    plan: "header:X-Plan",
+    plans: { pro: { "every-field-1": 20, "every-field-7": 50 }, "eu:free": { "every-field-3": 5 } },
   });
   expect(written[0].limits).toEqual([
-    { algorithm: "sliding-window", limit: 10, window: "250ms", buckets: 1, oldest: "weighted", scope: "region" },
+    {
+      algorithm: "sliding-window",
+      limit: 10,
+      shadowLimit: 8,
+      window: "250ms",
+      buckets: 1,
+      oldest: "weighted",
+      scope: "region",
+    },
     { ...limits[1], window: "1m" },
     limits[2],
     { ...limits[3], limit: 10_000 },

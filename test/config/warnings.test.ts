@@ -1,6 +1,6 @@
 // What is allowed, with a warning: a policy whose keys the client chooses itself, and a node that is never asked.
 
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import { parseSettings } from "../../src/config/settings.ts";
@@ -8,14 +8,18 @@ import { policyWarnings, regionWarnings } from "../../src/config/warnings.ts";
 
 const limits = [{ limit: 1, window: "1m" }];
 
-/** The names of the policies that have a warning. */
-function warnedOf(...policies: Omit<PolicyInput, "limits">[]): (string | undefined)[] {
+function warningsOf(...policies: Omit<PolicyInput, "limits">[]): string[] {
   const parsed = parsePolicies(
     policies.map((policy) => ({ ...policy, limits })),
     "policies",
   );
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  return policyWarnings(parsed.value).map((warning) => /^policy (\S+) counts by/.exec(warning)?.[1]);
+  return policyWarnings(parsed.value);
+}
+
+/** The names of the policies that have a warning. */
+function warnedOf(...policies: Omit<PolicyInput, "limits">[]): (string | undefined)[] {
+  return warningsOf(...policies).map((warning) => /^policy (\S+) counts by/.exec(warning)?.[1]);
 }
 
 const chosen: Omit<PolicyInput, "limits"> = { name: "chosen", key: ["bearer", "ip"], match: { path: "/v1/*" } };
@@ -28,7 +32,7 @@ it.each(["bearer", "header:x-user", "cookie:sid", "query:u", "ip+bearer"])(
   },
 );
 
-it.each([["ip"], ["global"], ["country", "asn"]])("does not of one by %s", (...key) => {
+it.each([["ip"], ["ip", "bearer"], ["global"], ["country", "asn"]])("does not of one by %s", (...key) => {
   expect(warnedOf({ name: "fixed", key })).toEqual([]);
 });
 
@@ -94,4 +98,34 @@ it("warns of a node whose region no request has", () => {
   expect(warned("europe", { REGIONS: { continent: { EU: "europe" } } })).toEqual([]);
   // Another gateway may have that region.
   expect(warned("eu", { REGION: "na" })).toEqual([]);
+});
+
+describe("a plan", () => {
+  const plans = { pro: { planned: 10 } };
+  const guard = { name: "guard", key: ["ip"] };
+  const CHOSEN = /^policy planned reads plans from \S+, which a client can change at will/;
+  const OUTSIDE = /^policy planned reads plans from \S+, which is no part of its key/;
+
+  it.each(["bearer", "header:x-plan", "cookie:plan", "query:plan"])(
+    "that clients name by %s draws a warning",
+    (plan) => {
+      // A policy by address does not guard itself.
+      expect(warningsOf({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(CHOSEN)]);
+      // Another policy by address bounds what a client can take.
+      expect(warningsOf({ name: "planned", key: ["ip"], plan, plans }, guard)).toEqual([
+        expect.stringMatching(OUTSIDE),
+      ]);
+      expect(warningsOf({ name: "planned", key: [`ip+${plan}`], plan, plans }, guard)).toEqual([]);
+    },
+  );
+
+  it.each(["country", "host", "region"])("by %s draws one if it is no part of every kind of key", (plan) => {
+    expect(warningsOf({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(OUTSIDE)]);
+    expect(warningsOf({ name: "planned", key: [`asn+${plan}`, "ip"], plan, plans })).toHaveLength(1);
+    expect(warningsOf({ name: "planned", key: [`ip+${plan}`], plan, plans })).toEqual([]);
+  });
+
+  it("that only a program names draws none", () => {
+    expect(warningsOf({ name: "planned", key: ["ip"], plans })).toEqual([]);
+  });
 });

@@ -80,6 +80,23 @@ it("takes, looks and resets, under one policy or several at once", async () => {
   expect((await call("peek", user, { key: "ann", cost: 5 })).value).toMatchObject({ allowed: true, remaining: 5 });
 });
 
+it("takes with the numbers of a plan, or with the caller's", async () => {
+  const user = uniqueName("user");
+  const call = await startService([
+    { name: user, limits: [{ limit: 1, window: "1h" }], plans: { pro: { [user]: 3 } } },
+  ]);
+  const take = async (options: object) => {
+    const { value } = await call("take", user, { key: "ann", ...options });
+    return [value!.allowed, value!.remaining];
+  };
+  expect(await take({})).toEqual([true, 0]);
+  expect(await take({})).toEqual([false, 0]);
+  expect(await take({ plan: "pro" })).toEqual([true, 1]);
+  expect(await take({ limits: { [user]: 2 } })).toEqual([false, 0]);
+  expect(await take({ plan: "pro", limits: { [user]: 4 } })).toEqual([true, 1]);
+  expect(await call("take", user, { key: "ann", limits: { nobody: 2 } })).toMatchObject({ name: "TypeError" });
+});
+
 it("refuses misuse as the limiter does, and concurrency limits, whose slots it could not give back", async () => {
   const [user, slots] = [uniqueName("user"), uniqueName("slots")];
   const call = await startService([

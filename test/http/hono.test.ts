@@ -353,6 +353,49 @@ describe("options", () => {
     expect(() => rateLimit(limiter, { cost: 1.5 })).toThrow(TypeError);
   });
 
+  it("plan and limits: the client's numbers, in the fields, refusals and decisions", async () => {
+    const planned = { ...policy("ten", 2), plan: "header:x-tier", plans: { pro: { ten: 3 }, team: { ten: 4 } } };
+    const app = new Hono();
+    app.use(
+      rateLimit(limiterOf(planned), {
+        plan: async (c) => c.req.query("plan"),
+        limits: (c) => (c.req.query("limit") ? { ten: Number(c.req.query("limit")) } : undefined),
+      }),
+    );
+    app.get("/", (c) => c.text(String(c.get("rateLimit")!.limits[0]!.limit.limit)));
+    app.onError((error, c) => c.text(`${error}`, 500));
+    const ask = async (query: string, headers = {}) => {
+      const answer = await app.request(`/?${query}`, { headers });
+      return [answer.status, fieldsOf(answer).policies?.ten?.q, fieldsOf(answer).legacy?.limit, await answer.text()];
+    };
+    expect(await ask("")).toEqual([200, 2, 2, "2"]);
+    expect(await ask("plan=pro")).toEqual([200, 3, 3, "3"]);
+    expect(await ask("plan=pro&limit=5")).toEqual([200, 5, 5, "5"]);
+    // The program says nothing: the policy's own source does. The program comes first.
+    expect(await ask("", { "X-Tier": "team" })).toEqual([200, 4, 4, "4"]);
+    expect(await ask("plan=gold", { "X-Tier": "team" })).toEqual([
+      429,
+      2,
+      2,
+      expect.stringContaining("ten (2 per 1h)"),
+    ]);
+    expect(await ask("limit=0.5")).toEqual([500, undefined, undefined, expect.stringContaining("an integer from 1")]);
+  });
+
+  it("plan and limits: may read the body, which the handler reads again", async () => {
+    const app = new Hono();
+    const read = async (c: Context) => (await c.req.json<{ n: number }>()).n;
+    const options = {
+      plan: async (c: Context) => `p${await read(c)}`,
+      limits: async (c: Context) => ({ ten: await read(c) }),
+    };
+    app.use(rateLimit(limiterOf(policy("ten", 10)), options));
+    app.post("/", async (c) => c.json(await c.req.raw.json()));
+    const answer = await app.request("/", post);
+    expect(await answer.json()).toEqual({ n: 3 });
+    expect(fieldsOf(answer).policies).toMatchObject({ ten: { q: 3 } });
+  });
+
   it("skip: goes on without a charge and without fields", async () => {
     const limiter = limiterOf(policy("one", 1));
     const app = new Hono();

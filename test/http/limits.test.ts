@@ -21,6 +21,18 @@ function documentOf(bindings: Bindings, region?: string) {
 
 const POLICIES = [{ name: "one", limits: [{ limit: 60, window: "1m" }] }];
 const REDIS = { UPSTASH_REDIS_REST_URL: "https://redis.example", UPSTASH_REDIS_REST_TOKEN: "token" };
+const PLANNED = [
+  { name: "free", limits: [{ limit: 5, shadowLimit: 3, window: "1m" }] },
+  {
+    name: "a",
+    plans: { pro: { "a-1": 20, "a-2": 9 }, x_y: { "a-2": 8 } },
+    limits: [
+      { algorithm: "token-bucket", limit: 10, window: "1s", burst: 30, scope: "region" },
+      { algorithm: "concurrency", limit: 2 },
+    ],
+  },
+  { name: "b", plans: { team: { b: 7 } }, limits: [{ limit: 6, window: "1h" }] },
+];
 const DRESSES: [string, Bindings, string?][] = [
   ["five policies in two regions", { POLICIES: fivePolicies(), ...TWO_REGIONS }, "frankfurt"],
   ["a published copy", { POLICIES: fivePolicies(), ...TWO_REGIONS }],
@@ -28,6 +40,7 @@ const DRESSES: [string, Bindings, string?][] = [
   ["nothing to say", { POLICIES: SECRET_POLICIES }, "eu"],
   ["no fields", { POLICIES, RATE_LIMIT_HEADERS: "none" }, "eu"],
   ["a central store", { POLICIES: fivePolicies(), ...TWO_REGIONS, ...REDIS }, "frankfurt"],
+  ["plans", { POLICIES: PLANNED, ...TWO_REGIONS }, "frankfurt"],
   ["one region, which is a continent", { POLICIES: fivePolicies(), ...REDIS }, "NA"],
 ];
 
@@ -87,17 +100,40 @@ describe("the document", () => {
 });
 
 /** The text of the page and of the Markdown. Both use the same words. */
-async function saidOf(bindings: Bindings, region?: string, origin = "https://api.example.com"): Promise<string[]> {
+async function saidOf(
+  bindings: Bindings,
+  region?: string,
+  origin = "https://api.example.com",
+): Promise<[page: string, markdown: string]> {
   const document = documentOf(bindings, region);
   const page = renderPage(document, origin)
     .replace(/<style>.*?<\/style>|<script>.*?<\/script>/gs, "")
     .replace(/<[^>]+>/g, " ")
     .replaceAll("&quot;", '"')
     .replaceAll("&#39;", "'");
-  return [page, limitsMarkdown(document, origin)].map((text) => text.replace(/\s+/g, " "));
+  const oneLine = (text: string) => text.replace(/\s+/g, " ");
+  return [oneLine(page), oneLine(limitsMarkdown(document, origin))];
 }
 
 describe("page and Markdown alike", () => {
+  it("have one table of all plans, with the limits as written where a plan says nothing", async () => {
+    const [page, markdown] = await saidOf({ POLICIES: PLANNED, ...TWO_REGIONS }, "frankfurt");
+    const [bursts, others] = ["10 per 1s, at most 30 at once", "20 per 1s, at most 30 at once"];
+    const table = [
+      ["a-1", bursts, others, bursts, bursts],
+      ["a-2", "2 at a time", "9 at a time", "8 at a time", "2 at a time"],
+      ["b", "6 per 1h", "6 per 1h", "6 per 1h", "7 per 1h"],
+    ];
+    expect(page).toContain("Limit without a plan pro x_y team");
+    expect(markdown).toContain("| Limit | without a plan | pro | x_y | team |");
+    for (const [id, ...cells] of table) {
+      expect(page).toContain([id, ...cells].join(" "));
+      expect(markdown).toContain(`| **${id}** | ${cells.join(" | ")} |`);
+    }
+    expect(page + markdown).not.toMatch(/shadow|3 per 1m/);
+    for (const said of await saidOf({ POLICIES })) expect(said).not.toMatch(/plan/i);
+  });
+
   const limits = [{ limit: 5, window: "1m" }];
   const login = { name: "login", match: { method: "POST", path: "/login" }, limits };
 

@@ -55,6 +55,30 @@ it("leaves out policies in shadow, looks, and slots of requests in flight", asyn
   expect(store.takes.map(({ keys }) => keys.map(({ limits }) => limits))).toEqual([[[minute]]]);
 });
 
+it("charges what was admitted under the larger of two numbers", async () => {
+  const few = { ...minute, limit: 3 };
+  for (const order of [
+    [few, minute],
+    [minute, few],
+  ]) {
+    const [owed, store] = [createDebts(), recordingStore()];
+    for (const limit of order) owed.add(one("a", [limit], { cost: limit === few ? 2 : 60 }), NOW_MS);
+    await owed.repay(store, NOW_MS);
+    expect(charges(store)).toEqual([["a", 62]]);
+  }
+});
+
+it("owes again under the larger of two numbers what could not be charged", async () => {
+  const few = { ...minute, limit: 3 };
+  const [owed, store] = [createDebts(), recordingStore()];
+  owed.add(one("a", [minute], { cost: 60 }), NOW_MS);
+  const repaid = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
+  owed.add(one("a", [few], { cost: 2 }), NOW_MS);
+  await repaid;
+  await owed.repay(store, NOW_MS);
+  expect(charges(store)).toEqual([["a", 62]]);
+});
+
 it("charges no more than still counts", async () => {
   for (const [afterMs, expected] of [
     [59_999, [["a", 7]]],

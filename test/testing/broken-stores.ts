@@ -210,6 +210,10 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     open: one(eachKey((key) => ({ ...key, limits: key.limits.slice(0, 7) }))),
     noticedBy: "of 8 limits under one key, of every algorithm, are made together or not at all",
   },
+  "has a row for each number of a limit": {
+    open: one(eachKey((key) => ({ ...key, key: `${key.key} ${key.limits.map(({ limit }) => limit)}` }))),
+    noticedBy: "are one count under every algorithm, whatever the number that a request brings",
+  },
   "has a row for each list of limits": {
     open: one(eachKey((key) => ({ ...key, key: key.key + JSON.stringify(key.limits) }))),
     noticedBy: "stay with limits that stay when others come, go, move or change their number",

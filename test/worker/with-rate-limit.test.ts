@@ -149,6 +149,20 @@ describe("options", () => {
     expect(fieldsOf(answer).states).toMatchObject({ ten: { r: 6 } });
   });
 
+  it("plan and limits: the client's numbers", async () => {
+    const planned = { ...policy("ten", 2), plans: { pro: { ten: 3 } } };
+    const wrapped = withRateLimit(() => new Response("ok"), limiterOf(planned), {
+      plan: (one) => one.headers.get("X-Tier") ?? undefined,
+      limits: async (one) => (one.headers.has("X-Bought") ? { ten: Number(one.headers.get("X-Bought")) } : undefined),
+    });
+    const quota = async (headers: HeadersInit) =>
+      fieldsOf(await wrapped.fetch(request({ headers }), undefined, ctx)).policies!.ten!.q;
+    expect(await quota({})).toBe(2);
+    expect(await quota({ "X-Tier": "pro" })).toBe(3);
+    expect(await quota({ "X-Tier": "pro", "X-Bought": "7" })).toBe(7);
+    await expect(quota({ "X-Bought": "many" })).rejects.toThrow("limits: ten: expected an integer from 1 to");
+  });
+
   it("key, skip, response and rateLimitHeaders", async () => {
     const wrapped = withRateLimit(() => new Response("ok"), limiterOf(policy("one", 1)), {
       key: (one) => one.headers.get("X-User") ?? undefined,

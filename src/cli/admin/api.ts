@@ -57,7 +57,8 @@ async function send(url: URL, token: string, { method, path, kind, key = [], bod
   target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate/admin${path}`;
   if (kind !== undefined) target.searchParams.set("kind", kind);
   const headers = new Headers({ Authorization: `Bearer ${token}`, Accept: "application/json" });
-  for (const value of key) headers.append("Headgate-Key", value);
+  // A field can hold neither every character nor several values: its parts are encoded, and separated by commas.
+  if (key.length > 0) headers.set("Headgate-Key", key.map(encodeURIComponent).join(","));
   if (body !== undefined) headers.set("Content-Type", "application/json");
   if (ifMatch !== undefined) headers.set("If-Match", ifMatch);
   try {

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { type Access, type Answer, callAdmin } from "./api.ts";
-import { keyOf, untilOf } from "./options.ts";
+import { untilOf } from "./options.ts";
 import { changesOf, type OverrideOptions, withBlock, withoutBlock } from "./override.ts";
 import { type AdminOptions, addCommand, type Perform } from "./perform.ts";
 import { countsText, overridesText, overrideText, versionText } from "./show.ts";
@@ -21,7 +21,7 @@ function addClientCommand(admin: Command, name: string, description: string): Co
 
 /** @param table `counts` or `overrides`. */
 function client(table: string, policy: string, key: readonly string[], { kind }: ClientOptions) {
-  return { path: `/${table}/${encodeURIComponent(policy)}`, key: keyOf(key), kind };
+  return { path: `/${table}/${encodeURIComponent(policy)}`, key, kind };
 }
 
 export function addClientCommands(admin: Command, perform: Perform): void {

@@ -32,16 +32,6 @@ function isFieldValue(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }
 
-/** Raw values of a key, one for each part of its kind. Several fields of one name arrive joined by commas. */
-export function keyOf(parts: readonly string[]): readonly string[] {
-  const isSendable = parts.every((part) => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(part));
-  if (!isSendable) throw new Misuse("a key is sent in a field: it must be ASCII, without white space at its ends");
-  if (parts.length > 1 && parts.some((part) => part.includes(","))) {
-    throw new Misuse("a part of a combined key must not hold a comma");
-  }
-  return parts;
-}
-
 /** An instant in the future, or a duration from now, as an instant in UTC. */
 export function untilOf(text: string, nowMs: number): string {
   const durationMs = /^\d+(?:ms|s|m|h|d)$/.test(text) ? parseDurationMs(text)! : undefined;

@@ -1,7 +1,15 @@
 // The limits as Markdown, from the same document as the page and the JSON.
 
 import type { LimitsDocument } from "../../http/limits/document.ts";
-import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "../../http/limits/wording.ts";
+import {
+  describeRegion,
+  FIELDS,
+  isRegional,
+  planTable,
+  sampleRequest,
+  samples,
+  together,
+} from "../../http/limits/wording.ts";
 
 /** @param origin where clients send their requests. */
 export function limitsMarkdown(document: LimitsDocument, origin: string): string {
@@ -17,6 +25,7 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
       return [`**${id}**`, code(requests), prose(countedPer), ...perRegion, `${algorithm}: ${promise}`];
     }),
   );
+  const plans = planTable(document);
   const costs = policies.flatMap(({ name, cost }) =>
     cost.map((rule) => [code(rule.requests), name, String(rule.cost)]),
   );
@@ -36,6 +45,16 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
     limits.length > 0
       ? table(["Limit", "Requests", "Counted per", ...names, "Promise"], limits)
       : "No limits are published.",
+    ...(plans
+      ? [
+          "## Plans",
+          "The same limits for clients on a plan.",
+          table(
+            ["Limit", ...plans.columns],
+            plans.rows.map(({ id, cells }) => [`**${id}**`, ...cells]),
+          ),
+        ]
+      : []),
     ...(policies.length > 0 ? ["## Costs"] : []),
     ...(costs.length > 0
       ? [

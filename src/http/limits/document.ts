@@ -8,6 +8,7 @@ import { decideLimit, type LimitDecision } from "../../core/decision.ts";
 import type { Limit, Match, Policy } from "../../core/policy.ts";
 import { ENFORCED, Flag, take } from "../../core/take.ts";
 import { KEY_DESCRIPTIONS, type KeySource, sourceOf } from "../../keys/sources.ts";
+import { withNumbers } from "../../limiter/numbers.ts";
 import { addRateLimitFields } from "../headers.ts";
 import { describeQuota, quotaOf } from "../quota.ts";
 
@@ -46,25 +47,32 @@ function regionNames({ region, regions }: Described): string[] {
 }
 
 function describePolicy(policy: Policy, central: boolean) {
-  const { name, match, key, cost, limits, consistency, onStoreFailure } = policy;
+  const { name, match, key, cost, limits, plans = {}, consistency, onStoreFailure } = policy;
+  const planned = Object.entries(plans).map(([name, numbers]) => ({
+    name,
+    limits: withNumbers(policy, numbers).limits.map(describeNumbers),
+  }));
   return {
     name,
     match,
     requests: describeMatch(match),
     key,
     countedPer: describeKey(key),
-    limits: limits.map((limit) => ({
-      id: limit.id,
-      ...writeLimit(limit),
-      ...quotaOf(limit),
-      description: describeQuota(limit),
-      promise: promiseOf(limit),
-    })),
+    limits: limits.map((limit) => {
+      // What an operator tries out is not for clients.
+      const { shadowLimit: _, ...shown } = limit;
+      return { ...writeLimit(shown as Limit), ...describeNumbers(limit), promise: promiseOf(limit) };
+    }),
+    ...(planned.length > 0 && { plans: planned }),
     cost: cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
     defaultCost: 1,
     consistency: { mode: consistency, meaning: central ? CONSISTENCY[consistency] : UNSHARED },
     storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE[onStoreFailure] },
   };
+}
+
+function describeNumbers(limit: Limit) {
+  return { id: limit.id, limit: limit.limit, ...quotaOf(limit), description: describeQuota(limit) };
 }
 
 const CONSISTENCY = {

@@ -4,7 +4,7 @@ import { raw } from "hono/html";
 import type { LimitsDocument, PolicyDocument } from "./document.ts";
 import { SCRIPT } from "./page-script.ts";
 import { STYLE } from "./page-style.ts";
-import { describeRegion, FIELDS, isRegional, sampleRequest, samples, together } from "./wording.ts";
+import { describeRegion, FIELDS, isRegional, planTable, sampleRequest, samples, together } from "./wording.ts";
 
 /**
  * @param origin where clients send their requests, for example `https://api.example.com`.
@@ -41,6 +41,7 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
           {!copy && <Left {...sample} />}
           <h2>Limits</h2>
           {policies.length > 0 ? <LimitsTable document={document} /> : <p>No limits are published.</p>}
+          <Plans document={document} />
           {policies.length > 0 && <Costs policies={policies} />}
           {fields.length > 0 && (
             <>
@@ -136,6 +137,39 @@ function LimitsTable({ document }: { document: LimitsDocument }) {
         </tbody>
       ))}
     </table>
+  );
+}
+
+function Plans({ document }: { document: LimitsDocument }) {
+  const table = planTable(document);
+  if (!table) return null;
+  return (
+    <>
+      <h2>Plans</h2>
+      <table>
+        <caption>The same limits for clients on a plan</caption>
+        <thead>
+          <tr>
+            <th scope="col">Limit</th>
+            {table.columns.map((name) => (
+              <th scope="col">{name}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {table.rows.map(({ id, cells }) => (
+            <tr>
+              <th scope="row">
+                <b>{id}</b>
+              </th>
+              {cells.map((cell, c) => (
+                <td data-of={table.columns[c]}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
   );
 }
 

@@ -3,7 +3,7 @@
 import type { RateLimitHeaders } from "../../config/settings.ts";
 import type { InsideLimiter, Limiter } from "../../limiter.ts";
 import { createEnforce } from "../enforce.ts";
-import { clientKey } from "../key.ts";
+import { clientKey, namedPlan } from "../key.ts";
 import { compileMatcher } from "../match.ts";
 import { ProblemType, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
@@ -36,16 +36,22 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
       const detail = "Ask for a method and a path, for example ?method=GET&path=/.";
       return problemResponse(request, { type: ProblemType.blank, title: "Bad Request", status: 400, detail });
     }
-    const region = answering.regionOf(request);
+    const regionName = answering.regionOf(request);
+    const region = () => regionName;
     const matched = match(asked);
-    const takes = matched.map(({ policy }) => ({ policy, cost: 0, key: clientKey(policy.key, asked, () => region) }));
-    const decision = await limiter.peekMatched(takes, () => region);
+    const takes = matched.map(({ policy }) => ({
+      policy,
+      cost: 0,
+      key: clientKey(policy.key, asked, region),
+      plan: policy.plan && namedPlan(policy.plan, asked, region),
+    }));
+    const decision = await limiter.peekMatched(takes, region);
     if (decision.source === "fallback") {
       const detail = "The units left cannot be looked up at the moment.";
       const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
       return problemResponse(request, { ...problem, detail }, { "Retry-After": "1" });
     }
-    if (decision.blocked) return refusal(request, decision, () => region, {});
+    if (decision.blocked) return refusal(request, decision, region, {});
     const documented = decision.limits.filter(({ policy }) => isDocumented(policy));
     const limits = documented.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
       policy: policy.name,
@@ -62,7 +68,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
       headers.set("Access-Control-Allow-Origin", origin);
       headers.set("Vary", "Origin");
     }
-    return Response.json({ region, limits }, { headers });
+    return Response.json({ region: regionName, limits }, { headers });
   }
 
   return (request: Request): Promise<Response> => enforce(request, look);

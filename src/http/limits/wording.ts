@@ -38,6 +38,22 @@ export function isRegional({ regions }: LimitsDocument): boolean {
   return regions[0]!.policies.some(({ limits }) => limits.some(({ scope }) => scope === "region"));
 }
 
+/** What each limit is on each plan, for the policies that have plans. Undefined: no policy has any. */
+export function planTable({ regions }: LimitsDocument) {
+  const policies = regions[0]!.policies.filter(({ plans }) => plans);
+  const names = [...new Set(policies.flatMap(({ plans = [] }) => plans.map(({ name }) => name)))];
+  const rows = policies.flatMap(({ limits, plans = [] }) =>
+    limits.map(({ id, description }, l) => ({
+      id,
+      cells: [
+        description,
+        ...names.map((of) => plans.find(({ name }) => name === of)?.limits[l]?.description ?? description),
+      ],
+    })),
+  );
+  return names.length > 0 ? { columns: ["without a plan", ...names], rows } : undefined;
+}
+
 /** Follows a limit that counts for all regions together, in a table with a column for each region. */
 export function together(columns: readonly string[]): string {
   return columns.length > 1 ? "together" : "in all regions";

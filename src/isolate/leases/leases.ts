@@ -11,6 +11,7 @@ import { BoundedMap } from "../../bounded-map.ts";
 import type { LimitView } from "../../core/algorithms.ts";
 import { leasedMs } from "../../core/far-algorithm.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
+import { haveSameNumbers } from "../../core/numbers.ts";
 import type { KeyRequest, LimitReply } from "../../core/take.ts";
 import type { StoreClock } from "../store-clock.ts";
 import type { Charged, Grant, Lease, LeaseAnswer, LeaseRequest, Unused } from "./lease.ts";
@@ -20,7 +21,12 @@ import { isLow, leastWanted, remaining, wanted } from "./lease-size.ts";
  * A key of one window takes about 1.2 KiB. In two generations that is 24 MiB of an isolate's 128 MiB (Node 24,
  * 2026-11).
  */
-const MAX_KEYS = 10_000;
+const MAX_LEASES = 10_000;
+/**
+ * Leases of one key, each for other numbers: units are spent only with the numbers that they were taken with. One more
+ * takes the place of the oldest, whose stock goes back, or lapses with its window.
+ */
+const MAX_LEASES_OF_KEY = 4;
 /** The largest part of the remaining units that goes into one stock. Other isolates need some too. */
 const LARGEST_SHARE = 1 / 3;
 /** A grant is short if it is less than this part of the stock that is wanted when nearly nothing remains. */
@@ -32,6 +38,7 @@ const PAUSE_PART = 1 / 40;
 const FORGOTTEN_MS = 1_000;
 
 export interface Leases {
+  /** The lease of a key and of the numbers of its limits. */
   of(request: KeyRequest): Lease;
   /** Notes that a request needs units. */
   addDemand(lease: Lease, units: number, localAtMs: number): void;
@@ -95,7 +102,10 @@ interface LeaseState extends Omit<Writable<Lease>, "grants" | "charged"> {
 }
 
 export function createLeases(clock: StoreClock): Leases {
-  const leases = new BoundedMap<string, LeaseState>({ maxSize: MAX_KEYS });
+  const leases = new BoundedMap<string, readonly LeaseState[]>({
+    maxSize: MAX_LEASES,
+    weigh: ({ length }) => length,
+  });
 
   const earliestMs = (localAtMs: number) => clock.at(localAtMs)?.earliestMs;
   /** Nothing may be spent while the store's clock is not known. */
@@ -166,7 +176,8 @@ export function createLeases(clock: StoreClock): Leases {
     },
 
     of({ key, limits }) {
-      const known = leases.get(key);
+      const same = leases.get(key) ?? [];
+      const known = same.find((lease) => haveSameNumbers(lease.limits, limits));
       if (known) return known;
       const windowMs = Math.min(...limits.map((limit) => farAlgorithmOf(limit).lease?.windowMs(limit) ?? 0));
       const lease: LeaseState = {
@@ -188,7 +199,7 @@ export function createLeases(clock: StoreClock): Leases {
         pausedUntilMs: 0,
         tendedUntilMs: 0,
       };
-      leases.set(key, lease);
+      leases.set(key, [lease, ...same.slice(0, MAX_LEASES_OF_KEY - 1)]);
       return lease;
     },
 
@@ -305,11 +316,11 @@ export function createLeases(clock: StoreClock): Leases {
 
     forget(keys) {
       for (const key of keys) {
-        const lease = leases.get(key);
-        if (!lease) continue;
-        // Waiting requests, and the background that tends the lease, still have the object.
-        end(lease);
-        lease.isOver = true;
+        for (const lease of leases.get(key) ?? []) {
+          // Waiting requests, and the background that tends the lease, still have the object.
+          end(lease);
+          lease.isOver = true;
+        }
         leases.delete(key);
       }
     },

@@ -29,7 +29,7 @@ const KEYS_PER_CALL = 50;
 
 interface Debt {
   readonly limits: readonly LimitSpec[];
-  /** The longest window and the smallest limit of the key. */
+  /** The longest window and the smallest limit of the key, with the largest numbers that a request had. */
   readonly span: WindowLimit;
   readonly record: WindowRecord;
 }
@@ -59,8 +59,9 @@ export function createDebts(): Debts {
     for (const { key, group, cost, limits: all } of keys) {
       const limits = all.filter((limit) => !isConcurrency(limit));
       if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
-      const span = debts.get(key)?.span ?? spanOf(limits);
-      const record = rollWindow(debts.get(key)?.record ?? newWindow(span, nowMs), nowMs);
+      const known = debts.get(key);
+      const span = largerSpan(spanOf(limits), known?.span);
+      const record = rollWindow(known?.record ?? newWindow(span, nowMs), nowMs);
       put(key, { limits, span, record: chargeWindow(record, cost) });
     }
   }
@@ -74,10 +75,10 @@ export function createDebts(): Debts {
 
   /** Puts debts back that were not repaid, at the instants of their admissions, beside debts that were added since. */
   function putBack(key: string, debt: Debt, nowMs: number): void {
-    const later = debts.get(key)?.record;
+    const { record: later, span } = debts.get(key) ?? {};
     const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
     const counts = record.counts.map((units, b) => units + (later?.counts[b] ?? 0));
-    put(key, { ...debt, record: { ...record, counts } });
+    put(key, { ...debt, span: largerSpan(debt.span, span), record: { ...record, counts } });
   }
 
   return {
@@ -122,6 +123,11 @@ export function createDebts(): Debts {
       }
     },
   };
+}
+
+/** Requests with other numbers under the same key were admitted up to theirs. */
+function largerSpan(one: WindowLimit, other: WindowLimit = one): WindowLimit {
+  return other.limit > one.limit ? other : one;
 }
 
 function spanOf(limits: readonly LimitSpec[]): WindowLimit {

@@ -1,7 +1,9 @@
 /** What the live document makes of a request: other numbers and modes, exempt clients, blocked clients. */
 
 import type { Decision } from "../../core/decision.ts";
+import type { Policy } from "../../core/policy.ts";
 import type { AppliedPolicy } from "../decide.ts";
+import type { OwnNumbers } from "../numbers.ts";
 import type { LiveView } from "./view.ts";
 
 export interface AppliedLive {
@@ -11,6 +13,14 @@ export interface AppliedLive {
   readonly blocked?: Decision;
 }
 
+/** A policy as it is configured, and what the request or the program says about its numbers for this client. */
+export interface NamedPolicy extends AppliedPolicy {
+  readonly own?: OwnNumbers;
+}
+
+/** The policy with a client's own numbers. */
+export type WithNumbers = (policy: Policy, own: OwnNumbers) => Policy;
+
 export interface ApplyOptions {
   /** As if the client were neither blocked nor exempt. */
   readonly asCounted?: boolean;
@@ -18,21 +28,23 @@ export interface ApplyOptions {
 
 /** @param nowMs the local clock, in ms since the epoch. */
 export function applyLive(
-  view: LiveView,
-  applied: readonly AppliedPolicy[],
+  view: LiveView | undefined,
+  applied: readonly NamedPolicy[],
   nowMs: number,
+  numbers: WithNumbers,
   { asCounted = false }: ApplyOptions = {},
 ): AppliedLive {
   const changed: AppliedPolicy[] = [];
   /** The longest block. */
   let untilMs: number | undefined;
   for (const one of applied) {
-    const client = view.client(one.policy.name, one.partition, nowMs);
+    const client = view?.client(one.policy.name, one.partition, nowMs);
     if (client?.override.block) untilMs = Math.max(untilMs ?? 0, client.untilMs);
     if (client?.override.exempt && !client.override.block && !asCounted) continue;
-    const forAll = view.policy(one.policy);
-    const policy = client?.policy(forAll) ?? forAll;
-    changed.push(policy === one.policy ? one : { ...one, policy });
+    const { own = {}, ...rest } = one;
+    const plan = client?.override.plan ?? own.plan;
+    const numbered = numbers(view?.policy(one.policy) ?? one.policy, plan === own.plan ? own : { ...own, plan });
+    changed.push({ ...rest, policy: client?.policy(numbered) ?? numbered });
   }
   if (untilMs === undefined || asCounted) return { applied: changed };
   const retry = Number.isFinite(untilMs) && { retryAfterMs: Math.max(1, untilMs - nowMs) };

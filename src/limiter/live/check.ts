@@ -3,8 +3,8 @@
 import { describeValue, type Mistake } from "../../config/mistake.ts";
 import { parsePolicies, writePolicy } from "../../config/policies.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
-import type { Policy } from "../../core/policy.ts";
-import { withFactor, withNumbers } from "../numbers.ts";
+import { timesFactor, withNumber } from "../../core/numbers.ts";
+import type { Limit, Policy } from "../../core/policy.ts";
 import { EMPTY, instantOf, isNumber, isTable, type LiveDocument, type LivePolicy, plansOf } from "./document.ts";
 import { changePolicy } from "./view.ts";
 
@@ -134,23 +134,25 @@ function checkNumbers(value: unknown, path: string, policy: Policy): LiveMistake
     if (isNumber(number)) return [];
     return [mistake(`${path}.${id}`, `an integer from 1 to ${MAX_UNITS}`, number)];
   });
-  return mistakes.length > 0 ? mistakes : fitMistakes(withNumbers(policy, value as Record<string, number>), path);
+  if (mistakes.length > 0) return mistakes;
+  const numbers = new Map(Object.entries(value as Record<string, number>));
+  return fitMistakes(policy, (limit) => withNumber(limit, numbers.get(limit.id) ?? limit.limit), path);
 }
 
 function checkFactor(factor: unknown, path: string, policy: Policy): LiveMistake[] {
   if (typeof factor !== "number" || !Number.isFinite(factor) || factor <= 0) {
     return [mistake(path, "a number above 0", factor)];
   }
-  const multiplied = withFactor(policy, factor);
-  if (multiplied.limits.some(({ limit }) => !isNumber(limit))) {
+  if (policy.limits.some((limit) => !isNumber(timesFactor(limit, factor).limit))) {
     return [mistake(path, `a factor that leaves every limit at most ${MAX_UNITS}`, factor)];
   }
-  return fitMistakes(multiplied, path);
+  return fitMistakes(policy, (limit) => timesFactor(limit, factor), path);
 }
 
 /** What the configuration's own validator says about a policy with other numbers. */
-function fitMistakes(policy: Policy, path: string): LiveMistake[] {
-  const { mistakes = [] } = parsePolicies([writePolicy(policy)], "POLICIES");
+function fitMistakes(policy: Policy, change: (limit: Limit) => Limit, path: string): LiveMistake[] {
+  const changed = { ...policy, limits: policy.limits.map(change) };
+  const { mistakes = [] } = parsePolicies([writePolicy(changed)], "POLICIES");
   return mistakes.map(({ path: place, expected, found }) => {
     const [, index] = /\.limits\[(\d)\]/.exec(place) ?? [];
     return { path: index === undefined ? path : `${path}.${policy.limits[Number(index)]!.id}`, expected, found };

@@ -8,8 +8,7 @@ import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../../isolate/timing.ts";
 import { failureOf } from "../../store/failure.ts";
 import type { LiveStorage, LiveText } from "../../store/live.ts";
-import type { AppliedPolicy } from "../decide.ts";
-import { type AppliedLive, type ApplyOptions, applyLive } from "./apply.ts";
+import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type WithNumbers } from "./apply.ts";
 import { EMPTY, readLive } from "./document.ts";
 import { type LiveView, viewOf } from "./view.ts";
 
@@ -29,6 +28,7 @@ export interface LiveReaderOptions {
   readonly timeoutMs: number;
   /** The fingerprint of the key secret. */
   readonly secret: () => Promise<string>;
+  readonly numbers: WithNumbers;
   /** Writes a line about what was read, or could not be read. Default: a line on the console. */
   readonly report?: (event: LiveEvent) => void;
   readonly timing?: Timing;
@@ -50,7 +50,7 @@ export interface LiveReader {
   /** The last good document. Undefined: none was ever read, and the configuration alone holds. */
   view(): LiveView | undefined;
   /** What the document makes of a request. */
-  apply(applied: readonly AppliedPolicy[], options?: ApplyOptions): AppliedLive;
+  apply(applied: readonly NamedPolicy[], options?: ApplyOptions): AppliedLive;
   /** Reads the newest document now. @throws {StoreError} */
   refresh(): Promise<void>;
   /** What the store held when it was read last. Not good: the document is damaged or gone, and `view` is older. */
@@ -61,7 +61,16 @@ export interface LiveReader {
 }
 
 export function createLiveReader(options: LiveReaderOptions): LiveReader {
-  const { storage, policies, refreshMs, timeoutMs, secret, report = reportLive, timing = LOCAL_TIMING } = options;
+  const {
+    storage,
+    policies,
+    refreshMs,
+    timeoutMs,
+    secret,
+    numbers,
+    report = reportLive,
+    timing = LOCAL_TIMING,
+  } = options;
   let view: LiveView | undefined;
   /** The version that was read last, good or damaged. Undefined: the document was never read. */
   let known: number | undefined;
@@ -153,7 +162,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     storage,
     secret,
     view: () => view,
-    apply: (applied, options) => (view ? applyLive(view, applied, timing.nowMs(), options) : { applied }),
+    apply: (applied, options) => applyLive(view, applied, timing.nowMs(), numbers, options),
     refresh,
     stored: () => ({ version: known ?? 0, isGood }),
 

@@ -1,7 +1,5 @@
 /** A live document over the running configuration: what holds for a policy, and for a client of it. */
 
-import { algorithmOf } from "../../core/algorithms.ts";
-import { Kind, MAX_LOG_UNITS, MAX_UNITS } from "../../core/layout.ts";
 import type { Policy } from "../../core/policy.ts";
 import { withFactor, withNumbers } from "../numbers.ts";
 import {
@@ -116,7 +114,7 @@ function knownOverride(
   const { limits, factor, plan, exempt, block, ...others } = override;
   const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
   const numbered = numbers ? withNumbers(policy, numbers) : policy;
-  const isFactor = typeof factor === "number" && factor > 0 && fits(withFactor(numbered, factor));
+  const isFactor = typeof factor === "number" && attempt(() => withFactor(numbered, factor)) !== undefined;
   if (factor !== undefined && !isFactor) ignore("the limits multiplied by it do not fit", "factor");
   const isPlan = hasPlan(policy, plan);
   if (plan !== undefined && !isPlan) ignore("the policy has no plan of this name", "plan");
@@ -157,16 +155,16 @@ function knownNumbers(
 function whyIgnored(id: string, number: unknown, policy: Policy): string | undefined {
   if (!policy.limits.some((limit) => limit.id === id)) return "no limit has this id";
   if (!isNumber(number)) return "not the number of a limit";
-  return fits(withNumbers(policy, { [id]: number })) ? undefined : "the number does not fit the limit";
+  return attempt(() => withNumbers(policy, { [id]: number })) ? undefined : "the number does not fit the limit";
 }
 
-/** Whether the numbers can be computed with: what is written was checked, but the configuration may have changed. */
-function fits({ limits }: Policy): boolean {
-  return limits.every((limit) => {
-    const units = limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS;
-    const largest = "burst" in limit ? Math.max(limit.limit, limit.burst) : limit.limit;
-    return isNumber(limit.limit) && largest <= units && algorithmOf(limit).tooLarge?.(limit) === undefined;
-  });
+/** What is written was checked, but the configuration may have changed. Undefined: the numbers do not fit. */
+function attempt(change: () => Policy): Policy | undefined {
+  try {
+    return change();
+  } catch {
+    return undefined;
+  }
 }
 
 export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Policy {
@@ -178,7 +176,8 @@ export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Poli
 function remembered(override: LiveOverride): (policy: Policy) => Policy {
   const changed = new WeakMap<Policy, Policy>();
   return (policy) => {
-    const known = changed.get(policy) ?? overridePolicy(policy, override);
+    // On a plan a factor may not fit that fits the policy.
+    const known = changed.get(policy) ?? attempt(() => overridePolicy(policy, override)) ?? policy;
     changed.set(policy, known);
     return known;
   };

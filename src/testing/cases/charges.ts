@@ -113,6 +113,21 @@ export const charges: readonly StoreCase[] = [
     },
   },
   {
+    title: "are one count under every algorithm, whatever the number that a request brings",
+    async run({ newKey, take }) {
+      for (const [algorithm, few] of Object.entries(everyKind(3))) {
+        const key = newKey();
+        const many = everyKind(5)[algorithm]!;
+        const outcomes: boolean[] = [];
+        for (const [i, limit] of [few, many, few, few, many, few, many, many, few].entries()) {
+          outcomes.push((await take([keyRequest(key, [limit])], { nowMs: NOW_MS, slot: i + 1 })).allowed);
+        }
+        // Three fit both numbers, and two more the larger one.
+        expect([algorithm, outcomes]).toEqual([algorithm, [true, true, true, false, true, false, true, false, false]]);
+      }
+    },
+  },
+  {
     title: "are not made by a look, which answers as a take of the same cost would",
     async run({ newKey, take }) {
       const limits = [tenMinutes(5), { kind: Kind.log, limit: 5, windowMs: 600_000 }];

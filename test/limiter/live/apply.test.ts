@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { applyLive } from "../../../src/limiter/live/apply.ts";
 import { readLive } from "../../../src/limiter/live/document.ts";
 import { viewOf } from "../../../src/limiter/live/view.ts";
+import { numbersOf } from "../../../src/limiter/numbers.ts";
 import { ANN, BOB, POLICIES, policyOf } from "./policies.ts";
 
 const NOW_MS = Date.parse("2026-11-22T12:00:00Z");
@@ -15,7 +16,7 @@ const override = (policy: string, effect: object, key = ANN) => ({ policy, kind:
 function applied(overrides: object[], takes = [take("api"), take("login")], options = {}, policies: object = {}) {
   const view = viewOf(1, readLive(JSON.stringify({ policies, overrides }))!, POLICIES, "own");
   expect(view.ignored).toEqual([]);
-  return applyLive(view, takes, NOW_MS, options);
+  return applyLive(view, takes, NOW_MS, numbersOf(POLICIES), options);
 }
 
 it("leaves requests of other clients as they are", () => {

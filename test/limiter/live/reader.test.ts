@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { virtualTime } from "../../../scripts/simulate/virtual-time.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 import { createLiveReader, type LiveEvent } from "../../../src/limiter/live/reader.ts";
+import { numbersOf } from "../../../src/limiter/numbers.ts";
 import type { LiveText } from "../../../src/store/live.ts";
 import { StoreError } from "../../../src/store/store.ts";
 import { checkedPolicies } from "./policies.ts";
@@ -53,6 +54,7 @@ function isolate({ refreshMs = REFRESH_MS, answers = [10], tells = false, secret
   const reader = createLiveReader({
     storage,
     policies: POLICIES,
+    numbers: numbersOf(POLICIES),
     refreshMs,
     timeoutMs: TIMEOUT_MS,
     secret,

@@ -7,6 +7,7 @@ import { applyLive } from "../../../src/limiter/live/apply.ts";
 import { checkDocument } from "../../../src/limiter/live/check.ts";
 import { readLive } from "../../../src/limiter/live/document.ts";
 import { type LiveView, viewOf } from "../../../src/limiter/live/view.ts";
+import { numbersOf as withNumbersOf } from "../../../src/limiter/numbers.ts";
 import { documents } from "./documents.ts";
 import { ANN, BOB, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
 
@@ -249,7 +250,7 @@ describe("whatever the text", () => {
         const read = readLive(JSON.stringify(document));
         if (!read) return;
         const one = viewOf(1, read, WITH_PLANS, "own");
-        const { applied, blocked } = applyLive(one, everyone, NOW_MS);
+        const { applied, blocked } = applyLive(one, everyone, NOW_MS, withNumbersOf(WITH_PLANS));
         expect(checkNumbers(applied.map(({ policy }) => policy))).toEqual([]);
         if (blocked?.retryAfterMs !== undefined) expect(blocked.retryAfterMs).toBeGreaterThanOrEqual(1);
       }),

@@ -1,0 +1,47 @@
+/** A limit with another number: that of a plan, of a program or of an operator. Counts do not depend on the number. */
+
+import { Kind } from "./algorithm.ts";
+import { algorithmOf, type LimitSpec } from "./algorithms.ts";
+import { MAX_LOG_UNITS, MAX_UNITS } from "./layout.ts";
+import type { Limit } from "./policy.ts";
+
+/**
+ * The limit with this number. A bucket's `burst` follows the number if the two were equal, as they are by default, and
+ * stays otherwise. `shadowLimit` is asked beside the number of the configuration only, and is left out.
+ */
+export function withNumber(limit: Limit, number: number): Limit {
+  if (number === limit.limit) return limit;
+  const { shadowLimit: _, ...others } = limit;
+  const follows = limit.kind === Kind.bucket && limit.burst === limit.limit;
+  return { ...others, limit: number, ...(follows && { burst: number }) } as Limit;
+}
+
+/**
+ * The limit with its number and its `burst` multiplied, each rounded down and at least 1. `shadowLimit` is left out, as
+ * by `withNumber`.
+ */
+export function timesFactor(limit: Limit, factor: number): Limit {
+  // 15 digits: the product 100 * 0.29, which is 28.999999999999996 in doubles, is 29 for people.
+  const times = (units: number) => Math.max(1, Math.floor(Number((units * factor).toPrecision(15))));
+  const multiplied = withNumber(limit, times(limit.limit));
+  return limit.kind === Kind.bucket ? ({ ...multiplied, burst: times(limit.burst) } as Limit) : multiplied;
+}
+
+/** What would fit, in words, if the limit's numbers are out of range or too large for exact decisions. */
+export function misfit(limit: LimitSpec): string | undefined {
+  const most = limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS;
+  const isUnits = (units: number) => Number.isSafeInteger(units) && units >= 1 && units <= most;
+  if (!isUnits(limit.limit)) return `an integer from 1 to ${most}`;
+  if (limit.kind === Kind.bucket && !isUnits(limit.burst)) return `a burst from 1 to ${most}`;
+  return algorithmOf(limit).tooLarge?.(limit);
+}
+
+/** Whether two lists of limits of one key have the same numbers. Kinds and windows are the same: it is one policy. */
+export function haveSameNumbers(one: readonly LimitSpec[], other: readonly LimitSpec[]): boolean {
+  return one.every((limit, l) => limit === other[l] || hasSameNumber(limit, other[l]!));
+}
+
+function hasSameNumber(one: LimitSpec, other: LimitSpec): boolean {
+  if (one.limit !== other.limit) return false;
+  return one.kind !== Kind.bucket || other.kind !== Kind.bucket || one.burst === other.burst;
+}
