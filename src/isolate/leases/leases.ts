@@ -177,8 +177,7 @@ export function createLeases(clock: StoreClock): Leases {
 
     of({ key, limits }) {
       const same = leases.get(key) ?? [];
-      const known = same.find((lease) => haveSameNumbers(lease.limits, limits));
-      if (known) return known;
+      for (const lease of same) if (haveSameNumbers(lease.limits, limits)) return lease;
       const windowMs = Math.min(...limits.map((limit) => farAlgorithmOf(limit).lease?.windowMs(limit) ?? 0));
       const lease: LeaseState = {
         key,
