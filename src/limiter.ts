@@ -3,7 +3,7 @@
 import { checkOptions } from "./check-options.ts";
 import { reading } from "./config/bindings.ts";
 import { ConfigurationError } from "./config/mistake.ts";
-import { parsePolicies } from "./config/policies.ts";
+import { parseFields } from "./config/policy-fields.ts";
 import type { PolicyInput } from "./config/policy-input.ts";
 import { checkRegion, readRegion } from "./config/regions.ts";
 import { readKeySecret } from "./config/settings.ts";
@@ -32,7 +32,10 @@ export { type AppliedPolicy, type Background, type DecisionContext, isStoreError
 
 /** Options of `createLimiter`. */
 export interface LimiterOptions {
-  /** The policies as in wrangler.toml. Every mistake in them is reported at once. */
+  /**
+   * The policies as in wrangler.toml. Every mistake in them is reported at once; patterns of `match` and `cost` are
+   * looked at when the limiter is put before a handler.
+   */
   readonly policies: readonly PolicyInput[];
   /** Where counts are held: `redisStore(…)` for limits over all regions, `memoryStore()`, or a store of your own. */
   readonly store: Store;
@@ -153,7 +156,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   if (!(keySecret ?? store.keySecret)) {
     throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
   }
-  const parsed = parsePolicies(policies, "policies");
+  const parsed = parseFields(policies, "policies");
   const { get, wrong, mistakes } = reading({ region, keySecret });
   const [name, secret] = [readRegion(get, wrong, "region"), readKeySecret(get, wrong, "keySecret")];
   if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);

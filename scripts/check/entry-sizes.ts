@@ -9,7 +9,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, a limiter with the memory store",
     program: 'export { createLimiter, memoryStore } from "../src/index.ts";',
-    budgetKib: 18,
+    budgetKib: 16,
   },
   {
     what: "headgate, the same in front of a handler",

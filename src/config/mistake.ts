@@ -58,6 +58,12 @@ export const MISTAKE_CODES = [
 /** `ERR_…`: docs/errors.md has a section for each code. */
 export type MistakeCode = (typeof MISTAKE_CODES)[number];
 
+/** The right value of a pattern, in words. */
+export const PATTERN_EXPECTED = {
+  path: 'a path in URLPattern syntax or a list of them, for example "/v1/*"',
+  host: 'a host name in URLPattern syntax or a list of them, for example "api.example.com"',
+} as const;
+
 /** One mistake in a configuration. */
 export interface Mistake {
   /** The kind of mistake: docs/errors.md has a section for each code. */

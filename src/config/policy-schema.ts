@@ -4,11 +4,9 @@ import * as v from "valibot";
 import { MAX_BUCKETS, MAX_LIMITS, MAX_LOG_UNITS, MAX_UNITS, MAX_WINDOW_MS } from "../core/layout.ts";
 import type { AlgorithmName } from "../core/policy.ts";
 import { formOf, KEY_SOURCES } from "../keys/sources.ts";
-import { type PatternKind, PatternMistake } from "../pattern/node.ts";
-import { parsePattern } from "../pattern/parse.ts";
 import { isTable } from "./bindings.ts";
 import { parseDurationMs } from "./duration.ts";
-import type { MistakeCode } from "./mistake.ts";
+import { type MistakeCode, PATTERN_EXPECTED } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
 
 export type { PolicyInput };
@@ -62,32 +60,13 @@ const method = v.pipe(
   v.transform((name) => name.toUpperCase()),
 );
 
-/** A pattern that parses: mistakes are found when the Worker starts. Messages tell what was expected. */
-const pattern = (kind: PatternKind) =>
-  v.pipe(
-    v.string(),
-    v.minLength(1),
-    v.check(
-      (value) => patternMistake(value, kind) === undefined,
-      ({ input }) => patternMistake(input, kind) ?? "",
-    ),
-  );
-
-/** What was expected; empty if the parser cannot tell. Undefined: the pattern is right. */
-function patternMistake(value: string, kind: PatternKind): string | undefined {
-  try {
-    parsePattern(value, kind);
-    return undefined;
-  } catch (error) {
-    if (error instanceof PatternMistake) return error.message;
-    throw error;
-  }
-}
+/** A pattern. patterns.ts checks whether it can be parsed. */
+const pattern = v.pipe(v.string(), v.minLength(1));
 
 const match = {
   method: v.optional(oneOrMore(method)),
-  path: v.optional(oneOrMore(pattern("path"))),
-  host: v.optional(oneOrMore(pattern("host"))),
+  path: v.optional(oneOrMore(pattern)),
+  host: v.optional(oneOrMore(pattern)),
 };
 
 /** Each key source as it is written. @param write writes what follows the source and a colon. */
@@ -190,8 +169,6 @@ export const policySchema = v.strictObject({
 }) satisfies v.GenericSchema<PolicyInput, unknown>;
 
 const METHOD = 'a method or a list of them, for example "POST"';
-const PATH = 'a path in URLPattern syntax or a list of them, for example "/v1/*"';
-const HOST = 'a host name in URLPattern syntax or a list of them, for example "api.example.com"';
 
 /** The expected value of each field, by its path within a policy. */
 export const EXPECTED: Readonly<Record<string, readonly [MistakeCode, string]>> = {
@@ -199,13 +176,13 @@ export const EXPECTED: Readonly<Record<string, readonly [MistakeCode, string]>> 
   name: ["ERR_POLICY_NAME", "1 to 32 of a-z, 0-9 and -, not beginning with -"],
   match: ["ERR_POLICY_MATCH", "a table with method, path or host"],
   "match.method": ["ERR_POLICY_MATCH", METHOD],
-  "match.path": ["ERR_POLICY_MATCH", PATH],
-  "match.host": ["ERR_POLICY_MATCH", HOST],
+  "match.path": ["ERR_POLICY_MATCH", PATTERN_EXPECTED.path],
+  "match.host": ["ERR_POLICY_MATCH", PATTERN_EXPECTED.host],
   key: ["ERR_POLICY_KEY", `a list of ${keyForms(() => "<name>").join(", ")}, or several joined by +`],
   cost: ["ERR_POLICY_COST", 'a list of rules, for example { path = "/v1/search", cost = 100 }'],
   "cost.method": ["ERR_POLICY_COST", METHOD],
-  "cost.path": ["ERR_POLICY_COST", PATH],
-  "cost.host": ["ERR_POLICY_COST", HOST],
+  "cost.path": ["ERR_POLICY_COST", PATTERN_EXPECTED.path],
+  "cost.host": ["ERR_POLICY_COST", PATTERN_EXPECTED.host],
   "cost.cost": ["ERR_POLICY_COST", `an integer from 0 to ${MAX_UNITS}`],
   limits: ["ERR_POLICY_LIMITS", `a list of 1 to ${MAX_LIMITS} limits`],
   "limits.algorithm": ["ERR_POLICY_ALGORITHM", `one of ${ALGORITHM_NAMES.join(", ")}`],

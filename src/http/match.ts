@@ -1,6 +1,8 @@
 /** Which policies apply to a request, and at what cost. docs/matching.md has the rules. */
 
 import { BoundedMap } from "../bounded-map.ts";
+import { ConfigurationError } from "../config/mistake.ts";
+import { patternMistakes } from "../config/patterns.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import type { Work } from "../pattern/automaton.ts";
 import { compilePattern, type Subject, type Test, type Verdict } from "../pattern/pattern.ts";
@@ -56,8 +58,14 @@ const MAX_STEPS = 32_768;
 const REMEMBERED_LINES = 1_000;
 const LONGEST_REMEMBERED = 512;
 
-/** Compiles the patterns once. The policies that match a request line are remembered. */
+/**
+ * Compiles the patterns once. The policies that match a request line are remembered.
+ *
+ * @throws {ConfigurationError} with every pattern that cannot be parsed.
+ */
 export function compileMatcher(policies: readonly Policy[]): Matcher {
+  const mistakes = policies.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   const compiled = policies.map((policy) => {
     const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
     const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;

@@ -1,0 +1,225 @@
+/** The fields of policies, checked each by itself and together. Only the patterns are left to patterns.ts. */
+
+import * as v from "valibot";
+import type { LimitSpec } from "../core/algorithms.ts";
+import { misfit, withNumber } from "../core/numbers.ts";
+import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
+import { recordIdOf } from "../core/records.ts";
+import { largestCost, type ParsedLimit, specOf, writeLimit } from "./limits.ts";
+import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
+import { checkPlans } from "./plans.ts";
+import type { PolicyInput } from "./policy-input.ts";
+import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
+
+/**
+ * Algorithms whose units can be charged before a request comes: those with a `lease` in src/core, which a limiter over
+ * the memory store does not carry. A leaky bucket shares the `lease` of the token bucket, but leased units have no turn
+ * to wait for.
+ */
+export const LEASABLE: readonly AlgorithmName[] = ["sliding-window", "fixed-window", "token-bucket"];
+
+type ParsedPolicy = v.InferOutput<typeof policySchema>;
+
+export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
+
+/**
+ * Checks a list of policies: see `parsePolicies`.
+ *
+ * @param more what else is wrong with a policy. Absent: nothing else is looked for.
+ */
+export function parseFields(
+  input: unknown,
+  path: string,
+  places?: readonly string[],
+  more?: (policy: unknown, place: string) => readonly Mistake[],
+): Parsed<readonly Policy[]> {
+  if (!Array.isArray(input) || input.length === 0) {
+    const expected = "a list of at least one policy";
+    return { mistakes: [{ code: "ERR_POLICIES_MISSING", path, expected, found: describeValue(input) }] };
+  }
+  const placeOf = (i: number) => places?.[i] ?? `${path}[${i}]`;
+  const parsed = input.map((policy) => v.safeParse(policySchema, policy, { abortPipeEarly: true }));
+  const mistakes = [
+    ...parsed.flatMap(({ issues = [] }, i) => [
+      ...issues.map((issue) => fieldMistake(issue, placeOf(i))),
+      ...(more?.(input[i], placeOf(i)) ?? []),
+      ...limitMistakes(input[i], placeOf(i)),
+    ]),
+    ...takenNames(input, placeOf),
+  ];
+  if (mistakes.length > 0) return { mistakes };
+
+  const policies = parsed.map(({ output }) => compilePolicy(output as ParsedPolicy));
+  const taken = takenLimitIds(policies, placeOf);
+  return taken.length > 0 ? { mistakes: taken } : { value: policies };
+}
+
+/** Valibot tells the place. The expected value is looked up by the field's name. */
+function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
+  const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
+  const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
+  const names = keys.filter((key) => typeof key === "string");
+  // Below `plans` the names are the operator's own.
+  const field = names[0] === "plans" && names[2] ? "plans.number" : names.join(".");
+  const found = describeValue(issue.path ? issue.path.at(-1)!.value : issue.input);
+  const { algorithm: named } = (issue.path?.at(-1)?.input ?? {}) as { algorithm?: unknown };
+  const algorithm = typeof named === "string" ? named : undefined;
+  if (issue.type === "strict_object" && issue.expected === "never") {
+    const expected = `only the fields ${siblingsOf(field, algorithm).join(", ")}`;
+    return { code: "ERR_POLICY_FIELD", path: place, expected, found };
+  }
+  const [code, expected] = EXPECTED[`${field} of ${algorithm}`] ?? EXPECTED[field] ?? EXPECTED[field.split(".")[0]!]!;
+  return { code, path: place, expected, found };
+}
+
+/** The fields that are allowed beside an unknown field. */
+function siblingsOf(field: string, algorithm: string | undefined): string[] {
+  const parent = field.slice(0, field.lastIndexOf(".") + 1);
+  if (parent === "limits.") {
+    return Object.keys(LIMIT_SCHEMAS[(algorithm ?? DEFAULT_ALGORITHM) as keyof typeof LIMIT_SCHEMAS].entries);
+  }
+  return Object.keys(EXPECTED)
+    .filter((name) => name.startsWith(parent) && name !== "" && !name.slice(parent.length).includes("."))
+    .map((name) => name.slice(parent.length));
+}
+
+/** Checks a limit's fields together, and a policy's limits together. A limit with a wrong field is left out. */
+function limitMistakes(policy: unknown, path: string): Mistake[] {
+  const { name, limits: list, cost: rules, consistency, ...plans } = (policy ?? {}) as Partial<Record<string, unknown>>;
+  const inputs: unknown[] = Array.isArray(list) ? list : [];
+  const read = new Map<string, Limit | undefined>();
+  const parsed = inputs.flatMap((input, i) => {
+    const { success, output } = v.safeParse(limitSchema, input);
+    // A policy without a name has no ids.
+    const id = typeof name === "string" ? idOf(name, i, inputs.length) : "";
+    const compiled = success ? compileLimit(output, id) : undefined;
+    if (id) read.set(id, compiled);
+    return success ? [{ limit: output, compiled: compiled!, path: `${path}.limits[${i}]` }] : [];
+  });
+  const { planned, mistakes } = checkPlans(plans, read, path);
+  return [
+    ...parsed.flatMap(rangeMistakes),
+    ...limitsTwice(parsed),
+    ...mistakes,
+    ...(consistency === "leased" ? parsed.flatMap(cannotBeLeased) : []),
+    ...costsThatNeverPass(rules, [...parsed.map(({ compiled }) => compiled), ...planned], path),
+  ];
+}
+
+interface CheckedLimit {
+  readonly limit: ParsedLimit;
+  readonly compiled: Limit;
+  readonly path: string;
+}
+
+function rangeMistakes({ limit, compiled, path }: CheckedLimit): Mistake[] {
+  if (limit.algorithm === "sliding-window" && limit.window % limit.buckets !== 0) {
+    const expected = `a number that divides the window of ${limit.window} ms`;
+    return [{ code: "ERR_POLICY_BUCKETS", path: `${path}.buckets`, expected, found: String(limit.buckets) }];
+  }
+  const expected = misfit(compiled);
+  const field = "burst" in limit && limit.burst !== undefined ? "burst" : "limit";
+  return [
+    ...mistakeOf("ERR_POLICY_RANGE", `${path}.${field}`, expected, largestCost(compiled)),
+    ...shadowLimitMistakes(compiled, `${path}.shadowLimit`),
+  ];
+}
+
+function shadowLimitMistakes(limit: Limit, path: string): Mistake[] {
+  const { shadowLimit } = limit;
+  if (shadowLimit === undefined) return [];
+  const isSame = shadowLimit === limit.limit;
+  const expected = isSame ? "another number than that of limit" : misfit(withNumber(limit, shadowLimit));
+  return mistakeOf("ERR_POLICY_SHADOW_LIMIT", path, expected, shadowLimit);
+}
+
+/** @param expected absent: nothing is wrong. */
+function mistakeOf(code: MistakeCode, path: string, expected: string | undefined, found: number): Mistake[] {
+  return expected === undefined ? [] : [{ code, path, expected, found: String(found) }];
+}
+
+/** Two limits of a policy that would share one record. Of two windows, the larger limit could never be reached. */
+function limitsTwice(limits: readonly CheckedLimit[]): Mistake[] {
+  const seen = new Map<string, string>();
+  return limits.flatMap(({ compiled, path }): Mistake[] => {
+    const identity = `${compiled.scope} ${recordIdOf(compiled)}`;
+    const first = seen.get(identity);
+    if (first === undefined) {
+      seen.set(identity, path);
+      return [];
+    }
+    const expected =
+      "another window (or timeout), buckets, oldest or scope: with the same ones both limits would share one count";
+    return [{ code: "ERR_POLICY_LIMIT_TWICE", path, expected, found: `the same as ${first}` }];
+  });
+}
+
+function cannotBeLeased({ limit, path }: CheckedLimit): Mistake[] {
+  if (LEASABLE.includes(limit.algorithm)) return [];
+  const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased; or consistency = "strict"`;
+  return [
+    { code: "ERR_POLICY_CONSISTENCY", path: `${path}.algorithm`, expected, found: describeValue(limit.algorithm) },
+  ];
+}
+
+/** @param limits of the policy, as written and under each plan. */
+function costsThatNeverPass(rules: unknown, limits: readonly LimitSpec[], path: string): Mistake[] {
+  if (!Array.isArray(rules) || limits.length === 0) return [];
+  const smallest = Math.min(...limits.map(largestCost));
+  return rules.flatMap((rule, i): Mistake[] => {
+    const { cost: found } = (rule ?? {}) as { cost?: unknown };
+    // The schema has reported values that are not numbers.
+    const cost = typeof found === "string" ? Number(found) : found;
+    if (typeof cost !== "number" || !(cost > smallest)) return [];
+    const expected = `at most the policy's smallest limit (or burst), ${smallest}: a larger cost would never be admitted`;
+    return [{ code: "ERR_POLICY_COST_NEVER", path: `${path}.cost[${i}].cost`, expected, found: String(cost) }];
+  });
+}
+
+function takenNames(policies: readonly unknown[], placeOf: (i: number) => string): Mistake[] {
+  const names = policies.map((policy) => (policy as { name?: unknown } | null)?.name);
+  return names.flatMap((name, i): Mistake[] => {
+    const first = names.indexOf(name);
+    if (typeof name !== "string" || first === i) return [];
+    const expected = `a name that no other policy has`;
+    const found = `${describeValue(name)}, the name of ${placeOf(first)}`;
+    return [{ code: "ERR_POLICY_NAME_TAKEN", path: `${placeOf(i)}.name`, expected, found }];
+  });
+}
+
+/** `api-1` may be a policy with one limit, or the first limit of `api`: headers could not tell them apart. */
+function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => string): Mistake[] {
+  const owners = new Map<string, string>();
+  return policies.flatMap(({ name, limits }, i) =>
+    limits.flatMap(({ id }): Mistake[] => {
+      const owner = owners.get(id);
+      owners.set(id, name);
+      if (owner === undefined) return [];
+      const expected = "a name that gives its limits ids of their own";
+      const found = `${describeValue(id)}, an id that policy ${describeValue(owner)} has too`;
+      return [{ code: "ERR_POLICY_LIMIT_ID_TAKEN", path: `${placeOf(i)}.name`, expected, found }];
+    }),
+  );
+}
+
+function compilePolicy({ limits, ...policy }: ParsedPolicy): Policy {
+  return {
+    ...policy,
+    limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length))),
+  } as Policy;
+}
+
+function idOf(name: string, position: number, limits: number): string {
+  return limits === 1 ? name : `${name}-${position + 1}`;
+}
+
+function compileLimit(limit: ParsedLimit, id: string): Limit {
+  const { algorithm, scope } = limit;
+  const shadowLimit = "shadowLimit" in limit ? limit.shadowLimit : undefined;
+  return { id, algorithm, scope, ...(shadowLimit !== undefined && { shadowLimit }), ...specOf(limit) };
+}
+
+/** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
+export function writePolicy({ limits, ...policy }: Policy): PolicyInput {
+  return { ...policy, limits: limits.map(writeLimit) } as PolicyInput;
+}
