@@ -7,15 +7,14 @@
 --
 -- Reading returns the version, and the text if it is of another version than the caller's and there is one.
 -- Writing returns the new version; 0: the document has another version than the caller's, and nothing was written.
--- Both return -1 if the version is damaged: no caller can have it, and nothing is written.
+-- A version that was damaged by hand counts as 0, and its text as one that no caller has: the next change repairs it.
 
-local version = tonumber(redis.call('HGET', KEYS[1], 'version') or '0')
-if not version or version < 0 or version ~= math.floor(version) or version >= 9007199254740992 then
-  return {-1}
-end
+local number = tonumber(redis.call('HGET', KEYS[1], 'version') or '0')
+local is_sound = number and number >= 0 and number == math.floor(number) and number < 9007199254740992
+local version = is_sound and number or 0
 local is_known = version == tonumber(ARGV[1])
 if not ARGV[2] then
-  if is_known then
+  if is_sound and is_known then
     return {version}
   end
   return {version, redis.call('HGET', KEYS[1], 'text')}

@@ -12,7 +12,7 @@ const WINDOW_MS = 10_000;
  * second: an isolate asks again about as often whether it has answered many requests or few. Below 1,000 requests per
  * second the limit is never reached, and only the calls are tested.
  */
-const REQUESTS = 20_000;
+const REQUESTS = 14_000;
 /** Open requests of each gateway. */
 const OPEN = 40;
 

@@ -241,7 +241,7 @@ describe("a long log", () => {
       const flag = isReturn ? Flag.giveBack : Flag.take;
       // Now and then from the middle of the log, and of a chunk.
       const request = { ...requestOf("k", [long], cost), flag, atMs: nowMs - 7 * (1 + (i % 3) * 90) };
-      expect(await object.take(request, nowMs)).toEqual(await memory.take(request, nowMs));
+      expect(await object.take(request, nowMs)).toEqual({ ...(await memory.take(request, nowMs)), live: 0 });
       if (i % 70 === 69) await evictDurableObject(object);
     }
   });

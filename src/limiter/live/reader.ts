@@ -108,8 +108,8 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   /** Version and view change together, without a pause: whoever changes the document builds on both. */
   function learn({ version, text }: LiveText, fingerprint: string): void {
     known = version;
-    const isNone = text === undefined;
-    const document = isNone ? EMPTY : readLive(text);
+    const isNone = text === undefined && version === 0;
+    const document = isNone ? EMPTY : readLive(text ?? "");
     // What operators have changed stays in force: it must not end by an accident in the store.
     isGood = document !== undefined && !(isNone && view !== undefined && view.version > 0);
     if (!document || !isGood) {

@@ -16,6 +16,7 @@ const INPUT: readonly PolicyInput[] = [
   { name: "api", limits: [{ limit: 3, window: HOUR }] },
   { name: "login", limits: [{ algorithm: "fixed-window", limit: 2, window: HOUR }] },
   { name: "leased", consistency: "leased", limits: [{ algorithm: "fixed-window", limit: 1_000, window: HOUR }] },
+  { name: "planned", plans: { free: { planned: 1 }, pro: { planned: 6 } }, limits: [{ limit: 3, window: HOUR }] },
   { name: "slots", limits: [{ algorithm: "concurrency", limit: 1 }] },
   { name: "bucket", limits: [{ algorithm: "token-bucket", limit: 2, window: HOUR, burst: 4 }] },
 ];
@@ -263,6 +264,26 @@ it("looks at the counts of blocked and exempt clients, and charges nothing", asy
     const decision = await one.limiter.inspect(client, "local", { waitUntil() {} });
     expect(decision.limits[0]).toMatchObject({ limit: { limit: 10 }, remaining: 9 });
   }
+});
+
+it("has the numbers for all, then those of the plan, then those of the program, then those of the override", async () => {
+  const one = gateway();
+  const numberOf = async (own: object = {}) => {
+    return (await one.limiter.peek("planned", { key: "ann", ...own })).limits[0]!.limit.limit;
+  };
+  await one.policies({ planned: { limits: { planned: 5 } } });
+  expect([await numberOf(), await numberOf({ plan: "pro" }), await numberOf({ limits: { planned: 2 } })]).toEqual([
+    5, 6, 2,
+  ]);
+  await one.override("planned", { plan: "pro" });
+  // An operator's plan comes before the request's.
+  expect([await numberOf(), await numberOf({ plan: "free" })]).toEqual([6, 6]);
+  await one.override("planned", { plan: "free", factor: 4 });
+  expect(await numberOf({ plan: "pro" })).toBe(4);
+  await one.override("planned", { limits: { planned: 9 } });
+  expect(await numberOf({ plan: "pro", limits: { planned: 2 } })).toBe(9);
+  await one.override("planned");
+  expect(await numberOf({ plan: "pro" })).toBe(6);
 });
 
 it("takes no further call of the store, with 1,000 overrides in force", async () => {

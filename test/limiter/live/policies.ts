@@ -40,8 +40,8 @@ export function policyOf(name: string): Policy {
 }
 
 /** The same policies; `slots` has the plan `pro`. */
-export const WITH_PLANS: readonly Policy[] = POLICIES.map((policy) =>
-  policy.name === "slots" ? ({ ...policy, plans: { pro: { slots: 50 } } } as Policy) : policy,
+export const WITH_PLANS = checkedPolicies(
+  INPUT.map((policy) => (policy.name === "slots" ? { ...policy, plans: { pro: { slots: 50 } } } : policy)),
 );
 
 /** Partitions of clients, as `src/partition/hash.ts` makes them. */

@@ -369,7 +369,7 @@ describe("a warm isolate", () => {
     const one = await warm();
     one.put(4, undefined);
     await traffic(one, 1_000, 100_000);
-    expect([one.limit(), one.events.slice(1)]).toEqual([7, [{ event: "live-gone", version: 4 }]]);
+    expect([one.limit(), one.events.slice(1)]).toEqual([7, [{ event: "live-damaged", version: 4 }]]);
   });
 });
 
