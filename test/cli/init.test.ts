@@ -75,7 +75,7 @@ describe("the spec that the package was installed by", () => {
   const specIn = (folder: string) => installedSpec(join(folder, "node_modules", "headgate"), "headgate", "1.2.3");
 
   it.each([
-    ["the registry", lock("https://registry.npmjs.org/headgate/-/headgate-1.2.3.tgz"), "^1.2.3"],
+    ["the registry", lock("https://registry.example/headgate/-/headgate-1.2.3.tgz"), "^1.2.3"],
     ["a mirror of it", lock("https://npm.example/a/headgate/-/headgate-1.2.3.tgz"), "^1.2.3"],
     ["a registry that npm does not note", lock(), "^1.2.3"],
     ["another installer", {}, "^1.2.3"],

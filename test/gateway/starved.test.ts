@@ -17,6 +17,11 @@ const TIMES = 5;
 const PER_SECOND = 375;
 /** Isolates that decide without an answer may together admit this many times the limit. */
 const MOST = 1.1;
+/**
+ * On shared processors a machine itself stands still now and then: one run in ten is starved for longer than the test
+ * means to. A limiter that admitted too much would do so every time.
+ */
+const RETRIED = { retry: 2 };
 
 /** Stops and continues the processes, TIMES times. */
 async function starve(processes: readonly number[]): Promise<void> {
@@ -41,7 +46,7 @@ function workerdProcesses(): number[] {
 it.each([
   ["that know the counts", 2, 600, true],
   ["that have never been told a count", 4, 300, false],
-])("isolates %s admit hardly more than the limit", async (_, count, limit, isWarm) => {
+])("isolates %s admit hardly more than the limit", RETRIED, async (_, count, limit, isWarm) => {
   const { rest, slow } = await startPrivateRedis();
   const policies = [
     {

@@ -45,7 +45,7 @@ it.each(parityNames)("replies what a memory store replies, step by step: %s", as
     }
   };
   // Side by side: their calls go to the Worker together.
-  const cases = fc.array(parityCases[name], { minLength: 20, maxLength: 20 });
+  const cases = fc.array(parityCases[name], { minLength: 12, maxLength: 12 });
   const property = fc.asyncProperty(cases, async (all) => void (await Promise.all(all.map(play))));
   await fc.assert(property, { seed, numRuns: 1, endOnFailure: true });
 });
