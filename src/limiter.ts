@@ -246,11 +246,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   async function apply({ policy, key, cost, plan, limits }: Take): Promise<AppliedPolicy & { own?: OwnNumbers }> {
-    const own = { plan, limits };
-    const numbered = withOwnNumbers(policy, own);
-    const applied = { policy: live ? policy : numbered, kind: key.kind, partition: await hash(key), cost };
-    // The live document's numbers for all come before a client's own.
-    return live ? { ...applied, own } : applied;
+    const [own, partition] = [{ plan, limits }, await hash(key)];
+    // The live document's numbers for all come before a client's own: it applies both.
+    if (live) return { policy, kind: key.kind, partition, cost, own };
+    return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost };
   }
 
   async function forget(clients: readonly AppliedPolicy[], region: string): Promise<void> {

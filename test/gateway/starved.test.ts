@@ -18,8 +18,8 @@ const PER_SECOND = 375;
 /** Isolates that decide without an answer may together admit this many times the limit. */
 const MOST = 1.1;
 /**
- * On shared processors a machine itself stands still now and then: one run in ten is starved for longer than the test
- * means to. A limiter that admitted too much would do so every time.
+ * About one run in ten admits more than that (492 of 330 once). Why is not known: it may be the machine, which stands
+ * still for longer than the test means to, or the limiter.
  */
 const RETRIED = { retry: 2 };
 

@@ -14,7 +14,7 @@ import { loadScript, type ParityWire, parityWire } from "../support/parity/parit
 /** Of each kind, at least. */
 const STEPS = 20_000;
 /** Cases of one round, about 30 steps each. Rounds go on until `STEPS` steps are compared. */
-const CASES = 50;
+const CASES = 100;
 
 const step = {
   ...{ about: 0, advance: { until: "now" as const, n: 1 }, costs: [1], flag: Flag.take, slot: 1 },

@@ -98,7 +98,7 @@ export function isNumber(value: unknown): value is number {
 }
 
 export function plansOf(policy: Policy): string[] {
-  return Object.keys((policy as { plans?: object }).plans ?? {});
+  return Object.keys(policy.plans ?? {});
 }
 
 export function hasPlan(policy: Policy, plan: unknown): plan is string {

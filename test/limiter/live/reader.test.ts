@@ -1,4 +1,5 @@
-// When an isolate reads the live document, who waits for it, and what stays in force. On virtual time.
+// An isolate reads the live document: when it does, which requests wait for it, and which document is in force
+// afterwards. Time is virtual.
 
 import { describe, expect, it, vi } from "vitest";
 import { virtualTime } from "../../../scripts/simulate/virtual-time.ts";
