@@ -18,7 +18,7 @@ const PER_SECOND = 375;
 /** Isolates that decide without an answer may together admit this many times the limit. */
 const MOST = 1.1;
 /**
- * About one run in ten admits more than that (492 of 330 once). Why is not known: it may be the machine, which stands
+ * Some runs admit more than that (492 of 330 once, 3 runs of 13). Why is not known: it may be the machine, which stands
  * still for longer than the test means to, or the limiter.
  */
 const RETRIED = { retry: 2 };
