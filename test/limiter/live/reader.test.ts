@@ -309,10 +309,11 @@ describe("a warm isolate", () => {
 
   it("reads later although a read never ends", async () => {
     const one = await warm({ answers: [10, "never", 10] });
+    // A little longer than the longest time between two reads.
     one.put(4, textOf(9));
-    await traffic(one, 500, 36_000);
+    await traffic(one, 500, 38_000);
     expect([one.reads.length, one.limit()]).toEqual([2, 7]);
-    await traffic(one, 500, 36_000);
+    await traffic(one, 500, 38_000);
     expect(one.limit()).toBe(9);
   });
 
