@@ -6,7 +6,7 @@ import { MAX_UNITS } from "../../core/layout.ts";
 import { timesFactor, withNumber } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
 import { EMPTY, instantOf, isNumber, isTable, type LiveDocument, type LivePolicy, plansOf } from "./document.ts";
-import { changePolicy } from "./view.ts";
+import { changePolicy } from "./known.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
 export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;

@@ -38,8 +38,9 @@ export interface LiveReaderOptions {
 export interface LiveEvent {
   readonly event: "live" | "live-damaged" | "live-gone" | "live-unread" | "live-other-secret";
   readonly version: number;
-  /** Entries that the configuration does not know. */
-  readonly ignored?: LiveView["ignored"];
+  /** Entries that name what the configuration does not have: the first of them, and how many more there are. */
+  readonly ignored?: LiveView["unknown"]["first"];
+  readonly moreIgnored?: number;
   /** Why the document could not be read (`StoreErrorCode`). */
   readonly failure?: string;
 }
@@ -118,8 +119,14 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     }
     view = viewOf(version, document, policies, fingerprint);
     if (isNone) return;
-    const { ignored, hasOtherSecret } = view;
-    report({ event: "live", version, ...(ignored.length > 0 && { ignored }) });
+    const { first, more } = view.unknown;
+    report({
+      event: "live",
+      version,
+      ...(first.length > 0 && { ignored: first }),
+      ...(more > 0 && { moreIgnored: more }),
+    });
+    const { hasOtherSecret } = view;
     if (hasOtherSecret) report({ event: "live-other-secret", version });
   }
 

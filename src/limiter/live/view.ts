@@ -1,36 +1,19 @@
 /** A live document over the running configuration: what holds for a policy, and for a client of it. */
 
 import type { Policy } from "../../core/policy.ts";
-import { withFactor, withNumbers } from "../numbers.ts";
-import {
-  hasPlan,
-  instantOf,
-  isNumber,
-  isTable,
-  type LiveDocument,
-  type LiveOverride,
-  type LivePolicy,
-} from "./document.ts";
+import { hasPlan, isTable, type LiveDocument } from "./document.ts";
+import { type ClientView, changePolicy, type Ignored, knownOverride, knownPolicy } from "./known.ts";
 
-/** An entry that the running configuration does not know. It is kept in the document, and does nothing. */
-export interface Ignored {
-  readonly path: string;
-  readonly reason: string;
-}
-
-/** What holds for one client of a policy. */
-export interface ClientView {
-  readonly override: LiveOverride;
-  /** When it ends, in ms since the epoch; infinite: never. */
-  readonly untilMs: number;
-  /** The policy with the client's numbers. */
-  policy(policy: Policy): Policy;
-}
+/** Entries that are named one by one when a document is read: one line of the log holds them. */
+const MAX_NAMED = 20;
 
 export interface LiveView {
   readonly version: number;
   readonly document: LiveDocument;
+  /** Every entry, or part of one, that does nothing. Asking checks the whole document. */
   readonly ignored: readonly Ignored[];
+  /** What is ignored because the configuration has no such name: found when the document is read. */
+  readonly unknown: { readonly first: readonly Ignored[]; readonly more: number };
   /** Whether overrides' keys were hashed under another key secret: the clients of these overrides cannot be found. */
   readonly hasOtherSecret: boolean;
   /** The policy as the document changes it for all clients. The very policy if it does not. */
@@ -39,151 +22,96 @@ export interface LiveView {
   client(policy: string, partition: string, nowMs: number): ClientView | undefined;
 }
 
-/** @param secret the fingerprint of the running key secret. */
+/** An override as it was read, unchecked. */
+type Entry = Readonly<Record<string, unknown>>;
+
+/** A policy as it is in force, and what is asked of it for each override. */
+interface InForce {
+  readonly policy: Policy;
+  readonly ids: ReadonlySet<string>;
+  /** The overrides' indices by partition. */
+  readonly clients: Map<string, number>;
+}
+
+/**
+ * One request pays for this, and a runtime may give a request 10 ms. So an override is only filed here. It is checked
+ * and computed when its client comes first.
+ *
+ * @param secret the fingerprint of the running key secret.
+ */
 export function viewOf(version: number, document: LiveDocument, policies: readonly Policy[], secret: string): LiveView {
-  const ignored: Ignored[] = [];
-  const changed = new Map<string, Policy>();
+  const ofPolicies: Ignored[] = [];
+  const inForce = new Map(policies.map((policy) => [policy.name, inForceOf(policy)]));
   for (const [name, entry] of Object.entries(document.policies)) {
     const path = `policies.${name}`;
-    const policy = policies.find((one) => one.name === name);
-    if (policy) changed.set(name, changePolicy(policy, knownPolicy(entry, path, policy, ignored)));
-    else ignored.push({ path, reason: "no policy has this name" });
+    const found = inForce.get(name);
+    if (found) {
+      const changed = changePolicy(found.policy, knownPolicy(entry, path, found.policy, ofPolicies));
+      inForce.set(name, { ...found, policy: changed });
+    } else ofPolicies.push({ path, reason: "no policy has this name" });
   }
 
-  const policyOf = (name: unknown) => {
-    const policy = policies.find((one) => one.name === name);
-    // A client's numbers must fit the policy as it is in force.
-    return policy && (changed.get(policy.name) ?? policy);
+  const { overrides } = document;
+  /** What is no table has no policy. */
+  const overrideOf = (i: number): Entry => {
+    const one: unknown = overrides[i];
+    return isTable(one) ? one : {};
   };
-  const clients = new Map<string, ClientView>();
-  const isOther = (one: string | undefined) => one !== undefined && one !== secret;
-  let hasOtherSecret = false;
-  for (const [i, override] of document.overrides.entries()) {
-    const path = `overrides[${i}]`;
-    if (isOther((isTable(override) ? override.secret : undefined) ?? document.secret)) {
+  const find = ({ policy }: Entry) => inForce.get(policy as string);
+  const known = (i: number, ignored: Ignored[]) => {
+    const override = overrideOf(i);
+    return knownOverride(override, `overrides[${i}]`, find(override)?.policy, ignored);
+  };
+  const isOther = (one: Entry) => (one.secret ?? document.secret ?? secret) !== secret;
+
+  const named = [...ofPolicies];
+  let [unnamed, hasOtherSecret] = [0, false];
+  for (let i = 0; i < overrides.length; i++) {
+    const override = overrideOf(i);
+    if (isOther(override)) {
       hasOtherSecret = true;
       continue;
     }
-    const known = knownOverride(override, path, policyOf, ignored);
-    if (known) clients.set(`${known.override.policy}:${known.override.key}`, known);
+    const found = find(override);
+    if (found && typeof override.key === "string") found.clients.set(override.key, i);
+    if (found && hasNames(override, found)) continue;
+    if (named.length < MAX_NAMED) known(i, named);
+    else unnamed++;
   }
 
+  /** By index. Bounded by the document. */
+  const computed = new Map<number, ClientView | undefined>();
   return {
     version,
     document,
-    ignored,
+    unknown: { first: named.slice(0, MAX_NAMED), more: Math.max(0, named.length - MAX_NAMED) + unnamed },
     hasOtherSecret,
-    policy: (policy) => changed.get(policy.name) ?? policy,
+    get ignored() {
+      const all = [...ofPolicies];
+      for (let i = 0; i < overrides.length; i++) if (!isOther(overrideOf(i))) known(i, all);
+      return all;
+    },
+    policy: (policy) => inForce.get(policy.name)?.policy ?? policy,
     client(policy, partition, nowMs) {
-      if (clients.size === 0) return undefined;
-      const found = clients.get(`${policy}:${partition}`);
+      const i = inForce.get(policy)?.clients.get(partition);
+      if (i === undefined) return undefined;
+      if (!computed.has(i)) computed.set(i, known(i, []));
+      const found = computed.get(i);
       return found && nowMs < found.untilMs ? found : undefined;
     },
   };
 }
 
-/** The part of an entry that this configuration knows: a limit that was renamed leaves the others in force. */
-function knownPolicy(entry: unknown, path: string, policy: Policy, ignored: Ignored[]): LivePolicy {
-  if (!isTable(entry)) {
-    ignored.push({ path, reason: "not a table" });
-    return {};
-  }
-  const { mode, limits } = entry;
-  const isMode = mode === "enforce" || mode === "shadow";
-  if (mode !== undefined && !isMode) ignored.push({ path: `${path}.mode`, reason: "not a mode" });
-  const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
-  return { ...(isMode && { mode }), ...(numbers && { limits: numbers }) };
+function inForceOf(policy: Policy): InForce {
+  const ids = new Set(policy.limits.map(({ id }) => id));
+  return { policy, ids, clients: new Map() };
 }
 
-/** The part of an override that this configuration knows. Undefined: nothing. @param policyOf the one in force. */
-function knownOverride(
-  entry: unknown,
-  path: string,
-  policyOf: (name: unknown) => Policy | undefined,
-  ignored: Ignored[],
-): ClientView | undefined {
-  const override = (isTable(entry) ? entry : {}) as unknown as LiveOverride;
-  const ignore = (reason: string, field?: string) => {
-    ignored.push({ path: field ? `${path}.${field}` : path, reason });
-  };
-  const policy = policyOf(override.policy);
-  if (!policy) return void ignore("no policy has this name");
-  if (typeof override.key !== "string") return void ignore("the key is no text");
-  const untilMs = override.until === undefined ? Number.POSITIVE_INFINITY : instantOf(override.until);
-  if (Number.isNaN(untilMs)) return void ignore("until is no instant");
-  const { limits, factor, plan, exempt, block, ...others } = override;
-  const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
-  const numbered = numbers ? withNumbers(policy, numbers) : policy;
-  const isFactor = typeof factor === "number" && attempt(() => withFactor(numbered, factor)) !== undefined;
-  if (factor !== undefined && !isFactor) ignore("the limits multiplied by it do not fit", "factor");
-  const isPlan = hasPlan(policy, plan);
-  if (plan !== undefined && !isPlan) ignore("the policy has no plan of this name", "plan");
-  if (exempt !== undefined && exempt !== true) ignore("not true", "exempt");
-  if (block !== undefined && block !== true) ignore("not true", "block");
-  const known: LiveOverride = {
-    ...others,
-    ...(numbers && { limits: numbers }),
-    ...(isFactor && { factor }),
-    ...(isPlan && { plan }),
-    ...(exempt === true && { exempt }),
-    ...(block === true && { block }),
-  };
-  return { override: known, untilMs, policy: remembered(known) };
-}
-
-/** Undefined: none. */
-function knownNumbers(
-  limits: unknown,
-  path: string,
-  policy: Policy,
-  ignored: Ignored[],
-): Record<string, number> | undefined {
-  if (limits === undefined) return undefined;
-  if (!isTable(limits)) {
-    ignored.push({ path, reason: "not a table" });
-    return undefined;
-  }
-  const entries = Object.entries(limits).filter((entry): entry is [string, number] => {
-    const [id, number] = entry;
-    const reason = whyIgnored(id, number, policy);
-    if (reason !== undefined) ignored.push({ path: `${path}.${id}`, reason });
-    return reason === undefined;
-  });
-  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
-}
-
-function whyIgnored(id: string, number: unknown, policy: Policy): string | undefined {
-  if (!policy.limits.some((limit) => limit.id === id)) return "no limit has this id";
-  if (!isNumber(number)) return "not the number of a limit";
-  return attempt(() => withNumbers(policy, { [id]: number })) ? undefined : "the number does not fit the limit";
-}
-
-/** What is written was checked, but the configuration may have changed. Undefined: the numbers do not fit. */
-function attempt(change: () => Policy): Policy | undefined {
-  try {
-    return change();
-  } catch {
-    return undefined;
-  }
-}
-
-export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Policy {
-  const numbered = limits ? withNumbers(policy, limits) : policy;
-  return mode ? { ...numbered, mode } : numbered;
-}
-
-/** A client's numbers are computed once for each policy that they change. */
-function remembered(override: LiveOverride): (policy: Policy) => Policy {
-  const changed = new WeakMap<Policy, Policy>();
-  return (policy) => {
-    // On a plan a factor may not fit that fits the policy.
-    const known = changed.get(policy) ?? attempt(() => overridePolicy(policy, override)) ?? policy;
-    changed.set(policy, known);
-    return known;
-  };
-}
-
-function overridePolicy(policy: Policy, { limits, factor }: LiveOverride): Policy {
-  const numbered = limits ? withNumbers(policy, limits) : policy;
-  return factor === undefined ? numbered : withFactor(numbered, factor);
+/** Whether the configuration has all names of an override. Numbers and instants take too long to check for all. */
+function hasNames({ key, limits, plan }: Entry, { ids, policy }: InForce): boolean {
+  if (typeof key !== "string" || (plan !== undefined && !hasPlan(policy, plan))) return false;
+  if (limits === undefined) return true;
+  if (!isTable(limits)) return false;
+  for (const id in limits) if (!ids.has(id)) return false;
+  return true;
 }

@@ -219,6 +219,42 @@ describe("clients", () => {
   );
 });
 
+describe("unknown entries", () => {
+  const ann = (override: object) => ({ policy: "api", kind: "ip", key: ANN, ...override });
+
+  it.each<[string, object, string]>([
+    ["a policy", ann({ policy: "gone", block: true }), "overrides[0]"],
+    ["a limit", ann({ limits: { "api-1": 5, api: 5 } }), "overrides[0].limits.api"],
+    ["a plan", ann({ plan: "pro" }), "overrides[0].plan"],
+  ])("are found at once: %s that does not exist", (_what, override, path) => {
+    const { unknown } = view({ overrides: [override] });
+    expect([unknown.first.map((one) => one.path), unknown.more]).toEqual([[path], 0]);
+  });
+
+  it.each<[string, object, string]>([
+    ["a number that does not fit", ann({ limits: { "api-1": 0 } }), "overrides[0].limits.api-1"],
+    ["a factor that does not fit", ann({ factor: 2e6 }), "overrides[0].factor"],
+    ["no instant", ann({ block: true, until: "tomorrow" }), "overrides[0]"],
+  ])("are not those with %s: these are found when somebody asks", (_what, override, path) => {
+    const one = view({ overrides: [override] });
+    expect([one.unknown, paths(one)]).toEqual([{ first: [], more: 0 }, [path]]);
+  });
+
+  it("are named up to 20, with those of policies first, and all are listed", () => {
+    const policies = Object.fromEntries(Array.from({ length: 22 }, (_, i) => [`gone${i}`, {}]));
+    const overrides = Array.from({ length: 5 }, () => ann({ policy: "gone", block: true }));
+    const one = view({ policies, overrides });
+    expect([one.unknown.first.at(-1)?.path, one.unknown.first.length]).toEqual(["policies.gone19", 20]);
+    expect([one.unknown.more, one.ignored.length]).toEqual([7, 27]);
+  });
+
+  it("with several wrong names count as one each when there are too many to name", () => {
+    const twice = ann({ limits: { a: 5, b: 5 } });
+    const one = view({ overrides: Array.from({ length: 12 }, () => twice) });
+    expect([one.unknown.first.length, one.unknown.more, one.ignored.length]).toEqual([20, 2, 24]);
+  });
+});
+
 describe("another key secret", () => {
   const overrides = [{ policy: "api", kind: "ip", key: ANN, block: true }];
   const policies = { api: { mode: "shadow" } };
@@ -250,6 +286,10 @@ describe("whatever the text", () => {
         const read = readLive(JSON.stringify(document));
         if (!read) return;
         const one = viewOf(1, read, WITH_PLANS, "own");
+        // What is named at once is what is listed when asked.
+        expect(one.ignored).toEqual(expect.arrayContaining([...one.unknown.first]));
+        const hasUnknown = one.ignored.some(({ reason }) => UNKNOWN.test(reason));
+        if (hasUnknown) expect(one.unknown.first).not.toEqual([]);
         const { applied, blocked } = applyLive(one, everyone, NOW_MS, withNumbersOf(WITH_PLANS));
         expect(checkNumbers(applied.map(({ policy }) => policy))).toEqual([]);
         if (blocked?.retryAfterMs !== undefined) expect(blocked.retryAfterMs).toBeGreaterThanOrEqual(1);
@@ -282,6 +322,8 @@ describe("whatever the text", () => {
     expect(accepted).toBeGreaterThan(100);
   });
 });
+
+const UNKNOWN = /^(no policy has this name|no limit has this id|the policy has no plan of this name)$/;
 
 const LARGEST = new Map([
   ["log", 10_000],
