@@ -12,10 +12,14 @@ import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type 
 import { EMPTY, readLive } from "./document.ts";
 import { type LiveView, viewOf } from "./view.ts";
 
-/** Isolates must not all read at the same moment. */
+/** Isolates must not all read at the same moment: an interval is this part of a refresh shorter or longer. */
 const JITTER = 0.2;
-/** How soon an isolate that has never read the document tries again, in ms. */
-const RETRY_MS = 1_000;
+/** An interval is at most this much longer than a refresh, in ms: a change must be seen within a refresh and 5 s. */
+const MAX_JITTER_MS = 3_000;
+/** How soon a read that fails, or never ends, is followed by the next one, in ms, from beginning to beginning. */
+const RETRY_MS = 2_000;
+/** A read ends within the time budget. After so many ms more its request was ended, and the read with it. */
+const GRACE_MS = 500;
 /** How often a request looks whether another request has read the document, in ms. */
 const POLL_MS = 4;
 
@@ -85,13 +89,15 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   let ended = { read: 0, startedAtMs: Number.NEGATIVE_INFINITY };
   /** Whether the last read has failed: no request waits for the next one. */
   let isAway = false;
-  /** After a failure no read begins before this instant, whatever the store tells. */
+  /** Until a read has succeeded, no further one begins before this instant, whatever the store tells. */
   let retryAtMs = Number.NEGATIVE_INFINITY;
+  const jitterMs = Math.min(JITTER * refreshMs, MAX_JITTER_MS);
 
   async function refresh(): Promise<void> {
     const read = ++begun;
     const atMs = timing.nowMs();
     startedAtMs = atMs;
+    retryAtMs = atMs + RETRY_MS;
     try {
       const found = await storage.read(known);
       const fingerprint = found && (await secret());
@@ -99,7 +105,8 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       ended = { read, startedAtMs: atMs };
       if (found) learn(found, fingerprint!);
       known ??= 0;
-      dueAtMs = timing.nowMs() + nextMs();
+      dueAtMs = atMs + refreshMs + jitterMs * (2 * Math.random() - 1);
+      retryAtMs = Number.NEGATIVE_INFINITY;
       isAway = false;
     } finally {
       if (read === begun) startedAtMs = undefined;
@@ -134,7 +141,6 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     try {
       await refresh();
     } catch (error) {
-      retryAtMs = timing.nowMs() + RETRY_MS;
       // Once for each time that the store is away.
       if (!isAway) report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
       isAway = true;
@@ -150,9 +156,8 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
 
   /** False for an instant that is far away: the clock was set back. */
   const isBefore = (nowMs: number, atMs: number) => {
-    return nowMs < atMs && atMs - nowMs <= Math.max(RETRY_MS, refreshMs * (1 + JITTER));
+    return nowMs < atMs && atMs - nowMs <= Math.max(RETRY_MS, refreshMs + jitterMs);
   };
-  const nextMs = () => refreshMs * (1 - JITTER + 2 * JITTER * Math.random());
 
   function isStale(nowMs: number): boolean {
     if (isBefore(nowMs, retryAtMs)) return false;
@@ -176,14 +181,11 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     ready(background) {
       const nowMs = timing.nowMs();
       // A read whose request has ended may never end.
-      if (startedAtMs !== undefined && Math.abs(nowMs - startedAtMs) < timeoutMs * 2) {
+      if (startedAtMs !== undefined && Math.abs(nowMs - startedAtMs) < timeoutMs + GRACE_MS) {
         return known === undefined && !isAway ? waitForOther(nowMs) : undefined;
       }
       if (!isStale(nowMs)) return undefined;
       const isFirst = known === undefined;
-      // In case that the read never ends.
-      dueAtMs = nowMs + (isFirst ? RETRY_MS : nextMs());
-      startedAtMs = nowMs;
       const read = keepAlive(attempt(), background);
       return isFirst && !isAway ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
     },
