@@ -16,8 +16,8 @@ export interface LiveStorage {
   /**
    * The document, in one call.
    *
-   * @param known the version that the caller has. Then an answer without a text is smaller: undefined if the version
-   * is still the same. Absent: the caller has none.
+   * @param known the version that the caller has read here. Then an answer without a text is smaller: undefined if the
+   * document is still the same. Absent: the caller has none.
    * @throws {StoreError}
    */
   read(known?: number): Promise<LiveText | undefined>;

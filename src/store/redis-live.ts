@@ -11,21 +11,30 @@ import { StoreError } from "./store.ts";
 export function redisLive(options: RedisOptions, fail: (error: unknown) => never): LiveStorage {
   const run = scriptRunner(options, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
 
-  async function call(...args: (string | number)[]): Promise<[version: number, text: string | undefined]> {
+  /** The mark of the text that was read or written last. */
+  let lastMark = "";
+
+  async function call(...args: (string | number)[]): Promise<[version: number, mark?: unknown, text?: unknown]> {
     const reply = await run([LIVE_KEY], args).catch(fail);
-    const [version, text] = Array.isArray(reply) ? reply : [];
+    const [version, mark, text] = Array.isArray(reply) ? reply : [];
     if (!Number.isSafeInteger(version) || version < 0) throw new StoreError("MALFORMED_REPLY");
-    return [version, typeof text === "string" ? text : undefined];
+    return [version, mark, text];
   }
 
   return {
     async read(known) {
-      const [version, text] = await call(known ?? 0);
-      return version === known ? undefined : { version, text };
+      const earlier = lastMark;
+      const [version, mark, text] = await call(known ?? 0, known === undefined ? "" : earlier);
+      lastMark = typeof mark === "string" ? mark : "";
+      if (version === known && lastMark === earlier) return undefined;
+      return { version, text: typeof text === "string" ? text : undefined };
     },
     async write(text, version) {
-      const [written] = await call(version, text);
-      return written || undefined;
+      const mark = crypto.randomUUID();
+      const [written] = await call(version, mark, text);
+      if (written === 0) return undefined;
+      lastMark = mark;
+      return written;
     },
   };
 }

@@ -40,7 +40,8 @@ describe.runIf(isAlone)("in Redis", () => {
     });
     await limiter.take("live", { key: "ann" });
     await limiter.reset("live", { key: "ann" });
-    expect([await redis.hgetall(LIVE_KEY), await redis.ttl(LIVE_KEY)]).toEqual([{ version: "1", text: "text" }, -1]);
+    const fields = { version: "1", mark: expect.stringMatching(/^[0-9a-f-]{36}$/), text: "text" };
+    expect([await redis.hgetall(LIVE_KEY), await redis.ttl(LIVE_KEY)]).toEqual([fields, -1]);
     expect(LIVE_KEY).toBe("hg:2:live");
   });
 
@@ -48,10 +49,10 @@ describe.runIf(isAlone)("in Redis", () => {
     const { redis, live } = await server();
     await live.write("text", 0);
     await live.read(1);
-    expect(await commandsOf(redis, () => live.read(1))).toEqual({ evalsha: 1, hget: 1 });
-    expect(await commandsOf(redis, () => live.read(0))).toEqual({ evalsha: 1, hget: 2 });
-    expect(await commandsOf(redis, () => live.write("more", 1))).toEqual({ evalsha: 1, hget: 1, hset: 1 });
-    expect(await commandsOf(redis, () => live.write("more", 1))).toEqual({ evalsha: 1, hget: 1 });
+    expect(await commandsOf(redis, () => live.read(1))).toEqual({ evalsha: 1, hmget: 1 });
+    expect(await commandsOf(redis, () => live.read(0))).toEqual({ evalsha: 1, hmget: 2 });
+    expect(await commandsOf(redis, () => live.write("more", 1))).toEqual({ evalsha: 1, hmget: 1, hset: 1 });
+    expect(await commandsOf(redis, () => live.write("more", 1))).toEqual({ evalsha: 1, hmget: 1 });
   });
 
   it("is read and written although Redis has lost the script", async () => {
@@ -73,6 +74,26 @@ describe.runIf(isAlone)("in Redis", () => {
     expect(await live.read(1)).toEqual({ version: 0, text: undefined });
     expect(await live.write("two", 1)).toBeUndefined();
     expect(await live.write("two", 0)).toBe(1);
+  });
+
+  it("is read anew if it has vanished and another one has come to the same version", async () => {
+    const { redis, rest, live } = await server();
+    const other = redisPlace({ ...rest, timeoutMs }).live!;
+    await live.write("one", 0);
+    await other.read();
+    await redis.flushall();
+    await live.write("two", 0);
+    expect(await other.read(1)).toEqual({ version: 1, text: "two" });
+    for (const storage of [live, other]) expect(await storage.read(1)).toBeUndefined();
+  });
+
+  it("may have no mark, as a document that was written by hand", async () => {
+    const { redis, live } = await server();
+    await redis.hset(LIVE_KEY, { version: "3", text: "by hand" });
+    expect(await live.read()).toEqual({ version: 3, text: "by hand" });
+    expect(await live.read(3)).toBeUndefined();
+    expect(await live.write("four", 3)).toBe(4);
+    expect(await live.read(3)).toEqual({ version: 4, text: "four" });
   });
 
   it.each([
@@ -97,7 +118,7 @@ describe.runIf(isAlone)("in Redis", () => {
       expect(await live.write("other", 7)).toBeUndefined();
       expect(await redis.hgetall(LIVE_KEY)).toEqual({ version, text: "text" });
       expect(await live.write("other", 0)).toBe(1);
-      expect(await redis.hgetall(LIVE_KEY)).toEqual({ version: "1", text: "other" });
+      expect(await redis.hgetall(LIVE_KEY)).toMatchObject({ version: "1", text: "other" });
     },
   );
 
