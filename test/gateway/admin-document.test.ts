@@ -121,6 +121,16 @@ describe("what is not valid", () => {
     expect(await redis.exists(LIVE_KEY)).toBe(0);
   });
 
+  it("is a factor that fits the configuration, and not the numbers that hold for everybody now", async () => {
+    const gateway = await startAdmin({ policies: POLICIES, redis: null, counts: true });
+    const body = { limits: { "api-1": 600_000_000 } };
+    expect((await gateway.admin("/policies/api", { method: "PATCH", body })).status).toBe(200);
+    const refused = await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }));
+    expect([refused.status, refused.body.mistakes]).toMatchObject([422, [{ path: "factor" }]]);
+    expect((await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 1.5 }))).status).toBe(200);
+    expect((await gateway.admin(`/counts/api?key=${CLIENT}`)).body.limits[0]).toMatchObject({ limit: 900_000_000 });
+  });
+
   it("is told by its status: no JSON, too large, no such policy, no such client, no version", async () => {
     const gateway = await startAdmin({ policies: POLICIES, redis: null, counts: true });
     const statusOfCall = async (...call: Parameters<AdminGateway["admin"]>) => (await gateway.admin(...call)).status;
