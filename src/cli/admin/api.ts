@@ -2,6 +2,7 @@
 
 import { isTable } from "../../config/bindings.ts";
 import { Failure } from "../io.ts";
+import { printable } from "./printable.ts";
 
 export interface Access {
   readonly url: URL;
@@ -17,6 +18,8 @@ export interface Call {
   readonly key?: readonly string[];
   readonly body?: unknown;
   readonly ifMatch?: string;
+  /** A field of every answer to this call. Another server may answer anything with 200. */
+  readonly answers: string;
 }
 
 export interface Answer {
@@ -45,10 +48,10 @@ export async function callAdmin({ url, token }: Access, call: Call): Promise<Ans
     throw new Failure(`${url.host} answered with a redirect (${response.status}). Give the address that it leads to`);
   }
   const text = await response.text().catch(() => "");
-  const body = response.status === 204 ? {} : parsed(text);
+  const body = parsed(text);
   if (!response.ok) throw new Refused(messageOf(response, body), body);
-  if (!isTable(body))
-    throw new Failure(`${url.host} answered ${response.status} without a JSON object. Is it a gateway?`);
+  const missing = isTable(body) ? (call.answers in body ? undefined : `"${call.answers}"`) : "a JSON object";
+  if (missing) throw new Failure(`${url.host} answered ${response.status} without ${missing}. Is it a gateway?`);
   return { body, etag: response.headers.get("ETag") };
 }
 
@@ -103,8 +106,8 @@ function messageOf(response: Response, body: unknown): string {
   return [
     `${status}: ${MEANINGS[status] ?? "the gateway could not do this"}`,
     wait === null ? "" : `. Try again in ${wait} s`,
-    said === undefined ? "" : `\n${String(said)}`,
-    ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `\n- ${mistakeText(mistake)}`),
+    said === undefined ? "" : `\n${printable(String(said))}`,
+    ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `\n- ${printable(mistakeText(mistake))}`),
   ].join("");
 }
 
