@@ -10,11 +10,12 @@ export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls
   /** Policies in shadow count too. */
   async function look(c: Parameters<typeof backgroundOf>[0], { applied, region }: NamedClient): Promise<Look> {
     const decision = await limiter.inspect(applied, region, backgroundOf(c));
-    if (decision.source === "fallback") return unavailable("The counts cannot be read: the store does not answer.");
     const limits = [...decision.limits, ...decision.shadow].map(({ limit, remaining, resetAfterMs }) => {
       return { id: limit.id, limit: limit.limit, remaining, resetAfterMs };
     });
-    return { limits };
+    // Of several places one may be silent: its limits are missing.
+    const isWhole = decision.source !== "fallback" && limits.length === applied.policy.limits.length;
+    return isWhole ? { limits } : unavailable("The counts cannot be read: the store does not answer.");
   }
 
   app.get(
