@@ -166,15 +166,21 @@ it("of two admins at once one gets 412; of many single changes at once none is l
   expect((await b.admin("/live")).body.policies).toEqual(won!.body.policies);
 
   const addresses = Array.from({ length: 12 }, (_, i) => `198.51.100.${i}`);
-  const all = await Promise.all(
-    addresses.map((address, i) =>
+  const [late, ...all] = await Promise.all([
+    replace(a, "shadow"),
+    a.admin("/policies/trial", { method: "PATCH", body: { limits: { trial: 600 } } }),
+    b.admin("/policies/trial", { method: "PATCH", body: { mode: "shadow" } }),
+    ...addresses.map((address, i) =>
       [a, b][i % 2]!.admin(`/overrides/api?key=${address}`, put({ note: address, factor: 2 })),
     ),
-  );
-  expect(all.map(({ status }) => status)).toEqual(addresses.map(() => 200));
+  ]);
+  expect(late.status).toBe(412);
+  expect(all.map(({ status }) => status)).toEqual(all.map(() => 200));
+  const trial = { mode: "shadow", limits: { trial: 600 } };
+  expect((await a.admin("/live")).body.policies).toEqual({ ...won!.body.policies, trial });
   const { overrides, version } = (await b.admin("/overrides")).body;
   expect(overrides.map(({ note }: { note: string }) => note).sort()).toEqual([...addresses].sort());
-  expect(version).toBe(13);
+  expect(version).toBe(15);
 });
 
 describe.each([
