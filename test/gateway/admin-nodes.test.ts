@@ -2,7 +2,8 @@
 
 import { expect, it } from "vitest";
 import { LIVE_KEY } from "../../src/core/layout.ts";
-import { startAdmin } from "../support/gateway/admin.ts";
+import { headgate } from "../cli/run.ts";
+import { ADMIN_TOKEN, startAdmin } from "../support/gateway/admin.ts";
 import { nameOn, nodeBindings } from "../support/gateway/nodes.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
@@ -88,12 +89,14 @@ it("while a node of counts is away they are not told in part, and changes hold; 
   const status = async () => (await one.fetch("/far", { address: CLIENT })).status;
   const override = (body: object) => one.admin(`/overrides/${far}?key=${CLIENT}`, put(body));
   expect(await status()).toBe(200);
-  for (let outage = 0; outage < 2; outage++) {
+  for (const beside of [{}, { factor: 2 }]) {
     counts.slow(2_000);
     for (const method of ["GET", "DELETE"]) {
       expect((await one.admin(`/counts/${far}?key=${CLIENT}`, { method })).status).toBe(503);
     }
-    expect((await override({ block: true })).status).toBe(200);
+    const env = { HEADGATE_URL: one.url.href, HEADGATE_TOKEN: ADMIN_TOKEN };
+    expect((await headgate("/", ["admin", "block", far, CLIENT], env)).status).toBe(0);
+    expect((await one.admin("/overrides")).body.overrides).toMatchObject([{ block: true, ...beside }]);
     expect(await status()).toBe(403);
     counts.slow(0);
     document.slow(2_000);

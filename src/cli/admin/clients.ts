@@ -1,7 +1,8 @@
 /** `headgate admin` for one client of a policy: its counts, its override, its block. */
 
 import type { Command } from "commander";
-import { type Access, type Answer, type Call, callAdmin } from "./api.ts";
+import { isTable } from "../../config/bindings.ts";
+import { type Access, type Answer, type Call, callAdmin, Refused } from "./api.ts";
 import { untilOf } from "./options.ts";
 import { changesOf, type OverrideOptions, withBlock, withoutBlock } from "./override.ts";
 import { type AdminOptions, addCommand, type Perform } from "./perform.ts";
@@ -89,8 +90,15 @@ async function edit(
   change: (override: unknown) => object | undefined,
 ): Promise<Answer> {
   const counts = client("counts", policy, key, options);
-  const { body } = await callAdmin(access, { method: "GET", ...counts, answers: "override" });
-  return callAdmin(access, changeOf(client("overrides", policy, key, options), change(body.override)));
+  const call = { method: "GET", ...counts, answers: "override" } as const;
+  const { override } = await callAdmin(access, call).then(({ body }) => body, overrideIn);
+  return callAdmin(access, changeOf(client("overrides", policy, key, options), change(override)));
+}
+
+/** The override, told although the counts cannot be read. */
+function overrideIn(error: unknown): { readonly override?: unknown } {
+  if (error instanceof Refused && isTable(error.problem) && "override" in error.problem) return error.problem;
+  throw error;
 }
 
 /** @param override undefined: it is removed. */
