@@ -50,8 +50,9 @@ export async function callAdmin({ url, token }: Access, call: Call): Promise<Ans
   const text = await response.text().catch(() => "");
   const body = parsed(text);
   if (!response.ok) throw new Refused(messageOf(response, body), body);
-  const missing = isTable(body) ? (call.answers in body ? undefined : `"${call.answers}"`) : "a JSON object";
-  if (missing) throw new Failure(`${url.host} answered ${response.status} without ${missing}. Is it a gateway?`);
+  const answered = `${url.host} answered ${response.status}`;
+  if (!isTable(body)) throw new Failure(`${answered} without a JSON object. Is it a gateway?`);
+  if (!(call.answers in body)) throw new Failure(`${answered} without "${call.answers}". Is it a gateway?`);
   return { body, etag: response.headers.get("ETag") };
 }
 
