@@ -2,6 +2,11 @@
 
 import { run } from "./program.ts";
 
+// Who reads a pipe may have seen enough: `headgate admin live get | head`.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+
 process.exitCode = await run(process.argv.slice(2), {
   cwd: process.cwd(),
   env: process.env,

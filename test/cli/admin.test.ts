@@ -42,7 +42,17 @@ describe("a client of a policy", () => {
     expect(new Set(gateway.live.overrides.map(({ key }) => key)).size).toBe(2);
   });
 
-  it("reset, whose answer is empty", async () => {
+  it("may begin with a hyphen, behind --", async () => {
+    expect((await admin("block", "api", "--kind", "bearer", "--", "-k3y")).status).toBe(0);
+    expect(last()?.request).toBe("PUT /.headgate/admin/overrides/api?kind=bearer");
+  });
+
+  it("a note of another admin does not steer the terminal", async () => {
+    gateway.live.overrides = [{ policy: "api", kind: "ip", key: "k", factor: 2, note: "a\n\u001b[2Jb" }];
+    expect((await admin("overrides")).stdout).toContain("factor 2, note a??[2Jb\n");
+  });
+
+  it("reset", async () => {
     expect(await admin("reset", "api", CLIENT)).toEqual({
       status: 0,
       stdout: "policy api: the client's counts are reset\n",
@@ -159,6 +169,11 @@ describe("the live document", () => {
     expect([later.status, later.stderr]).toEqual([1, expect.stringContaining("412: somebody else has changed")]);
   });
 
+  it("--if-match is what a field can carry", async () => {
+    const { status, stderr } = await live(folderWith({ file: "{}" }), "put", "file", "--if-match", "“7”");
+    expect([status, stderr, gateway.seen]).toEqual([2, `headgate: --if-match: expected an ETag such as '"7"'\n`, []]);
+  });
+
   it.each([
     ["nothing.json", "there is no nothing.json"],
     ["text", "text: expected a JSON object"],
@@ -208,7 +223,9 @@ describe("what goes wrong ends with 1 and a message", () => {
   it.each([
     ["text", { status: 200, body: "<html>" }, "answered 200 without a JSON object. Is it a gateway?"],
     ["a list", { status: 200, body: "[]" }, "answered 200 without a JSON object. Is it a gateway?"],
-    ["another object", { status: 200, body: {} }, "the answer has no list of limits"],
+    ["another object", { status: 200, body: {} }, 'answered 200 without "limits". Is it a gateway?'],
+    ["another list", { status: 200, body: { limits: 5 } }, "the answer has no list of limits"],
+    ["steering the terminal", { status: 404, body: { detail: "\u001b[2J gone\u0007" } }, "\n?[2J gone?\n"],
     ["an error as text", { status: 502, body: "<html>" }, "502: the gateway could not do this\n"],
     ["a redirect", { status: 302, headers: { Location: "https://login.example" } }, "answered with a redirect (302)"],
   ])("an answer that is %s", async (_what, answer, says) => {
@@ -217,6 +234,23 @@ describe("what goes wrong ends with 1 and a message", () => {
     expect([status, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(says);
     expect(gateway.seen).toHaveLength(1);
+  });
+
+  it.each([
+    ["reset api 203.0.113.7", "key"],
+    ["override api 203.0.113.7 --factor 2", "version"],
+    ["override api 203.0.113.7 --remove", "version"],
+    ["block api 203.0.113.7", "override"],
+    ["mode api shadow", "version"],
+    ["overrides", "overrides"],
+    ["policies", "policies"],
+    ["live get", "overrides"],
+  ])("the answer of another server to %s", async (command, field) => {
+    gateway.next = { status: 200, body: {} };
+    const { status, stdout, stderr } = await admin(...command.split(" "));
+    const { host } = new URL(gateway.url);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toBe(`headgate: ${host} answered 200 without "${field}". Is it a gateway?\n`);
   });
 
   it("no answer", async () => {

@@ -60,7 +60,7 @@ export async function startFakeAdmin(): Promise<FakeAdmin> {
         return { status: 200, body: { policy, kind, key, override, limits } };
       }
       case "DELETE /counts":
-        return { status: 204 };
+        return { status: 200, body: { policy, kind, key } };
       case "GET /overrides":
         return { status: 200, body: { version: fake.live.version, overrides: fake.live.overrides } };
       case "PUT /overrides":

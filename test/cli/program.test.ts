@@ -1,5 +1,7 @@
 // What every command has in common: help, JSON, exit codes.
 
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -46,6 +48,19 @@ it.each([
   const { status, stdout, stderr } = await headgate(folder, command.split(" ").filter(Boolean));
   expect([status, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(says);
+});
+
+it("a reader of its output that has seen enough is no error", async () => {
+  const args = ["--import", "./scripts/dev/load-tsx.ts", "src/cli/main.ts", "--help"];
+  const cwd = fileURLToPath(new URL("../..", import.meta.url));
+  const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  child.stdout.destroy();
+  let stderr = "";
+  child.stderr.on("data", (text) => {
+    stderr += text;
+  });
+  const [code] = await once(child, "close");
+  expect([code, stderr]).toEqual([0, ""]);
 });
 
 it("only src/cli imports commander and what is of Node", () => {

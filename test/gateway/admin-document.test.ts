@@ -121,6 +121,16 @@ describe("what is not valid", () => {
     expect(await redis.exists(LIVE_KEY)).toBe(0);
   });
 
+  it("is a factor that fits the configuration, and not the numbers that hold for everybody now", async () => {
+    const gateway = await startAdmin({ policies: POLICIES, redis: null, counts: true });
+    const body = { limits: { "api-1": 600_000_000 } };
+    expect((await gateway.admin("/policies/api", { method: "PATCH", body })).status).toBe(200);
+    const refused = await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }));
+    expect([refused.status, refused.body.mistakes]).toMatchObject([422, [{ path: "factor" }]]);
+    expect((await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 1.5 }))).status).toBe(200);
+    expect((await gateway.admin(`/counts/api?key=${CLIENT}`)).body.limits[0]).toMatchObject({ limit: 900_000_000 });
+  });
+
   it("is told by its status: no JSON, too large, no such policy, no such client, no version", async () => {
     const gateway = await startAdmin({ policies: POLICIES, redis: null, counts: true });
     const statusOfCall = async (...call: Parameters<AdminGateway["admin"]>) => (await gateway.admin(...call)).status;
@@ -131,6 +141,8 @@ describe("what is not valid", () => {
     for (const client of ["", "?key=nobody", "?key=192.0.2.1&kind=bearer", "?key=a&key=b", "?kind=constructor&key=a"]) {
       expect(await statusOfCall(`/overrides/api${client}`, put({ block: true })), client).toBe(400);
     }
+    const unreadable = { headers: { "Headgate-Key": "Müller" } };
+    expect(await statusOfCall("/counts/site?kind=bearer", unreadable)).toBe(400);
     expect(await statusOfCall("/live", put({ policies: {}, overrides: [] }))).toBe(428);
     for (const tag of ['"1"', "0", '"x"', "*"]) {
       const headers = { "If-Match": tag };
@@ -209,6 +221,18 @@ describe("a document that is", () => {
       await expect.poll(() => statusOf(cold, BLOCKED), WITHIN).toBe(403);
     },
   );
+
+  it("another kind of value in Redis changes nothing, is in the log, and is not overwritten", async () => {
+    const { redis, start, gateway } = await startBlocked();
+    await redis.del(LIVE_KEY);
+    await redis.set(LIVE_KEY, "a note");
+    await expect
+      .poll(async () => [await statusOf(gateway, BLOCKED), events(gateway).includes("live-unread")], WITHIN)
+      .toEqual([403, true]);
+    expect(await statusOf(await start(), BLOCKED)).toBe(200);
+    expect((await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).status).toBe(503);
+    expect(await redis.get(LIVE_KEY)).toBe("a note");
+  });
 
   it("of a damaged version is read, and replaced by the next change", async () => {
     const { redis, start, gateway } = await startBlocked();

@@ -1,14 +1,16 @@
 // A change by the admin API is in force in every gateway over the same store, and nothing of it is lost.
 
 import { describe, expect, it } from "vitest";
-import { type AdminGateway, startAdmin } from "../support/gateway/admin.ts";
+import { headgate } from "../cli/run.ts";
+import { ADMIN_TOKEN, type AdminGateway, startAdmin } from "../support/gateway/admin.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const [RAISED, BLOCKED, EXEMPT, OTHER] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"] as const;
+const PLANNED = "192.0.2.5";
 // More than the requests of a test that waits on a busy machine.
 const HOUR = { limit: 500, window: "1h" };
 const POLICIES = [
-  { name: "api", match: { path: "/api" }, limits: [HOUR] },
+  { name: "api", match: { path: "/api" }, plans: { pro: { api: 800 } }, limits: [HOUR] },
   { name: "trial", match: { path: "/trial" }, limits: [HOUR] },
 ];
 /** The promise: `LIVE_REFRESH`, here 1 s, and 5 s. */
@@ -27,25 +29,53 @@ const everywhere = (gateways: readonly AdminGateway[], address: string, path?: s
   Promise.all(gateways.map((gateway) => seen(gateway, address, path)));
 const four = (answer: unknown) => [answer, answer, answer, answer];
 
-it("an override, a block, an exemption and a mode are in force in 4 gateways, in a cold one at once, and go", async () => {
+/** Each kind of change, and what undoes it: the call of the API, and the words of the command line. */
+const CHANGES = [
+  [`PUT /overrides/api?key=${RAISED}`, { limits: { api: 900 } }, `override api ${RAISED} --limit api=900`],
+  [`PUT /overrides/api?key=${BLOCKED}`, { block: true }, `block api ${BLOCKED}`],
+  [`PUT /overrides/api?key=${EXEMPT}`, { exempt: true }, `override api ${EXEMPT} --exempt`],
+  [`PUT /overrides/api?key=${PLANNED}`, { plan: "pro" }, `override api ${PLANNED} --plan pro`],
+  ["PATCH /policies/trial", { mode: "shadow" }, "mode trial shadow"],
+] as const;
+const UNDONE = [
+  [`DELETE /overrides/api?key=${RAISED}`, undefined, `override api ${RAISED} --remove`],
+  [`DELETE /overrides/api?key=${BLOCKED}`, undefined, `unblock api ${BLOCKED}`],
+  [`DELETE /overrides/api?key=${EXEMPT}`, undefined, `override api ${EXEMPT} --remove`],
+  [`DELETE /overrides/api?key=${PLANNED}`, undefined, `override api ${PLANNED} --remove`],
+  ["PATCH /policies/trial", { mode: null }, "mode trial default"],
+] as const;
+
+type Made = (typeof CHANGES | typeof UNDONE)[number];
+
+async function byCall({ admin }: AdminGateway, [call, body]: Made): Promise<boolean> {
+  const [method, path] = call.split(" ") as [string, string];
+  return (await admin(path, { method, body })).status === 200;
+}
+
+async function byCommand({ url }: AdminGateway, [, , words]: Made): Promise<boolean> {
+  const env = { HEADGATE_URL: url.href, HEADGATE_TOKEN: ADMIN_TOKEN };
+  return (await headgate("/", ["admin", ...words.split(" ")], env)).status === 0;
+}
+
+it.each([
+  ["API", byCall],
+  ["command line", byCommand],
+])("by the %s every kind of change is in force in 4 gateways, in a cold one at once, and goes", async (_, make) => {
   const { rest } = await startPrivateRedis();
   const start = () => startAdmin({ policies: POLICIES, redis: rest });
   const gateways = await Promise.all([start(), start(), start(), start()]);
-  const [a, b, c, d] = gateways as [AdminGateway, AdminGateway, AdminGateway, AdminGateway];
+  const [a] = gateways as [AdminGateway, ...AdminGateway[]];
   expect(await everywhere(gateways, RAISED)()).toEqual(four([200, "500"]));
+  /** At once, each in another gateway: everybody but the fastest tries again. */
+  const makeAll = async (changes: readonly Made[]) => {
+    const made = await Promise.all(changes.map((change, i) => make(gateways[i % gateways.length]!, change)));
+    expect(made).toEqual(changes.map(() => true));
+  };
 
-  // At once, each in another gateway: everybody else is too fast for three of them, which try again.
-  const changed = await Promise.all([
-    a.admin(`/overrides/api?key=${RAISED}`, put({ limits: { api: 900 } })),
-    b.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true })),
-    c.admin(`/overrides/api?key=${EXEMPT}`, put({ exempt: true })),
-    d.admin("/policies/trial", { method: "PATCH", body: { mode: "shadow" } }),
-  ]);
-  expect(changed.map(({ status }) => status)).toEqual(four(200));
-  expect(changed.map(({ body }) => body.version).sort()).toEqual([1, 2, 3, 4]);
-
+  await makeAll(CHANGES);
   await expect.poll(everywhere(gateways, BLOCKED), WITHIN).toEqual(four([403, null]));
   await expect.poll(everywhere(gateways, EXEMPT), WITHIN).toEqual(four([200, null]));
+  await expect.poll(everywhere(gateways, PLANNED), WITHIN).toEqual(four([200, "800"]));
   await expect.poll(everywhere(gateways, OTHER, "/trial"), WITHIN).toEqual(four([200, null]));
   await expect.poll(everywhere(gateways, RAISED), WITHIN).toEqual(four([200, "900"]));
 
@@ -58,23 +88,20 @@ it("an override, a block, an exemption and a mode are in force in 4 gateways, in
   const cold = await start();
   expect(await seen(cold, BLOCKED)).toEqual([403, null]);
   expect(await seen(cold, EXEMPT)).toEqual([200, null]);
+  expect(await seen(cold, PLANNED)).toEqual([200, "800"]);
   expect(await seen(cold, RAISED)).toEqual([200, "900"]);
   const limited = await cold.fetch("/.headgate/limits");
   expect(await limited.json()).toMatchObject({ regions: [{ policies: [{ name: "api" }] }] });
 
-  const undone = await Promise.all([
-    d.admin(`/overrides/api?key=${RAISED}`, REMOVE),
-    c.admin(`/overrides/api?key=${BLOCKED}`, REMOVE),
-    b.admin(`/overrides/api?key=${EXEMPT}`, REMOVE),
-    a.admin("/policies/trial", { method: "PATCH", body: { mode: null } }),
-  ]);
-  expect(undone.map(({ status }) => status)).toEqual(four(200));
-  await expect.poll(everywhere(gateways, BLOCKED), WITHIN).toEqual(four([200, "500"]));
-  await expect.poll(everywhere(gateways, RAISED), WITHIN).toEqual(four([200, "500"]));
-  await expect
-    .poll(async () => (await everywhere(gateways, OTHER, "/trial")()).map(([, limit]) => limit), WITHIN)
-    .toEqual(four("500"));
-  expect((await a.admin("/live")).body).toMatchObject({ policies: {}, overrides: [], ignored: [] });
+  await makeAll(UNDONE);
+  for (const address of [BLOCKED, EXEMPT, PLANNED, RAISED]) {
+    await expect.poll(everywhere(gateways, address), WITHIN).toEqual(four([200, "500"]));
+  }
+  await expect.poll(everywhere(gateways, OTHER, "/trial"), WITHIN).toEqual(four([200, "500"]));
+  // Counted, and counted on, under each of its numbers.
+  const { limits } = (await a.admin(`/counts/api?key=${RAISED}`)).body;
+  expect(500 - limits[0].remaining).toBeGreaterThan(used);
+  expect((await a.admin("/live")).body).toMatchObject({ version: 10, policies: {}, overrides: [], ignored: [] });
 });
 
 it("numbers of a policy are told by headers, the limits page and /limits/me; a block ends at its instant", async () => {
@@ -139,15 +166,21 @@ it("of two admins at once one gets 412; of many single changes at once none is l
   expect((await b.admin("/live")).body.policies).toEqual(won!.body.policies);
 
   const addresses = Array.from({ length: 12 }, (_, i) => `198.51.100.${i}`);
-  const all = await Promise.all(
-    addresses.map((address, i) =>
+  const [late, ...all] = await Promise.all([
+    replace(a, "shadow"),
+    a.admin("/policies/trial", { method: "PATCH", body: { limits: { trial: 600 } } }),
+    b.admin("/policies/trial", { method: "PATCH", body: { mode: "shadow" } }),
+    ...addresses.map((address, i) =>
       [a, b][i % 2]!.admin(`/overrides/api?key=${address}`, put({ note: address, factor: 2 })),
     ),
-  );
-  expect(all.map(({ status }) => status)).toEqual(addresses.map(() => 200));
+  ]);
+  expect(late.status).toBe(412);
+  expect(all.map(({ status }) => status)).toEqual(all.map(() => 200));
+  const trial = { mode: "shadow", limits: { trial: 600 } };
+  expect((await a.admin("/live")).body.policies).toEqual({ ...won!.body.policies, trial });
   const { overrides, version } = (await b.admin("/overrides")).body;
   expect(overrides.map(({ note }: { note: string }) => note).sort()).toEqual([...addresses].sort());
-  expect(version).toBe(13);
+  expect(version).toBe(15);
 });
 
 describe.each([

@@ -2,6 +2,7 @@
 
 import { isTable } from "../../config/bindings.ts";
 import { Failure } from "../io.ts";
+import { printable } from "./printable.ts";
 
 export interface Access {
   readonly url: URL;
@@ -17,6 +18,8 @@ export interface Call {
   readonly key?: readonly string[];
   readonly body?: unknown;
   readonly ifMatch?: string;
+  /** A field of every answer to this call. Another server may answer anything with 200. */
+  readonly answers: string;
 }
 
 export interface Answer {
@@ -45,10 +48,11 @@ export async function callAdmin({ url, token }: Access, call: Call): Promise<Ans
     throw new Failure(`${url.host} answered with a redirect (${response.status}). Give the address that it leads to`);
   }
   const text = await response.text().catch(() => "");
-  const body = response.status === 204 ? {} : parsed(text);
+  const body = parsed(text);
   if (!response.ok) throw new Refused(messageOf(response, body), body);
-  if (!isTable(body))
-    throw new Failure(`${url.host} answered ${response.status} without a JSON object. Is it a gateway?`);
+  const answered = `${url.host} answered ${response.status}`;
+  if (!isTable(body)) throw new Failure(`${answered} without a JSON object. Is it a gateway?`);
+  if (!(call.answers in body)) throw new Failure(`${answered} without "${call.answers}". Is it a gateway?`);
   return { body, etag: response.headers.get("ETag") };
 }
 
@@ -103,8 +107,8 @@ function messageOf(response: Response, body: unknown): string {
   return [
     `${status}: ${MEANINGS[status] ?? "the gateway could not do this"}`,
     wait === null ? "" : `. Try again in ${wait} s`,
-    said === undefined ? "" : `\n${String(said)}`,
-    ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `\n- ${mistakeText(mistake)}`),
+    said === undefined ? "" : `\n${printable(String(said))}`,
+    ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `\n- ${printable(mistakeText(mistake))}`),
   ].join("");
 }
 

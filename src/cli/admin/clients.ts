@@ -1,7 +1,8 @@
 /** `headgate admin` for one client of a policy: its counts, its override, its block. */
 
 import type { Command } from "commander";
-import { type Access, type Answer, callAdmin } from "./api.ts";
+import { isTable } from "../../config/bindings.ts";
+import { type Access, type Answer, type Call, callAdmin, Refused } from "./api.ts";
 import { untilOf } from "./options.ts";
 import { changesOf, type OverrideOptions, withBlock, withoutBlock } from "./override.ts";
 import { type AdminOptions, addCommand, type Perform } from "./perform.ts";
@@ -28,14 +29,14 @@ export function addClientCommands(admin: Command, perform: Perform): void {
   addClientCommand(admin, "counts", "what each limit holds for a client; charges nothing").action(
     (policy: string, key: string[], options: ClientOptions) => {
       const one = client("counts", policy, key, options);
-      return perform(options, (access) => callAdmin(access, { method: "GET", ...one }), countsText);
+      return perform(options, (access) => callAdmin(access, { method: "GET", ...one, answers: "limits" }), countsText);
     },
   );
 
   addClientCommand(admin, "reset", "forget a client's counts").action(
     (policy: string, key: string[], options: ClientOptions) => {
       const one = client("counts", policy, key, options);
-      const call = (access: Access) => callAdmin(access, { method: "DELETE", ...one });
+      const call = (access: Access) => callAdmin(access, { method: "DELETE", ...one, answers: "key" });
       return perform(options, call, () => `policy ${policy}: the client's counts are reset\n`);
     },
   );
@@ -51,8 +52,7 @@ export function addClientCommands(admin: Command, perform: Perform): void {
     .action((policy: string, key: string[], options: ClientOptions & OverrideOptions) => {
       const one = client("overrides", policy, key, options);
       const body = changesOf(options, Date.now());
-      const call = body ? ({ method: "PUT", ...one, body } as const) : ({ method: "DELETE", ...one } as const);
-      return perform(options, (access) => callAdmin(access, call), overridden(policy));
+      return perform(options, (access) => callAdmin(access, changeOf(one, body)), overridden(policy));
     });
 
   addClientCommand(admin, "block", "answer a client 403")
@@ -73,7 +73,11 @@ export function addClientCommands(admin: Command, perform: Perform): void {
   );
 
   addCommand(admin, "overrides", "list all overrides").action((options: AdminOptions) =>
-    perform(options, (access) => callAdmin(access, { method: "GET", path: "/overrides" }), overridesText),
+    perform(
+      options,
+      (access) => callAdmin(access, { method: "GET", path: "/overrides", answers: "overrides" }),
+      overridesText,
+    ),
   );
 }
 
@@ -85,10 +89,22 @@ async function edit(
   options: ClientOptions,
   change: (override: unknown) => object | undefined,
 ): Promise<Answer> {
-  const { body } = await callAdmin(access, { method: "GET", ...client("counts", policy, key, options) });
-  const one = client("overrides", policy, key, options);
-  const changed = change(body.override);
-  return callAdmin(access, changed ? { method: "PUT", ...one, body: changed } : { method: "DELETE", ...one });
+  const counts = client("counts", policy, key, options);
+  const call = { method: "GET", ...counts, answers: "override" } as const;
+  const { override } = await callAdmin(access, call).then(({ body }) => body, overrideIn);
+  return callAdmin(access, changeOf(client("overrides", policy, key, options), change(override)));
+}
+
+/** The override, told although the counts cannot be read. */
+function overrideIn(error: unknown): { readonly override?: unknown } {
+  if (error instanceof Refused && isTable(error.problem) && "override" in error.problem) return error.problem;
+  throw error;
+}
+
+/** @param override undefined: it is removed. */
+function changeOf(one: ReturnType<typeof client>, override: object | undefined): Call {
+  const answers = "version";
+  return override ? { method: "PUT", ...one, body: override, answers } : { method: "DELETE", ...one, answers };
 }
 
 const overridden = (policy: string) => (body: Answer["body"]) =>

@@ -6,10 +6,12 @@ import type { Command } from "commander";
 import { isTable } from "../../config/bindings.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { type Access, type Answer, callAdmin } from "./api.ts";
+import { isFieldValue } from "./options.ts";
 import { type AdminOptions, addCommand, jsonText, type Perform } from "./perform.ts";
 import { versionText } from "./show.ts";
 
 const PATH = "/live";
+const GET = { method: "GET", path: PATH, answers: "overrides" } as const;
 
 export function addLive(admin: Command, perform: Perform, io: Io): void {
   const live = admin.command("live").description("the whole live document").helpCommand(false);
@@ -19,7 +21,7 @@ export function addLive(admin: Command, perform: Perform, io: Io): void {
     .action((options: AdminOptions & { readonly out?: string }) => {
       const { out } = options;
       const calls = async (access: Access) => {
-        const answer = await callAdmin(access, { method: "GET", path: PATH });
+        const answer = await callAdmin(access, GET);
         if (out !== undefined) writeFileSync(resolve(io.cwd, out), jsonText(answer.body));
         return answer;
       };
@@ -33,9 +35,12 @@ export function addLive(admin: Command, perform: Perform, io: Io): void {
     .option("--if-match <etag>", "the version to replace (default: the one that the file names)")
     .action((file: string, options: AdminOptions & { readonly ifMatch?: string }) => {
       const document = documentIn(file, io);
+      if (options.ifMatch !== undefined && !isFieldValue(options.ifMatch)) {
+        throw new Misuse(`--if-match: expected an ETag such as '"7"'`);
+      }
       const calls = async (access: Access) => {
         const ifMatch = options.ifMatch ?? (await etagOf(document.version, access));
-        return callAdmin(access, { method: "PUT", path: PATH, body: document, ifMatch });
+        return callAdmin(access, { method: "PUT", path: PATH, body: document, ifMatch, answers: "version" });
       };
       return perform(options, calls, (body) => `the live document is replaced${versionText(body)}\n`);
     });
@@ -55,7 +60,7 @@ function documentIn(file: string, { cwd }: Io): Answer["body"] {
 
 /** The ETag of the version that the file was made from. The PUT fails if the document changes after this look. */
 async function etagOf(version: unknown, access: Access): Promise<string> {
-  const { body, etag } = await callAdmin(access, { method: "GET", path: PATH });
+  const { body, etag } = await callAdmin(access, GET);
   if (body.version !== version) {
     throw new Failure(
       `the file is of version ${String(version)}, and the gateway has version ${String(body.version)}: ` +

@@ -28,7 +28,7 @@ export function accessOf({ url, token }: AccessOptions, { env, err }: Io): Acces
 }
 
 /** What a field can carry as it is. */
-function isFieldValue(text: string): boolean {
+export function isFieldValue(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }
 

@@ -8,7 +8,12 @@ import { versionText } from "./show.ts";
 
 export function addPolicyCommands(admin: Command, perform: Perform): void {
   const patch = (options: AdminOptions, policy: string, body: object, done: string) => {
-    const call = { method: "PATCH", path: `/policies/${encodeURIComponent(policy)}`, body } as const;
+    const call = {
+      method: "PATCH",
+      path: `/policies/${encodeURIComponent(policy)}`,
+      body,
+      answers: "version",
+    } as const;
     return perform(
       options,
       (access: Access) => callAdmin(access, call),
@@ -31,7 +36,7 @@ export function addPolicyCommands(admin: Command, perform: Perform): void {
     );
 
   addCommand(admin, "policies", "the policies as they are in force").action((options: AdminOptions) => {
-    const call = { method: "GET", path: "/policies" } as const;
+    const call = { method: "GET", path: "/policies", answers: "policies" } as const;
     return perform(options, (access: Access) => callAdmin(access, call), jsonText);
   });
 }

@@ -2,6 +2,7 @@
 
 import { isTable } from "../../config/bindings.ts";
 import { Failure } from "../io.ts";
+import { printable } from "./printable.ts";
 import { table } from "./table.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -20,7 +21,7 @@ export function overrideText(override: unknown): string {
             .join(" ")
         : `${name} ${String(value)}`;
     });
-  return words.join(", ") || "none";
+  return printable(words.join(", ")) || "none";
 }
 
 export function countsText(body: Body): string {

@@ -1,5 +1,7 @@
 /** Small tables for people. */
 
+import { printable } from "./printable.ts";
+
 /** Columns as wide as their widest cell, two spaces apart. */
 export function table(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
   const lines = [headings, ...rows.map((row) => row.map(text))];
@@ -17,5 +19,5 @@ export function table(headings: readonly string[], rows: readonly (readonly unkn
 
 function text(value: unknown): string {
   if (value === undefined || value === null) return "–";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return printable(typeof value === "string" ? value : JSON.stringify(value));
 }

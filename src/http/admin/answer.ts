@@ -21,7 +21,8 @@ export function notFound(detail: string): Response {
   return problem({ title: "Not Found", status: 404, detail });
 }
 
-export function unavailable(detail: string): Response {
+/** @param known what could be found out without the store. */
+export function unavailable(detail: string, known: object = {}): Response {
   const type = ProblemType.temporaryReducedCapacity;
-  return problem({ type, title: "Temporary Reduced Capacity", status: 503, detail }, { "Retry-After": "1" });
+  return problem({ type, title: "Temporary Reduced Capacity", status: 503, detail, ...known }, { "Retry-After": "1" });
 }

@@ -4,17 +4,18 @@ import { answer, unavailable } from "./answer.ts";
 import { audit } from "./audit.ts";
 import { type AdminApp, audited, backgroundOf, type Calls, type NamedClient, shownClient } from "./calls.ts";
 
-type Look = { readonly limits: readonly object[] } | Response;
+const AWAY = "The counts cannot be read: the store does not answer.";
 
 export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls): void {
-  /** Policies in shadow count too. */
-  async function look(c: Parameters<typeof backgroundOf>[0], { applied, region }: NamedClient): Promise<Look> {
+  /** Policies in shadow count too. Undefined: the store does not answer. */
+  async function look(c: Parameters<typeof backgroundOf>[0], { applied, region }: NamedClient) {
     const decision = await limiter.inspect(applied, region, backgroundOf(c));
-    if (decision.source === "fallback") return unavailable("The counts cannot be read: the store does not answer.");
     const limits = [...decision.limits, ...decision.shadow].map(({ limit, remaining, resetAfterMs }) => {
       return { id: limit.id, limit: limit.limit, remaining, resetAfterMs };
     });
-    return { limits };
+    // Of several places one may be silent: its limits are missing.
+    const isWhole = decision.source !== "fallback" && limits.length === applied.policy.limits.length;
+    return isWhole ? limits : undefined;
   }
 
   app.get(
@@ -22,10 +23,10 @@ export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls
     forClient(async (c, client, policy) => {
       const { partition } = client.applied;
       const view = (await editor?.newest())?.view;
-      const found = await look(c, client);
-      if (found instanceof Response) return found;
+      const limits = await look(c, client);
       const override = view?.client(policy.name, partition, Date.now())?.override ?? null;
-      return answer({ ...shownClient(client.applied), override, ...found });
+      // Who blocks a client needs its override, and the store may be silent because of this client.
+      return limits ? answer({ ...shownClient(client.applied), override, limits }) : unavailable(AWAY, { override });
     }),
   );
 
@@ -33,9 +34,9 @@ export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls
     "/counts/:policy",
     forClient(async (c, client, policy) => {
       const before = await look(c, client);
-      if (before instanceof Response) return before;
+      if (!before) return unavailable(AWAY);
       const shown = shownClient(client.applied);
-      const entry = { by: c.get("by"), call: `DELETE /counts/${policy.name}`, client: shown, before: before.limits };
+      const entry = { by: c.get("by"), call: `DELETE /counts/${policy.name}`, client: shown, before };
       await audited(entry, () => limiter.resetClient(client.applied, client.region));
       audit({ ...entry, after: [] });
       return answer(shown);

@@ -5,7 +5,16 @@ import { parsePolicies, writePolicy } from "../../config/policies.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { timesFactor, withNumber } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
-import { EMPTY, instantOf, isNumber, isTable, type LiveDocument, type LivePolicy, plansOf } from "./document.ts";
+import {
+  EMPTY,
+  hasPlan,
+  instantOf,
+  isNumber,
+  isTable,
+  type LiveDocument,
+  type LivePolicy,
+  plansOf,
+} from "./document.ts";
 import { changePolicy } from "./known.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
@@ -25,14 +34,18 @@ const PARTITION = /^[A-Za-z0-9_-]{22}$/;
  */
 export function checkDocument(value: unknown, policies: readonly Policy[], kept: LiveDocument = EMPTY): LiveMistake[] {
   if (!isTable(value)) return [ofKind("", "a table { policies, overrides }", value)];
-  const { policies: changes, overrides, ...others } = value;
-  const mistakes = unknownFields("", others, [], ["version", "secret", "ignored", "notes"]);
+  const { policies: changes, overrides, secret, ...others } = value;
+  const mistakes = unknownFields("", others, [], ["version", "ignored", "notes"]);
+  // Under another secret no client of the document can be found: a typing error must not switch off every override.
+  if (secret !== undefined && secret !== null && secret !== kept.secret)
+    mistakes.push(...checkSecret(secret, "secret"));
   const changed = new Map(policies.map((policy) => [policy.name, policy]));
   if (!isTable(changes)) mistakes.push(ofKind("policies", "a table of policies by name", changes));
   else {
     for (const [name, change] of Object.entries(changes)) {
       const policy = changed.get(name);
-      const isKept = JSON.stringify(change) === JSON.stringify(kept.policies[name]);
+      const isKept =
+        Object.hasOwn(kept.policies, name) && JSON.stringify(change) === JSON.stringify(kept.policies[name]);
       const wrong = checkPolicy(change, `policies.${name}`, policy);
       if (!isKept) mistakes.push(...wrong);
       // A client's numbers must fit the policy as it will be in force.
@@ -83,13 +96,20 @@ function checkAddressed(value: unknown, path: string, policies: ReadonlyMap<stri
     const found = key === undefined ? "nothing" : "a value that is not shown";
     mistakes.push({ path: `${path}.key`, expected: "the hash of a client's key: 22 letters, digits, - or _", found });
   }
-  if (secret !== undefined && (typeof secret !== "string" || !PARTITION.test(secret))) {
-    mistakes.push(mistake(`${path}.secret`, "the fingerprint of a key secret, as it was read", secret));
-  }
+  if (secret !== undefined) mistakes.push(...checkSecret(secret, `${path}.secret`));
   return [...mistakes, ...checkOverride(override, path, policy)];
 }
 
-/** @param value the override without its policy and key. @param path in messages; empty: the value itself. */
+function checkSecret(secret: unknown, path: string): LiveMistake[] {
+  if (typeof secret === "string" && PARTITION.test(secret)) return [];
+  // It may be the secret itself.
+  return [{ path, expected: "the fingerprint of a key secret, as it was read", found: "a value that is not shown" }];
+}
+
+/**
+ * @param value the override without its policy and key. @param path in messages; empty: the value itself.
+ * @param policy the one in force.
+ */
 export function checkOverride(value: unknown, path: string, policy: Policy): LiveMistake[] {
   if (!isTable(value)) return [ofKind(path, `a table with one of ${EFFECTS.join(", ")}`, value)];
   const { limits, factor, plan, exempt, block, until, note, ...others } = value;
@@ -102,10 +122,10 @@ export function checkOverride(value: unknown, path: string, policy: Policy): Liv
     mistakes.push({ path: at("factor"), expected: "either limits or factor", found: "both" });
   }
   if (limits !== undefined) mistakes.push(...checkNumbers(limits, at("limits"), policy));
-  if (factor !== undefined) mistakes.push(...checkFactor(factor, at("factor"), policy));
+  if (factor !== undefined) mistakes.push(...checkFactor(factor, at("factor"), policy, plan));
   if (plan !== undefined) {
     const plans = plansOf(policy);
-    if (typeof plan !== "string" || !plans.includes(plan)) {
+    if (!hasPlan(policy, plan)) {
       const expected =
         plans.length > 0 ? `one of the policy's plans ${plans.join(", ")}` : "no plan: the policy has none";
       mistakes.push(mistake(at("plan"), expected, plan));
@@ -139,14 +159,17 @@ function checkNumbers(value: unknown, path: string, policy: Policy): LiveMistake
   return fitMistakes(policy, (limit) => withNumber(limit, numbers.get(limit.id) ?? limit.limit), path);
 }
 
-function checkFactor(factor: unknown, path: string, policy: Policy): LiveMistake[] {
+/** @param plan of the same override: the factor multiplies its numbers. */
+function checkFactor(factor: unknown, path: string, policy: Policy, plan: unknown): LiveMistake[] {
   if (typeof factor !== "number" || !Number.isFinite(factor) || factor <= 0) {
     return [mistake(path, "a number above 0", factor)];
   }
-  if (policy.limits.some((limit) => !isNumber(timesFactor(limit, factor).limit))) {
+  const planned = new Map(Object.entries((hasPlan(policy, plan) && policy.plans?.[plan]) || {}));
+  const multiplied = (limit: Limit) => timesFactor(withNumber(limit, planned.get(limit.id) ?? limit.limit), factor);
+  if (policy.limits.some((limit) => !isNumber(multiplied(limit).limit))) {
     return [mistake(path, `a factor that leaves every limit at most ${MAX_UNITS}`, factor)];
   }
-  return fitMistakes(policy, (limit) => timesFactor(limit, factor), path);
+  return fitMistakes(policy, multiplied, path);
 }
 
 /** What the configuration's own validator says about a policy with other numbers. */

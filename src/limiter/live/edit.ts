@@ -44,8 +44,12 @@ export interface Newest {
 /** All methods throw `StoreError` if the store does not answer: then a change may have been made or not. */
 export interface LiveEditor {
   newest(): Promise<Newest>;
-  /** Changes the newest document. If somebody else is faster, `edit` gets the newer document. */
-  change(edit: (document: LiveDocument) => LiveDocument | readonly LiveMistake[]): Promise<Edited>;
+  /**
+   * Changes the newest document. If somebody else is faster, `edit` gets the newer document.
+   *
+   * @param edit `view`: what the document makes of the policies before the change.
+   */
+  change(edit: (document: LiveDocument, view: LiveView) => LiveDocument | readonly LiveMistake[]): Promise<Edited>;
   /** Replaces the document of this version. @param value what an operator wrote, unchecked. */
   replace(value: unknown, version: number): Promise<Edited>;
 }
@@ -78,7 +82,7 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
         const { version, view } = await newest();
         if (!view) return { refused: "damaged" };
         const before = view.document;
-        const after = edit(withSecret(before, await reader.secret()));
+        const after = edit(withSecret(before, await reader.secret()), view);
         if (isMistakes(after)) return { mistakes: after };
         if (contentOf(after) === contentOf(before)) return { change: { version, before, after: before } };
         const edited = await write(before, after, version);

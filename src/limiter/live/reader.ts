@@ -14,7 +14,9 @@ import { type LiveView, viewOf } from "./view.ts";
 
 /** Isolates must not all read at the same moment: an interval is this part of a refresh shorter or longer. */
 const JITTER = 0.2;
-/** An interval is at most this much longer than a refresh, in ms: a change must be seen within a refresh and 5 s. */
+/** A change is in force within a refresh and this time, in ms. */
+const PROMISED_MS = 5_000;
+/** An interval is at most this much longer than a refresh, in ms. The rest of `PROMISED_MS` is for a read that fails. */
 const MAX_JITTER_MS = 3_000;
 /** How soon a read that fails, or never ends, is followed by the next one, in ms, from beginning to beginning. */
 const RETRY_MS = 2_000;
@@ -28,7 +30,7 @@ export interface LiveReaderOptions {
   readonly policies: readonly Policy[];
   /** How often to look for a newer document, in ms. */
   readonly refreshMs: number;
-  /** How long the first requests wait for the document, in ms. */
+  /** How long requests wait for the document at most, in ms. */
   readonly timeoutMs: number;
   /** The fingerprint of the key secret. */
   readonly secret: () => Promise<string>;
@@ -147,9 +149,17 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     }
   }
 
+  /** Whether what is known is older than a change may be before it is in force, or nothing is known. */
+  function isBehind(nowMs: number): boolean {
+    if (known === undefined) return true;
+    const told = storage.told?.();
+    const heardAtMs = Math.max(ended.startedAtMs, told?.version === known ? told.atMs : Number.NEGATIVE_INFINITY);
+    return Math.abs(nowMs - heardAtMs) > refreshMs + PROMISED_MS;
+  }
+
   /** Another request reads: this one looks for what it has read. */
   async function waitForOther(sinceMs: number): Promise<void> {
-    while (startedAtMs !== undefined && known === undefined && Math.abs(timing.nowMs() - sinceMs) < timeoutMs) {
+    while (startedAtMs !== undefined && isBehind(sinceMs) && Math.abs(timing.nowMs() - sinceMs) < timeoutMs) {
       await timing.sleep(POLL_MS);
     }
   }
@@ -182,12 +192,12 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       const nowMs = timing.nowMs();
       // A read whose request has ended may never end.
       if (startedAtMs !== undefined && Math.abs(nowMs - startedAtMs) < timeoutMs + GRACE_MS) {
-        return known === undefined && !isAway ? waitForOther(nowMs) : undefined;
+        return !isAway && isBehind(nowMs) ? waitForOther(nowMs) : undefined;
       }
       if (!isStale(nowMs)) return undefined;
-      const isFirst = known === undefined;
+      const mustWait = !isAway && isBehind(nowMs);
       const read = keepAlive(attempt(), background);
-      return isFirst && !isAway ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
+      return mustWait ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
     },
   };
 }

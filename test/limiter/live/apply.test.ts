@@ -85,10 +85,14 @@ it("refuses a client that is exempt too: the exemption holds again when the bloc
   expect([blocked?.blocked, all]).toEqual([true, takes]);
 });
 
-it("does not refuse when the block is over", () => {
-  const { blocked } = applied([override("api", { block: true, until: soon(0) })]);
-  expect(blocked).toBeUndefined();
-});
+it.each([[{ block: true }], [{ exempt: true }], [{ factor: 2 }], [{ limits: { "api-1": 20 } }]])(
+  "does nothing when it has ended: %j",
+  (effect) => {
+    const takes = [take("api")];
+    expect(applied([override("api", { ...effect, until: soon(1) })], takes)).not.toEqual({ applied: takes });
+    expect(applied([override("api", { ...effect, until: soon(0) })], takes)).toEqual({ applied: takes });
+  },
+);
 
 it("shows blocked and exempt clients with their numbers when it is asked for counts", () => {
   const overrides = [override("api", { block: true, factor: 2 }), override("login", { exempt: true })];

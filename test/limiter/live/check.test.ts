@@ -2,13 +2,15 @@
 
 import { describe, expect, it } from "vitest";
 import { checkDocument, checkOverride, checkPolicy, type LiveMistake } from "../../../src/limiter/live/check.ts";
-import { ANN, BOB, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
+import { ANN, BOB, OWN_SECRET, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
 
 const NAME = "the name of a policy of this gateway";
 const KEY = "the hash of a client's key: 22 letters, digits, - or _";
 const EFFECTS = "one of limits, factor, plan, exempt, block";
 const NUMBER = "an integer from 1 to 1000000000";
 const TABLE = "a table of numbers by the ids of limits";
+const FINGERPRINT = "the fingerprint of a key secret, as it was read";
+const HIDDEN = "a value that is not shown";
 
 const check = (document: object) => {
   // As a request's body brings it: names such as __proto__ are members like others.
@@ -21,7 +23,7 @@ const ann = (override: object, policy = "api") => ({ policy, kind: "ip", key: AN
 describe("documents that may be written", () => {
   it.each<[string, object]>([
     ["empty", {}],
-    ["as GET gives it", { version: 7, secret: "own", ignored: [] }],
+    ["as GET gives it", { version: 7, secret: OWN_SECRET, ignored: [] }],
     ["modes and numbers", { policies: { api: { mode: "shadow", limits: { "api-1": 1, "api-2": 1e9 } }, login: {} } }],
     ["the largest number of a month", { policies: { month: { limits: { month: 3_362_902 } } } }],
     [
@@ -65,10 +67,13 @@ describe("mistakes in a document", () => {
     ["policies in a list", { policies: [] }, one("policies", "a table of policies by name", "a list")],
     ["overrides in a table", { overrides: {} }, one("overrides", "a list of overrides", "a table")],
     ["an unknown field", { polices: {} }, one("polices", "only the fields policies and overrides", "an unknown field")],
+    ["a secret that is no fingerprint", { secret: "my secret" }, one("secret", FINGERPRINT, HIDDEN)],
+    ["a secret that is no text", { secret: 5 }, one("secret", FINGERPRINT, HIDDEN)],
     // policies
     ["an unknown policy", { policies: { gone: {} } }, one("policies.gone", NAME, '"gone"')],
     ["an unknown policy with dots", { policies: { "a.b.c": {} } }, one("policies.a.b.c", NAME, '"a.b.c"')],
     ["a member of every object", { policies: { toString: {} } }, one("policies.toString", NAME, '"toString"')],
+    ["__proto__", { policies: JSON.parse('{"__proto__":{}}') }, one("policies.__proto__", NAME, '"__proto__"')],
     ["a policy of null", { policies: { api: null } }, one("policies.api", "a table { mode, limits }", "null")],
     [
       "an unknown mode",
@@ -206,6 +211,16 @@ describe("mistakes in a document", () => {
       "a factor that is too large",
       { overrides: [ann({ factor: 1e7 })] },
       one("overrides[0].factor", "a factor that leaves every limit at most 1000000000", "10000000"),
+    ],
+    [
+      "the fingerprint of an override's secret",
+      { overrides: [ann({ block: true, secret: "my secret" })] },
+      one("overrides[0].secret", FINGERPRINT, HIDDEN),
+    ],
+    [
+      "a factor that is too large for the numbers of the plan",
+      { overrides: [ann({ plan: "pro", factor: 3e7 }, "slots")] },
+      one("overrides[0].factor", "a factor that leaves every limit at most 1000000000", "30000000"),
     ],
     [
       "an unknown plan",

@@ -1,7 +1,7 @@
 // fast-check generators of live documents: right ones, and such as nobody should write.
 
 import fc from "fast-check";
-import { ANN, BOB, POLICIES } from "./policies.ts";
+import { ANN, BOB, OWN_SECRET, POLICIES } from "./policies.ts";
 
 const NAMES = [...POLICIES.map(({ name }) => name), "gone", "__proto__", "toString"];
 const IDS = [...POLICIES.flatMap(({ limits }) => limits.map(({ id }) => id)), "api", "__proto__"];
@@ -81,7 +81,7 @@ export function documents(isLikelyRight: boolean): fc.Arbitrary<unknown> {
   return of(
     fc.record(
       {
-        secret: of(fc.constant("own")),
+        secret: of(fc.constant(OWN_SECRET)),
         policies: of(policies),
         overrides: of(fc.array(of(override), { maxLength: 2 })),
       },

@@ -46,3 +46,6 @@ export const WITH_PLANS = checkedPolicies(
 
 /** Partitions of clients, as `src/partition/hash.ts` makes them. */
 export const [ANN, BOB] = ["AAAAAAAAAAAAAAAAAAAAAA", "b-B_b-B_b-B_b-B_b-B_b-"];
+
+/** The fingerprint of the running key secret. */
+export const OWN_SECRET = "own-own-own-own-own-ow";

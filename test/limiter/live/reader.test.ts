@@ -326,7 +326,7 @@ describe("a warm isolate", () => {
   it("has the newer document with the request after the read, and keeps the old one until then", async () => {
     const one = await warm();
     one.put(4, textOf(9));
-    await one.after(40_000);
+    await one.after(34_000);
     const [first, second] = [one.request(), one.request()];
     await one.after(20);
     const third = one.request();
@@ -337,6 +337,41 @@ describe("a warm isolate", () => {
       { waitedMs: 0, sees: 9 },
     ]);
     expect(one.reads).toHaveLength(2);
+  });
+
+  it("waits for the document after a long pause, as a cold isolate does", async () => {
+    const one = await warm();
+    one.put(4, textOf(9));
+    await one.after(REFRESH_MS + 5_000);
+    const [first, second] = [one.request(), one.request()];
+    await one.after(20);
+    expect([first, second].map(({ sees }) => sees)).toEqual([9, 9]);
+    expect(first.waitedMs).toBe(10);
+    expect(one.reads).toHaveLength(2);
+  });
+
+  it("does not wait after a pause that is too short for a change to be in force", async () => {
+    const one = await warm();
+    one.put(4, textOf(9));
+    await one.after(REFRESH_MS + 4_900);
+    const first = one.request();
+    await one.after(0);
+    expect(first).toEqual({ waitedMs: 0, sees: 7 });
+  });
+
+  it("waits after a pause for no longer than the time budget, and not again while the store is away", async () => {
+    const one = await warm({ answers: [10, "never", new StoreError("NETWORK")] });
+    await one.after(REFRESH_MS + 5_000);
+    const first = one.request();
+    await one.after(TIMEOUT_MS);
+    expect(first).toEqual({ waitedMs: TIMEOUT_MS, sees: 7 });
+    await one.after(10_000);
+    one.request();
+    await one.after(1_000);
+    await one.after(60_000);
+    const later = one.request();
+    await one.after(0);
+    expect(later.waitedMs).toBe(0);
   });
 
   it("keeps the last document while the store is away, says so once, and again the next time", async () => {

@@ -9,13 +9,13 @@ import { readLive } from "../../../src/limiter/live/document.ts";
 import { type LiveView, viewOf } from "../../../src/limiter/live/view.ts";
 import { numbersOf as withNumbersOf } from "../../../src/limiter/numbers.ts";
 import { documents } from "./documents.ts";
-import { ANN, BOB, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
+import { ANN, BOB, OWN_SECRET, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
 
 const NOW_MS = Date.parse("2026-11-22T12:00:00Z");
 
 function view(document: object, policies: readonly Policy[] = WITH_PLANS): LiveView {
   const read = readLive(JSON.stringify({ policies: {}, overrides: [], ...document }));
-  return viewOf(1, read!, policies, "own");
+  return viewOf(1, read!, policies, OWN_SECRET);
 }
 const ofPolicies = (policies: object) => view({ policies });
 /** A view with an override of Ann under a policy. */
@@ -84,7 +84,7 @@ describe("policies", () => {
 
   it("named __proto__ in the text are unknown ones, and change nothing", () => {
     const text = '{"policies":{"__proto__":{"mode":"shadow"},"api":{"limits":{"__proto__":5}}},"overrides":[]}';
-    const one = viewOf(1, readLive(text)!, POLICIES, "own");
+    const one = viewOf(1, readLive(text)!, POLICIES, OWN_SECRET);
     expect(paths(one)).toEqual(["policies.__proto__", "policies.api.limits.__proto__"]);
     expect(one.policy(policyOf("login")).mode).toBe("enforce");
     expect(({} as { mode?: string }).mode).toBeUndefined();
@@ -266,7 +266,7 @@ describe("another key secret", () => {
   });
 
   it.each([
-    ["the same secret", { secret: "own", overrides }],
+    ["the same secret", { secret: OWN_SECRET, overrides }],
     ["no fingerprint", { overrides }],
     ["no overrides", { secret: "old" }],
     ["a fingerprint that is no text", { secret: 5, overrides }],
@@ -285,7 +285,7 @@ describe("whatever the text", () => {
       fc.property(documents(false), (document) => {
         const read = readLive(JSON.stringify(document));
         if (!read) return;
-        const one = viewOf(1, read, WITH_PLANS, "own");
+        const one = viewOf(1, read, WITH_PLANS, OWN_SECRET);
         // What is named at once is what is listed when asked.
         expect(one.ignored).toEqual(expect.arrayContaining([...one.unknown.first]));
         const hasUnknown = one.ignored.some(({ reason }) => UNKNOWN.test(reason));
@@ -302,7 +302,7 @@ describe("whatever the text", () => {
     fc.assert(
       fc.property(fc.oneof(fc.json(), fc.string()), (text) => {
         const read = readLive(text);
-        if (read) viewOf(1, read, POLICIES, "own");
+        if (read) viewOf(1, read, POLICIES, OWN_SECRET);
       }),
     );
   });
@@ -315,7 +315,7 @@ describe("whatever the text", () => {
         if (checkDocument(written, POLICIES).length > 0) return;
         accepted++;
         const read = readLive(JSON.stringify(written));
-        expect(viewOf(1, read!, POLICIES, "own").ignored).toEqual([]);
+        expect(viewOf(1, read!, POLICIES, OWN_SECRET).ignored).toEqual([]);
       }),
       { numRuns: 1_000 },
     );

@@ -1,0 +1,112 @@
+// Changes over several Redis: one of them holds the live document, and clients count in all of them.
+
+import { expect, it } from "vitest";
+import { LIVE_KEY } from "../../src/core/layout.ts";
+import { headgate } from "../cli/run.ts";
+import { ADMIN_TOKEN, startAdmin } from "../support/gateway/admin.ts";
+import { nameOn, nodeBindings } from "../support/gateway/nodes.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
+
+const CLIENT = "192.0.2.1";
+const WITHIN = { timeout: 15_000, interval: 100 };
+const put = (body: object) => ({ method: "PUT", body });
+
+async function start(timeoutMs: number) {
+  const [region, document, counts] = await Promise.all([startPrivateRedis(), startPrivateRedis(), startPrivateRedis()]);
+  const key = { kind: "ip", values: [CLIENT] };
+  const [far, leased] = [
+    await nameOn("counts", ["document", "counts"], key),
+    await nameOn("counts", ["document", "counts"], key),
+  ];
+  const window = "31d";
+  const policies = [
+    {
+      name: far,
+      match: { path: "/far" },
+      plans: { pro: { [`${far}-1`]: 20, [`${far}-2`]: 10 } },
+      limits: [
+        { limit: 500, window },
+        { limit: 500, window, scope: "region" },
+      ],
+    },
+    {
+      name: leased,
+      match: { path: "/leased" },
+      consistency: "leased",
+      plans: { pro: { [leased]: 20 } },
+      limits: [{ algorithm: "fixed-window", limit: 500, window }],
+    },
+  ];
+  const nodes = { eu: { ...region.rest, region: "eu" }, document: document.rest, counts: counts.rest };
+  const vars = { ...nodeBindings(nodes), REGION: "eu", REDIS_TIMEOUT_MS: timeoutMs };
+  const gateway = () => startAdmin({ redis: null, policies, vars });
+  return { far, leased, region, document, counts, gateway };
+}
+
+it("an override of a plan and a factor holds in every node, over the counts of before, and for leases", async () => {
+  const { far, leased, region, document, counts, gateway } = await start(10_000);
+  const [a, b] = await Promise.all([gateway(), gateway()]);
+  /** How many of so many requests are admitted, by both gateways together. */
+  const admitted = async (path: string, requests: number) => {
+    const all = Array.from({ length: requests }, (_, i) => [a, b][i % 2]!.fetch(path, { address: CLIENT }));
+    const answers = await Promise.all(all);
+    await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+    return answers.filter(({ status }) => status === 200).length;
+  };
+  const limitsOf = async (policy: string) => (await b.admin(`/counts/${policy}?key=${CLIENT}`)).body.limits;
+
+  expect(await admitted("/far", 6)).toBe(6);
+  expect(await admitted("/leased", 6)).toBe(6);
+  expect((await a.admin(`/overrides/${far}?key=${CLIENT}`, put({ plan: "pro", factor: 3 }))).status).toBe(200);
+  expect((await b.admin(`/overrides/${leased}?key=${CLIENT}`, put({ plan: "pro", factor: 2 }))).status).toBe(200);
+  // The document lies in the first node without a region.
+  const stored = await Promise.all([region, document, counts].map(({ redis }) => redis.exists(LIVE_KEY)));
+  expect(stored).toEqual([0, 1, 0]);
+  await expect.poll(async () => (await limitsOf(leased))[0].limit, WITHIN).toBe(40);
+  const told = (path: string) => async () => {
+    const answers = await Promise.all([a, b].map((gateway) => gateway.fetch(path, { address: CLIENT })));
+    return answers.map(({ headers }) => headers.get("X-RateLimit-Limit"));
+  };
+  await expect.poll(told("/far"), WITHIN).toEqual(["30", "30"]);
+  await expect.poll(told("/leased"), WITHIN).toEqual(["40", "40"]);
+
+  expect(await admitted("/far", 60)).toBeLessThanOrEqual(24);
+  expect(await admitted("/leased", 60)).toBeLessThanOrEqual(34);
+  const isFull = async () => (await admitted("/far", 4)) + (await limitsOf(far))[1].remaining;
+  await expect.poll(isFull, WITHIN).toBe(0);
+  // What the refused requests have taken in the other node comes back.
+  await expect
+    .poll(() => limitsOf(far), WITHIN)
+    .toMatchObject([
+      { limit: 60, remaining: 30 },
+      { limit: 30, remaining: 0 },
+    ]);
+});
+
+it("while a node of counts is away they are not told in part, and changes hold; without the document none is made", async () => {
+  const { far, document, counts, gateway } = await start(1_000);
+  const one = await gateway();
+  const status = async () => (await one.fetch("/far", { address: CLIENT })).status;
+  const override = (body: object) => one.admin(`/overrides/${far}?key=${CLIENT}`, put(body));
+  expect(await status()).toBe(200);
+  for (const beside of [{}, { factor: 2 }]) {
+    counts.slow(2_000);
+    for (const method of ["GET", "DELETE"]) {
+      expect((await one.admin(`/counts/${far}?key=${CLIENT}`, { method })).status).toBe(503);
+    }
+    const env = { HEADGATE_URL: one.url.href, HEADGATE_TOKEN: ADMIN_TOKEN };
+    expect((await headgate("/", ["admin", "block", far, CLIENT], env)).status).toBe(0);
+    expect((await one.admin("/overrides")).body.overrides).toMatchObject([{ block: true, ...beside }]);
+    expect(await status()).toBe(403);
+    counts.slow(0);
+    document.slow(2_000);
+    expect(await status()).toBe(403);
+    expect((await override({ factor: 2 })).status).toBe(503);
+    document.slow(0);
+    await expect.poll(async () => (await override({ factor: 2 })).status, WITHIN).toBe(200);
+    await expect.poll(status, WITHIN).toBe(200);
+    await expect
+      .poll(async () => (await one.admin(`/counts/${far}?key=${CLIENT}`)).body.limits?.length, WITHIN)
+      .toBe(2);
+  }
+});
