@@ -11,12 +11,8 @@ import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
-import { WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
-import { createAdmin } from "./http/admin/serve-admin.ts";
 import { createEnforce } from "./http/enforce.ts";
-import { serveLimits } from "./http/limits/serve-limits.ts";
-import { LOOK_POLICIES, serveRemaining } from "./http/limits/serve-remaining.ts";
 import { logDecisions } from "./http/log.ts";
 import { createLoopGuard } from "./http/loop.ts";
 import { normalizePath } from "./http/match.ts";
@@ -27,16 +23,11 @@ import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
-import { type Background, createLimiter, type Limiter, limiterOf } from "./limiter.ts";
+import { type Background, type Limiter, limiterOf } from "./limiter.ts";
+import { LIMITS_PATH, serveOnFirstUse } from "./on-first-use.ts";
 import { memoryLive } from "./store/live.ts";
-import { memoryStore } from "./store/memory.ts";
 import type { Store } from "./store/store.ts";
 import { VERSION } from "./version.ts";
-
-/** The page that tells clients their limits. */
-const LIMITS_PATH = "/.headgate/limits";
-/** Exists only if the configuration says who may call it. */
-const ADMIN_PATH = "/.headgate/admin";
 
 export interface Gateway {
   readonly fetch: Hono["fetch"];
@@ -104,20 +95,7 @@ function gateway(settings: Settings): Gateway {
     };
     return c.json(body, status === "unavailable" ? 503 : 200, { "Cache-Control": "no-store" });
   });
-  const limits = serveLimits(settings, resolveRegion, async (background) => {
-    await limiter.live?.ready(background);
-    const view = limiter.live?.view();
-    return view ? settings.policies.map(view.policy) : settings.policies;
-  });
-  const looks = createLimiter({ policies: LOOK_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
-  const me = serveRemaining({ ...answering, looks });
-  if (settings.admin) {
-    const wrongTokens = createLimiter({ policies: WRONG_TOKEN_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
-    const admin = createAdmin({ settings: settings.admin, limiter, wrongTokens, regionOf: resolveRegion });
-    app.route(ADMIN_PATH, admin);
-  }
-  app.get(LIMITS_PATH, (c) => limits(c.req.raw, backgroundOf(c)));
-  app.get(`${LIMITS_PATH}/me`, (c) => me(c.req.raw));
+  serveOnFirstUse(app, settings, answering);
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => loops.refuse(request) ?? enforce(request, forward, background));
   return { fetch: app.fetch, limiter };

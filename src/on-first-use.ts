@@ -1,0 +1,67 @@
+/**
+ * What few isolates are asked for: the limits page and the admin API. The first request for one of them builds it: no
+ * other request's first answer waits for it. Whatever only admins need is built by `createAdmin`.
+ *
+ * Not with `import()`: in one bundle esbuild wraps every module behind it, shared ones too. A Worker's first answer came
+ * later with it (4 ms of CPU time, 2026-11).
+ */
+
+import type { Context } from "hono";
+import { Hono } from "hono/tiny";
+import type { PolicyInput } from "./config/policy-input.ts";
+import type { Settings } from "./config/settings.ts";
+import { WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
+import { createAdmin } from "./http/admin/serve-admin.ts";
+import { serveLimits } from "./http/limits/serve-limits.ts";
+import { LOOK_POLICIES, type RemainingOptions, serveRemaining } from "./http/limits/serve-remaining.ts";
+import { createLimiter, type Limiter } from "./limiter.ts";
+import { memoryStore } from "./store/memory.ts";
+
+/** The page that tells clients their limits. */
+export const LIMITS_PATH = "/.headgate/limits";
+/** Exists only if the configuration says who may call it. */
+const ADMIN_PATH = "/.headgate/admin";
+
+/** Adds the routes. @param answering how the gateway answers other requests. */
+export function serveOnFirstUse(app: Hono, settings: Settings, answering: Omit<RemainingOptions, "looks">): void {
+  const { limiter, regionOf } = answering;
+
+  const limits = onFirstUse(() => {
+    const serve = serveLimits(settings, regionOf, async (background) => {
+      await limiter.live?.ready(background);
+      const view = limiter.live?.view();
+      return view ? settings.policies.map(view.policy) : settings.policies;
+    });
+    return (c) => serve(c.req.raw, c.executionCtx);
+  });
+  app.get(LIMITS_PATH, limits);
+
+  const remaining = onFirstUse(() => {
+    const serve = serveRemaining({ ...answering, looks: limiterInMemory(LOOK_POLICIES) });
+    return (c) => serve(c.req.raw);
+  });
+  app.get(`${LIMITS_PATH}/me`, remaining);
+
+  const { admin } = settings;
+  if (!admin) return;
+  const calls = onFirstUse(() => {
+    const wrongTokens = limiterInMemory(WRONG_TOKEN_POLICIES);
+    const served = new Hono().route(ADMIN_PATH, createAdmin({ settings: admin, limiter, wrongTokens, regionOf }));
+    return (c) => served.fetch(c.req.raw, c.env, c.executionCtx);
+  });
+  app.all(`${ADMIN_PATH}/*`, calls);
+}
+
+type Serve = (c: Context) => Response | Promise<Response>;
+
+function onFirstUse(build: () => Serve): Serve {
+  let serve: Serve | undefined;
+  return (c) => {
+    serve ??= build();
+    return serve(c);
+  };
+}
+
+function limiterInMemory(policies: readonly PolicyInput[]): Limiter {
+  return createLimiter({ policies, store: memoryStore({ maxKeys: 1_000 }) });
+}
