@@ -14,7 +14,9 @@ import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.t
 import { WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { createAdmin } from "./http/admin/serve-admin.ts";
+import { serveConsole } from "./http/console.ts";
 import { createEnforce } from "./http/enforce.ts";
+import { createExplain, type Explain } from "./http/explain/explain.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
 import { LOOK_POLICIES, serveRemaining } from "./http/limits/serve-remaining.ts";
 import { logDecisions } from "./http/log.ts";
@@ -27,7 +29,7 @@ import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
-import { type Background, createLimiter, type Limiter, limiterOf } from "./limiter.ts";
+import { type Background, createLimiter, type InsideLimiter, type Limiter, limiterOf } from "./limiter.ts";
 import { memoryLive } from "./store/live.ts";
 import { memoryStore } from "./store/memory.ts";
 import type { Store } from "./store/store.ts";
@@ -37,6 +39,8 @@ import { VERSION } from "./version.ts";
 const LIMITS_PATH = "/.headgate/limits";
 /** Exists only if the configuration says who may call it. */
 const ADMIN_PATH = "/.headgate/admin";
+/** The operators' page over the admin API. */
+const CONSOLE_PATH = "/.headgate/console";
 
 export interface Gateway {
   readonly fetch: Hono["fetch"];
@@ -60,9 +64,13 @@ export function createGateway(bindings: Bindings): Gateway {
 
 function gateway(settings: Settings): Gateway {
   const store = storeFor(settings);
-  const limiter = limiterOf(settings.policies, {
+  const explain = settings.explain && settings.admin ? explainOf(settings, store, () => limiter) : undefined;
+  const listeners = [logDecisions(), ...(explain ? [explain.onDecision] : [])];
+  const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
-    onDecision: logDecisions(),
+    onDecision: (decision, context) => {
+      for (const listener of listeners) listener(decision, context);
+    },
     ...(settings.admin && settings.liveRefreshMs > 0 && { liveRefreshMs: settings.liveRefreshMs }),
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
     ...(settings.region !== undefined && { region: settings.region }),
@@ -113,13 +121,19 @@ function gateway(settings: Settings): Gateway {
   const me = serveRemaining({ ...answering, looks });
   if (settings.admin) {
     const wrongTokens = createLimiter({ policies: WRONG_TOKEN_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
-    const admin = createAdmin({ settings: settings.admin, limiter, wrongTokens, regionOf: resolveRegion });
-    app.route(ADMIN_PATH, admin);
+    const options = { settings: settings.admin, limiter, wrongTokens, regionOf: resolveRegion };
+    app.route(ADMIN_PATH, createAdmin({ ...options, readExplanation: explain?.read }));
+    if (settings.assets) {
+      const console = serveConsole(settings.assets, CONSOLE_PATH);
+      app.get(`${CONSOLE_PATH}/*`, async (c, next) => (await console(c.req.raw)) ?? (await next()));
+    }
   }
   app.get(LIMITS_PATH, (c) => limits(c.req.raw, backgroundOf(c)));
   app.get(`${LIMITS_PATH}/me`, (c) => me(c.req.raw));
   // Look for loops before counting: the client was counted when its request came first.
-  serveRest(app, (request, background) => loops.refuse(request) ?? enforce(request, forward, background));
+  serveRest(app, (request, background) => {
+    return loops.refuse(request) ?? enforce(request, forward, background, explain?.rules(request));
+  });
   return { fetch: app.fetch, limiter };
 }
 
@@ -127,6 +141,12 @@ function gateway(settings: Settings): Gateway {
 function storeFor(settings: Settings): Store {
   const store = storeOf(settings);
   return isLiveStore(store) ? store : withLive({ ...store, live: memoryLive() });
+}
+
+/** Explanations are encrypted under a key of the key secret. That of the memory store is known to everybody. */
+function explainOf({ keySecret }: Settings, store: Store, limiter: () => InsideLimiter): Explain {
+  const fallback = store.kind === "memory" ? crypto.randomUUID() : store.keySecret;
+  return createExplain({ keySecret, fallback, version: () => limiter().live?.view()?.version });
 }
 
 /** Undefined: there is nothing far away to ask. */
@@ -140,10 +160,11 @@ function probeOf({ redis, counts }: Settings, store: Store): Probe | undefined {
 }
 
 /** Notes about a valid configuration that may not be what the operator meant. */
-function storeAndOriginNotes({ redis, counts, origin }: Settings): string[] {
+function storeAndOriginNotes({ redis, counts, origin, explain, admin }: Settings): string[] {
   return [
     ...(redis || counts ? [] : ["no Redis and no COUNTS is configured: limits hold per isolate (memory store)"]),
     ...(origin.kind === "demo" ? ["no origin is configured: the built-in demo answers"] : []),
+    ...(explain && !admin ? ["EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token"] : []),
   ];
 }
 
