@@ -1,4 +1,4 @@
-// The admin token for `npm start`: the one that is configured, or a random one, so that the console can be tried at once.
+// The admin token for `npm start`: the one that is configured, or a random one.
 
 import { randomBytes } from "node:crypto";
 import { lookUp, type Source } from "../../src/cli/wrangler/bindings.ts";

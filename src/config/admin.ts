@@ -1,4 +1,4 @@
-/** The bindings that say who may change limits while the gateway runs, what they see, and how soon isolates see a change. */
+/** The bindings that say who may change limits while the gateway runs, what they see, and how soon a change is seen. */
 
 import { type Get, isTable, type Wrong } from "./bindings.ts";
 import { formatDuration, parseDurationMs } from "./duration.ts";

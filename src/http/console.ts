@@ -20,8 +20,8 @@ const HEADERS = {
 const KEPT = ["Content-Type", "Content-Length", "ETag"];
 
 /**
- * @param path of the console, without a slash at its end. @returns the answer to a GET or HEAD request; undefined: there
- * is no such file.
+ * @param path of the console, without a slash at its end.
+ * @returns the answer to a GET or HEAD request. Undefined: there is no such file.
  */
 export function serveConsole(files: AssetFiles, path: string): (request: Request) => Promise<Response | undefined> {
   return async (request) => {

@@ -1,4 +1,4 @@
-/** HMAC-SHA-256 keys, and keys that are derived from a secret: one secret serves several purposes, each by its own key. */
+/** HMAC-SHA-256 keys, and keys that are derived from a secret: one for each purpose. */
 
 export const HMAC = { name: "HMAC", hash: "SHA-256" };
 const encoder = new TextEncoder();
@@ -10,7 +10,7 @@ export async function importHmacKey(
   return await crypto.subtle.importKey("raw", secret, HMAC, false, [...usages]);
 }
 
-/** The key of a secret. Without one, a key is derived from `fallback` (the store's token), which is never a key itself. */
+/** The key of a secret. Without one it is derived from `fallback` (the store's token): that is never a key itself. */
 export async function importSecret(secret: string | undefined, fallback: string): Promise<CryptoKey> {
   if (secret !== undefined) return await importHmacKey(encoder.encode(secret));
   return await importHmacKey(await deriveBytes(await importHmacKey(encoder.encode(fallback)), "headgate key secret"));

@@ -62,7 +62,7 @@ export function environmentsIn({ env }: WranglerConfig): WranglerConfig {
   return isTable(env) ? env : {};
 }
 
-/** An environment inherits neither variables nor bindings, but static files. What is not of the right kind is left out. */
+/** An environment inherits static files, but no variables and bindings. What is not of the right kind is left out. */
 export function boundIn(config: WranglerConfig, environmentName: string | undefined): Bound {
   const chosen = environmentName === undefined ? config : environmentsIn(config)[environmentName];
   const { vars, durable_objects, services, assets = config.assets } = isTable(chosen) ? chosen : {};

@@ -1,4 +1,4 @@
-/** Who calls the admin API: the holder of the token or of its session, or somebody whom Cloudflare Access has let in. */
+/** Who calls the admin API: the holder of the token or of a session, or somebody whom Cloudflare Access has let in. */
 
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import type { AccessSettings, AdminSettings } from "../../config/admin.ts";

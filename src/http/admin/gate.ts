@@ -15,7 +15,10 @@ export const WRONG_TOKEN_POLICIES = [
 
 const READING = ["GET", "HEAD"];
 
-/** @param wrongTokens a limiter of `WRONG_TOKEN_POLICIES` with a memory store. @param sessions absent: there is no token. */
+/**
+ * @param wrongTokens a limiter of `WRONG_TOKEN_POLICIES` with a memory store. @param sessions absent: there is no token
+ * to begin one with.
+ */
 export function createGate(
   settings: AdminSettings,
   wrongTokens: Limiter,

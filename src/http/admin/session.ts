@@ -10,7 +10,7 @@ import { decodeBase64Url, encodeBase64Url } from "../base64url.ts";
 /** A day of work. Nothing is stored of a session: it cannot be ended early but by another token. */
 const SESSION_MS = 43_200_000;
 const COOKIE = "headgate-session";
-/** The path ends in no slash: it covers what is below. The origin has none of these paths, so it never gets the cookie. */
+/** The cookie never reaches the origin: the gateway answers every path below `/.headgate` itself. */
 const ATTRIBUTES = "Path=/.headgate; HttpOnly; Secure; SameSite=Strict";
 
 /** The field that ends a session in this browser. */
@@ -23,7 +23,10 @@ export interface Sessions {
   untilMs(headers: Headers, nowMs: number): Promise<number | undefined>;
 }
 
-/** A cookie is the instant of its end and an HMAC of it. Its key is derived from the token: a new one ends all sessions. */
+/**
+ * A cookie is the instant of its end, in ms since the epoch, and an HMAC of that text. The HMAC's key is derived from
+ * the token: a new token ends all sessions.
+ */
 export function createSessions(token: string): Sessions {
   // Plain data, not a promise: one request must not await a promise of another.
   let key: CryptoKey | undefined;

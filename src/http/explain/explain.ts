@@ -1,6 +1,6 @@
 /**
- * With `EXPLAIN = "on"` a refusal carries `Headgate-Explain`: why this very request was refused, to be read by operators
- * (docs/live.md). The gateway alone has it: it is no part of the library.
+ * With `EXPLAIN = "on"` a refusal carries `Headgate-Explain`: why this very request was refused, for operators to read
+ * (docs/live.md). Only the gateway has it: it is no part of the library.
  */
 
 import type { Decision } from "../../core/decision.ts";

@@ -83,7 +83,7 @@ const ALGORITHMS: readonly AlgorithmName[] = [
 ];
 const MAX_METHOD = 20;
 const MAX_PATH = 200;
-/** For the counts of what is omitted, and a word of the store's own. */
+/** For the brackets, and the numbers of what is omitted. */
 const SPARE_BYTES = 16;
 
 /** @returns a text of at most `MAX_TEXT_BYTES` bytes. */

@@ -1,7 +1,7 @@
 /**
  * Texts that the gateway encrypts for itself (AES-256-GCM): whoever carries one can neither read nor change it.
  *
- * A token is base64url of version (1 byte), seconds since the epoch (4 bytes), nonce (12 bytes), ciphertext with its tag.
+ * A token is base64url of: version (1 byte), seconds since the epoch (4), nonce (12), ciphertext, tag (16).
  */
 
 import { deriveBytes } from "../../partition/hmac.ts";
@@ -11,7 +11,7 @@ import { decodeBase64Url, encodeBase64Url } from "../base64url.ts";
 const VALID_SECONDS = 600;
 /** The longest token, in characters: a field of a header section that may hold 16 KiB in all. */
 const MAX_TOKEN = 2_048;
-/** Random nonces of 96 bits allow 2^32 tokens under one key (NIST SP 800-38D, 8.3): 1.2 million a second for an hour. */
+/** Random nonces allow 2^32 tokens under one key (NIST SP 800-38D, section 8.3): 1.2 million a second for an hour. */
 const KEY_SECONDS = 3_600;
 const VERSION = 1;
 const [HEAD_BYTES, NONCE_BYTES, TAG_BYTES] = [5, 12, 16];
