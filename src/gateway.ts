@@ -13,6 +13,7 @@ import { policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { createEnforce } from "./http/enforce.ts";
+import { createExplain, type Explain } from "./http/explain/explain.ts";
 import { logDecisions } from "./http/log.ts";
 import { createLoopGuard } from "./http/loop.ts";
 import { normalizePath } from "./http/match.ts";
@@ -23,7 +24,7 @@ import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
-import { type Background, type Limiter, limiterOf } from "./limiter.ts";
+import { type Background, type InsideLimiter, type Limiter, limiterOf } from "./limiter.ts";
 import { LIMITS_PATH, serveOnFirstUse } from "./on-first-use.ts";
 import { memoryLive } from "./store/live.ts";
 import type { Store } from "./store/store.ts";
@@ -51,9 +52,13 @@ export function createGateway(bindings: Bindings): Gateway {
 
 function gateway(settings: Settings): Gateway {
   const store = storeFor(settings);
-  const limiter = limiterOf(settings.policies, {
+  const explain = settings.explain && settings.admin ? explainOf(settings, store, () => limiter) : undefined;
+  const listeners = [logDecisions(), ...(explain ? [explain.onDecision] : [])];
+  const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
-    onDecision: logDecisions(),
+    onDecision: (decision, context) => {
+      for (const listener of listeners) listener(decision, context);
+    },
     ...(settings.admin && settings.liveRefreshMs > 0 && { liveRefreshMs: settings.liveRefreshMs }),
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
     ...(settings.region !== undefined && { region: settings.region }),
@@ -95,9 +100,11 @@ function gateway(settings: Settings): Gateway {
     };
     return c.json(body, status === "unavailable" ? 503 : 200, { "Cache-Control": "no-store" });
   });
-  serveOnFirstUse(app, settings, answering);
+  serveOnFirstUse(app, settings, { ...answering, readExplanation: explain?.read });
   // Look for loops before counting: the client was counted when its request came first.
-  serveRest(app, (request, background) => loops.refuse(request) ?? enforce(request, forward, background));
+  serveRest(app, (request, background) => {
+    return loops.refuse(request) ?? enforce(request, forward, background, explain?.rules(request));
+  });
   return { fetch: app.fetch, limiter };
 }
 
@@ -105,6 +112,12 @@ function gateway(settings: Settings): Gateway {
 function storeFor(settings: Settings): Store {
   const store = storeOf(settings);
   return isLiveStore(store) ? store : withLive({ ...store, live: memoryLive() });
+}
+
+/** Explanations are encrypted under a key of the key secret. That of the memory store is known to everybody. */
+function explainOf({ keySecret }: Settings, store: Store, limiter: () => InsideLimiter): Explain {
+  const fallback = store.kind === "memory" ? crypto.randomUUID() : store.keySecret;
+  return createExplain({ keySecret, fallback, version: () => limiter().live?.view()?.version });
 }
 
 /** Undefined: there is nothing far away to ask. */
@@ -118,10 +131,11 @@ function probeOf({ redis, counts }: Settings, store: Store): Probe | undefined {
 }
 
 /** Notes about a valid configuration that may not be what the operator meant. */
-function storeAndOriginNotes({ redis, counts, origin }: Settings): string[] {
+function storeAndOriginNotes({ redis, counts, origin, explain, admin }: Settings): string[] {
   return [
     ...(redis || counts ? [] : ["no Redis and no COUNTS is configured: limits hold per isolate (memory store)"]),
     ...(origin.kind === "demo" ? ["no origin is configured: the built-in demo answers"] : []),
+    ...(explain && !admin ? ["EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token"] : []),
   ];
 }
 

@@ -1,5 +1,5 @@
 /**
- * What few isolates are asked for: the limits page and the admin API. The first request for one of them builds it: no
+ * What few isolates are asked for: the limits page, the admin API and the console. The first request for one of them builds it: no
  * other request's first answer waits for it. Whatever only admins need is built by `createAdmin`.
  *
  * Not with `import()`: in one bundle esbuild wraps every module behind it, shared ones too. A Worker's first answer came
@@ -12,6 +12,8 @@ import type { PolicyInput } from "./config/policy-input.ts";
 import type { Settings } from "./config/settings.ts";
 import { WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
 import { createAdmin } from "./http/admin/serve-admin.ts";
+import { serveConsole } from "./http/console.ts";
+import type { ReadExplanation } from "./http/explain/explain.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveRemaining } from "./http/limits/serve-remaining.ts";
 import { createLimiter, type Limiter } from "./limiter.ts";
@@ -21,9 +23,17 @@ import { memoryStore } from "./store/memory.ts";
 export const LIMITS_PATH = "/.headgate/limits";
 /** Exists only if the configuration says who may call it. */
 const ADMIN_PATH = "/.headgate/admin";
+/** The operators' page over the admin API. */
+const CONSOLE_PATH = "/.headgate/console";
 
-/** Adds the routes. @param answering how the gateway answers other requests. */
-export function serveOnFirstUse(app: Hono, settings: Settings, answering: Omit<RemainingOptions, "looks">): void {
+/** How the gateway answers other requests, and how its explain tokens are read. */
+export interface Answering extends Omit<RemainingOptions, "looks"> {
+  /** Undefined: `EXPLAIN` is off. */
+  readonly readExplanation: ReadExplanation | undefined;
+}
+
+/** Adds the routes. */
+export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation, ...answering }: Answering): void {
   const { limiter, regionOf } = answering;
 
   const limits = onFirstUse(() => {
@@ -42,14 +52,18 @@ export function serveOnFirstUse(app: Hono, settings: Settings, answering: Omit<R
   });
   app.get(`${LIMITS_PATH}/me`, remaining);
 
-  const { admin } = settings;
+  const { admin, assets } = settings;
   if (!admin) return;
   const calls = onFirstUse(() => {
     const wrongTokens = limiterInMemory(WRONG_TOKEN_POLICIES);
-    const served = new Hono().route(ADMIN_PATH, createAdmin({ settings: admin, limiter, wrongTokens, regionOf }));
+    const options = { settings: admin, limiter, wrongTokens, regionOf, readExplanation };
+    const served = new Hono().route(ADMIN_PATH, createAdmin(options));
     return (c) => served.fetch(c.req.raw, c.env, c.executionCtx);
   });
   app.all(`${ADMIN_PATH}/*`, calls);
+  if (!assets) return;
+  const console = serveConsole(assets, CONSOLE_PATH);
+  app.get(`${CONSOLE_PATH}/*`, async (c, next) => (await console(c.req.raw)) ?? (await next()));
 }
 
 type Serve = (c: Context) => Response | Promise<Response>;

@@ -9,7 +9,9 @@ import { type NamedRedis, tokenMissing } from "../../src/cli/wrangler/bindings.t
 import { createBridge } from "../bridge/bridge.ts";
 import { findRedisServer, startRedisServer } from "../machine/redis-server.ts";
 import { spawnTied, stopProcess, whenOrphaned } from "../machine/tied-process.ts";
-import { findConfiguredStore } from "./start-store.ts";
+import { chooseAdmin } from "./start-admin.ts";
+import { envFileWith, findSources } from "./start-bindings.ts";
+import { type ConfiguredStore, findConfiguredStore } from "./start-store.ts";
 import { wranglerEnv } from "./wrangler-env.ts";
 import { optionValues } from "./wrangler-options.ts";
 
@@ -36,17 +38,26 @@ function temporaryDirectory(): string {
   return directory;
 }
 
-/** Chooses the store, prints one line about it, and returns wrangler's arguments for it. */
-async function chooseStore(userArgs: string[]): Promise<string[]> {
-  const configured = findConfiguredStore(userArgs, process.env);
-  const [first] = configured.found;
-  if (first) {
+/** Chooses store and admin token, prints a line about each, and returns wrangler's arguments for them. */
+async function chooseBindings(userArgs: string[]): Promise<string[]> {
+  const found = findSources(userArgs, process.env);
+  const configured = findConfiguredStore(found);
+  const admin = chooseAdmin(found.sources, userArgs);
+  const storeArgs = await chooseStore(configured);
+  if (admin.line !== undefined) console.log(admin.line);
+  const handedOn = { ...configured.handedOn, ...admin.handedOn };
+  if (Object.keys(handedOn).length === 0) return storeArgs;
+  const { text, others } = envFileWith(handedOn, found);
+  const file = join(temporaryDirectory(), "env");
+  writeFileSync(file, text, { mode: 0o600 });
+  return [...storeArgs, ...[...others, file].flatMap((path) => ["--env-file", path])];
+}
+
+async function chooseStore(configured: ConfiguredStore): Promise<string[]> {
+  if (configured.found.length > 0) {
     const sources = [...new Set(configured.found.map(({ source }) => source))];
     console.log(`headgate: store is the Redis at ${hostsOf(configured.found)}, from ${sources.join(" and ")}`);
-    if (configured.envFile === undefined) return [];
-    const file = join(temporaryDirectory(), "env");
-    writeFileSync(file, configured.envFile, { mode: 0o600 });
-    return [...configured.otherEnvFiles, file].flatMap((path) => ["--env-file", path]);
+    return [];
   }
   const { unusable } = configured;
   if (unusable.length > 0) {
@@ -81,7 +92,7 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : "an invalid URL";
 }
 
-function startWrangler(storeArgs: string[], userArgs: string[]): void {
+function startWrangler(bindingArgs: string[], userArgs: string[]): void {
   // By default, wrangler takes another port if 8787 is taken. With an explicit port it fails with a message.
   const port = optionValues(userArgs, "--port").length > 0 ? [] : ["--port", "8787"];
   // Two gateways that start at the same moment would both find the default port 9229 free.
@@ -91,7 +102,7 @@ function startWrangler(storeArgs: string[], userArgs: string[]): void {
   const state = optionValues(userArgs, "--persist-to").length > 0 ? [] : ["--persist-to", temporaryDirectory()];
   // Start wrangler's program directly: its wrapper turns a crash into exit code 0.
   const cli = createRequire(import.meta.url).resolve("wrangler");
-  const args = ["--no-warnings", cli, "dev", ...storeArgs, ...port, ...inspector, ...state, ...userArgs];
+  const args = ["--no-warnings", cli, "dev", ...bindingArgs, ...port, ...inspector, ...state, ...userArgs];
   const wrangler = spawnTied(process.execPath, args, {
     stdio: "inherit",
     env: wranglerEnv(),
@@ -123,8 +134,8 @@ whenOrphaned(() => void end(1));
 
 const userArgs = process.argv.slice(2);
 try {
-  const storeArgs = await chooseStore(userArgs);
-  if (ending === undefined) startWrangler(storeArgs, userArgs);
+  const bindingArgs = await chooseBindings(userArgs);
+  if (ending === undefined) startWrangler(bindingArgs, userArgs);
 } catch (error) {
   console.error(`headgate: ${(error as Error).message}`);
   await end(1);

@@ -1,6 +1,6 @@
-/** The bindings that say who may change limits while the gateway runs, and how soon isolates see a change. */
+/** The bindings that say who may change limits while the gateway runs, what they see, and how soon a change is seen. */
 
-import type { Get, Wrong } from "./bindings.ts";
+import { type Get, isTable, type Wrong } from "./bindings.ts";
 import { formatDuration, parseDurationMs } from "./duration.ts";
 
 /** At least one of the two is there. */
@@ -15,6 +15,11 @@ export interface AccessSettings {
   readonly team: string;
   /** The application's audience tag. */
   readonly audience: string;
+}
+
+/** The part of a binding to static files that is used here. */
+export interface AssetFiles {
+  fetch(request: Request): Promise<Response>;
 }
 
 const LEAST_TOKEN = 32;
@@ -61,4 +66,24 @@ export function readLiveRefresh(get: Get, wrong: Wrong): number {
   const expected = `a duration from ${formatDuration(min)} to ${formatDuration(max)}, or 0s: never`;
   wrong("ERR_LIVE_REFRESH", "LIVE_REFRESH", expected, value);
   return 0;
+}
+
+/** The files of the console. Undefined: there is no console. */
+export function readAssets(get: Get, wrong: Wrong): AssetFiles | undefined {
+  const assets = get("ASSETS");
+  if (assets === undefined || hasFetch(assets)) return assets;
+  wrong("ERR_ASSETS", "ASSETS", "static files ([assets] in wrangler.toml)", assets);
+  return undefined;
+}
+
+function hasFetch(value: unknown): value is AssetFiles {
+  return isTable(value) && typeof value.fetch === "function";
+}
+
+/** Whether refusals carry a token that explains them. */
+export function readExplain(get: Get, wrong: Wrong): boolean {
+  const value = get("EXPLAIN") ?? "off";
+  if (value === "on" || value === "off") return value === "on";
+  wrong("ERR_EXPLAIN", "EXPLAIN", '"on" or "off"', value);
+  return false;
 }

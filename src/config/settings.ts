@@ -1,7 +1,7 @@
 /** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can set. */
 
 import type { Policy } from "../core/policy.ts";
-import { type AdminSettings, readAdmin, readLiveRefresh } from "./admin.ts";
+import { type AdminSettings, type AssetFiles, readAdmin, readAssets, readExplain, readLiveRefresh } from "./admin.ts";
 import { type Bindings, type Get, isHttpUrl, readInteger, reading, schemeOf, type Wrong } from "./bindings.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
@@ -42,6 +42,10 @@ export interface Settings extends StoreSettings {
   readonly admin: AdminSettings | undefined;
   /** How often an isolate looks for a newer live document, in ms; 0: never. */
   readonly liveRefreshMs: number;
+  /** Whether refusals carry a token that explains them to operators. */
+  readonly explain: boolean;
+  /** The files of the console. Absent: there is no console. */
+  readonly assets: AssetFiles | undefined;
 }
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
@@ -66,6 +70,8 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     rateLimitHeaders: readHeaders(get, wrong),
     admin: readAdmin(get, wrong),
     liveRefreshMs: readLiveRefresh(get, wrong),
+    explain: readExplain(get, wrong),
+    assets: readAssets(get, wrong),
   };
   return mistakes.length > 0 ? { mistakes } : { value: settings };
 }

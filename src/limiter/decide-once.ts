@@ -6,7 +6,7 @@ import { direct } from "../isolate/reply-source.ts";
 import { failureOf } from "../store/failure.ts";
 import { memoryStore } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
-import { type Answered, type Asked, type Decider, decideFor, type PolicyKey, UNAVAILABLE } from "./decide.ts";
+import { type Answered, type Asked, type Decider, decideFor, type PolicyKey, unavailable } from "./decide.ts";
 
 /**
  * @param isolate what this isolate keeps beside the store. Absent: nothing.
@@ -20,7 +20,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
   async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked) {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
-    if (denied) return UNAVAILABLE;
+    if (denied) return unavailable();
     return await decideFor(counted, { replies: fallback, flag, slot });
   }
 

@@ -72,14 +72,10 @@ export interface Decider {
   reset(keys: readonly string[]): Promise<void>;
 }
 
-/** The answer if a store is silent and one of its policies denies. */
-export const UNAVAILABLE: Decision = {
-  allowed: false,
-  source: "fallback",
-  limits: [],
-  shadow: [],
-  unavailable: true,
-};
+/** The answer if a store is silent and one of its policies denies. A new object: listeners tell decisions apart. */
+export function unavailable(): Decision {
+  return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
+}
 
 /** Where the reply comes from, and what is asked. */
 export type DecideOptions = Asked & SlotOptions;

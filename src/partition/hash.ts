@@ -1,6 +1,7 @@
 /** The partition of a client key: a keyed hash. No address, token or user id ever reaches Redis. */
 
 import { BoundedMap } from "../bounded-map.ts";
+import { HMAC, importSecret } from "./hmac.ts";
 
 /** Who is counted: a kind (`ip`, `header:x-user+ip`, …) and one value for each of its parts. */
 export interface ClientKey {
@@ -16,7 +17,6 @@ export type PartitionHasher = (key: ClientKey) => Promise<string>;
 const REMEMBERED_PARTITIONS = 10_000;
 const LONGEST_REMEMBERED = 512;
 const PARTITION_BYTES = 16;
-const HMAC = { name: "HMAC", hash: "SHA-256" };
 const encoder = new TextEncoder();
 
 /**
@@ -30,17 +30,11 @@ export function partitionHasher(secret: string | undefined, fallbackSecret: stri
   // Plain data, not a promise: one request must not await a promise of another.
   let key: CryptoKey | undefined;
 
-  async function importKey(): Promise<CryptoKey> {
-    if (secret !== undefined) return await importHmacKey(encoder.encode(secret));
-    const tokenKey = await importHmacKey(encoder.encode(fallbackSecret));
-    return await importHmacKey(await crypto.subtle.sign(HMAC, tokenKey, encoder.encode("headgate key secret")));
-  }
-
   return async ({ kind, values }) => {
     const text = [kind, ...values].map((part) => `${part.length}:${part}`).join("");
     const known = remembered.get(text);
     if (known !== undefined) return known;
-    key ??= await importKey();
+    key ??= await importSecret(secret, fallbackSecret);
     const digest = await crypto.subtle.sign(HMAC, key, encode(text));
     const partition = base64Url(new Uint8Array(digest, 0, PARTITION_BYTES));
     // A very long value is not kept: it is hashed again.
@@ -55,10 +49,6 @@ export function partitionHasher(secret: string | undefined, fallbackSecret: stri
  */
 function encode(text: string): BufferSource {
   return encoder.encode(text.isWellFormed() ? text : JSON.stringify(text));
-}
-
-async function importHmacKey(secret: BufferSource): Promise<CryptoKey> {
-  return await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]);
 }
 
 function base64Url(bytes: Uint8Array): string {

@@ -129,6 +129,11 @@ describe("what is allowed and surely wrong", () => {
       { POLICIES: [{ ...POLICY, match: { method: ["GET", "PSOT"] } }] },
       "POLICIES[0].match.method: no client sends PSOT. Did you mean POST?",
     ),
+    warned(
+      { POLICIES: [POLICY] },
+      "assets.run_worker_first: requests for static files are answered without limits. Set it to true",
+      { assets: { directory: "./console/dist", binding: "ASSETS", run_worker_first: ["/.headgate/console*"] } },
+    ),
     warned({ POLICIES: [POLICY] }, "POLICIES_2: the Worker sees only variables. Move it into [vars]", {
       POLICIES_2: [POLICY],
     }),

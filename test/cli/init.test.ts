@@ -36,6 +36,7 @@ it("creates a gateway that the check accepts without a warning", async () => {
     name: "my-gate",
     durable_objects: shipped.durable_objects,
     migrations: shipped.migrations,
+    assets: { ...(shipped.assets as object), directory: "./node_modules/headgate/console/dist" },
   });
   expect(wrangler.vars).toEqual(shipped.vars);
   // What the runtime of wrangler 4.86 knows.

@@ -11,7 +11,15 @@ import { folderWith, headgate } from "./run.ts";
 
 const COMMANDS = [
   ...["init", "check", "limits", "admin counts", "admin reset", "admin override", "admin block", "admin unblock"],
-  ...["admin overrides", "admin mode", "admin limits", "admin policies", "admin live get", "admin live put"],
+  ...[
+    "admin overrides",
+    "admin explain",
+    "admin mode",
+    "admin limits",
+    "admin policies",
+    "admin live get",
+    "admin live put",
+  ],
 ];
 
 it.each(COMMANDS)("%s has --help and --json", async (command) => {
@@ -42,6 +50,7 @@ it.each([
   ["a variable without a name", "check --var 1", "--var: expected NAME:VALUE"],
   ["a file of variables that is not there", "check --env-file nothing", "--env-file: there is no nothing"],
   ["an origin without http", "limits --origin api.example.com", "--origin: expected an http(s) URL"],
+  ["a token with other characters", "admin explain a=b", "expected the value of Headgate-Explain"],
   ["an unknown mode", "admin mode api soon", "Allowed choices are enforce, shadow, default"],
 ])("misuse ends with 2 and says so: %s", async (_what, command, says) => {
   const folder = folderWith({ "wrangler.toml": "" });

@@ -65,3 +65,25 @@ it("looks, changes, blocks, frees and takes back", async () => {
   const old = await headgate(folder, ["admin", "live", "put", file], env);
   expect([old.status, old.stdout]).toEqual([1, ""]);
 });
+
+it("explains a refusal by its token, as a text and as JSON", async () => {
+  const policies = [{ name: "api", limits: [{ limit: 1, window: "1h" }] }];
+  const gateway = await startAdmin({ policies, redis: null, counts: true, vars: { EXPLAIN: "on", REGION: "eu" } });
+  await gateway.fetch("/v1/items");
+  const refused = await gateway.fetch("/v1/items");
+  const token = refused.headers.get("Headgate-Explain")!;
+  const explain = async (...args: string[]) =>
+    await headgate("/", ["admin", "explain", ...args], { HEADGATE_URL: gateway.url.href, HEADGATE_TOKEN: ADMIN_TOKEN });
+  const { stdout, stderr } = await explain(token);
+  expect(stderr).toBe("");
+  expect(stdout).toMatch(
+    /^GET \/v1\/items, region eu, \d{4}-\S+Z\nrefused by \S+: over api; again in \d+ s; version 0 of/,
+  );
+  expect(stdout).toMatch(/^api +ip +[\w-]{22} +1 +enforce$/m);
+  expect(stdout).toMatch(/^api +sliding-window +1 +0 +refused +\d+ s +\d+ s$/m);
+  expect(JSON.parse((await explain(token, "--json")).stdout)).toMatchObject({ violated: ["api"], path: "/v1/items" });
+  expect(await explain(`${token.slice(0, -8)}AAAAAAAA`)).toMatchObject({
+    ...{ status: 1, stdout: "" },
+    stderr: expect.stringContaining("This is no token of this gateway"),
+  });
+});

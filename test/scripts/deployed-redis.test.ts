@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { findSources } from "../../scripts/dev/start-bindings.ts";
 import { findConfiguredStore } from "../../scripts/dev/start-store.ts";
 import { headgate } from "../cli/run.ts";
 
@@ -58,9 +59,9 @@ it("headgate limits writes its files", async () => {
 
 it("npm start does not use that Redis, and does as soon as the token is there", () => {
   const find = (args: string[] = [], environment = {}) =>
-    findConfiguredStore(["--cwd", directory, ...args], environment);
+    findConfiguredStore(findSources(["--cwd", directory, ...args], environment));
   const unusable = [{ url: "https://x.upstash.io", source: "wrangler.toml", urlIn: URL_NAME, tokenIn: TOKEN_NAME }];
-  expect(find()).toEqual({ found: [], unusable, hasCounts: false, otherEnvFiles: [] });
+  expect(find()).toEqual({ found: [], unusable, hasCounts: false, handedOn: {} });
   const used = unusable;
   expect(find(["--var", `${TOKEN_NAME}:t`]).found).toEqual(used);
   expect(find([], { [TOKEN_NAME]: "t" }).found).toEqual(used);
@@ -83,6 +84,6 @@ it("is so with nodes too: headgate check names the tokens that are missing, and 
     ],
   ]);
   expect(stderr).toContain("note: TOKEN_b is not on this machine");
-  const { found, unusable } = findConfiguredStore(["--cwd", directory], {});
+  const { found, unusable } = findConfiguredStore(findSources(["--cwd", directory], {}));
   expect([found, unusable.map(({ tokenIn }) => tokenIn)]).toEqual([[], ["TOKEN_b"]]);
 });

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { chooseAdmin } from "../../scripts/dev/start-admin.ts";
+import { envFileWith, findSources } from "../../scripts/dev/start-bindings.ts";
 import { findConfiguredStore } from "../../scripts/dev/start-store.ts";
 import { optionValues } from "../../scripts/dev/wrangler-options.ts";
 
@@ -18,8 +20,15 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
-const find = (args: string[], environment: NodeJS.ProcessEnv = {}) =>
-  findConfiguredStore(["--cwd", directory, ...args], environment);
+const sourcesOf = (args: string[], environment: NodeJS.ProcessEnv = {}) =>
+  findSources(["--cwd", directory, ...args], environment);
+const find = (args: string[], environment: NodeJS.ProcessEnv = {}) => findConfiguredStore(sourcesOf(args, environment));
+/** The env file with what is handed on, as wrangler reads it, and the files before it. */
+function envFileOf(args: string[], environment: NodeJS.ProcessEnv) {
+  const sources = sourcesOf(args, environment);
+  const { text, others } = envFileWith(findConfiguredStore(sources).handedOn, sources);
+  return { values: parseEnv(text), others };
+}
 
 describe("findConfiguredStore", () => {
   it("finds nothing where nothing is set, or set to nothing", () => {
@@ -28,7 +37,7 @@ describe("findConfiguredStore", () => {
       found: [],
       unusable: [],
       hasCounts: false,
-      otherEnvFiles: [],
+      handedOn: {},
     });
   });
 
@@ -64,15 +73,14 @@ describe("findConfiguredStore", () => {
 
   it("hands on what comes from the environment only, with what .dev.vars holds, and names the files it replaces", () => {
     write(".env", "A=1");
-    const onlyToken = find(["--var", `${URL_NAME}:http://x`], { [TOKEN_NAME]: "t" });
-    expect(parseEnv(onlyToken.envFile ?? "")).toEqual({ [TOKEN_NAME]: "t" });
-    expect(onlyToken.otherEnvFiles).toEqual([join(directory, ".env")]);
+    const onlyToken = envFileOf(["--var", `${URL_NAME}:http://x`], { [TOKEN_NAME]: "t" });
+    expect(onlyToken).toEqual({ values: { [TOKEN_NAME]: "t" }, others: [join(directory, ".env")] });
     write(".dev.vars", `KEY_SECRET=s\n${TOKEN_NAME}=other`);
-    const both = find([], { [URL_NAME]: "http://x", [TOKEN_NAME]: "t'\"$x" });
+    const both = envFileOf([], { [URL_NAME]: "http://x", [TOKEN_NAME]: "t'\"$x" });
     // `$` is escaped, because wrangler expands variables in env files.
-    expect(parseEnv(both.envFile ?? "")).toEqual({ KEY_SECRET: "s", [URL_NAME]: "http://x", [TOKEN_NAME]: "t'\"\\$x" });
-    expect(both.otherEnvFiles).toEqual([]);
-    expect(find(["--var", `${URL_NAME}:http://x`, `${TOKEN_NAME}:y`], { [TOKEN_NAME]: "t" }).envFile).toBeUndefined();
+    expect(both.values).toEqual({ KEY_SECRET: "s", [URL_NAME]: "http://x", [TOKEN_NAME]: "t'\"\\$x" });
+    expect(both.others).toEqual([]);
+    expect(find(["--var", `${URL_NAME}:http://x`, `${TOKEN_NAME}:y`], { [TOKEN_NAME]: "t" }).handedOn).toEqual({});
   });
 
   it("finds the nodes of REDIS_NODES, as an array or as its JSON, and hands on the tokens that they name", () => {
@@ -84,10 +92,10 @@ describe("findConfiguredStore", () => {
     const named = (name: string) => ({ url: `http://${name}`, tokenIn: `TOKEN_${name.toUpperCase()}` });
     const one = find([], { TOKEN_A: "t" });
     expect(one.found).toMatchObject([{ ...named("a"), source: "wrangler.toml" }]);
-    expect(parseEnv(one.envFile ?? "")).toEqual({ TOKEN_A: "t" });
+    expect(one.handedOn).toEqual({ TOKEN_A: "t" });
     const two = find([], { REDIS_NODES: JSON.stringify(nodes), TOKEN_B: "t", TOKEN_C: "t" });
     expect(two.found).toMatchObject([named("a"), named("b")]);
-    expect(Object.keys(parseEnv(two.envFile ?? ""))).toEqual(["REDIS_NODES", "TOKEN_B"]);
+    expect(Object.keys(two.handedOn)).toEqual(["REDIS_NODES", "TOKEN_B"]);
     // What is wrong with it, the Worker says.
     expect(find(["--var", "REDIS_NODES:soon"]).found).toMatchObject([{ source: "--var", urlIn: "REDIS_NODES" }]);
   });
@@ -105,7 +113,48 @@ describe("findConfiguredStore", () => {
 
   it("leaves a broken wrangler.toml to wrangler", () => {
     write("wrangler.toml", "= nonsense");
-    expect(find([])).toEqual({ found: [], unusable: [], hasCounts: false, otherEnvFiles: [] });
+    expect(find([])).toEqual({ found: [], unusable: [], hasCounts: false, handedOn: {} });
+  });
+});
+
+describe("chooseAdmin", () => {
+  const choose = (args: string[], environment: NodeJS.ProcessEnv = {}) =>
+    chooseAdmin(sourcesOf(args, environment).sources, args);
+  const CONSOLE = "headgate: console at http://localhost:8787/.headgate/console";
+
+  it("makes another token each time, if none is configured or an empty one is in a file", () => {
+    write(".dev.vars", "ADMIN_TOKEN=");
+    const [one, two] = [choose([]), choose([])];
+    expect(one.handedOn.ADMIN_TOKEN).toMatch(/^[\w-]{32}$/);
+    expect(one.handedOn.ADMIN_TOKEN).not.toBe(two.handedOn.ADMIN_TOKEN);
+    expect(one.line).toBe(`${CONSOLE}, with the token ${one.handedOn.ADMIN_TOKEN}`);
+  });
+
+  it("makes none, and says nothing, with --var ADMIN_TOKEN:", () => {
+    write(".dev.vars", "ADMIN_TOKEN=configured");
+    expect(choose(["--var", "ADMIN_TOKEN:"], { ADMIN_TOKEN: "other" })).toEqual({ handedOn: {} });
+  });
+
+  it("takes one that is configured, does not print it, and hands on what is in the environment", () => {
+    write("wrangler.toml", '[vars]\nADMIN_TOKEN = "of-the-file"');
+    expect(choose([])).toEqual({ handedOn: {}, line: `${CONSOLE}, with the ADMIN_TOKEN of wrangler.toml` });
+    write(".dev.vars", "ADMIN_TOKEN=of-dev-vars");
+    expect(choose([])).toEqual({ handedOn: {}, line: `${CONSOLE}, with the ADMIN_TOKEN of .dev.vars` });
+    const environment = { ADMIN_TOKEN: "of-the-environment" };
+    expect(choose([], environment)).toEqual({
+      handedOn: environment,
+      line: `${CONSOLE}, with the ADMIN_TOKEN of the environment`,
+    });
+    expect(choose(["--var", "ADMIN_TOKEN:x"], environment)).toMatchObject({ handedOn: {} });
+  });
+
+  it.each([
+    [["--port", "8799"], "http://localhost:8799/"],
+    [["--port=8799", "--ip", "0.0.0.0"], "http://localhost:8799/"],
+    [["--ip", "127.0.0.2", "--local-protocol", "https"], "https://127.0.0.2:8787/"],
+    [["--ip=::1"], "http://[::1]:8787/"],
+  ])("prints where wrangler listens: %j", (args, address) => {
+    expect(choose(args).line).toContain(` ${address}.headgate/console,`);
   });
 });
 

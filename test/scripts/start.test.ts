@@ -17,7 +17,7 @@ writeFileSync(emptyEnvFile, "");
 
 /** Keeps the developer's own settings out: those of the environment, and with --env-file those of .dev.vars. */
 const cleanEnvironment: NodeJS.ProcessEnv = { ...process.env };
-for (const name of ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN", "npm_lifecycle_event"]) {
+for (const name of ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN", "ADMIN_TOKEN", "npm_lifecycle_event"]) {
   delete cleanEnvironment[name];
 }
 
@@ -71,9 +71,28 @@ function deployedConfig(): string {
   const file = join(directory, "wrangler.toml");
   const toml = readFileSync(join(root, "wrangler.toml"), "utf8")
     .replace('"src/worker.ts"', JSON.stringify(join(root, "src/worker.ts")))
+    .replace('"./console/dist"', JSON.stringify(join(root, "console/dist")))
     .replace("[vars]", '[vars]\nUPSTASH_REDIS_REST_URL = "https://deployed.upstash.io"');
   writeFileSync(file, toml);
   return file;
+}
+
+/** The token that was printed begins a session, with which the console's page works. It is on no command line. */
+async function canSignIn({ port, output }: Gateway, pids: readonly number[]): Promise<void> {
+  const url = `http://localhost:${port}/.headgate`;
+  const [, address, token] = /^headgate: console at (\S+), with the token ([\w-]{32})$/m.exec(output()) ?? [];
+  expect(address).toBe(`${url}/console`);
+  expect(pids.map(commandLine).join("\n")).not.toContain(token);
+  expect(await (await fetch(address!)).text()).toContain("<!doctype html>");
+  const signedIn = await fetch(`${url}/admin/session`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}` },
+  });
+  const Cookie = signedIn.headers.get("Set-Cookie")!.split(";")[0]!;
+  const change = { method: "PATCH", body: '{ "mode": "enforce" }' };
+  const patch = async (Origin: string) =>
+    (await fetch(`${url}/admin/policies/default`, { ...change, headers: { Cookie, Origin } })).status;
+  expect([await patch("http://elsewhere.example"), await patch(new URL(url).origin)]).toEqual([403, 200]);
 }
 
 const nodeStart: [string, ...string[]] = [process.execPath, "scripts/dev/start.ts"];
@@ -124,7 +143,12 @@ describe("npm start", () => {
     const headers = { "CF-Connecting-IP": "192.0.2.9" };
     const echo = await fetch(`http://localhost:${withObject.port}/`, { method: "POST", body: "hello", headers });
     expect([echo.status, await echo.text()]).toEqual([200, "hello"]);
+    // No file of the console is served under a path of the origin.
+    const file = await fetch(`http://localhost:${withObject.port}/index.html`, { headers });
+    expect([file.status, file.headers.get("RateLimit")]).toEqual([200, expect.stringContaining('"default";r=58')]);
+    expect(await file.text()).not.toContain("<!doctype html>");
     const pids = descendants(withObject.child.pid as number);
+    await canSignIn(withObject, pids);
     expect(pids.map(commandLine).join("\n")).toMatch("workerd");
     await expectNothingLeft(withObject, pids, () => process.kill(-(withObject.child.pid as number), "SIGINT"));
     expect(withObject.child.exitCode).toBe(0);

@@ -16,6 +16,8 @@ export interface Call {
   readonly kind?: string | undefined;
   /** Raw values, one for each part of the kind. They are sent in a field, because URLs reach logs. */
   readonly key?: readonly string[];
+  /** Of a refusal. */
+  readonly token?: string;
   readonly body?: unknown;
   readonly ifMatch?: string;
   /** A field of every answer to this call. Another server may answer anything with 200. */
@@ -56,10 +58,12 @@ export async function callAdmin({ url, token }: Access, call: Call): Promise<Ans
   return { body, etag: response.headers.get("ETag") };
 }
 
-async function send(url: URL, token: string, { method, path, kind, key = [], body, ifMatch }: Call): Promise<Response> {
+async function send(url: URL, token: string, call: Call): Promise<Response> {
+  const { method, path, kind, key = [], body, ifMatch } = call;
   const target = new URL(url);
   target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate/admin${path}`;
   if (kind !== undefined) target.searchParams.set("kind", kind);
+  if (call.token !== undefined) target.searchParams.set("token", call.token);
   const headers = new Headers({ Authorization: `Bearer ${token}`, Accept: "application/json" });
   // A field can hold neither every character nor several values: its parts are encoded, and separated by commas.
   if (key.length > 0) headers.set("Headgate-Key", key.map(encodeURIComponent).join(","));
@@ -88,6 +92,7 @@ function networkReason(error: unknown): string {
 
 /** What a status means here. The gateway's own words follow. */
 const MEANINGS: Readonly<Record<number, string>> = {
+  400: "the gateway does not understand this",
   401: "the gateway does not accept this token",
   403: "the gateway does not allow this",
   404: "not found. A gateway without ADMIN_TOKEN has no admin API",

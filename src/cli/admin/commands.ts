@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import type { ExitCode, Io } from "../io.ts";
 import { addClientCommands } from "./clients.ts";
+import { addExplain } from "./explain.ts";
 import { addLive } from "./live.ts";
 import { performer } from "./perform.ts";
 import { addPolicyCommands } from "./policies.ts";
@@ -18,4 +19,5 @@ export function addAdmin(program: Command, io: Io, end: (code: ExitCode) => void
   addClientCommands(admin, perform);
   addPolicyCommands(admin, perform);
   addLive(admin, perform, io);
+  addExplain(admin, perform);
 }

@@ -27,7 +27,7 @@ export function overrideText(override: unknown): string {
 export function countsText(body: Body): string {
   const { policy, kind, key, override } = body;
   const rows = tablesIn(body, "limits").map(({ id, limit, remaining, resetAfterMs }) => {
-    return [id, limit, remaining, typeof resetAfterMs === "number" ? `${Math.ceil(resetAfterMs / 1000)} s` : undefined];
+    return [id, limit, remaining, secondsOf(resetAfterMs)];
   });
   const head = `policy ${policy}, ${kind} ${key}\noverride: ${overrideText(override)}\n\n`;
   return head + table(["limit", "units", "remaining", "full again in"], rows);
@@ -40,9 +40,35 @@ export function overridesText(body: Body): string {
   return table(["policy", "kind", "key", "override"], rows);
 }
 
+export function explanationText(body: Body): string {
+  const { at, region, source, method, path, violated, retryAfterMs, failure, version, omitted } = body;
+  const limits = Array.isArray(violated) && violated.length > 0 ? `over ${violated.join(", ")}` : "over no limit";
+  const policies = tablesIn(body, "policies").map((one) => [one.policy, one.kind, one.key, one.cost, one.mode]);
+  const rows = tablesIn(body, "limits").map((one) => {
+    const verdict = `${one.admitted ? "admitted" : "refused"}${one.shadow ? ", in shadow" : ""}`;
+    const wait = one.retryAfterMs === undefined ? "never" : secondsOf(one.retryAfterMs);
+    return [one.id, one.algorithm, one.limit, one.remaining, verdict, wait, secondsOf(one.resetAfterMs)];
+  });
+  return [
+    `${method} ${path}, region ${region}, ${at}\n`,
+    `refused by ${source}${failure === undefined ? "" : ` (the store: ${failure})`}: ${limits}; `,
+    `${retryAfterMs === undefined ? "no wait helps" : `again in ${secondsOf(retryAfterMs)}`}; `,
+    `${version === null ? "the live document was not read" : `version ${version} of the live document`}\n\n`,
+    table(["policy", "kind", "key", "cost", "mode"], policies),
+    ...(rows.length === 0
+      ? []
+      : ["\n", table(["limit", "algorithm", "units", "remaining", "verdict", "again in", "full again in"], rows)]),
+    ...(isTable(omitted) ? [`\nleft out: ${omitted.policies} policies, ${omitted.limits} limits\n`] : []),
+  ].join("");
+}
+
 /** The version that a change made. */
 export function versionText({ version }: Body): string {
   return typeof version === "number" ? ` (version ${version} of the live document)` : "";
+}
+
+function secondsOf(ms: unknown): string | undefined {
+  return typeof ms === "number" ? `${Math.ceil(ms / 1000)} s` : undefined;
 }
 
 function tablesIn(body: Body, name: string): Readonly<Record<string, unknown>>[] {

@@ -14,6 +14,7 @@ export function effective({
   regions,
   keySecret,
   admin,
+  assets,
   ...rest
 }: Settings): unknown {
   return {
@@ -25,6 +26,7 @@ export function effective({
       keySecret !== undefined ? "(hidden)" : `derived from ${redis ? "the Redis token" : "the id of an object"}`,
     ...rest,
     admin: admin ? { ...admin, ...(admin.token !== undefined && { token: "(hidden)" }) } : "none",
+    console: admin && assets ? "/.headgate/console" : "none",
     policies: policies.map(writePolicy),
   };
 }

@@ -19,6 +19,7 @@ export function surelyWrong(found: Found): string[] {
   return [
     ...misplaced(config, bound),
     ...notInherited(config, bound, environmentName),
+    ...unlimited(bound),
     ...misspelt(bindings),
     ...policiesOf(bindings).flatMap(([policy, path]) => [...shortWindows(policy, path), ...methods(policy, path)]),
   ];
@@ -26,7 +27,15 @@ export function surelyWrong(found: Found): string[] {
 
 /** Fields of wrangler's file. In TOML every line below `[vars]` is a variable, up to the next heading. */
 const WRANGLER_FIELDS = [
-  ...["account_id", "compatibility_date", "compatibility_flags", "d1_databases", "durable_objects", "keep_names"],
+  ...[
+    "account_id",
+    "assets",
+    "compatibility_date",
+    "compatibility_flags",
+    "d1_databases",
+    "durable_objects",
+    "keep_names",
+  ],
   ...["kv_namespaces", "main", "migrations", "minify", "observability", "placement", "preview_urls", "r2_buckets"],
   ...["route", "routes", "services", "triggers", "upload_source_maps", "workers_dev"],
 ];
@@ -52,6 +61,12 @@ function notInherited(config: WranglerConfig, bound: Bound, environmentName: str
   return isMissing
     ? [`env.${environmentName}: an environment does not inherit [vars]. Give it POLICIES and all other variables`]
     : [];
+}
+
+/** Cloudflare answers a request for a static file by itself, unless the Worker comes first. */
+function unlimited({ assets }: Bound): string[] {
+  if (assets.directory === undefined || assets.run_worker_first === true) return [];
+  return ["assets.run_worker_first: requests for static files are answered without limits. Set it to true"];
 }
 
 function misspelt(bindings: Bindings): string[] {

@@ -56,6 +56,15 @@ class_name = "HeadgateCounts"
 tag = "v1"
 new_sqlite_classes = ["HeadgateCounts"]
 
+# The files of the console, /.headgate/console. The Worker comes first: no request is answered by a file and passes the
+# limits by.
+[assets]
+directory = "./node_modules/headgate/console/dist"
+binding = "ASSETS"
+run_worker_first = true
+html_handling = "none"
+not_found_handling = "none"
+
 [vars]
 # Where allowed requests go. Without it a demo answers.
 # ORIGIN_URL = "https://origin.example.com"

@@ -16,6 +16,8 @@ export interface Bound {
   readonly objects: readonly string[];
   /** The names of bindings to services. */
   readonly services: readonly string[];
+  /** The static files of the Worker, as the file says. */
+  readonly assets: Readonly<Record<string, unknown>>;
 }
 
 /** The file cannot be parsed. The message has no line of the file, which may hold a secret. */
@@ -60,18 +62,20 @@ export function environmentsIn({ env }: WranglerConfig): WranglerConfig {
   return isTable(env) ? env : {};
 }
 
-/** An environment inherits neither variables nor bindings. What is not of the right kind is left out. */
+/** An environment inherits static files, but no variables and bindings. What is not of the right kind is left out. */
 export function boundIn(config: WranglerConfig, environmentName: string | undefined): Bound {
   const chosen = environmentName === undefined ? config : environmentsIn(config)[environmentName];
-  const { vars, durable_objects, services } = isTable(chosen) ? chosen : {};
+  const { vars, durable_objects, services, assets = config.assets } = isTable(chosen) ? chosen : {};
   return {
     vars: isTable(vars) ? vars : {},
     objects: namesIn(isTable(durable_objects) ? durable_objects.bindings : [], "name"),
     services: namesIn(services, "binding"),
+    assets: isTable(assets) ? assets : {},
   };
 }
 
-function namesIn(list: unknown, field: string): string[] {
+/** The texts in this field of each table. */
+export function namesIn(list: unknown, field: string): string[] {
   const names = (Array.isArray(list) ? (list as unknown[]) : []).map((one) => (isTable(one) ? one[field] : undefined));
   return names.filter((name) => typeof name === "string");
 }

@@ -13,7 +13,7 @@ import {
   type Source,
   tokenMissing,
 } from "./bindings.ts";
-import { configPathIn, environmentsIn, readConfigFile, type WranglerConfig } from "./config-file.ts";
+import { configPathIn, environmentsIn, namesIn, readConfigFile, type WranglerConfig } from "./config-file.ts";
 
 /** Stands for a token that only the deployed Worker has. */
 export const DEPLOYED_TOKEN = "a-secret-of-the-deployed-worker";
@@ -81,7 +81,9 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
     ? [[name, { ...bound.vars, ...vars }]]
     : all.map(([source, values]) => [source, source === "the environment" ? only(names, values) : values]);
   const bindings = {
-    ...Object.fromEntries(bound.services.map((one) => [one, { fetch() {} }])),
+    ...Object.fromEntries(
+      [...bound.services, ...namesIn([bound.assets], "binding")].map((one) => [one, { fetch() {} }]),
+    ),
     // Namespaces that nothing is asked of.
     ...Object.fromEntries(bound.objects.map((one) => [one, { idFromName() {}, get() {} }])),
     ...Object.assign({}, ...sources.toReversed().map(([, values]) => values)),

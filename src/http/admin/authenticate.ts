@@ -1,14 +1,17 @@
-/** Who calls the admin API: the holder of the token, or somebody whom Cloudflare Access has let in. */
+/** Who calls the admin API: the holder of the token or of a session, or somebody whom Cloudflare Access has let in. */
 
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import type { AccessSettings, AdminSettings } from "../../config/admin.ts";
 import { bearerToken, cookieValue } from "../../keys/read.ts";
+import type { Sessions } from "./session.ts";
 
 export interface Admin {
-  /** For the audit line: `token`, or `access:` and the address or id that Access has verified. */
+  /** For the audit line: `token`, `session`, or `access:` and the address or id that Access has verified. */
   readonly by: string;
   /** No page of another origin can make a browser send a bearer token. */
   readonly hasToken: boolean;
+  /** When the session ends, in ms since the epoch. Absent: a token has no end. */
+  readonly untilMs?: number;
 }
 
 /** Somebody else. */
@@ -17,13 +20,20 @@ export interface Stranger {
   readonly wrong?: string;
 }
 
-export function createAuthenticate({ token, access }: AdminSettings): (request: Request) => Promise<Admin | Stranger> {
+/** @param sessions absent: there is no token. */
+export function createAuthenticate(
+  { token, access }: AdminSettings,
+  sessions: Sessions | undefined,
+): (request: Request) => Promise<Admin | Stranger> {
   const isToken = token === undefined ? undefined : createCompare(token);
   const verify = access && createVerify(access);
 
   return async ({ headers }) => {
     const bearer = bearerToken(headers);
     if (bearer !== undefined && (await isToken?.(bearer))) return { by: "token", hasToken: true };
+    // A session that has ended is no guess: it counts as nothing presented.
+    const untilMs = bearer === undefined ? await sessions?.untilMs(headers, Date.now()) : undefined;
+    if (untilMs !== undefined) return { by: "session", hasToken: false, untilMs };
     const assertion = headers.get("Cf-Access-Jwt-Assertion") ?? cookieValue(headers, "CF_Authorization");
     if (assertion && verify) return await verify(assertion);
     return bearer === undefined ? {} : { wrong: "token" };
@@ -55,7 +65,8 @@ function createVerify({ team, audience }: AccessSettings): (assertion: string) =
     try {
       const { payload } = await jwtVerify(assertion, keys, rules);
       // A person has an address; a service token has a name, and an empty `sub`.
-      return { by: `access:${payload.email || payload.common_name || payload.sub}`, hasToken: false };
+      const by = `access:${payload.email || payload.common_name || payload.sub}`;
+      return { by, hasToken: false, untilMs: payload.exp! * 1000 };
     } catch (error) {
       return { wrong: (error as { code?: string }).code ?? "UNKNOWN" };
     }

@@ -8,10 +8,11 @@ import type { AppliedPolicy, Background, InsideLimiter } from "../../limiter.ts"
 import { isStoreError } from "../../limiter.ts";
 import { answer, badRequest, notFound, problem } from "./answer.ts";
 import { type AuditEntry, audit, differences } from "./audit.ts";
+import type { Admin } from "./authenticate.ts";
 import { keyOf } from "./client-key.ts";
 
 export interface AdminEnv {
-  readonly Variables: { by: string };
+  readonly Variables: { by: string; admin: Admin };
 }
 export type AdminApp = Hono<AdminEnv>;
 type AdminContext = Context<AdminEnv>;

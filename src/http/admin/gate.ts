@@ -6,6 +6,7 @@ import { toSeconds } from "../headers.ts";
 import { clientKey } from "../key.ts";
 import { problem } from "./answer.ts";
 import { type Admin, createAuthenticate, type Stranger } from "./authenticate.ts";
+import type { Sessions } from "./session.ts";
 
 /** Wrong tokens for an address in any minute. Counted in the isolate. */
 export const WRONG_TOKEN_POLICIES = [
@@ -14,12 +15,16 @@ export const WRONG_TOKEN_POLICIES = [
 
 const READING = ["GET", "HEAD"];
 
-/** @param wrongTokens a limiter of `WRONG_TOKEN_POLICIES` with a memory store. */
+/**
+ * @param wrongTokens a limiter of `WRONG_TOKEN_POLICIES` with a memory store. @param sessions absent: there is no token
+ * to begin one with.
+ */
 export function createGate(
   settings: AdminSettings,
   wrongTokens: Limiter,
+  sessions: Sessions | undefined,
 ): (request: Request) => Promise<Admin | Response> {
-  const authenticate = createAuthenticate(settings);
+  const authenticate = createAuthenticate(settings, sessions);
   const [policy] = wrongTokens.policies;
 
   async function refuse(request: Request, { wrong }: Stranger): Promise<Response> {
@@ -36,7 +41,7 @@ export function createGate(
       // The operator must be able to find out why somebody is not let in.
       console.warn(JSON.stringify({ event: "admin-refused", at: new Date().toISOString(), code: wrong }));
     }
-    const detail = "This needs the admin token, or a session of Cloudflare Access.";
+    const detail = "This needs the admin token, or a session.";
     return problem({ title: "Unauthorized", status: 401, detail }, { "WWW-Authenticate": "Bearer" });
   }
 

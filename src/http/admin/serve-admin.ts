@@ -7,13 +7,17 @@ import { Hono } from "hono/tiny";
 import type { AdminSettings } from "../../config/admin.ts";
 import { createLiveEditor } from "../../limiter/live/edit.ts";
 import { type InsideLimiter, isStoreError, type Limiter } from "../../limiter.ts";
+import type { ReadExplanation } from "../explain/explain.ts";
 import { notFound, unavailable } from "./answer.ts";
 import { type AdminApp, type AdminEnv, createCalls } from "./calls.ts";
 import { serveCounts } from "./counts.ts";
+import { serveExplain } from "./explain.ts";
 import { createGate } from "./gate.ts";
 import { serveLive } from "./live.ts";
 import { serveOverrides } from "./overrides.ts";
 import { servePolicies } from "./policies.ts";
+import { serveSession } from "./serve-session.ts";
+import { createSessions } from "./session.ts";
 
 export interface AdminOptions {
   readonly settings: AdminSettings;
@@ -21,16 +25,20 @@ export interface AdminOptions {
   /** A limiter of `WRONG_TOKEN_POLICIES` with a memory store. */
   readonly wrongTokens: Limiter;
   readonly regionOf: (request: Request) => string;
+  /** Absent: refusals carry no tokens. */
+  readonly readExplanation: ReadExplanation | undefined;
 }
 
 /** A Hono app, to be mounted. */
-export function createAdmin({ settings, limiter, wrongTokens, regionOf }: AdminOptions): AdminApp {
-  const gate = createGate(settings, wrongTokens);
+export function createAdmin({ settings, limiter, wrongTokens, regionOf, readExplanation }: AdminOptions): AdminApp {
+  const sessions = settings.token === undefined ? undefined : createSessions(settings.token);
+  const gate = createGate(settings, wrongTokens, sessions);
   const app = new Hono<AdminEnv>();
   app.use("*", async (c, next) => {
     const admin = await gate(c.req.raw);
     if (admin instanceof Response) return admin;
     c.set("by", admin.by);
+    c.set("admin", admin);
     const work = next();
     // A change that has begun ends, and is written to the log, also if the admin goes away.
     c.executionCtx.waitUntil(work.catch(() => {}));
@@ -39,6 +47,8 @@ export function createAdmin({ settings, limiter, wrongTokens, regionOf }: AdminO
   const { live } = limiter;
   const calls = createCalls({ limiter, regionOf, editor: live && createLiveEditor(live, limiter.policies) });
   for (const serve of [servePolicies, serveCounts, serveOverrides, serveLive]) serve(app, calls);
+  serveSession(app, sessions);
+  serveExplain(app, readExplanation);
   app.all("*", () => notFound("The admin API has no such call."));
   app.onError((error) => {
     if (!isStoreError(error)) throw error;

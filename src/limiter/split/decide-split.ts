@@ -10,7 +10,7 @@ import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
 import { keepAlive } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
 import { failureOf } from "../../store/failure.ts";
-import { type Answered, type Asked, type Decider, type KeysReply, type PolicyKey, UNAVAILABLE } from "../decide.ts";
+import { type Answered, type Asked, type Decider, type KeysReply, type PolicyKey, unavailable } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
 import { combine } from "./combine.ts";
 import { groupBy } from "./group-by.ts";
@@ -81,7 +81,7 @@ export function createSplit(
     }
 
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
-    let decision = isDenied ? UNAVAILABLE : combine(replies, silences, flag);
+    let decision = isDenied ? unavailable() : combine(replies, silences, flag);
     if (flag === Flag.take) {
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));

@@ -1,0 +1,45 @@
+/**
+ * `/.headgate/console`: the operators' page, as static files. They hold no data: what the page shows it asks of the
+ * admin API. So nobody has to sign in to load them.
+ */
+
+import type { AssetFiles } from "../config/admin.ts";
+
+const HEADERS = {
+  "Content-Security-Policy": [
+    ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data:"],
+    ...["base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'"],
+  ].join("; "),
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  // Ask again each time: after a deployment no page may go on with the scripts of the last one. A 304 is short.
+  "Cache-Control": "private, no-cache",
+};
+
+/** What is handed on of the files' own answers. */
+const KEPT = ["Content-Type", "Content-Length", "ETag"];
+
+/**
+ * @param path of the console, without a slash at its end.
+ * @returns the answer to a GET or HEAD request. Undefined: there is no such file.
+ */
+export function serveConsole(files: AssetFiles, path: string): (request: Request) => Promise<Response | undefined> {
+  return async (request) => {
+    const { pathname, origin } = new URL(request.url);
+    const file = pathname.slice(path.length).replace(/^\/?$/, "/index.html");
+    const ifNoneMatch = request.headers.get("If-None-Match");
+    const found = await files.fetch(
+      new Request(origin + file, {
+        method: request.method,
+        ...(ifNoneMatch && { headers: { "If-None-Match": ifNoneMatch } }),
+      }),
+    );
+    if (found.status !== 200 && found.status !== 304) return undefined;
+    const headers = new Headers(HEADERS);
+    for (const name of KEPT) {
+      const value = found.headers.get(name);
+      if (value !== null) headers.set(name, value);
+    }
+    return new Response(found.body, { status: found.status, headers });
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * With `EXPLAIN = "on"` a refusal carries `Headgate-Explain`: why this very request was refused, for operators to read
+ * (docs/live.md). Only the gateway has it: it is no part of the library.
+ */
+
+import type { Decision } from "../../core/decision.ts";
+import type { OnDecision } from "../../limiter.ts";
+import { importSecret } from "../../partition/hmac.ts";
+import type { OwnRules } from "../enforce.ts";
+import { type Explained, type Explanation, pack, unpack } from "./explanation.ts";
+import { createTokens } from "./token.ts";
+
+const FIELD = "Headgate-Explain";
+
+export interface Explain {
+  /** Keeps what a refusal was about until its answer is made. */
+  readonly onDecision: OnDecision;
+  /** Adds the token to the refusal of this request. */
+  rules(request: Request): Pick<OwnRules, "refused">;
+  read: ReadExplanation;
+}
+
+/** What a token tells. `old` and `foreign`: as in token.ts. */
+export type ReadExplanation = (token: string) => Promise<Explanation | { readonly wrong: "old" | "foreign" }>;
+
+export interface ExplainOptions {
+  readonly keySecret: string | undefined;
+  /** What the key secret is derived from without one. Nobody else may know it. */
+  readonly fallback: string;
+  /** Of the live document that is in force in this isolate. */
+  readonly version: () => number | undefined;
+}
+
+export function createExplain({ keySecret, fallback, version }: ExplainOptions): Explain {
+  const tokens = createTokens(() => importSecret(keySecret, fallback));
+  const refusals = new WeakMap<Decision, Explained>();
+
+  return {
+    onDecision(decision, context) {
+      if (decision.allowed) return;
+      refusals.set(decision, { atMs: Date.now(), decision, context, version: version() });
+    },
+    rules: (request) => ({
+      async refused(standard, decision) {
+        const explained = refusals.get(decision)!;
+        standard.headers.set(FIELD, await tokens.seal(pack(explained, request), explained.atMs));
+        // Pages of another origin may read it, as the fields of the limits.
+        if (request.headers.has("Origin")) standard.headers.append("Access-Control-Expose-Headers", FIELD);
+        return standard;
+      },
+    }),
+    async read(token) {
+      const opened = await tokens.open(token, Date.now());
+      return "wrong" in opened ? opened : unpack(opened.text);
+    },
+  };
+}

@@ -1,0 +1,185 @@
+/**
+ * What a token tells of a decision. It is packed as arrays, because the names of members would fill the token. It needs
+ * no configuration to be read: another version of the gateway may read it.
+ */
+
+import type { Decision, LimitDecision } from "../../core/decision.ts";
+import type { AlgorithmName } from "../../core/policy.ts";
+import type { DecisionContext } from "../../limiter.ts";
+import { MAX_TEXT_BYTES } from "./token.ts";
+
+export interface Explanation {
+  /** ISO. */
+  readonly at: string;
+  readonly region: string;
+  readonly source: string;
+  readonly allowed: false;
+  readonly policies: readonly ExplainedPolicy[];
+  readonly limits: readonly ExplainedLimit[];
+  readonly retryAfterMs?: number;
+  /** Why the store had no answer (`StoreErrorCode`). */
+  readonly failure?: string;
+  /** The ids of the limits that refused. */
+  readonly violated: readonly string[];
+  readonly method: string;
+  /** At most 200 characters of it, without the query. */
+  readonly path: string;
+  /** The version of the live document that the isolate knew; 0: there is none yet. Null: it was never read. */
+  readonly version: number | null;
+  /** How many did not fit into the token: those with the most left, and those in shadow, go first. */
+  readonly omitted?: { readonly policies: number; readonly limits: number };
+}
+
+interface ExplainedPolicy {
+  readonly policy: string;
+  readonly kind: string;
+  /** The hash. */
+  readonly key: string;
+  readonly cost: number;
+  readonly mode: "enforce" | "shadow";
+}
+
+interface ExplainedLimit {
+  readonly id: string;
+  readonly policy: string;
+  readonly limit: number;
+  readonly algorithm: AlgorithmName;
+  readonly admitted: boolean;
+  readonly remaining: number;
+  /** Absent: never. */
+  readonly retryAfterMs?: number;
+  readonly resetAfterMs: number;
+  /** Of a policy in shadow: it refused nothing. */
+  readonly shadow: boolean;
+}
+
+export interface Explained {
+  readonly atMs: number;
+  readonly decision: Decision;
+  readonly context: DecisionContext;
+  readonly version: number | undefined;
+}
+
+type PackedPolicy = readonly [policy: string, kind: string, key: string, cost: number, isShadow: 0 | 1];
+/** The policy is a position in the list of policies. The id is the policy's name and the suffix. */
+type PackedLimit = readonly [
+  ...[policy: number, suffix: string, limit: number, algorithm: number, admitted: 0 | 1],
+  ...[remaining: number, retryAfterMs: number | null, resetAfterMs: number],
+];
+type Packed = readonly [
+  ...[atMs: number, region: string, source: string, retryAfterMs: number | null, failure: string | null],
+  ...[method: string, path: string, version: number | null],
+  ...[
+    policies: readonly PackedPolicy[],
+    limits: readonly PackedLimit[],
+    omittedPolicies: number,
+    omittedLimits: number,
+  ],
+];
+
+/** Positions in this list are in tokens: a new name comes last. */
+const ALGORITHMS: readonly AlgorithmName[] = [
+  ...(["sliding-window", "fixed-window", "sliding-log", "token-bucket", "leaky-bucket", "concurrency"] as const),
+];
+const MAX_METHOD = 20;
+const MAX_PATH = 200;
+/** For the brackets, and the numbers of what is omitted. */
+const SPARE_BYTES = 16;
+
+/** @returns a text of at most `MAX_TEXT_BYTES` bytes. */
+export function pack({ atMs, decision, context, version }: Explained, { method, url }: Request): string {
+  const head = [
+    ...[atMs, context.region, decision.source, decision.retryAfterMs ?? null, context.failure ?? null],
+    ...[method.slice(0, MAX_METHOD), new URL(url).pathname.slice(0, MAX_PATH), version ?? null],
+  ] as const;
+  const policies: PackedPolicy[] = [];
+  const limits: PackedLimit[] = [];
+  let left = MAX_TEXT_BYTES - SPARE_BYTES - bytesOf(head);
+
+  /** Rows that fit count as used. The first that does not is the last: a request may be under hundreds of limits. */
+  const fits = (...rows: unknown[]) => {
+    const bytes = rows.reduce((sum: number, row) => sum + bytesOf(row) + 1, 0);
+    if (bytes > left) return false;
+    left -= bytes;
+    return true;
+  };
+
+  for (const one of [...decision.limits, ...decision.shadow].sort(byImportance)) {
+    const { name } = one.policy;
+    const known = policies.findIndex(([policy]) => policy === name);
+    const at = known < 0 ? policies.length : known;
+    const policy = known < 0 ? packPolicy(context.takes.find((take) => take.policy.name === name)!) : undefined;
+    const limit = packLimit(one, at);
+    if (!fits(limit, ...(policy ? [policy] : []))) break;
+    limits.push(limit);
+    if (policy) policies.push(policy);
+  }
+  // A blocked client has policies without limits.
+  for (const take of context.takes) {
+    if (policies.some(([policy]) => policy === take.policy.name)) continue;
+    const policy = packPolicy(take);
+    if (!fits(policy)) break;
+    policies.push(policy);
+  }
+  const all = decision.limits.length + decision.shadow.length;
+  const packed = [...head, policies, limits, context.takes.length - policies.length, all - limits.length];
+  return JSON.stringify(packed satisfies unknown[] as unknown as Packed);
+}
+
+export function unpack(text: string): Explanation {
+  const [atMs, region, source, retryAfterMs, failure, method, path, version, ...rest] = JSON.parse(text) as Packed;
+  const [packedPolicies, packedLimits, omittedPolicies, omittedLimits] = rest;
+  const policies = packedPolicies.map(([policy, kind, key, cost, isShadow]): ExplainedPolicy => {
+    return { policy, kind, key, cost, mode: isShadow ? "shadow" : "enforce" };
+  });
+  const limits = packedLimits.map(([at, suffix, limit, algorithm, admitted, remaining, retryAfterMs, resetAfterMs]) => {
+    const { policy, mode } = policies[at]!;
+    const wait = retryAfterMs !== null && { retryAfterMs };
+    const [id, shadow] = [policy + suffix, mode === "shadow"];
+    const told = {
+      limit,
+      algorithm: ALGORITHMS[algorithm]!,
+      admitted: admitted === 1,
+      remaining,
+      ...wait,
+      resetAfterMs,
+    };
+    return { id, policy, ...told, shadow };
+  });
+  return {
+    ...{ at: new Date(atMs).toISOString(), region, source, allowed: false, policies, limits },
+    ...(retryAfterMs !== null && { retryAfterMs }),
+    ...(failure !== null && { failure }),
+    violated: limits.filter(({ admitted, shadow }) => !admitted && !shadow).map(({ id }) => id),
+    ...{ method, path, version },
+    ...(omittedPolicies + omittedLimits > 0 && { omitted: { policies: omittedPolicies, limits: omittedLimits } }),
+  };
+}
+
+function packPolicy({ policy, kind, partition, cost }: DecisionContext["takes"][number]): PackedPolicy {
+  return [policy.name, kind, partition, cost, policy.mode === "shadow" ? 1 : 0];
+}
+
+function packLimit(
+  { policy, limit, admitted, remaining, retryAfterMs, resetAfterMs }: LimitDecision,
+  at: number,
+): PackedLimit {
+  const suffix = limit.id.slice(policy.name.length);
+  const told = [admitted ? 1 : 0, remaining, retryAfterMs ?? null, resetAfterMs] as const;
+  return [at, suffix, limit.limit, ALGORITHMS.indexOf(limit.algorithm), ...told];
+}
+
+/** What refused, then what has the smallest share left; policies in shadow last. */
+function byImportance(a: LimitDecision, b: LimitDecision): number {
+  return rank(a) - rank(b) || a.remaining / a.limit.limit - b.remaining / b.limit.limit;
+}
+
+function rank({ policy, admitted }: LimitDecision): number {
+  return (policy.mode === "shadow" ? 2 : 0) + (admitted ? 1 : 0);
+}
+
+const encoder = new TextEncoder();
+
+function bytesOf(value: unknown): number {
+  return encoder.encode(JSON.stringify(value)).length;
+}

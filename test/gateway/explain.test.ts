@@ -1,0 +1,162 @@
+// Tokens of refusals: what they tell operators, and what they tell everybody else.
+
+import { expect, it } from "vitest";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { type AdminGateway, startAdmin } from "../support/gateway/admin.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+
+const FIELD = "Headgate-Explain";
+const limits = [
+  { limit: 2, window: "1h" },
+  { algorithm: "token-bucket", limit: 10, window: "1m", burst: 50 },
+];
+const OVER_OBJECT = { redis: null, counts: true } as const;
+
+/** As the gateway takes it: a part that is not sent, a wrong letter. */
+async function explain(gateway: AdminGateway, token: string) {
+  return await gateway.admin(`/explain?token=${encodeURIComponent(token)}`);
+}
+
+it("a refusal carries one, and the operator sees policies, hashes, counts and instants of that decision", async () => {
+  const shadow = { name: "tried", mode: "shadow", key: ["header:x-user"], limits: [{ limit: 1, window: "1h" }] };
+  const policies = [{ name: "api", limits }, shadow];
+  const gateway = await startAdmin({ ...OVER_OBJECT, policies, vars: { EXPLAIN: "on", REGION: "eu" } });
+  const ask = () => gateway.fetch("/v1/items?secret=1", { headers: { "X-User": "ann" } });
+  await gateway.admin("/overrides/api?key=192.0.2.8", { method: "PUT", body: { exempt: true } });
+  for (let i = 0; i < 2; i++) expect((await ask()).headers.get(FIELD)).toBeNull();
+  const { body: counts } = await gateway.admin("/counts/api?key=192.0.2.1");
+
+  const before = Date.now();
+  const refused = await ask();
+  const retryAfter = Number(refused.headers.get("Retry-After"));
+  const token = refused.headers.get(FIELD)!;
+  expect(refused.status).toBe(429);
+  expect(token).toMatch(/^[\w-]{100,2048}$/);
+
+  const { status, headers, body } = await explain(gateway, token);
+  expect([status, headers.get("Cache-Control")]).toEqual([200, "no-store"]);
+  expect(body).toEqual({
+    at: expect.any(String),
+    ...{ region: "eu", source: expect.stringMatching(/^(durable-object|cache)$/), allowed: false },
+    policies: [
+      { policy: "api", kind: "ip", key: counts.key, cost: 1, mode: "enforce" },
+      { policy: "tried", kind: "header:x-user", key: expect.stringMatching(/^[\w-]{22}$/), cost: 1, mode: "shadow" },
+    ],
+    limits: [
+      {
+        ...{ id: "api-1", policy: "api", limit: 2, algorithm: "sliding-window", admitted: false, remaining: 0 },
+        ...{ retryAfterMs: body.retryAfterMs, resetAfterMs: expect.any(Number), shadow: false },
+      },
+      {
+        ...{ id: "api-2", policy: "api", limit: 10, algorithm: "token-bucket", admitted: true, remaining: 48 },
+        ...{ retryAfterMs: 0, resetAfterMs: expect.any(Number), shadow: false },
+      },
+      {
+        ...{ id: "tried", policy: "tried", limit: 1, algorithm: "sliding-window", admitted: false, remaining: 0 },
+        ...{ retryAfterMs: expect.any(Number), resetAfterMs: expect.any(Number), shadow: true },
+      },
+    ],
+    retryAfterMs: expect.any(Number),
+    violated: ["api-1"],
+    ...{ method: "GET", path: "/v1/items", version: 1 },
+  });
+  expect(Date.parse(body.at)).toBeGreaterThanOrEqual(before - 1_000);
+  expect(Date.parse(body.at)).toBeLessThanOrEqual(Date.now() + 1_000);
+  expect(Math.ceil(body.retryAfterMs / 1000)).toBe(retryAfter);
+
+  // The token alone opens nothing, and says nothing.
+  expect((await gateway.fetch(`/.headgate/admin/explain?token=${token}`)).status).toBe(401);
+  const bytes = Buffer.from(token, "base64url").toString("latin1");
+  for (const word of ["api", "tried", "items", counts.key]) expect(bytes).not.toContain(word);
+  // Two tokens of the same refusal have nothing in common but version and time.
+  const other = Buffer.from((await ask()).headers.get(FIELD)!, "base64url").toString("latin1");
+  expect(other.slice(5, 17)).not.toBe(bytes.slice(5, 17));
+});
+
+it("one that was altered, cut off or made elsewhere is refused, and so is nothing", async () => {
+  const policies = [{ name: "api", limits: [{ limit: 1, window: "1h" }] }];
+  const vars = { EXPLAIN: "on", KEY_SECRET: "the-key-secret-of-one" };
+  const [gateway, twin, foreign] = await Promise.all([
+    startAdmin({ ...OVER_OBJECT, policies, vars }),
+    startAdmin({ ...OVER_OBJECT, policies, vars }),
+    startAdmin({ ...OVER_OBJECT, policies, vars: { ...vars, KEY_SECRET: "the-key-secret-of-another" } }),
+  ]);
+  await gateway.fetch("/");
+  const token = (await gateway.fetch("/")).headers.get(FIELD)!;
+  // Any gateway with the same secret reads it.
+  expect((await explain(twin, token)).body).toMatchObject({ violated: ["api"] });
+  expect(await explain(foreign, token)).toMatchObject({
+    status: 400,
+    body: { detail: expect.stringContaining("another key secret") },
+  });
+
+  const bytes = Buffer.from(token, "base64url");
+  for (let at = 0; at < bytes.length; at++) {
+    const altered = Buffer.from(bytes);
+    altered[at]! ^= 1;
+    expect([at, (await explain(gateway, altered.toString("base64url"))).status]).toEqual([at, 400]);
+  }
+  for (const wrong of [
+    "",
+    "x",
+    "é",
+    "A".repeat(40),
+    `${token}AAAA`,
+    token.slice(0, -4),
+    token.slice(4),
+    "A".repeat(5_000),
+  ]) {
+    expect([wrong, (await explain(gateway, wrong)).status]).toEqual([wrong, 400]);
+  }
+});
+
+it("a blocked client's 403, a 503 while the store is away, and a page of another origin", async () => {
+  const port = await freePort();
+  const policies = [
+    { name: "api", match: { path: "/api" }, limits },
+    { name: uniqueName("deny"), match: { path: "/denied" }, onStoreFailure: "deny", limits },
+  ];
+  const gateway = await startAdmin({
+    ...{ policies, redis: { url: `http://127.0.0.1:${port}`, token: "none" } },
+    vars: { EXPLAIN: "on", KEY_SECRET: "a-secret-of-this-test", REDIS_TIMEOUT_MS: 250 },
+  });
+  const headers = { Origin: "https://app.example" };
+  const answers = await Promise.all(
+    [1, 2, 3].map((i) => gateway.fetch("/denied", { headers, address: `192.0.2.${i}` })),
+  );
+  const keys: string[] = [];
+  for (const answer of answers) {
+    expect([answer.status, answer.headers.get("Access-Control-Expose-Headers")]).toEqual([
+      503,
+      expect.stringContaining(FIELD),
+    ]);
+    const { body } = await explain(gateway, answer.headers.get(FIELD)!);
+    expect(body).toMatchObject({ source: "fallback", limits: [], violated: [], version: null, path: "/denied" });
+    expect(body.failure).toMatch(/^[A-Z_]+$/);
+    keys.push(body.policies[0].key);
+  }
+  // Each its own client: three refusals at once are three decisions.
+  expect(new Set(keys).size).toBe(3);
+
+  const blocking = await startAdmin({ ...OVER_OBJECT, policies, vars: { EXPLAIN: "on" } });
+  const until = new Date(Date.now() + 3_600_000).toISOString();
+  await blocking.admin("/overrides/api?key=192.0.2.1", { method: "PUT", body: { block: true, until } });
+  const blocked = await blocking.fetch("/api");
+  expect(blocked.status).toBe(403);
+  const { body } = await explain(blocking, blocked.headers.get(FIELD)!);
+  expect(body).toMatchObject({ source: "live", policies: [{ policy: "api", kind: "ip" }], limits: [], version: 1 });
+  expect(body.retryAfterMs).toBeGreaterThan(3_500_000);
+});
+
+it("without EXPLAIN, and without an admin, there is no such field", async () => {
+  const policies = [{ name: "api", limits: [{ limit: 1, window: "1h" }] }];
+  const off = await startAdmin({ ...OVER_OBJECT, policies });
+  const noAdmin = await startGateway({ ...OVER_OBJECT, policies, vars: { EXPLAIN: "on" } });
+  for (const { fetch } of [off, noAdmin]) {
+    await fetch("/");
+    const refused = await fetch("/");
+    expect([refused.status, refused.headers.get(FIELD)]).toEqual([429, null]);
+  }
+  expect((await explain(off, "x")).status).toBe(404);
+  await expect.poll(() => noAdmin.logs.join("\n")).toContain("EXPLAIN is on, but without ADMIN_TOKEN");
+});
