@@ -2,7 +2,7 @@
  * What few isolates are asked for: the limits page, the admin API and the console. The first request for one of them builds it: no
  * other request's first answer waits for it. Whatever only admins need is built by `createAdmin`.
  *
- * Not with `import()`: in one bundle esbuild wraps every module behind it, shared ones too. A Worker's first answer came
+ * Not by dynamic imports: in one bundle esbuild wraps every module behind them, shared ones too. The first answer came
  * later with it (4 ms of CPU time, 2026-11).
  */
 
