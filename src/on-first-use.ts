@@ -1,9 +1,9 @@
 /**
- * What few isolates are asked for: the limits page, the admin API and the console. The first request for one of them builds it: no
- * other request's first answer waits for it. Whatever only admins need is built by `createAdmin`.
+ * What few isolates are asked for: the limits page, the admin API and the console. The first request for one of them
+ * builds it: no other request's first answer waits for it. Whatever only admins need is built by `createAdmin`.
  *
  * Not by dynamic imports: in one bundle esbuild wraps every module behind them, shared ones too. The first answer came
- * later with it (4 ms of CPU time, 2026-11).
+ * 4 ms of CPU time later (2026-11).
  */
 
 import type { Context } from "hono";
