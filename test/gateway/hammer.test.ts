@@ -9,8 +9,8 @@ import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { type Sent, startTraffic } from "../support/gateway/traffic.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
-/** 150 times the calls that may reach Redis. The test fails even if only 1 % of the requests ask Redis. */
-const PER_SECOND = 300;
+/** 75 times the calls that may reach Redis. The test fails even if only 1 % more of the requests ask Redis. */
+const PER_SECOND = 150;
 /** The most requests open at a time. A machine that cannot keep the pace sends more slowly. */
 const MOST_OPEN = 64;
 const CALLS_PER_SECOND = 2;

@@ -12,9 +12,9 @@ import { firstDifference } from "../support/parity/parity-run.ts";
 import { loadScript, type ParityWire, parityWire } from "../support/parity/parity-wire.ts";
 
 /** Of each kind, at least. */
-const STEPS = 20_000;
+const STEPS = 8_000;
 /** Cases of one round, about 30 steps each. Rounds go on until `STEPS` steps are compared. */
-const CASES = 100;
+const CASES = 50;
 
 const step = {
   ...{ about: 0, advance: { until: "now" as const, n: 1 }, costs: [1], flag: Flag.take, slot: 1 },
