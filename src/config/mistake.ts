@@ -54,6 +54,9 @@ export const MISTAKE_CODES = [
   "ERR_ACCESS_TEAM",
   "ERR_ACCESS_AUD",
   "ERR_LIVE_REFRESH",
+  "ERR_STATS",
+  "ERR_ANALYTICS",
+  "ERR_STATS_FLUSH",
 ] as const;
 /** `ERR_…`: docs/errors.md has a section for each code. */
 export type MistakeCode = (typeof MISTAKE_CODES)[number];

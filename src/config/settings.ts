@@ -1,11 +1,13 @@
 /** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can set. */
 
 import type { Policy } from "../core/policy.ts";
-import { type AdminSettings, readAdmin, readLiveRefresh } from "./admin.ts";
+import { type AdminSettings, readAdmin } from "./admin.ts";
 import { type Bindings, type Get, isHttpUrl, readInteger, reading, schemeOf, type Wrong } from "./bindings.ts";
+import { readInterval } from "./interval.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
+import { readStats, type StatsSettings } from "./stats.ts";
 import { readStore, type StoreSettings } from "./store.ts";
 
 export type { Bindings, RegionNames };
@@ -42,6 +44,7 @@ export interface Settings extends StoreSettings {
   readonly admin: AdminSettings | undefined;
   /** How often an isolate looks for a newer live document, in ms; 0: never. */
   readonly liveRefreshMs: number;
+  readonly stats: StatsSettings;
 }
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
@@ -65,7 +68,8 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     keySecret: readKeySecret(get, wrong) ?? missingKeySecret(get, wrong),
     rateLimitHeaders: readHeaders(get, wrong),
     admin: readAdmin(get, wrong),
-    liveRefreshMs: readLiveRefresh(get, wrong),
+    liveRefreshMs: readInterval("LIVE_REFRESH", get, wrong),
+    stats: readStats(get, wrong),
   };
   return mistakes.length > 0 ? { mistakes } : { value: settings };
 }

@@ -23,6 +23,9 @@ export const BINDING_NAMES: readonly string[] = [
   "ACCESS_TEAM",
   "ACCESS_AUD",
   "LIVE_REFRESH",
+  "STATS",
+  "ANALYTICS",
+  "STATS_FLUSH",
 ];
 
 /** The binding that this name probably means. Undefined: the name is read, or belongs to the user's own program. */
