@@ -69,7 +69,7 @@ export const METRICS: readonly Metric[] = [
   {
     series: "fallback",
     name: "headgate_fallback_total",
-    help: "Requests that a policy's onStoreFailure decided, because its place had no answer.",
+    help: "Requests of a policy whose place had no answer: its onStoreFailure says what follows.",
     type: "counter",
     labels: ["policy"],
   },
