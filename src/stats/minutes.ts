@@ -26,7 +26,7 @@ export function createMinutes(): Minutes {
       if (last?.minute === minute) return last;
       const tally = new Tally(minute);
       tallies.push(tally);
-      if (tallies.length > MAX_MINUTES) tallies[1]!.merge(tallies.shift()!);
+      if (tallies.length > MAX_MINUTES) tallies[0]!.mergeNext(tallies.splice(1, 1)[0]!);
       return tally;
     },
     isEmpty: () => tallies.length === 0,

@@ -17,7 +17,7 @@ interface Node {
 }
 
 export class Tally {
-  readonly minute: number;
+  minute: number;
   readonly #root: Node = { sum: 0 };
   #size = 0;
   readonly #top = new Map<string, TopClients>();
@@ -59,8 +59,9 @@ export class Tally {
     clients.add(key, refused, excess);
   }
 
-  /** Adds what another minute has counted. */
-  merge(other: Tally): void {
+  /** Adds what the next minute has counted, and becomes that minute. */
+  mergeNext(other: Tally): void {
+    this.minute = other.minute;
     other.#visit((path, sum) => this.add(path, sum));
     for (const [policy, clients] of other.#top) {
       for (const [key, refused, excess] of clients.list()) this.addRefusal(policy, key, refused, excess);

@@ -16,6 +16,10 @@ interface Client {
 export class TopClients {
   readonly #clients: Client[] = [];
   readonly #byKey = new Map<string, Client>();
+  /** No client has fewer refusals: counts only grow. */
+  #least = 0;
+  /** Where to look for the next client with so few. A flood of new clients must not search the list for each. */
+  #at = 0;
 
   /** @param key the hash of the client's key. @param refused how often. @param excess as in `MinuteCounts.top`. */
   add(key: string, refused = 1, excess = 0): void {
@@ -30,7 +34,7 @@ export class TopClients {
       client = { key, refused, excess };
       this.#clients.push(client);
     } else {
-      client = this.#least();
+      client = this.#leastRefused();
       this.#byKey.delete(client.key);
       client.key = key;
       client.excess = client.refused + excess;
@@ -45,9 +49,13 @@ export class TopClients {
     return sorted.map(({ key, refused, excess }) => [key, refused, excess]);
   }
 
-  #least(): Client {
-    let least = this.#clients[0]!;
-    for (const client of this.#clients) if (client.refused < least.refused) least = client;
-    return least;
+  #leastRefused(): Client {
+    for (let looked = 0; looked < MAX_CLIENTS; looked++) {
+      const client = this.#clients[this.#at]!;
+      this.#at = (this.#at + 1) % MAX_CLIENTS;
+      if (client.refused <= this.#least) return client;
+    }
+    this.#least = Math.min(...this.#clients.map(({ refused }) => refused));
+    return this.#leastRefused();
   }
 }
