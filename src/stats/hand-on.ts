@@ -40,8 +40,8 @@ interface Watch {
   hasWritten: boolean;
 }
 
-/** @returns a function for every request that has counted something. */
-export function createHandOn(parts: HandOnParts): (background: Background) => void {
+/** @returns a function for every request that has counted something. @param nowMs the local clock. */
+export function createHandOn(parts: HandOnParts): (background: Background, nowMs?: number) => void {
   const { send, write, counted, open, flushMs, timing = LOCAL_TIMING, report = console.warn } = parts;
   /** Made with the first batch: randomness does not work before the first request. */
   let isolate: string | undefined;
@@ -141,8 +141,7 @@ export function createHandOn(parts: HandOnParts): (background: Background) => vo
     return nowMs < (untilMs < dueAtMs! ? untilMs - HAND_OVER_MS : untilMs + LATE_MS);
   }
 
-  return (background) => {
-    const nowMs = timing.nowMs();
+  return (background, nowMs = timing.nowMs()) => {
     if (isWatched(nowMs)) return;
     if (dueAtMs === undefined || dueAtMs > nowMs + flushMs) dueAtMs = nowMs + flushMs;
     const untilMs = Math.min(Math.max(dueAtMs, nowMs), nowMs + MAX_WAIT_MS);

@@ -48,8 +48,9 @@ export function createStats(
 
   return {
     onDecision(decision, context) {
-      countDecision(minutes.at(Date.now()), decision, context);
-      if (context.background) handOn(context.background);
+      const nowMs = Date.now();
+      countDecision(minutes.at(nowMs), decision, context);
+      if (context.background) handOn(context.background, nowMs);
     },
 
     listenerOf(at) {
