@@ -58,8 +58,10 @@ export function createStats(
       /** By policy, the units that were told as spent and were not: the next ones that are spent are these. */
       const owed = new Map<string, number>();
       return {
-        storeCall(outcome, ms) {
+        storeCall(outcome, tookMs) {
           if (outcome === "OPEN") return;
+          // The clock may have stepped back.
+          const ms = Math.max(0, tookMs);
           const labels = [place, outcome.toLowerCase()];
           const tally = minutes.at(Date.now());
           const le = SECONDS_BOUNDS.find((bound) => bound === "+Inf" || ms <= Number(bound) * 1_000)!;
