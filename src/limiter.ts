@@ -52,8 +52,8 @@ export interface LimiterOptions {
   readonly keySecret?: string;
   /**
    * Called after every decision, before its answer: one function, or a list of them. If one throws, the console reports
-   * the error, the others are called, and the decision stands. Default: the console reports decisions without the store,
-   * about one each second.
+   * the error, the others are called, and the decision stands. Default: the console reports decisions without the
+   * store, about one each second.
    */
   readonly onDecision?: OnDecision | readonly OnDecision[];
   /**

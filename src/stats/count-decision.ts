@@ -11,8 +11,8 @@ const NEAR_PART = 0.05;
 
 /**
  * `refused`: by a limit of this policy. `spared`: by another policy, and nothing was charged here. `blocked`: an
- * operator has blocked the client under this policy. `unavailable`: the store had no answer, and a policy of the request
- * denies then.
+ * operator has blocked the client under this policy. `unavailable`: the store had no answer, and a policy of the
+ * request denies then.
  */
 export type Outcome = "admitted" | "refused" | "spared" | "shadow_refused" | "blocked" | "unavailable";
 

@@ -1,13 +1,15 @@
 // What decisions of a real limiter mean as counts.
 
 import { expect, it } from "vitest";
-import { createLimiter, memoryStore, type PolicyInput, type Store } from "../../src/index.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { applyLive } from "../../src/limiter/live/apply.ts";
 import type { LiveView } from "../../src/limiter/live/view.ts";
+import { createLimiter } from "../../src/limiter.ts";
 import { countDecision } from "../../src/stats/count-decision.ts";
 import { Tally } from "../../src/stats/tally.ts";
-import { StoreError } from "../../src/store/store.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
 
 const limit = (limit: number, more = {}) => [{ limit, window: "1h" as const, ...more }];
 
