@@ -63,6 +63,11 @@ function local(consistency: string, limit: number, path = "/*"): Record<string, 
   };
 }
 
+/** The same, with metrics. `STATS` is in request-path.worker.ts. */
+function counted(config: Record<string, unknown>): Record<string, unknown> {
+  return { ...config, ADMIN_TOKEN: "a-token-of-32-characters-or-more", LIVE_REFRESH: "0s", STATS_FLUSH: "1s" };
+}
+
 /** The number of EVALSHA calls since Redis started. */
 async function callsSoFar(): Promise<number> {
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await redis.info("commandstats"))?.[1] ?? 0);
@@ -89,7 +94,9 @@ const cases: readonly (readonly [name: string, bindings: unknown, distinct?: boo
   ["the gateway, no policy matches", local("strict", 1, "/none")],
   ["the gateway, admitted from a lease", local("leased", 1_000_000_000)],
   ["the gateway, refused from memory", local("strict", 1), false, 429],
+  ["the gateway, refused from memory, with metrics", counted(local("strict", 1)), false, 429],
   ["1 policy of 1 limit, one client", bindings(1, 1, "all")],
+  ["1 policy of 1 limit, one client, with metrics", counted(bindings(1, 1, "all"))],
   ["1 policy of 1 limit, a new client each time", bindings(1, 1, "all"), true],
   ["1 policy of 8 limits, one client", bindings(1, 8, "all")],
   ["50 policies of 8 limits, 1 matches", bindings(50, 8, "one")],

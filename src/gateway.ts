@@ -26,6 +26,7 @@ import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
 import { type Background, type InsideLimiter, type Limiter, limiterOf } from "./limiter.ts";
 import { LIMITS_PATH, serveOnFirstUse } from "./on-first-use.ts";
+import { createStats } from "./stats/stats.ts";
 import { memoryLive } from "./store/live.ts";
 import type { Store } from "./store/store.ts";
 import { VERSION } from "./version.ts";
@@ -52,13 +53,13 @@ export function createGateway(bindings: Bindings): Gateway {
 
 function gateway(settings: Settings): Gateway {
   const store = storeFor(settings);
+  const places = namedPlaces(settings, store);
   const explain = settings.explain && settings.admin ? explainOf(settings, store, () => limiter) : undefined;
-  const listeners = [logDecisions(), ...(explain ? [explain.onDecision] : [])];
+  const stats = isCounting(settings) ? createStats(settings.stats, places) : undefined;
   const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
-    onDecision: (decision, context) => {
-      for (const listener of listeners) listener(decision, context);
-    },
+    onDecision: [logDecisions(), ...(explain ? [explain.onDecision] : []), ...(stats ? [stats.onDecision] : [])],
+    ...(stats && { listenerOf: stats.listenerOf }),
     ...(settings.admin && settings.liveRefreshMs > 0 && { liveRefreshMs: settings.liveRefreshMs }),
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
     ...(settings.region !== undefined && { region: settings.region }),
@@ -73,7 +74,7 @@ function gateway(settings: Settings): Gateway {
   const enforce = createEnforce(answering);
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
-  const probe = probeOf(settings, store);
+  const probe = probeOf(settings, store, places);
 
   const notes = storeAndOriginNotes(settings);
   // Everybody can read health. Warnings say which policies a client can evade: they go to the operator's log only.
@@ -120,14 +121,26 @@ function explainOf({ keySecret }: Settings, store: Store, limiter: () => InsideL
   return createExplain({ keySecret, fallback, version: () => limiter().live?.view()?.version });
 }
 
+/** Whether there is somebody who may see metrics, and a place for them. */
+function isCounting({ admin, stats: { namespace, analytics, flushMs } }: Settings): boolean {
+  return admin !== undefined && flushMs > 0 && (namespace ?? analytics) !== undefined;
+}
+
+type NamedPlaces = readonly (readonly [name: string, Store])[];
+
+/** The places of the store, as operators know them. */
+function namedPlaces({ redis }: Settings, store: Store): NamedPlaces {
+  const places = placesOf(store);
+  const nameOf = (at: number) => redis?.nodes[at]?.name ?? (places.length === 1 ? store.kind : `shard ${at}`);
+  return places.map((place, at) => [nameOf(at), place]);
+}
+
 /** Undefined: there is nothing far away to ask. */
-function probeOf({ redis, counts }: Settings, store: Store): Probe | undefined {
+function probeOf({ redis, counts }: Settings, store: Store, places: NamedPlaces): Probe | undefined {
   const central = redis ?? counts;
   if (!central) return undefined;
-  const places = placesOf(store);
   if (places.length === 1) return createProbe(store, central.timeoutMs);
-  const names = places.map((_, at) => redis?.nodes[at]?.name ?? `shard ${at}`);
-  return createPlacesProbe(new Map(places.map((place, at) => [names[at]!, place])), central.timeoutMs);
+  return createPlacesProbe(new Map(places), central.timeoutMs);
 }
 
 /** Notes about a valid configuration that may not be what the operator meant. */

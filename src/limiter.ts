@@ -12,6 +12,7 @@ import { MAX_UNITS } from "./core/layout.ts";
 import type { Numbers, Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { isolateOf } from "./isolate/isolate.ts";
+import type { ListenerOf } from "./isolate/listener.ts";
 import type { Background } from "./isolate/reply-source.ts";
 import { slotFor } from "./isolate/slots.ts";
 import { type Answered, type AppliedPolicy, keysOf } from "./limiter/decide.ts";
@@ -20,7 +21,7 @@ import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import type { LiveReader } from "./limiter/live/reader.ts";
 import { numbersOf, type OwnNumbers } from "./limiter/numbers.ts";
-import type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
+import { type DecisionContext, type OnDecision, tellAll } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
 import { splitOf } from "./limiter/split/split.ts";
 import { type ClientKey, partitionHasher } from "./partition/hash.ts";
@@ -50,10 +51,11 @@ export interface LimiterOptions {
    */
   readonly keySecret?: string;
   /**
-   * Called after every decision, before its answer. If it throws, the console reports the error, and the decision
-   * stands. Default: the console reports decisions without the store, about one each second.
+   * Called after every decision, before its answer: one function, or a list of them. If one throws, the console reports
+   * the error, the others are called, and the decision stands. Default: the console reports decisions without the
+   * store, about one each second.
    */
-  readonly onDecision?: OnDecision;
+  readonly onDecision?: OnDecision | readonly OnDecision[];
   /**
    * Whether to read the live document of the store: what operators change through a gateway's admin API over the same
    * store (docs/live.md). Every 30 s. Default false.
@@ -129,7 +131,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
   store: "object",
   region: "any",
   keySecret: "any",
-  onDecision: "function",
+  onDecision: "any",
   live: "boolean",
 };
 const KEYED_TYPES = { key: "any", kind: "any", cost: "number", plan: "string", limits: "object" };
@@ -155,6 +157,10 @@ export function createLimiter(all: LimiterOptions): Limiter {
   }
   if (!(keySecret ?? store.keySecret)) {
     throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
+  }
+  const listeners = listenersOf(options.onDecision);
+  if (!listeners.every((one) => typeof one === "function")) {
+    throw new TypeError("createLimiter: onDecision: expected a function, or a list of functions");
   }
   const parsed = parseFields(policies, "policies");
   const { get, wrong, mistakes } = reading({ region, keySecret });
@@ -190,13 +196,17 @@ export interface InsideLimiter extends Limiter {
 export interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
   /** How often to look for a newer live document, in ms. Absent: there is none. */
   readonly liveRefreshMs?: number;
+  /** Absent: nobody listens to what the isolate's parts do. */
+  readonly listenerOf?: ListenerOf;
 }
 
 /** Like `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
-  const { store, region: ownRegion = "local", keySecret, onDecision = reportFailures() } = options;
+  const { store, region: ownRegion = "local", keySecret, listenerOf } = options;
+  const onDecision = tellAll(listenersOf(options.onDecision ?? reportFailures()));
   const hash = partitionHasher(keySecret, store.keySecret);
-  const decider = splitOf(store) ?? createDecideOnce(store, isolateOf(store));
+  const decider =
+    splitOf(store, listenerOf) ?? createDecideOnce(store, isolateOf(store, { listener: listenerOf?.(0) }));
   const withOwnNumbers = numbersOf(policies);
   const { liveRefreshMs: refreshMs } = options;
   const live =
@@ -219,7 +229,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const named = await Promise.all(takes.map(apply));
     const reading = live?.ready(background);
     if (reading) await reading;
-    const { applied, blocked } = live?.apply(named) ?? { applied: named };
+    const { applied, blocked, blockedBy } = live?.apply(named) ?? { applied: named };
     if (applied.length === 0) return decide(store.kind, []);
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
@@ -230,18 +240,18 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return await decider.decide(keys, asked);
     }
 
-    const { decision, failure }: Answered = blocked ? { decision: blocked } : await ask();
-    try {
-      onDecision(decision, {
-        takes: applied,
-        get region() {
-          return region();
-        },
-        ...(failure && { failure }),
-      });
-    } catch (error) {
-      console.error("headgate: onDecision threw", error);
-    }
+    const { decision, failure, silent }: Answered = blocked ? { decision: blocked } : await ask();
+    onDecision(decision, {
+      takes: applied,
+      get region() {
+        return region();
+      },
+      ...(failure && { failure }),
+      ...(silent && { fallback: [...new Set(silent.map(({ policy }) => policy.name))] }),
+      ...(blockedBy && { blocked: blockedBy }),
+      ...(flag === Flag.look && { peek: true }),
+      ...(background && { background }),
+    });
     return decision;
   }
 
@@ -310,6 +320,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     takeMatched: (takes, regionOf, background) => run(takes, regionOf, Flag.take, background),
     peekMatched: (takes, regionOf) => run(takes, regionOf, Flag.look),
   };
+}
+
+function listenersOf(onDecision: LimiterOptions["onDecision"] = []): readonly OnDecision[] {
+  return Array.isArray(onDecision) ? onDecision : [onDecision as OnDecision];
 }
 
 /** @throws {TypeError} if the cost is not an integer of 0 … 10^9. */

@@ -1,7 +1,6 @@
-/** The bindings that say who may change limits while the gateway runs, what they see, and how soon a change is seen. */
+/** The bindings that say who may change limits while the gateway runs, what they see, and where they see it. */
 
 import { type Get, isTable, type Wrong } from "./bindings.ts";
-import { formatDuration, parseDurationMs } from "./duration.ts";
 
 /** At least one of the two is there. */
 export interface AdminSettings {
@@ -23,9 +22,6 @@ export interface AssetFiles {
 }
 
 const LEAST_TOKEN = 32;
-/** Once a second is about 2.6 million calls a month for one isolate. After an hour nobody would wait for a change. */
-const REFRESH_MS = { min: 1_000, max: 3_600_000 };
-const DEFAULT_REFRESH = "30s";
 
 /** Undefined: there is no admin API, and no live document is read. */
 export function readAdmin(get: Get, wrong: Wrong): AdminSettings | undefined {
@@ -54,18 +50,6 @@ function readAccess(get: Get, wrong: Wrong): AccessSettings | undefined {
     wrong("ERR_ACCESS_AUD", "ACCESS_AUD", "the application's audience tag: 64 hexadecimal digits", audience);
   }
   return { team: String(team).toLowerCase(), audience: String(audience).toLowerCase() };
-}
-
-/** How often an isolate looks for a newer live document, in ms; 0: never. */
-export function readLiveRefresh(get: Get, wrong: Wrong): number {
-  const value = get("LIVE_REFRESH") ?? DEFAULT_REFRESH;
-  const refreshMs = typeof value === "string" || typeof value === "number" ? parseDurationMs(value) : undefined;
-  const { min, max } = REFRESH_MS;
-  if (refreshMs === 0) return 0;
-  if (refreshMs !== undefined && refreshMs >= min && refreshMs <= max) return refreshMs;
-  const expected = `a duration from ${formatDuration(min)} to ${formatDuration(max)}, or 0s: never`;
-  wrong("ERR_LIVE_REFRESH", "LIVE_REFRESH", expected, value);
-  return 0;
 }
 
 /** The files of the console. Undefined: there is no console. */

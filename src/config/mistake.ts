@@ -56,6 +56,9 @@ export const MISTAKE_CODES = [
   "ERR_LIVE_REFRESH",
   "ERR_EXPLAIN",
   "ERR_ASSETS",
+  "ERR_STATS",
+  "ERR_ANALYTICS",
+  "ERR_STATS_FLUSH",
 ] as const;
 /** `ERR_…`: docs/errors.md has a section for each code. */
 export type MistakeCode = (typeof MISTAKE_CODES)[number];

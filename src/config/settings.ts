@@ -1,11 +1,13 @@
 /** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can set. */
 
 import type { Policy } from "../core/policy.ts";
-import { type AdminSettings, type AssetFiles, readAdmin, readAssets, readExplain, readLiveRefresh } from "./admin.ts";
+import { type AdminSettings, type AssetFiles, readAdmin, readAssets, readExplain } from "./admin.ts";
 import { type Bindings, type Get, isHttpUrl, readInteger, reading, schemeOf, type Wrong } from "./bindings.ts";
+import { readInterval } from "./interval.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
+import { readStats, type StatsSettings } from "./stats.ts";
 import { readStore, type StoreSettings } from "./store.ts";
 
 export type { Bindings, RegionNames };
@@ -46,6 +48,7 @@ export interface Settings extends StoreSettings {
   readonly explain: boolean;
   /** The files of the console. Absent: there is no console. */
   readonly assets: AssetFiles | undefined;
+  readonly stats: StatsSettings;
 }
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
@@ -69,9 +72,10 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     keySecret: readKeySecret(get, wrong) ?? missingKeySecret(get, wrong),
     rateLimitHeaders: readHeaders(get, wrong),
     admin: readAdmin(get, wrong),
-    liveRefreshMs: readLiveRefresh(get, wrong),
+    liveRefreshMs: readInterval("LIVE_REFRESH", get, wrong),
     explain: readExplain(get, wrong),
     assets: readAssets(get, wrong),
+    stats: readStats(get, wrong),
   };
   return mistakes.length > 0 ? { mistakes } : { value: settings };
 }

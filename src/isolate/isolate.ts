@@ -9,6 +9,7 @@ import { createFallback } from "./fallback/fallback.ts";
 import { trackUnanswered } from "./fallback/unanswered.ts";
 import { createKnownRefusals } from "./known-refusals.ts";
 import { createLeasedTakes } from "./leases/take-leased.ts";
+import type { IsolateListener } from "./listener.ts";
 import { countPendingUnits } from "./pending-units.ts";
 import { createDebts } from "./repay/debts.ts";
 import { createMissedByStore, type MissedByStore } from "./repay/missed-by-store.ts";
@@ -22,8 +23,15 @@ import { createToldCounts } from "./told-counts.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
 export interface StoreWithIsolate extends Store {
-  /** Makes the parts that one limiter of this isolate keeps beside it. @param trustedMs as for `createIsolate`. */
-  isolate(trustedMs?: () => number): Isolate;
+  /** Makes the parts that one limiter of this isolate keeps beside it. */
+  isolate(options?: IsolateOptions): Isolate;
+}
+
+export interface IsolateOptions {
+  /** For how long a reply may refuse other requests, in milliseconds. Default 5,000. */
+  readonly trustedMs?: (() => number) | undefined;
+  /** Absent: nobody listens. */
+  readonly listener?: IsolateListener | undefined;
 }
 
 export interface Isolate {
@@ -44,33 +52,30 @@ export interface Isolate {
 
 /** @param timing the isolate's clock and timers. Tests and the simulation replace them. */
 export function withIsolate(store: Store, timing?: Timing): StoreWithIsolate {
-  return { ...store, isolate: (trustedMs) => createIsolate(store, timing, trustedMs) };
+  return { ...store, isolate: (options) => createIsolate(store, timing, options) };
 }
 
-/**
- * The parts that a limiter keeps beside this store. undefined for a store in memory. @param trustedMs as for
- * `createIsolate`.
- */
-export function isolateOf(store: Store, trustedMs?: () => number): Isolate | undefined {
-  return (store as Partial<StoreWithIsolate>).isolate?.(trustedMs);
+/** The parts that a limiter keeps beside this store. undefined for a store in memory. */
+export function isolateOf(store: Store, options?: IsolateOptions): Isolate | undefined {
+  return (store as Partial<StoreWithIsolate>).isolate?.(options);
 }
 
-/**
- * One clock and one memory of replies. All calls to the store go through `calls`.
- *
- * @param trustedMs for how long a reply may refuse other requests, in milliseconds. Default 5,000.
- */
-export function createIsolate(store: Store, timing: Timing = LOCAL_TIMING, trustedMs?: () => number): Isolate {
+/** One clock and one memory of replies. All calls to the store go through `calls`. */
+export function createIsolate(
+  store: Store,
+  timing: Timing = LOCAL_TIMING,
+  { trustedMs, listener }: IsolateOptions = {},
+): Isolate {
   const clock = createStoreClock();
   const [inFlight, waiting] = [countPendingUnits(), countPendingUnits()];
   const told = createToldCounts(waiting);
   const unanswered = trackUnanswered(store.timeoutMs);
   const onClockStep = () => leased.clear();
-  const calls = createStoreCalls({ store, timing, clock, told, inFlight, unanswered, onClockStep });
+  const calls = createStoreCalls({ store, timing, clock, told, inFlight, unanswered, onClockStep, listener });
 
   const refusals = createKnownRefusals({ told, clock, inFlight, trustedMs });
   const strict = createStrictTakes({ calls, refusals, waiting, timing });
-  const leased = createLeasedTakes({ calls, refusals, clock, timing });
+  const leased = createLeasedTakes({ calls, refusals, clock, timing, listener });
 
   const [debts, unreleased] = [createDebts(), createUnreleasedSlots()];
   const fallback = createFallback({ told, clock, unanswered, debts, timing });

@@ -5,9 +5,10 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { lateReplyOf } from "../store/failure.ts";
+import { isStoreError, lateReplyOf } from "../store/failure.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import type { Caller, UnansweredRequests } from "./fallback/unanswered.ts";
+import type { IsolateListener } from "./listener.ts";
 import type { PendingUnits } from "./pending-units.ts";
 import type { Background } from "./reply-source.ts";
 import type { StoreClock } from "./store-clock.ts";
@@ -50,10 +51,11 @@ export interface StoreCallParts {
   readonly unanswered: UnansweredRequests;
   /** The store's clock or the local clock has stepped: nothing computed with the old difference holds any more. */
   onClockStep(): void;
+  readonly listener?: IsolateListener | undefined;
 }
 
 export function createStoreCalls(parts: StoreCallParts): StoreCalls {
-  const { store, timing, clock, told, inFlight, unanswered, onClockStep } = parts;
+  const { store, timing, clock, told, inFlight, unanswered, onClockStep, listener } = parts;
   /** Calls are numbered in the order in which they are sent. */
   let sent = 0;
   /** For each key, the number of the last call that was sent before its reset. */
@@ -92,12 +94,15 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       const answered = flag === Flag.take ? unanswered.begin(keys, sentAtMs, callers) : () => {};
       try {
         const reply = await store.take(request, undefined, budgetMs);
-        if (isDecision) lastMs = timing.nowMs() - sentAtMs;
+        const tookMs = timing.nowMs() - sentAtMs;
+        if (isDecision) lastMs = tookMs;
+        listener?.storeCall("OK", tookMs);
         // Counts from before a reset mean nothing any more.
         if (!isFromBeforeReset(keys, call)) learn(request, reply, sentAtMs);
         answered();
         return reply;
       } catch (error) {
+        listener?.storeCall(isStoreError(error) ? error.code : "UNKNOWN", timing.nowMs() - sentAtMs);
         const late = lateReplyOf(error);
         if (!late) {
           answered();

@@ -37,7 +37,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
         let decision = await fallBack(keys, asked);
         const requests = keys.map(({ request }) => request);
         if (asked.flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, failure, options);
-        return { decision, failure: failure.code };
+        return { decision, failure: failure.code, silent: keys };
       }
     },
     reset: replies.reset,

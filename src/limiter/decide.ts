@@ -62,6 +62,8 @@ export interface Answered {
   readonly decision: Decision;
   /** Why the store had no answer. Absent: it had one. */
   readonly failure?: StoreErrorCode;
+  /** The keys whose store had no answer, with `failure`. */
+  readonly silent?: readonly PolicyKey[];
 }
 
 /** Decides for a limiter, and keeps what an isolate knows of the store or stores. */

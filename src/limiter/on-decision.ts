@@ -1,6 +1,7 @@
 /** What `onDecision` is told about each decision. */
 
 import type { Decision } from "../core/decision.ts";
+import type { Background } from "../isolate/reply-source.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";
 
@@ -15,4 +16,25 @@ export interface DecisionContext {
   readonly region: string;
   /** Why the store had no answer. Absent if it had one. */
   readonly failure?: StoreErrorCode;
+  /** The names of the policies whose store had no answer: their `onStoreFailure` says what follows. Absent: none. */
+  readonly fallback?: readonly string[];
+  /** The names of the policies under which an operator has blocked this client. Absent: none. */
+  readonly blocked?: readonly string[];
+  /** True: the caller only looked, by `peek`. Absent: it was a take. */
+  readonly peek?: true;
+  /** Where work may go on after the answer, for example sending metrics. Absent: the caller named no background. */
+  readonly background?: Background;
+}
+
+/** Calls one listener after another. One that throws stops neither the others nor the decision. */
+export function tellAll(listeners: readonly OnDecision[]): OnDecision {
+  return (decision, context) => {
+    for (const listener of listeners) {
+      try {
+        listener(decision, context);
+      } catch (error) {
+        console.error("headgate: onDecision threw", error);
+      }
+    }
+  };
 }

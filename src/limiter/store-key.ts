@@ -16,6 +16,11 @@ export function hashTagOf(key: string): string {
   return from < 0 || to < 0 ? key : key.slice(from + 1, to);
 }
 
+/** The policy whose counts a key holds. */
+export function policyOf(key: string): string {
+  return hashTagOf(key).split(":", 1)[0]!;
+}
+
 /** The region under which a key counts. Undefined: the key counts for all regions. */
 export function regionOf(key: string): string | undefined {
   return /\}:(.+)$/.exec(key)?.[1];

@@ -60,6 +60,7 @@ describe("settings", () => {
       rateLimitHeaders: "both",
       admin: undefined,
       liveRefreshMs: 30_000,
+      stats: { flushMs: 30_000 },
     });
     expect(settingsOf({ POLICIES, LIVE_REFRESH: "0s" }).liveRefreshMs).toBe(0);
     expect(settingsOf({ POLICIES, ...REDIS }).redis).toEqual({
@@ -225,6 +226,9 @@ describe("settings", () => {
       ACCESS_TEAM: "acme.cloudflareaccess.com",
       ACCESS_AUD: "f00",
       LIVE_REFRESH: "999ms",
+      STATS: "text",
+      ANALYTICS: { fetch() {}, writeDataPoint() {} },
+      STATS_FLUSH: "2h",
       COUNTS: "text",
       COUNTS_LOCATION: "europe",
       COUNTS_SHARDS: 0,
@@ -246,6 +250,9 @@ describe("settings", () => {
       ["ERR_ACCESS_TEAM", "ACCESS_TEAM"],
       ["ERR_ACCESS_AUD", "ACCESS_AUD"],
       ["ERR_LIVE_REFRESH", "LIVE_REFRESH"],
+      ["ERR_STATS", "STATS"],
+      ["ERR_ANALYTICS", "ANALYTICS"],
+      ["ERR_STATS_FLUSH", "STATS_FLUSH"],
     ]);
     expect(JSON.stringify(mistakes)).not.toContain("s3cret");
   });

@@ -202,7 +202,37 @@ it("tells onDecision every decision, its client, and why the store had no answer
   expect(context).toEqual({ region: "eu" });
   const partition = expect.stringMatching(/^[\w-]{22}$/);
   expect(takes).toEqual([{ policy: expect.objectContaining({ name: "local" }), kind: "global", partition, cost: 2 }]);
-  expect(failed).toEqual({ takes, region: "eu", failure: "TIMEOUT" });
+  expect(failed).toEqual({ takes, region: "eu", failure: "TIMEOUT", fallback: ["local"] });
+});
+
+it("tells several listeners, also if one of them throws", async () => {
+  const written = vi.spyOn(console, "error").mockImplementation(() => {});
+  const told: string[] = [];
+  const onDecision = [
+    () => void told.push("first"),
+    () => {
+      throw new Error("mine");
+    },
+    () => void told.push("last"),
+  ];
+  const limiter = createLimiter({ policies: [local], store: memoryStore(), onDecision });
+  expect((await limiter.take("local")).allowed).toBe(true);
+  expect(told).toEqual(["first", "last"]);
+  expect(written).toHaveBeenCalledTimes(1);
+  written.mockRestore();
+});
+
+it("tells onDecision a peek, and the background of a take", async () => {
+  const told: DecisionContext[] = [];
+  const onDecision = (_: Decision, context: DecisionContext) => void told.push(context);
+  const limiter = createLimiter({ policies: [local], store: memoryStore(), onDecision });
+  const background = { waitUntil() {} };
+  await limiter.peek("local");
+  await limiter.take("local", { background });
+  expect(told.map(({ peek, background }) => [peek, background])).toEqual([
+    [true, undefined],
+    [undefined, background],
+  ]);
 });
 
 it("answers although onDecision throws, and says so on the console", async () => {

@@ -78,7 +78,11 @@ describe("createLimiter", () => {
   it.each<[object, RegExp]>([
     [{ store, onDecison: () => {} }, /^createLimiter: unknown option onDecison: did you mean onDecision\?$/],
     [{ store, secret: "s" }, /^createLimiter: unknown option secret: did you mean keySecret\?$/],
-    [{ store, onDecision: "log" }, /^createLimiter: onDecision: expected function, found string$/],
+    [{ store, onDecision: "log" }, /^createLimiter: onDecision: expected a function, or a list of functions$/],
+    [
+      { store, onDecision: [() => {}, "log"] },
+      /^createLimiter: onDecision: expected a function, or a list of functions$/,
+    ],
     [{ store, keySecret: "" }, /^createLimiter: keySecret: expected a text that is not empty$/],
     [{}, /^createLimiter: store: expected a store$/],
     [{ store: {} }, /^createLimiter: store: expected a store$/],

@@ -25,6 +25,9 @@ export const BINDING_NAMES: readonly string[] = [
   "LIVE_REFRESH",
   "EXPLAIN",
   "ASSETS",
+  "STATS",
+  "ANALYTICS",
+  "STATS_FLUSH",
 ];
 
 /** The binding that this name probably means. Undefined: the name is read, or belongs to the user's own program. */

@@ -52,9 +52,19 @@ enabled = true
 name = "COUNTS"
 class_name = "HeadgateCounts"
 
+# The Durable Object that adds up what all places have counted: metrics and the console. It is called only if there is
+# an ADMIN_TOKEN, or Cloudflare Access.
+[[durable_objects.bindings]]
+name = "STATS"
+class_name = "HeadgateStats"
+
 [[migrations]]
 tag = "v1"
 new_sqlite_classes = ["HeadgateCounts"]
+
+[[migrations]]
+tag = "v2"
+new_sqlite_classes = ["HeadgateStats"]
 
 # The files of the console, /.headgate/console. The Worker comes first: no request is answered by a file and passes the
 # limits by.
@@ -77,7 +87,7 @@ limits = [{ limit = 60, window = "1m" }]
 `;
 }
 
-const INDEX = `export { default, HeadgateCounts, RateLimitService } from "headgate/worker";\n`;
+const INDEX = `export { default, HeadgateCounts, HeadgateStats, RateLimitService } from "headgate/worker";\n`;
 
 function readme(name: string): string {
   return `# ${name}

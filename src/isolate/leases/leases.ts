@@ -13,6 +13,7 @@ import { leasedMs } from "../../core/far-algorithm.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import { haveSameNumbers } from "../../core/numbers.ts";
 import type { KeyRequest, LimitReply } from "../../core/take.ts";
+import type { IsolateListener, LeaseEvent } from "../listener.ts";
 import type { StoreClock } from "../store-clock.ts";
 import type { Charged, Grant, Lease, LeaseAnswer, LeaseRequest, Unused } from "./lease.ts";
 import { isLow, leastWanted, remaining, wanted } from "./lease-size.ts";
@@ -101,7 +102,7 @@ interface LeaseState extends Omit<Writable<Lease>, "grants" | "charged"> {
   charged: Writable<Charged> | undefined;
 }
 
-export function createLeases(clock: StoreClock): Leases {
+export function createLeases(clock: StoreClock, listener?: IsolateListener): Leases {
   const leases = new BoundedMap<string, readonly LeaseState[]>({
     maxSize: MAX_LEASES,
     weigh: ({ length }) => length,
@@ -116,6 +117,10 @@ export function createLeases(clock: StoreClock): Leases {
     return grants.reduce((sum, { units, endsAtMs }) => (endsAtMs > atMs ? sum + units : sum), 0);
   }
 
+  function tell({ key }: Lease, event: LeaseEvent, units: number): void {
+    if (units !== 0) listener?.leaseUnits(key, event, units);
+  }
+
   function spend(lease: LeaseState, units: number, localAtMs: number): Grant[] {
     const atMs = latestMs(localAtMs);
     let left = units;
@@ -128,6 +133,7 @@ export function createLeases(clock: StoreClock): Leases {
       spent.push({ ...grant, units: part });
     }
     lease.grants = lease.grants.filter(({ units }) => units > 0);
+    tell(lease, "spent", units - left);
     return spent;
   }
 
@@ -140,7 +146,14 @@ export function createLeases(clock: StoreClock): Leases {
     });
   }
 
+  /** Puts units back that were spent. */
+  function restock(lease: LeaseState, spent: readonly Grant[]): void {
+    lease.grants.push(...spent);
+    tell(lease, "spent", -sumOf(spent));
+  }
+
   function end(lease: LeaseState): void {
+    tell(lease, "lapsed", sumOf(lease.grants));
     lease.grants = [];
     lease.worthlessToMs = lease.charged?.lastAtMs ?? lease.worthlessToMs;
     lease.charged = undefined;
@@ -156,6 +169,8 @@ export function createLeases(clock: StoreClock): Leases {
     const granted = grant(lease, stocked, chargedAtMs);
     const { endsAtMs } = granted;
     if (stocked > 0) lease.grants.push(granted);
+    tell(lease, "granted", units);
+    tell(lease, "spent", units - stocked);
     if (!lease.charged || lease.charged.endsAtMs <= chargedAtMs) {
       lease.charged = { units, firstAtMs: chargedAtMs, lastAtMs: chargedAtMs, endsAtMs };
     } else {
@@ -172,7 +187,8 @@ export function createLeases(clock: StoreClock): Leases {
 
     unspend(lease: LeaseState, spent) {
       if (lease.isOver) return;
-      lease.grants.push(...spent.filter(({ units, chargedAtMs }) => units > 0 && chargedAtMs > lease.worthlessToMs));
+      const isWorth = ({ units, chargedAtMs }: Grant) => units > 0 && chargedAtMs > lease.worthlessToMs;
+      restock(lease, spent.filter(isWorth));
     },
 
     of({ key, limits }) {
@@ -222,7 +238,7 @@ export function createLeases(clock: StoreClock): Leases {
 
     request(lease: LeaseState, caller, localAtMs, ahead) {
       const reserved = spend(lease, caller.cost, localAtMs);
-      const needed = caller.cost - reserved.reduce((sum, { units }) => sum + units, 0);
+      const needed = caller.cost - sumOf(reserved);
       const target = ahead ? wanted(lease, localAtMs, earliestMs(localAtMs)) - inStock(lease, localAtMs) : 0;
       const free = Math.max(0, remaining(lease, earliestMs(localAtMs)) - needed);
       // Without units in stock, each waiting request would make a call: half of what remains is for them. The part
@@ -253,7 +269,7 @@ export function createLeases(clock: StoreClock): Leases {
       if (answer && replies && wasReset(lease, charged, replies, answer.nowMs)) {
         end(lease);
       } else if (!answer?.allowed || answer.late) {
-        lease.grants.push(...reserved);
+        restock(lease, reserved);
       }
       if (answer && charged > 0) addCharge(lease, charged, answer.late ? charged : forStock, answer.nowMs);
       // A refusal of a call that also asked for the stock is no reason to pause: the request asks again for fewer
@@ -326,4 +342,8 @@ export function createLeases(clock: StoreClock): Leases {
 
     clear: () => leases.clear(),
   };
+}
+
+function sumOf(grants: readonly Grant[]): number {
+  return grants.reduce((sum, { units }) => sum + units, 0);
 }

@@ -8,6 +8,7 @@ import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { isStoreError } from "../../store/failure.ts";
 import type { KnownRefusals } from "../known-refusals.ts";
+import type { IsolateListener } from "../listener.ts";
 import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
 import type { StoreCalls } from "../store-calls.ts";
 import type { StoreClock } from "../store-clock.ts";
@@ -38,6 +39,7 @@ interface Parts {
   readonly refusals: KnownRefusals;
   readonly clock: StoreClock;
   readonly timing: Timing;
+  readonly listener?: IsolateListener | undefined;
 }
 
 /** What a request wants from one key. */
@@ -70,8 +72,8 @@ export interface LeasedTakes {
   clear(): void;
 }
 
-export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): LeasedTakes {
-  const leases = createLeases(clock);
+export function createLeasedTakes({ calls, refusals, clock, timing, listener }: Parts): LeasedTakes {
+  const leases = createLeases(clock, listener);
 
   /** Answers from the stock if it suffices under every key of the request. */
   function spend(wants: readonly Want[], own: RequestBackground, nowMs: number): SourcedReply | undefined {
@@ -251,9 +253,11 @@ export function createLeasedTakes({ calls, refusals, clock, timing }: Parts): Le
     const keys = [{ key: lease.key, group: ENFORCED, cost: units, limits: lease.limits }];
     try {
       const reply = await calls.take({ keys, flag: Flag.giveBack, atMs: chargedAtMs });
+      listener?.leaseUnits(lease.key, "returned", units);
       if (leases.wasReset(lease, 0, reply.keys[0]!, reply.nowMs)) leases.end(lease);
     } catch (error) {
       ignoreStoreError(error);
+      listener?.leaseUnits(lease.key, "lapsed", units);
     }
   }
 

@@ -11,6 +11,8 @@ export interface AppliedLive {
   readonly applied: readonly AppliedPolicy[];
   /** The refusal of a blocked client, which needs no call to the store. Absent: it is not blocked. */
   readonly blocked?: Decision;
+  /** The names of the policies under which it is blocked. */
+  readonly blockedBy?: readonly string[];
 }
 
 /** A policy as it is configured, and what the request or the program says about its numbers for this client. */
@@ -37,9 +39,13 @@ export function applyLive(
   const changed: AppliedPolicy[] = [];
   /** The longest block. */
   let untilMs: number | undefined;
+  const blockedBy: string[] = [];
   for (const one of applied) {
     const client = view?.client(one.policy.name, one.partition, nowMs);
-    if (client?.override.block) untilMs = Math.max(untilMs ?? 0, client.untilMs);
+    if (client?.override.block) {
+      untilMs = Math.max(untilMs ?? 0, client.untilMs);
+      blockedBy.push(one.policy.name);
+    }
     if (client?.override.exempt && !client.override.block && !asCounted) continue;
     const { own = {}, ...rest } = one;
     const plan = client?.override.plan ?? own.plan;
@@ -48,5 +54,6 @@ export function applyLive(
   }
   if (untilMs === undefined || asCounted) return { applied: changed };
   const retry = Number.isFinite(untilMs) && { retryAfterMs: Math.max(1, untilMs - nowMs) };
-  return { applied, blocked: { allowed: false, source: "live", limits: [], shadow: [], blocked: true, ...retry } };
+  const blocked: Decision = { allowed: false, source: "live", limits: [], shadow: [], blocked: true, ...retry };
+  return { applied, blocked, blockedBy };
 }

@@ -2,6 +2,7 @@
 
 import { isolateOf } from "../../isolate/isolate.ts";
 import { TRUSTED_ALONE_MS } from "../../isolate/known-refusals.ts";
+import type { ListenerOf } from "../../isolate/listener.ts";
 import type { Store } from "../../store/store.ts";
 import type { Decider } from "../decide.ts";
 import { createDecideOnce } from "../decide-once.ts";
@@ -10,9 +11,10 @@ import type { StoreWithSplit } from "./split.ts";
 
 /** @param store what `withIsolate` has made. */
 export function splitBySlot(store: Store): StoreWithSplit {
-  function split(): Decider {
+  function split(listenerOf?: ListenerOf): Decider {
     const clusters = new Set<number>();
-    const isolate = isolateOf(store, () => (clusters.size > 0 ? TRUSTED_MS : TRUSTED_ALONE_MS))!;
+    const trustedMs = () => (clusters.size > 0 ? TRUSTED_MS : TRUSTED_ALONE_MS);
+    const isolate = isolateOf(store, { trustedMs, listener: listenerOf?.(0) })!;
     const inParts = createSplit([isolate], () => 0, clusters);
     const once = createDecideOnce(store, isolate, (keys, asked) => {
       clusters.add(0);

@@ -93,7 +93,8 @@ export function createSplit(
       }
     }
     const [silence] = silences;
-    return { decision, ...(silence && { failure: silence.failure.code }) };
+    const silent = silences.flatMap(({ part }) => part.keys);
+    return { decision, ...(silence && { failure: silence.failure.code, silent }) };
   }
 
   return {

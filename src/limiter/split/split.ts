@@ -1,5 +1,6 @@
 /** What a limiter asks of several places. The code behind it is carried only by programs that can have several. */
 
+import type { ListenerOf } from "../../isolate/listener.ts";
 import type { Store } from "../../store/store.ts";
 import type { Decider } from "../decide.ts";
 
@@ -8,12 +9,12 @@ export interface StoreWithSplit extends Store {
   /** The stores that it is made of. */
   readonly places: readonly Store[];
   /** Makes what one limiter of this isolate keeps beside the places. */
-  split(): Decider;
+  split(listenerOf?: ListenerOf): Decider;
 }
 
 /** What decides for a limiter over this store. Undefined: the store itself, in one call. */
-export function splitOf(store: Store): Decider | undefined {
-  return (store as Partial<StoreWithSplit>).split?.();
+export function splitOf(store: Store, listenerOf?: ListenerOf): Decider | undefined {
+  return (store as Partial<StoreWithSplit>).split?.(listenerOf);
 }
 
 /** The places of a store. One place: the store itself. */

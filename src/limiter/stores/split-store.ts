@@ -56,8 +56,11 @@ export function splitStore(places: readonly Store[], placeOf: (key: string) => n
     breaker: () => (places.some((one) => one.breaker?.() === "open") ? "open" : "closed"),
     places,
 
-    split() {
-      const isolates = places.map((one) => isolateOf(one, trustedMs) ?? createIsolate(one, undefined, trustedMs));
+    split(listenerOf) {
+      const isolates = places.map((one, at) => {
+        const options = { trustedMs, listener: listenerOf?.(at) };
+        return isolateOf(one, options) ?? createIsolate(one, undefined, options);
+      });
       return createSplit(isolates, place);
     },
 

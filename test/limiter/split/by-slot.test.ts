@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import { isolateOf, withIsolate } from "../../../src/isolate/isolate.ts";
+import { type IsolateOptions, isolateOf, withIsolate } from "../../../src/isolate/isolate.ts";
 import { splitBySlot } from "../../../src/limiter/split/by-slot.ts";
 import { hashTagOf } from "../../../src/limiter/store-key.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
@@ -110,7 +110,7 @@ it("trusts a refusal for 5 s, and as a cluster for 1 s", async () => {
   const trusted: number[] = [];
   const store = {
     ...memoryStore(),
-    isolate: (trustedMs: () => number) => {
+    isolate: ({ trustedMs = () => 0 }: IsolateOptions) => {
       const isolate = isolateOf(withIsolate(redis))!;
       // Seen when a decision asks what is known.
       return {

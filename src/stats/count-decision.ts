@@ -1,0 +1,56 @@
+/** What a decision means as counts. */
+
+import { algorithmOf } from "../core/algorithms.ts";
+import type { Decision, LimitDecision } from "../core/decision.ts";
+import type { Policy } from "../core/policy.ts";
+import type { DecisionContext } from "../limiter.ts";
+import type { Tally } from "./tally.ts";
+
+/** A request was admitted near a limit if at most this part of the limit remains. */
+const NEAR_PART = 0.05;
+
+/**
+ * `refused`: by a limit of this policy. `spared`: by another policy, and nothing was charged here. `blocked`: an
+ * operator has blocked the client under this policy. `unavailable`: the store had no answer, and a policy of the
+ * request denies then.
+ */
+export type Outcome = "admitted" | "refused" | "spared" | "shadow_refused" | "blocked" | "unavailable";
+
+/** Counts a request once for each policy that matched it. A look is no request. */
+export function countDecision(tally: Tally, decision: Decision, context: DecisionContext): void {
+  if (context.peek) return;
+  const { region } = context;
+  for (const { policy, partition, cost } of context.takes) {
+    const outcome = outcomeOf(policy, decision, context);
+    tally.add(["decisions", policy.name, region, outcome, decision.source], 1);
+    if (cost > 0) tally.add(["units", policy.name, outcome], cost);
+    if (outcome === "refused") tally.addRefusal(policy.name, partition);
+    if (outcome === "admitted") countNear(tally, policy, policy.mode === "shadow" ? decision.shadow : decision.limits);
+  }
+  countShadowLimits(tally, decision.limits);
+  countShadowLimits(tally, decision.shadow);
+  for (const policy of context.fallback ?? []) tally.add(["fallback", policy], 1);
+}
+
+function outcomeOf({ name, mode }: Policy, decision: Decision, { blocked }: DecisionContext): Outcome {
+  if (decision.blocked) return blocked?.includes(name) ? "blocked" : "spared";
+  if (decision.unavailable) return "unavailable";
+  const isShadow = mode === "shadow";
+  for (const { policy, admitted } of isShadow ? decision.shadow : decision.limits) {
+    if (!admitted && policy.name === name) return isShadow ? "shadow_refused" : "refused";
+  }
+  return decision.allowed ? "admitted" : "spared";
+}
+
+function countNear(tally: Tally, { name }: Policy, decided: readonly LimitDecision[]): void {
+  for (const { policy, limit, remaining } of decided) {
+    if (policy.name !== name || remaining > algorithmOf(limit).quota(limit).quota * NEAR_PART) continue;
+    tally.add(["near_limit", name, limit.id], 1);
+  }
+}
+
+function countShadowLimits(tally: Tally, decided: readonly LimitDecision[]): void {
+  for (const { policy, limit, shadowLimit } of decided) {
+    if (shadowLimit?.admitted === false) tally.add(["shadow_limit", policy.name, limit.id], 1);
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Hands on what an isolate has counted, in the background of requests. The first request after a flush waits for the
+ * next one, so that an isolate that gets no other request has handed on too. No answer waits for it.
+ *
+ * Requests share nothing but plain data here: the runtime ends a promise with the request that made it.
+ */
+
+import type { Background } from "../isolate/reply-source.ts";
+import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
+import { spendBudget } from "../time-budget.ts";
+import type { Batch, MinuteCounts } from "./batch.ts";
+
+/** Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). */
+const MAX_WAIT_MS = 20_000;
+/** A request that comes when the one that waits has less time than this takes over from it, if the flush is later. */
+const HAND_OVER_MS = 10_000;
+/** A flush may be this late before another request takes over: its request has ended without it. */
+const LATE_MS = 1_000;
+/** How long a call may take. Afterwards the batch is sent again, with its number. */
+const CALL_MS = 5_000;
+
+export interface HandOnParts {
+  /** Sends a batch. It may reject, or never end. Absent: there is no `STATS`. */
+  readonly send?: (batch: Batch) => Promise<void>;
+  /** Writes what was counted, each count once. Called at most once for each request. It must not throw. */
+  readonly write?: (minutes: readonly MinuteCounts[]) => void;
+  readonly counted: { isEmpty(): boolean; take(): MinuteCounts[] };
+  /** As in `Batch`. */
+  readonly open: () => readonly string[];
+  readonly flushMs: number;
+  readonly timing?: Timing;
+  /** Writes a line when `STATS` stops to answer. Default: the console. */
+  readonly report?: (line: string) => void;
+}
+
+/** The wait for a flush, in the background of one request. */
+interface Watch {
+  readonly sinceMs: number;
+  untilMs: number;
+  hasWritten: boolean;
+}
+
+/** @returns a function for every request that has counted something. @param nowMs the local clock. */
+export function createHandOn(parts: HandOnParts): (background: Background, nowMs?: number) => void {
+  const { send, write, counted, open, flushMs, timing = LOCAL_TIMING, report = console.warn } = parts;
+  /** Made with the first batch: randomness does not work before the first request. */
+  let isolate: string | undefined;
+  let number = 0;
+  /** Sent, and perhaps added; sent again until it is confirmed. */
+  let unconfirmed: Batch | undefined;
+  let unwritten: readonly MinuteCounts[] = [];
+  let isAway = false;
+  /** When to flush. Undefined: nothing was counted since the last flush. */
+  let dueAtMs: number | undefined;
+  let watch: Watch | undefined;
+  /** When the present flush has begun. Undefined: none is under way. */
+  let flushingSinceMs: number | undefined;
+
+  /** What to send next. Undefined: nothing. */
+  function nextBatch(own: Watch): Batch | undefined {
+    if (unconfirmed) return unconfirmed;
+    if (!counted.isEmpty()) {
+      const minutes = counted.take();
+      if (send) {
+        isolate ??= crypto.randomUUID();
+        unconfirmed = { isolate, number: ++number, minutes, open: open() };
+      }
+      if (write) unwritten = [...unwritten, ...minutes];
+    }
+    if (write && unwritten.length > 0 && !own.hasWritten) {
+      own.hasWritten = true;
+      write(unwritten);
+      unwritten = [];
+    }
+    return unconfirmed;
+  }
+
+  /** Never rejects. @returns false if the batch was not confirmed in time. */
+  async function deliver(batch: Batch): Promise<boolean> {
+    const isConfirmed = () => unconfirmed?.number !== batch.number;
+    await new Promise<void>((resolve) => {
+      const stop = spendBudget(CALL_MS, resolve);
+      const sent = (async () => await send!(batch))();
+      const confirm = () => {
+        // Also late: then it is not sent again.
+        if (!isConfirmed()) unconfirmed = undefined;
+      };
+      sent
+        .then(confirm, () => {})
+        .then(() => {
+          stop();
+          resolve();
+        });
+    });
+    // Once for each time that it is away.
+    if (!isConfirmed() && !isAway) report(JSON.stringify({ event: "stats-unsent", at: new Date().toISOString() }));
+    isAway = !isConfirmed();
+    return isConfirmed();
+  }
+
+  /** One call. A batch that is sent again is followed by what was counted meanwhile. */
+  async function flush(own: Watch): Promise<void> {
+    const isSentAgain = unconfirmed !== undefined;
+    const batch = nextBatch(own);
+    if (!batch || !(await deliver(batch)) || !isSentAgain) return;
+    const next = nextBatch(own);
+    if (next) await deliver(next);
+  }
+
+  /** A flush whose request has ended may never end. */
+  const isFlushing = (nowMs: number) =>
+    flushingSinceMs !== undefined && Math.abs(nowMs - flushingSinceMs) < 2 * CALL_MS + LATE_MS;
+
+  async function wait(own: Watch): Promise<void> {
+    for (;;) {
+      await timing.sleep(Math.max(0, own.untilMs - timing.nowMs()));
+      // Another request has taken over.
+      if (watch !== own) return;
+      const startMs = timing.nowMs();
+      let againAtMs = startMs + LATE_MS;
+      if (!isFlushing(startMs)) {
+        // A request that counts from now on waits for the flush after this one.
+        watch = dueAtMs = undefined;
+        flushingSinceMs = startMs;
+        await flush(own);
+        if (flushingSinceMs === startMs) flushingSinceMs = undefined;
+        if (watch || (unconfirmed === undefined && counted.isEmpty())) return;
+        againAtMs = dueAtMs = startMs + flushMs;
+      }
+      const isTooLate = againAtMs > own.sinceMs + MAX_WAIT_MS;
+      watch = isTooLate ? undefined : own;
+      if (isTooLate) return;
+      own.untilMs = againAtMs;
+    }
+  }
+
+  function isWatched(nowMs: number): boolean {
+    // Before: the clock was set back.
+    if (!watch || nowMs < watch.sinceMs) return false;
+    const { untilMs } = watch;
+    return nowMs < (untilMs < dueAtMs! ? untilMs - HAND_OVER_MS : untilMs + LATE_MS);
+  }
+
+  return (background, nowMs = timing.nowMs()) => {
+    if (isWatched(nowMs)) return;
+    if (dueAtMs === undefined || dueAtMs > nowMs + flushMs) dueAtMs = nowMs + flushMs;
+    const untilMs = Math.min(Math.max(dueAtMs, nowMs), nowMs + MAX_WAIT_MS);
+    watch = { sinceMs: nowMs, untilMs, hasWritten: false };
+    background.waitUntil(wait(watch));
+  };
+}

@@ -1,0 +1,89 @@
+/** What an isolate counts, and how it is handed on: the parts put together for a gateway. */
+
+import type { StatsSettings } from "../config/stats.ts";
+import type { ListenerOf } from "../isolate/listener.ts";
+import { policyOf } from "../limiter/store-key.ts";
+import type { OnDecision } from "../limiter.ts";
+import type { Store } from "../store/store.ts";
+import { dataPoints } from "./analytics.ts";
+import type { Batch } from "./batch.ts";
+import { countDecision } from "./count-decision.ts";
+import { createHandOn } from "./hand-on.ts";
+import { SECONDS_BOUNDS } from "./metrics.ts";
+import { createMinutes } from "./minutes.ts";
+
+/** The name of the object. It must never change: another name is another object, which starts at zero. */
+export const STATS_NAME = "headgate:stats";
+
+/** What counts for a limiter. */
+export interface Stats {
+  readonly onDecision: OnDecision;
+  readonly listenerOf: ListenerOf;
+}
+
+/** @param places by their names, in the order of the store's places. */
+export function createStats(
+  { namespace, analytics, flushMs }: StatsSettings,
+  places: readonly (readonly [name: string, Store])[],
+): Stats {
+  const minutes = createMinutes();
+  const handOn = createHandOn({
+    counted: minutes,
+    flushMs,
+    open: () => places.filter(([, place]) => place.breaker?.() === "open").map(([name]) => name),
+    ...(namespace && {
+      // A stub is of no use after an exception: every call gets its own.
+      send: (batch) => (namespace.get(namespace.idFromName(STATS_NAME)) as StatsStub).add(batch),
+    }),
+    ...(analytics && {
+      write: (counts) => {
+        try {
+          for (const point of dataPoints(counts)) analytics.writeDataPoint(point);
+        } catch (error) {
+          console.error("headgate: ANALYTICS threw", error);
+        }
+      },
+    }),
+  });
+
+  return {
+    onDecision(decision, context) {
+      const nowMs = Date.now();
+      countDecision(minutes.at(nowMs), decision, context);
+      if (context.background) handOn(context.background, nowMs);
+    },
+
+    listenerOf(at) {
+      const place = places[at]![0];
+      /** By policy, the units that were told as spent and were not: the next ones that are spent are these. */
+      const owed = new Map<string, number>();
+      return {
+        storeCall(outcome, tookMs) {
+          if (outcome === "OPEN") return;
+          // The clock may have stepped back.
+          const ms = Math.max(0, tookMs);
+          const labels = [place, outcome.toLowerCase()];
+          const tally = minutes.at(Date.now());
+          const le = SECONDS_BOUNDS.find((bound) => bound === "+Inf" || ms <= Number(bound) * 1_000)!;
+          tally.add(["store_calls", ...labels], 1);
+          tally.add(["store_seconds", ...labels, le], 1);
+          tally.add(["store_seconds_sum", ...labels], Math.round(ms * 1_000));
+        },
+
+        leaseUnits(key, event, told) {
+          const policy = policyOf(key);
+          let units = told;
+          if (event === "spent") {
+            units -= owed.get(policy) ?? 0;
+            owed.set(policy, Math.max(0, -units));
+          }
+          if (units > 0) minutes.at(Date.now()).add(["lease_units", policy, event], units);
+        },
+      };
+    },
+  };
+}
+
+interface StatsStub {
+  add(batch: Batch): Promise<void>;
+}

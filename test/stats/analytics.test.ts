@@ -1,0 +1,42 @@
+// Counts as data points of Analytics Engine.
+
+import { expect, it } from "vitest";
+import { dataPoints, MAX_POINTS } from "../../src/stats/analytics.ts";
+
+const minute = (sums: Record<string, number>) => ({ minute: 1, sums, top: {} });
+
+it("writes one point for each series over all minutes, each label in its column", () => {
+  const counts = [
+    minute({ "decisions\tapi\teu\trefused\tcache": 3, "units\tapi\trefused": 30, "near_limit\tapi\tapi-1": 2 }),
+    minute({
+      "decisions\tapi\teu\trefused\tcache": 4,
+      "store_calls\tshard 0\tok": 5,
+      "store_seconds\tshard 0\tok\t0.005": 5,
+      "store_seconds_sum\tshard 0\tok": 12_500,
+      "lease_units\tapi\tspent": 9,
+    }),
+  ];
+  expect(dataPoints(counts)).toEqual([
+    { indexes: ["api"], blobs: ["decisions", "api", "eu", "refused", "cache"], doubles: [7, 0] },
+    { indexes: ["api"], blobs: ["units", "api", "", "refused", ""], doubles: [30, 0] },
+    { indexes: ["api"], blobs: ["near_limit", "api", "", "", "api-1"], doubles: [2, 0] },
+    { indexes: ["shard 0"], blobs: ["store_calls", "shard 0", "", "ok", ""], doubles: [5, 0.0125] },
+    { indexes: ["api"], blobs: ["lease_units", "api", "", "spent", ""], doubles: [9, 0] },
+  ]);
+});
+
+it("writes at most 25 points: the largest, and the sums of the others by metric", () => {
+  const sums: Record<string, number> = {};
+  for (let i = 1; i <= 100; i++) sums[`decisions\tapi\tr${i}\tadmitted\tredis`] = i;
+  for (let i = 1; i <= 100; i++) sums[`near_limit\tapi\tapi-${i}`] = 1;
+  const points = dataPoints([minute(sums)]);
+  expect(points.length).toBeLessThanOrEqual(MAX_POINTS);
+  const of = (metric: string) => points.filter(({ blobs }) => blobs[0] === metric);
+  const sum = (metric: string) => of(metric).reduce((all, { doubles }) => all + doubles[0]!, 0);
+  expect([sum("decisions"), sum("near_limit")]).toEqual([5_050, 100]);
+  expect(of("decisions")[0]).toMatchObject({
+    blobs: ["decisions", "api", "r100", "admitted", "redis"],
+    doubles: [100, 0],
+  });
+  expect(of("decisions").at(-1)).toMatchObject({ blobs: ["decisions", "other", "other", "other", "other"] });
+});

@@ -1,0 +1,124 @@
+// What decisions of a real limiter mean as counts.
+
+import { expect, it } from "vitest";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
+import { applyLive } from "../../src/limiter/live/apply.ts";
+import type { LiveView } from "../../src/limiter/live/view.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { countDecision } from "../../src/stats/count-decision.ts";
+import { Tally } from "../../src/stats/tally.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
+
+const limit = (limit: number, more = {}) => [{ limit, window: "1h" as const, ...more }];
+
+/** A limiter whose decisions are counted. */
+function counted(policies: PolicyInput[], store: Store = memoryStore()) {
+  const tally = new Tally(0);
+  const limiter = createLimiter({
+    policies,
+    store,
+    keySecret: "sixteen letters or more",
+    region: "eu",
+    onDecision: (decision, context) => countDecision(tally, decision, context),
+  });
+  return { limiter, sums: () => tally.counts().sums, top: () => tally.counts().top };
+}
+
+const failing: Store = {
+  ...memoryStore(),
+  kind: "redis",
+  take: async () => {
+    throw new StoreError("NETWORK");
+  },
+};
+
+it("counts a request once for each policy: admitted, refused by one, spared by the other, shadow refused", async () => {
+  const { limiter, sums, top } = counted([
+    { name: "small", key: ["global"], limits: limit(2) },
+    { name: "large", key: ["global"], limits: limit(1_000) },
+    { name: "trial", key: ["global"], limits: limit(1), mode: "shadow" },
+  ]);
+  const all = ["small", "large", "trial"].map((policy) => ({ policy }));
+  for (let i = 0; i < 5; i++) await limiter.take(all);
+  await limiter.take("large", { cost: 7 });
+  await limiter.take("large", { cost: 0 });
+  await limiter.peek(all);
+  expect(sums()).toEqual({
+    "decisions\tsmall\teu\tadmitted\tmemory": 2,
+    "decisions\tsmall\teu\trefused\tmemory": 3,
+    "decisions\tlarge\teu\tadmitted\tmemory": 4,
+    "decisions\tlarge\teu\tspared\tmemory": 3,
+    "decisions\ttrial\teu\tadmitted\tmemory": 1,
+    "decisions\ttrial\teu\tshadow_refused\tmemory": 4,
+    "units\tsmall\tadmitted": 2,
+    "units\tsmall\trefused": 3,
+    "units\tlarge\tadmitted": 9,
+    "units\tlarge\tspared": 3,
+    "units\ttrial\tadmitted": 1,
+    "units\ttrial\tshadow_refused": 4,
+    "near_limit\tsmall\tsmall": 1,
+    "near_limit\ttrial\ttrial": 1,
+  });
+  expect(top()).toEqual({ small: [[expect.stringMatching(/^[\w-]{22}$/), 3, 0]] });
+});
+
+it("counts what a shadowLimit would have refused, and admissions with 5 % or less remaining", async () => {
+  const { limiter, sums } = counted([
+    { name: "api", key: ["global"], limits: limit(100, { shadowLimit: 10 }) },
+    { name: "burst", key: ["global"], limits: [{ algorithm: "token-bucket", limit: 1, window: "1d", burst: 40 }] },
+  ]);
+  for (let i = 0; i < 94; i++) await limiter.take("api");
+  expect(sums()["near_limit\tapi\tapi"]).toBeUndefined();
+  for (let i = 0; i < 7; i++) await limiter.take("api");
+  expect(sums()).toMatchObject({ "near_limit\tapi\tapi": 6, "shadow_limit\tapi\tapi": 91 });
+  for (let i = 0; i < 40; i++) await limiter.take("burst");
+  expect(sums()["near_limit\tburst\tburst"]).toBe(3);
+});
+
+it("counts what is decided without the store", async () => {
+  const { limiter, sums } = counted(
+    [
+      { name: "local", key: ["global"], limits: limit(1) },
+      { name: "allow", key: ["global"], limits: limit(1), onStoreFailure: "allow" },
+      { name: "deny", key: ["global"], limits: limit(1), onStoreFailure: "deny" },
+    ],
+    withIsolate(failing),
+  );
+  for (const policy of ["local", "local", "allow", "allow", "deny"]) await limiter.take(policy);
+  await limiter.take([{ policy: "allow" }, { policy: "deny" }]);
+  expect(sums()).toMatchObject({
+    "decisions\tlocal\teu\tadmitted\tfallback": 1,
+    "decisions\tlocal\teu\trefused\tfallback": 1,
+    "decisions\tallow\teu\tadmitted\tfallback": 2,
+    "decisions\tallow\teu\tunavailable\tfallback": 1,
+    "decisions\tdeny\teu\tunavailable\tfallback": 2,
+    "fallback\tlocal": 2,
+    "fallback\tallow": 3,
+    "fallback\tdeny": 2,
+  });
+});
+
+it("counts a blocked client under the policy that blocks it, and spares the others", () => {
+  const { limiter } = counted([
+    { name: "api", key: ["ip"], limits: limit(5) },
+    { name: "token", key: ["bearer"], limits: limit(5) },
+  ]);
+  const takes = limiter.policies.map((policy) => ({ policy, kind: "ip", partition: "hash", cost: 1 }));
+  const block = {
+    override: { policy: "api", key: "hash", block: true },
+    untilMs: Number.POSITIVE_INFINITY,
+    policy: (one: unknown) => one,
+  };
+  const view = { client: (name: string) => (name === "api" ? block : undefined), policy: (one: unknown) => one };
+  const { applied, blocked, blockedBy } = applyLive(view as unknown as LiveView, takes, 0, (policy) => policy);
+  const tally = new Tally(0);
+  countDecision(tally, blocked!, { takes: applied, region: "eu", blocked: blockedBy! });
+  expect(tally.counts().sums).toEqual({
+    "decisions\tapi\teu\tblocked\tlive": 1,
+    "decisions\ttoken\teu\tspared\tlive": 1,
+    "units\tapi\tblocked": 1,
+    "units\ttoken\tspared": 1,
+  });
+});

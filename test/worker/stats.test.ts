@@ -1,0 +1,174 @@
+// A gateway that counts, inside workerd: STATS hangs, throws, or loses its replies, and no request notices.
+
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { afterEach, expect, it, vi } from "vitest";
+import { createGateway } from "../../src/gateway.ts";
+import type { Batch } from "../../src/stats/batch.ts";
+import { NO_REDIS, redisBindings, uniqueName } from "./support.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+type Fault = "none" | "hangs" | "throws" | "loses replies";
+
+/** A STATS that adds each number once. */
+function fakeStats() {
+  const state = { fault: "none" as Fault, calls: 0, names: new Set<string>() };
+  const added = new Map<string, Batch>();
+  const add = async (batch: Batch) => {
+    state.calls++;
+    if (state.fault === "throws") throw new Error("away");
+    if (state.fault === "hangs") return await new Promise<void>(() => {});
+    added.set(`${batch.isolate} ${batch.number}`, structuredClone(batch));
+    if (state.fault === "loses replies") throw new Error("lost");
+  };
+  const namespace = {
+    idFromName(name: string) {
+      state.names.add(name);
+      return name;
+    },
+    get: () => ({ add }),
+  };
+  /** The sums of all batches. */
+  const sums = () => {
+    const all: Record<string, number> = {};
+    for (const { minutes } of added.values()) {
+      for (const one of minutes.flatMap(({ sums }) => Object.entries(sums))) all[one[0]] = (all[one[0]] ?? 0) + one[1];
+    }
+    return all;
+  };
+  return { state, namespace, sums };
+}
+
+const ADMIN_TOKEN = "t0ken-of-the-admin-of-these-tests";
+const limits = [{ limit: 3, window: "1h" }];
+
+/** @returns a function that makes requests, and returns their statuses and their backgrounds. */
+function gatewayOf(bindings: Record<string, unknown>) {
+  const name = uniqueName("api");
+  const gateway = createGateway({
+    ...NO_REDIS,
+    ADMIN_TOKEN,
+    STATS_FLUSH: "1s",
+    POLICIES: [{ name, limits }],
+    ...bindings,
+  });
+  const contexts: ExecutionContext[] = [];
+  async function ask(count: number, path = "/") {
+    const statuses: number[] = [];
+    for (let i = 0; i < count; i++) {
+      const context = createExecutionContext();
+      contexts.push(context);
+      const request = new Request(`https://gate.example${path}`, { headers: { "CF-Connecting-IP": "192.0.2.1" } });
+      statuses.push((await gateway.fetch(request, {}, context)).status);
+    }
+    return statuses;
+  }
+  /** Until no request has work in the background. */
+  const idle = async () => await Promise.all(contexts.splice(0).map(waitOnExecutionContext));
+  return { name, ask, idle };
+}
+
+it("hands on what was counted, in the background, once the isolate is idle", async () => {
+  const { state, namespace, sums } = fakeStats();
+  const { name, ask, idle } = gatewayOf({ STATS: namespace });
+  expect(await ask(5)).toEqual([200, 200, 200, 429, 429]);
+  // Looks, and paths without a policy's decision, count nothing.
+  await ask(1, "/.headgate/limits/me");
+  expect(state.calls).toBe(0);
+  await idle();
+  expect(sums()).toEqual({
+    [`decisions\t${name}\tlocal\tadmitted\tmemory`]: 3,
+    [`decisions\t${name}\tlocal\trefused\tmemory`]: 2,
+    [`units\t${name}\tadmitted`]: 3,
+    [`units\t${name}\trefused`]: 2,
+    [`near_limit\t${name}\t${name}`]: 1,
+  });
+  expect([state.calls, [...state.names]]).toEqual([1, ["headgate:stats"]]);
+});
+
+it.each<Fault>(["hangs", "throws", "loses replies"])(
+  "answers at once while STATS %s, and loses no count",
+  async (fault) => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const { state, namespace, sums } = fakeStats();
+    const { name, ask, idle } = gatewayOf({ STATS: namespace });
+    state.fault = fault;
+    await ask(10);
+    // Until the flush is under way.
+    await vi.waitUntil(() => state.calls > 0, { timeout: 5_000 });
+    const startMs = Date.now();
+    expect(await ask(10)).toEqual(Array(10).fill(429));
+    expect(Date.now() - startMs).toBeLessThan(1_000);
+    state.fault = "none";
+    await idle();
+    await ask(1);
+    await idle();
+    const all = sums();
+    expect(all[`decisions\t${name}\tlocal\tadmitted\tmemory`]).toBe(3);
+    expect(all[`decisions\t${name}\tlocal\trefused\tmemory`]).toBe(18);
+  },
+);
+
+it("counts calls to the store, by the name of its place", async () => {
+  const { namespace, sums } = fakeStats();
+  const { ask, idle } = gatewayOf({ STATS: namespace, ...redisBindings() });
+  expect(await ask(5)).toEqual([200, 200, 200, 429, 429]);
+  await idle();
+  const calls = sums()["store_calls\tredis\tok"]!;
+  expect(calls).toBeGreaterThanOrEqual(3);
+  const timed = Object.entries(sums()).filter(([series]) => series.startsWith("store_seconds\tredis\tok\t"));
+  expect(timed.reduce((sum, [, count]) => sum + count, 0)).toBe(calls);
+  expect(sums()["store_seconds_sum\tredis\tok"]).toBeGreaterThanOrEqual(0);
+});
+
+it("names the places whose breaker is open, and counts what is decided without them", async () => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  vi.spyOn(console, "log").mockImplementation(() => {});
+  const batches: Batch[] = [];
+  const STATS = {
+    idFromName: (name: string) => name,
+    get: () => ({ add: async (one: Batch) => void batches.push(one) }),
+  };
+  const url = "http://127.0.0.1:1";
+  const REDIS_NODES = ["a", "b"].map((name) => ({ name, url, token: "TOKEN" }));
+  const { name, ask, idle } = gatewayOf({
+    ...{ STATS, REDIS_NODES, TOKEN: "dead", KEY_SECRET: "sixteen letters or more", REDIS_TIMEOUT_MS: 5_000 },
+    UPSTASH_REDIS_REST_URL: "",
+  });
+  await ask(8);
+  await idle();
+  const [batch] = batches;
+  const [place] = batch!.open;
+  expect(["a", "b"]).toContain(place);
+  const { sums } = batch!.minutes[0]!;
+  // The breaker opens at the fifth failure: then no call is made.
+  expect(sums).toMatchObject({ [`store_calls\t${place}\tnetwork`]: 5, [`fallback\t${name}`]: 8 });
+});
+
+it("writes at most 25 data points for a flush, beside STATS or alone", async () => {
+  const points: { blobs: string[]; doubles: number[] }[] = [];
+  const ANALYTICS = { writeDataPoint: (point: (typeof points)[0]) => void points.push(point) };
+  const { name, ask, idle } = gatewayOf({ ANALYTICS });
+  await ask(4);
+  await idle();
+  expect(points).toContainEqual({
+    indexes: [name],
+    blobs: ["decisions", name, "local", "admitted", "memory"],
+    doubles: [3, 0],
+  });
+  expect(points.length).toBeLessThanOrEqual(25);
+});
+
+it.each([
+  ["STATS_FLUSH is 0s", { STATS_FLUSH: "0s" }],
+  ["nobody may see metrics", { ADMIN_TOKEN: "" }],
+])("never calls STATS if %s", async (_why, bindings) => {
+  const { state, namespace } = fakeStats();
+  const points: unknown[] = [];
+  const ANALYTICS = { writeDataPoint: (point: unknown) => void points.push(point) };
+  const { ask, idle } = gatewayOf({ STATS: namespace, ANALYTICS, ...bindings });
+  await ask(5);
+  await idle();
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect([state.calls, points]).toEqual([0, []]);
+});
