@@ -11,9 +11,10 @@ import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
-import { WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
+import { createGate, WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { createAdmin } from "./http/admin/serve-admin.ts";
+import { serveMetrics } from "./http/admin/stats.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
 import { LOOK_POLICIES, serveRemaining } from "./http/limits/serve-remaining.ts";
@@ -28,6 +29,7 @@ import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
 import { type Background, createLimiter, type Limiter, limiterOf } from "./limiter.ts";
+import { statsDoor } from "./stats/object/door.ts";
 import { memoryLive } from "./store/live.ts";
 import { memoryStore } from "./store/memory.ts";
 import type { Store } from "./store/store.ts";
@@ -37,6 +39,8 @@ import { VERSION } from "./version.ts";
 const LIMITS_PATH = "/.headgate/limits";
 /** Exists only if the configuration says who may call it. */
 const ADMIN_PATH = "/.headgate/admin";
+/** Exists only with an admin, and with `STATS`. */
+const METRICS_PATH = "/.headgate/metrics";
 
 export interface Gateway {
   readonly fetch: Hono["fetch"];
@@ -113,8 +117,10 @@ function gateway(settings: Settings): Gateway {
   const me = serveRemaining({ ...answering, looks });
   if (settings.admin) {
     const wrongTokens = createLimiter({ policies: WRONG_TOKEN_POLICIES, store: memoryStore({ maxKeys: 1_000 }) });
-    const admin = createAdmin({ settings: settings.admin, limiter, wrongTokens, regionOf: resolveRegion });
+    const stats = statsDoor(settings.stats);
+    const admin = createAdmin({ settings: settings.admin, limiter, stats, wrongTokens, regionOf: resolveRegion });
     app.route(ADMIN_PATH, admin);
+    if (stats) app.get(METRICS_PATH, serveMetrics(stats, createGate(settings.admin, wrongTokens), VERSION));
   }
   app.get(LIMITS_PATH, (c) => limits(c.req.raw, backgroundOf(c)));
   app.get(`${LIMITS_PATH}/me`, (c) => me(c.req.raw));

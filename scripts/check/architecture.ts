@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   isolate: ["bounded-map", "check-options", "config", "core", "store", "time-budget"],
   limiter: ["bounded-map", "check-options", "config", "core", "isolate", "keys", "partition", "store", "time-budget"],
   stats: ["config", "core", "isolate", "limiter", "store", "time-budget"],
-  http: ["bounded-map", "check-options", "config", "core", "keys", "partition", "pattern", "limiter"],
+  http: ["bounded-map", "check-options", "config", "core", "keys", "partition", "pattern", "limiter", "stats"],
   health: ["isolate", "store"],
   hono: ["core", "http", "limiter"],
   version: [],
@@ -27,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   service: ["config", "core", "gateway", "limiter"],
   "durable-object": ["config", "limiter", "store"],
   index: ["config", "core", "http", "isolate", "limiter", "store"],
-  worker: ["config", "gateway", "service", "store"],
+  worker: ["config", "gateway", "service", "stats", "store"],
   // Needs vitest, which no Worker has: no other layer may import it.
   testing: ["core", "store"],
   // Runs in Node: no other layer may import it.

@@ -13,6 +13,8 @@ export interface Call {
   /** Below `/.headgate/admin`. */
   readonly path: string;
   readonly kind?: string | undefined;
+  /** Further parameters of the URL. */
+  readonly search?: Readonly<Record<string, string>>;
   /** Raw values, one for each part of the kind. They are sent in a field, because URLs reach logs. */
   readonly key?: readonly string[];
   readonly body?: unknown;
@@ -52,10 +54,15 @@ export async function callAdmin({ url, token }: Access, call: Call): Promise<Ans
   return { body, etag: response.headers.get("ETag") };
 }
 
-async function send(url: URL, token: string, { method, path, kind, key = [], body, ifMatch }: Call): Promise<Response> {
+async function send(
+  url: URL,
+  token: string,
+  { method, path, kind, search = {}, key = [], body, ifMatch }: Call,
+): Promise<Response> {
   const target = new URL(url);
   target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate/admin${path}`;
   if (kind !== undefined) target.searchParams.set("kind", kind);
+  for (const [name, value] of Object.entries(search)) target.searchParams.set(name, value);
   const headers = new Headers({ Authorization: `Bearer ${token}`, Accept: "application/json" });
   // A field can hold neither every character nor several values: its parts are encoded, and separated by commas.
   if (key.length > 0) headers.set("Headgate-Key", key.map(encodeURIComponent).join(","));

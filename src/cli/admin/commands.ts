@@ -6,6 +6,7 @@ import { addClientCommands } from "./clients.ts";
 import { addLive } from "./live.ts";
 import { performer } from "./perform.ts";
 import { addPolicyCommands } from "./policies.ts";
+import { addStats } from "./stats.ts";
 
 export function addAdmin(program: Command, io: Io, end: (code: ExitCode) => void): void {
   const admin = program
@@ -17,5 +18,6 @@ export function addAdmin(program: Command, io: Io, end: (code: ExitCode) => void
   const perform = performer(io, end);
   addClientCommands(admin, perform);
   addPolicyCommands(admin, perform);
+  addStats(admin, perform);
   addLive(admin, perform, io);
 }

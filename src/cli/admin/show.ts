@@ -44,7 +44,7 @@ export function versionText({ version }: Body): string {
   return typeof version === "number" ? ` (version ${version} of the live document)` : "";
 }
 
-function tablesIn(body: Body, name: string): Readonly<Record<string, unknown>>[] {
+export function tablesIn(body: Body, name: string): Readonly<Record<string, unknown>>[] {
   const list = body[name];
   if (Array.isArray(list) && list.every(isTable)) return list;
   throw new Failure(`the answer has no list of ${name}: is the gateway of another version?`);

@@ -14,11 +14,11 @@ export const WRONG_TOKEN_POLICIES = [
 
 const READING = ["GET", "HEAD"];
 
+/** Who asks; or the answer to somebody who may not. */
+export type Gate = (request: Request) => Promise<Admin | Response>;
+
 /** @param wrongTokens a limiter of `WRONG_TOKEN_POLICIES` with a memory store. */
-export function createGate(
-  settings: AdminSettings,
-  wrongTokens: Limiter,
-): (request: Request) => Promise<Admin | Response> {
+export function createGate(settings: AdminSettings, wrongTokens: Limiter): Gate {
   const authenticate = createAuthenticate(settings);
   const [policy] = wrongTokens.policies;
 
