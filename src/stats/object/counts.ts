@@ -2,7 +2,7 @@
 
 import { addClients, type Lists, listsOf, type Top } from "./top.ts";
 
-/** Series beside `other` that are counted by name. A row of so many, twice, stays below the 2 MB that a row may have. */
+/** Series that are counted by name; the others count as `other`. A row of twice so many stays below 2 MB. */
 export const MAX_SERIES = 2_000;
 
 export type Sums = Map<string, number>;
