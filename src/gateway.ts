@@ -55,11 +55,11 @@ function gateway(settings: Settings): Gateway {
   const store = storeFor(settings);
   const places = namedPlaces(settings, store);
   const explain = settings.explain && settings.admin ? explainOf(settings, store, () => limiter) : undefined;
-  const stats = isCounting(settings) ? createStats(settings.stats, places) : undefined;
+  const counting = isCounting(settings) ? createStats(settings.stats, places) : undefined;
   const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
-    onDecision: [logDecisions(), ...(explain ? [explain.onDecision] : []), ...(stats ? [stats.onDecision] : [])],
-    ...(stats && { listenerOf: stats.listenerOf }),
+    onDecision: [logDecisions(), ...(explain ? [explain.onDecision] : []), ...(counting ? [counting.onDecision] : [])],
+    ...(counting && { listenerOf: counting.listenerOf }),
     ...(settings.admin && settings.liveRefreshMs > 0 && { liveRefreshMs: settings.liveRefreshMs }),
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
     ...(settings.region !== undefined && { region: settings.region }),

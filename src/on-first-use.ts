@@ -1,6 +1,6 @@
 /**
- * What few isolates are asked for: the limits page, the admin API and the console. The first request for one of them
- * builds it: no other request's first answer waits for it. Whatever only admins need is built by `createAdmin`.
+ * What few isolates are asked for: the limits page, the admin API, the metrics and the console. The first request for
+ * one of them builds it: no other request's first answer waits for it. Whatever only admins need belongs here.
  *
  * Not by dynamic imports: in one bundle esbuild wraps every module behind them, shared ones too. The first answer came
  * 4 ms of CPU time later (2026-11).
@@ -10,19 +10,25 @@ import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import type { PolicyInput } from "./config/policy-input.ts";
 import type { Settings } from "./config/settings.ts";
-import { WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
+import { createGate, type Gate, WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
 import { createAdmin } from "./http/admin/serve-admin.ts";
+import { createSessions, type Sessions } from "./http/admin/session.ts";
+import { serveMetrics } from "./http/admin/stats.ts";
 import { serveConsole } from "./http/console.ts";
 import type { ReadExplanation } from "./http/explain/explain.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveRemaining } from "./http/limits/serve-remaining.ts";
 import { createLimiter, type Limiter } from "./limiter.ts";
+import { statsDoor } from "./stats/object/door.ts";
 import { memoryStore } from "./store/memory.ts";
+import { VERSION } from "./version.ts";
 
 /** The page that tells clients their limits. */
 export const LIMITS_PATH = "/.headgate/limits";
 /** Exists only if the configuration says who may call it. */
 const ADMIN_PATH = "/.headgate/admin";
+/** Exists only with an admin, and with `STATS`. */
+const METRICS_PATH = "/.headgate/metrics";
 /** The operators' page over the admin API. */
 const CONSOLE_PATH = "/.headgate/console";
 
@@ -54,13 +60,25 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
 
   const { admin, assets } = settings;
   if (!admin) return;
+  const stats = statsDoor(settings.stats);
+  let made: { readonly sessions: Sessions | undefined; readonly gate: Gate } | undefined;
+  /** The API and the metrics count wrong tokens together. */
+  const entrance = () => {
+    if (made) return made;
+    const sessions = admin.token === undefined ? undefined : createSessions(admin.token);
+    made = { sessions, gate: createGate(admin, limiterInMemory(WRONG_TOKEN_POLICIES), sessions) };
+    return made;
+  };
   const calls = onFirstUse(() => {
-    const wrongTokens = limiterInMemory(WRONG_TOKEN_POLICIES);
-    const options = { settings: admin, limiter, wrongTokens, regionOf, readExplanation };
-    const served = new Hono().route(ADMIN_PATH, createAdmin(options));
-    return (c) => served.fetch(c.req.raw, c.env, c.executionCtx);
+    const served = createAdmin({ ...entrance(), limiter, stats, regionOf, readExplanation });
+    const mounted = new Hono().route(ADMIN_PATH, served);
+    return (c) => mounted.fetch(c.req.raw, c.env, c.executionCtx);
   });
   app.all(`${ADMIN_PATH}/*`, calls);
+  if (stats) {
+    const metrics = onFirstUse(() => serveMetrics(stats, entrance().gate, VERSION));
+    app.get(METRICS_PATH, metrics);
+  }
   if (!assets) return;
   const console = serveConsole(assets, CONSOLE_PATH);
   app.get(`${CONSOLE_PATH}/*`, async (c, next) => (await console(c.req.raw)) ?? (await next()));

@@ -4,6 +4,7 @@ import type { Bindings } from "./config/settings.ts";
 import { gatewayOf } from "./gateway.ts";
 
 export { type PlainDecision, RateLimitService, type ServiceOptions } from "./service.ts";
+export { HeadgateStats } from "./stats/object/stats.ts";
 export { HeadgateCounts } from "./store/durable-object.ts";
 export type { Bindings };
 

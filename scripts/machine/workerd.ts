@@ -27,6 +27,8 @@ export interface WorkerdWorker {
   readonly cf?: object | undefined;
   /** The binding COUNTS: a Durable Object of this process, with nothing in it. */
   readonly counts?: true | undefined;
+  /** The binding STATS: another one. */
+  readonly stats?: true | undefined;
 }
 
 export interface Compatibility {
@@ -99,9 +101,8 @@ function messageOf(line: string): string {
   return line.startsWith("{") ? (JSON.parse(line) as { message: string }).message : line;
 }
 
-const OBJECTS = `
-      durableObjectNamespaces = [(className = "HeadgateCounts", uniqueKey = "counts", enableSql = true)],
-      durableObjectStorage = (localDisk = "objects"),`;
+/** The classes of objects by their bindings. */
+const CLASSES = { COUNTS: "HeadgateCounts", STATS: "HeadgateStats" };
 
 /** @see workerd.capnp in the package `workerd` */
 function config(workers: readonly WorkerdWorker[], port: number, objects: string): string {
@@ -112,7 +113,8 @@ function config(workers: readonly WorkerdWorker[], port: number, objects: string
     return text(service);
   };
   const services = workers.map((worker, i) => {
-    const { name, bindings = {}, services = {}, network = "internet", cf, counts, wrangler = shipped } = worker;
+    const { name, bindings = {}, services = {}, network = "internet", cf, counts, stats, wrangler = shipped } = worker;
+    const bound = [...(counts ? (["COUNTS"] as const) : []), ...(stats ? (["STATS"] as const) : [])];
     const list = [
       ...Object.entries(bindings).map(([key, value]) =>
         typeof value === "string"
@@ -124,16 +126,21 @@ function config(workers: readonly WorkerdWorker[], port: number, objects: string
           ? `(name = ${text(key)}, service = ${serviceName(service)})`
           : `(name = ${text(key)}, service = (name = ${text(service.name)}, entrypoint = ${text(service.entrypoint)}))`,
       ),
-      ...(counts ? ['(name = "COUNTS", durableObjectNamespace = "HeadgateCounts")'] : []),
+      ...bound.map((name) => `(name = "${name}", durableObjectNamespace = "${CLASSES[name]}")`),
     ];
-    const objects = counts ? OBJECTS : "";
+    const namespaces = bound.map(
+      (name) => `(className = "${CLASSES[name]}", uniqueKey = "${name.toLowerCase()}", enableSql = true)`,
+    );
+    const objects = `
+      durableObjectNamespaces = [${namespaces}],
+      durableObjectStorage = (localDisk = "objects"),`;
     const main = cf && `(name = "cf.js", esModule = ${text(withCf(cf))}), `;
     return `(name = ${text(name)}, worker = (
       modules = [${main ?? ""}(name = "worker.js", esModule = embed "${i}.js")],
       compatibilityDate = ${text(wrangler.compatibility_date)},
       compatibilityFlags = [${wrangler.compatibility_flags.map(text)}],
       bindings = [${list}],
-      globalOutbound = ${serviceName(network)},${objects}
+      globalOutbound = ${serviceName(network)},${bound.length > 0 ? objects : ""}
     ))`;
   });
   const externals = [...servers].map((url) => {

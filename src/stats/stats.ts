@@ -6,14 +6,11 @@ import { policyOf } from "../limiter/store-key.ts";
 import type { OnDecision } from "../limiter.ts";
 import type { Store } from "../store/store.ts";
 import { dataPoints } from "./analytics.ts";
-import type { Batch } from "./batch.ts";
 import { countDecision } from "./count-decision.ts";
 import { createHandOn } from "./hand-on.ts";
 import { SECONDS_BOUNDS } from "./metrics.ts";
 import { createMinutes } from "./minutes.ts";
-
-/** The name of the object. It must never change: another name is another object, which starts at zero. */
-export const STATS_NAME = "headgate:stats";
+import { statsDoor } from "./object/door.ts";
 
 /** What counts for a limiter. */
 export interface Stats {
@@ -22,19 +19,15 @@ export interface Stats {
 }
 
 /** @param places by their names, in the order of the store's places. */
-export function createStats(
-  { namespace, analytics, flushMs }: StatsSettings,
-  places: readonly (readonly [name: string, Store])[],
-): Stats {
+export function createStats(settings: StatsSettings, places: readonly (readonly [name: string, Store])[]): Stats {
+  const { analytics, flushMs } = settings;
+  const object = statsDoor(settings);
   const minutes = createMinutes();
   const handOn = createHandOn({
     counted: minutes,
     flushMs,
     open: () => places.filter(([, place]) => place.breaker?.() === "open").map(([name]) => name),
-    ...(namespace && {
-      // A stub is of no use after an exception: every call gets its own.
-      send: (batch) => (namespace.get(namespace.idFromName(STATS_NAME)) as StatsStub).add(batch),
-    }),
+    ...(object && { send: object.add }),
     ...(analytics && {
       write: (counts) => {
         try {
@@ -82,8 +75,4 @@ export function createStats(
       };
     },
   };
-}
-
-interface StatsStub {
-  add(batch: Batch): Promise<void>;
 }

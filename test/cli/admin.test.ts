@@ -133,6 +133,27 @@ describe("a policy", () => {
   });
 });
 
+describe("stats", () => {
+  it("a table of requests over all regions, and one of clients", async () => {
+    const { status, stdout, stderr } = await admin("stats");
+    expect([status, stderr, last()?.request]).toEqual([0, "", "GET /.headgate/admin/stats?minutes=60"]);
+    expect(stdout).toMatch(
+      /^heard last: 2026-11-22T10:00:00\.000Z\n\npolicy {2}outcome {2}source {2}requests\napi {5}refused {2}cache {3}42\n\npolicy {2}client {28}refused\napi {5}[0-9a-f]{32} {2}42\n$/,
+    );
+  });
+
+  it("--minutes and --json", async () => {
+    const { stdout } = await admin("stats", "--minutes", "1440", "--json");
+    expect(last()?.request).toBe("GET /.headgate/admin/stats?minutes=1440");
+    expect(JSON.parse(stdout)).toMatchObject({ step: 60, points: [{ count: 41 }, { count: 1 }] });
+  });
+
+  it("of a gateway that has heard nothing", async () => {
+    gateway.next = { status: 200, body: { points: [], top: {}, heard: null } };
+    expect(await admin("stats")).toEqual({ status: 0, stdout: "nothing was heard yet\n", stderr: "" });
+  });
+});
+
 describe("the live document", () => {
   const live = (folder: string, ...args: string[]) => headgate(folder, ["admin", "live", ...args], env);
 
@@ -285,6 +306,8 @@ describe("misuse ends with 2, and nothing is sent", () => {
     ["limits api api-1=many", "expected <limit>=<number>, for example api-1=200; found api-1=many"],
     ["block api 203.0.113.7 --until 2020-01-01", "--until: expected a duration"],
     ["block api 203.0.113.7 --until soon", "--until: expected a duration"],
+    ["stats --minutes 0", "--minutes: expected an integer from 1 to 43200"],
+    ["stats --minutes 43201", "--minutes: expected an integer from 1 to 43200"],
   ])("%s", async (command, says) => {
     const { status, stdout, stderr } = await admin(...command.split(" "));
     expect([status, stdout, gateway.seen]).toEqual([2, "", []]);

@@ -48,7 +48,7 @@ export async function startFakeAdmin(): Promise<FakeAdmin> {
     if (headers.authorization !== `Bearer ${TOKEN}`) return problem(401, "Unauthorized.");
     const { pathname, searchParams } = new URL(request.url!, "http://fake");
     const [, , , table, policy = ""] = pathname.split("/");
-    const key = hash(decodeURIComponent(String(headers["headgate-key"])));
+    const key = hash(decodeURIComponent(String(headers["headgate-key"] ?? "")));
     const kind = searchParams.get("kind") ?? "ip";
     const isThis = (one: Override) => one.policy === policy && one.key === key && one.kind === kind;
     const override = fake.live.overrides.find(isThis) ?? null;
@@ -76,6 +76,20 @@ export async function startFakeAdmin(): Promise<FakeAdmin> {
         return { status: 200, body: { version: fake.live.version } };
       case "GET /policies":
         return { status: 200, body: { policies: [{ name: "api", mode: "enforce" }] } };
+      case "GET /stats": {
+        const point = {
+          at: "2026-11-22T10:00:00.000Z",
+          policy: "api",
+          region: "eu",
+          outcome: "refused",
+          source: "cache",
+        };
+        const points = [
+          { ...point, count: 41 },
+          { ...point, region: "na", count: 1 },
+        ];
+        return { status: 200, body: { points, top: { api: [{ key, refused: 42 }] }, heard: point.at, step: 60 } };
+      }
       case "GET /live":
         return { status: 200, body: fake.live, headers: { ETag: `"v${fake.live.version}"` } };
       case "PUT /live": {

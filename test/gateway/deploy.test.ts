@@ -7,7 +7,7 @@ import { startWorkerd } from "../../scripts/machine/workerd.ts";
 it("would deploy with `wrangler deploy`, with the object, the files and the policies as its only bindings", () => {
   const output = inject("wranglerOutput");
   expect(output).toContain("--dry-run: exiting now.");
-  expect(output.match(/\benv\.\w+/g)).toEqual(["env.COUNTS", "env.ASSETS", "env.POLICIES"]);
+  expect(output.match(/\benv\.\w+/g)).toEqual(["env.COUNTS", "env.STATS", "env.ASSETS", "env.POLICIES"]);
   const files = readdirSync(inject("workerDirectory"));
   expect(files.filter((name) => !/\.map$|^README\.md$/.test(name))).toEqual(["worker.js"]);
 });

@@ -14,10 +14,10 @@ export interface Call {
   /** Below `/.headgate/admin`. */
   readonly path: string;
   readonly kind?: string | undefined;
+  /** Further parameters of the URL. */
+  readonly search?: Readonly<Record<string, string>>;
   /** Raw values, one for each part of the kind. They are sent in a field, because URLs reach logs. */
   readonly key?: readonly string[];
-  /** Of a refusal. */
-  readonly token?: string;
   readonly body?: unknown;
   readonly ifMatch?: string;
   /** A field of every answer to this call. Another server may answer anything with 200. */
@@ -59,11 +59,11 @@ export async function callAdmin({ url, token }: Access, call: Call): Promise<Ans
 }
 
 async function send(url: URL, token: string, call: Call): Promise<Response> {
-  const { method, path, kind, key = [], body, ifMatch } = call;
+  const { method, path, kind, search = {}, key = [], body, ifMatch } = call;
   const target = new URL(url);
   target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate/admin${path}`;
   if (kind !== undefined) target.searchParams.set("kind", kind);
-  if (call.token !== undefined) target.searchParams.set("token", call.token);
+  for (const [name, value] of Object.entries(search)) target.searchParams.set(name, value);
   const headers = new Headers({ Authorization: `Bearer ${token}`, Accept: "application/json" });
   // A field can hold neither every character nor several values: its parts are encoded, and separated by commas.
   if (key.length > 0) headers.set("Headgate-Key", key.map(encodeURIComponent).join(","));

@@ -7,6 +7,7 @@ import { addExplain } from "./explain.ts";
 import { addLive } from "./live.ts";
 import { performer } from "./perform.ts";
 import { addPolicyCommands } from "./policies.ts";
+import { addStats } from "./stats.ts";
 
 export function addAdmin(program: Command, io: Io, end: (code: ExitCode) => void): void {
   const admin = program
@@ -18,6 +19,7 @@ export function addAdmin(program: Command, io: Io, end: (code: ExitCode) => void
   const perform = performer(io, end);
   addClientCommands(admin, perform);
   addPolicyCommands(admin, perform);
+  addStats(admin, perform);
   addLive(admin, perform, io);
   addExplain(admin, perform);
 }

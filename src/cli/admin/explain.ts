@@ -13,7 +13,7 @@ export function addExplain(admin: Command, perform: Perform): void {
       if (!/^[\w-]+$/.test(token)) throw new Misuse("expected the value of Headgate-Explain: letters, digits, _ and -");
       return perform(
         options,
-        (access) => callAdmin(access, { method: "GET", path: "/explain", token, answers: "limits" }),
+        (access) => callAdmin(access, { method: "GET", path: "/explain", search: { token }, answers: "limits" }),
         explanationText,
       );
     });

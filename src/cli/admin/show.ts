@@ -71,7 +71,7 @@ function secondsOf(ms: unknown): string | undefined {
   return typeof ms === "number" ? `${Math.ceil(ms / 1000)} s` : undefined;
 }
 
-function tablesIn(body: Body, name: string): Readonly<Record<string, unknown>>[] {
+export function tablesIn(body: Body, name: string): Readonly<Record<string, unknown>>[] {
   const list = body[name];
   if (Array.isArray(list) && list.every(isTable)) return list;
   throw new Failure(`the answer has no list of ${name}: is the gateway of another version?`);

@@ -15,15 +15,14 @@ export const WRONG_TOKEN_POLICIES = [
 
 const READING = ["GET", "HEAD"];
 
+/** Who asks; or the answer to somebody who may not. */
+export type Gate = (request: Request) => Promise<Admin | Response>;
+
 /**
  * @param wrongTokens a limiter of `WRONG_TOKEN_POLICIES` with a memory store. @param sessions absent: there is no token
  * to begin one with.
  */
-export function createGate(
-  settings: AdminSettings,
-  wrongTokens: Limiter,
-  sessions: Sessions | undefined,
-): (request: Request) => Promise<Admin | Response> {
+export function createGate(settings: AdminSettings, wrongTokens: Limiter, sessions: Sessions | undefined): Gate {
   const authenticate = createAuthenticate(settings, sessions);
   const [policy] = wrongTokens.policies;
 

@@ -4,35 +4,36 @@
  */
 
 import { Hono } from "hono/tiny";
-import type { AdminSettings } from "../../config/admin.ts";
 import { createLiveEditor } from "../../limiter/live/edit.ts";
-import { type InsideLimiter, isStoreError, type Limiter } from "../../limiter.ts";
+import { type InsideLimiter, isStoreError } from "../../limiter.ts";
+import type { Stats } from "../../stats/object/door.ts";
 import type { ReadExplanation } from "../explain/explain.ts";
 import { notFound, unavailable } from "./answer.ts";
 import { type AdminApp, type AdminEnv, createCalls } from "./calls.ts";
 import { serveCounts } from "./counts.ts";
 import { serveExplain } from "./explain.ts";
-import { createGate } from "./gate.ts";
+import type { Gate } from "./gate.ts";
 import { serveLive } from "./live.ts";
 import { serveOverrides } from "./overrides.ts";
 import { servePolicies } from "./policies.ts";
 import { serveSession } from "./serve-session.ts";
-import { createSessions } from "./session.ts";
+import type { Sessions } from "./session.ts";
+import { serveStats } from "./stats.ts";
 
 export interface AdminOptions {
-  readonly settings: AdminSettings;
+  readonly gate: Gate;
+  /** Absent: there is no token to begin one with. */
+  readonly sessions: Sessions | undefined;
   readonly limiter: InsideLimiter;
-  /** A limiter of `WRONG_TOKEN_POLICIES` with a memory store. */
-  readonly wrongTokens: Limiter;
+  /** Undefined: there are no metrics. */
+  readonly stats: Stats | undefined;
   readonly regionOf: (request: Request) => string;
   /** Absent: refusals carry no tokens. */
   readonly readExplanation: ReadExplanation | undefined;
 }
 
 /** A Hono app, to be mounted. */
-export function createAdmin({ settings, limiter, wrongTokens, regionOf, readExplanation }: AdminOptions): AdminApp {
-  const sessions = settings.token === undefined ? undefined : createSessions(settings.token);
-  const gate = createGate(settings, wrongTokens, sessions);
+export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExplanation }: AdminOptions): AdminApp {
   const app = new Hono<AdminEnv>();
   app.use("*", async (c, next) => {
     const admin = await gate(c.req.raw);
@@ -46,6 +47,7 @@ export function createAdmin({ settings, limiter, wrongTokens, regionOf, readExpl
   });
   const { live } = limiter;
   const calls = createCalls({ limiter, regionOf, editor: live && createLiveEditor(live, limiter.policies) });
+  serveStats(app, stats);
   for (const serve of [servePolicies, serveCounts, serveOverrides, serveLive]) serve(app, calls);
   serveSession(app, sessions);
   serveExplain(app, readExplanation);

@@ -26,6 +26,8 @@ export interface GatewayOptions {
   readonly redis?: { readonly url: string; readonly token: string } | null;
   /** The Durable Object of this gateway alone, with nothing in it; used if `redis` is null. */
   readonly counts?: true;
+  /** The Durable Object of this gateway's metrics, with nothing in it. */
+  readonly stats?: true;
   /** The service binding ORIGIN: the URL of a server. `"itself"`: the gateway. */
   readonly origin?: string;
   /** The port to listen on. Default: any free port. */
@@ -49,6 +51,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         name: NAME,
         code: readFileSync(join(inject("workerDirectory"), "worker.js"), "utf8"),
         counts: options.counts,
+        stats: options.stats,
         cf: options.cf,
         network: options.network,
         ...(origin !== undefined && { services: { ORIGIN: origin === "itself" ? NAME : origin } }),

@@ -1,0 +1,67 @@
+// Finds the Prometheus of the tests of metrics, and runs it.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "./redis-server.ts";
+import { findOnPath, isRunning, spawnTied, stopProcess } from "./tied-process.ts";
+
+/** What to tell a person without Prometheus. */
+export const HOW_TO_GET_PROMETHEUS =
+  "no prometheus and promtool on PATH: install them with `apt-get install prometheus` (Debian, as root)";
+
+/** How long the server may take until it is ready, in ms. On an idle machine it needs about a second. */
+const START_TIMEOUT_MS = 30_000;
+
+export interface Prometheus {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** The full paths of the server and its tool. Undefined if one of them is not on PATH. */
+export function findPrometheus(): { readonly server: string; readonly tool: string } | undefined {
+  const [server, tool] = [findOnPath("prometheus"), findOnPath("promtool")];
+  return server !== undefined && tool !== undefined ? { server, tool } : undefined;
+}
+
+/** Starts a server that scrapes `target` every second with a bearer token, and resolves when it is ready. */
+export async function startPrometheus(target: URL, token: string): Promise<Prometheus> {
+  const found = findPrometheus();
+  if (!found) throw new Error(HOW_TO_GET_PROMETHEUS);
+  const directory = mkdtempSync(join(tmpdir(), "headgate-prometheus-"));
+  const configuration = {
+    global: { scrape_interval: "1s", scrape_timeout: "1s" },
+    scrape_configs: [
+      {
+        job_name: "headgate",
+        metrics_path: target.pathname,
+        authorization: { credentials: token },
+        static_configs: [{ targets: [target.host] }],
+      },
+    ],
+  };
+  // JSON is YAML.
+  writeFileSync(join(directory, "prometheus.yml"), JSON.stringify(configuration));
+  const port = await freePort();
+  const args = ["--config.file=prometheus.yml", "--storage.tsdb.path=data", `--web.listen-address=127.0.0.1:${port}`];
+  const child = spawnTied(found.server, args, { cwd: directory, stdio: ["ignore", "ignore", "pipe"] });
+  let output = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-2_000);
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const stop = async () => {
+    await stopProcess(child);
+    rmSync(directory, { recursive: true });
+  };
+  const deadlineAt = Date.now() + START_TIMEOUT_MS;
+  while (isRunning(child) && Date.now() < deadlineAt) {
+    const answer = await fetch(`${url}/-/ready`).catch(() => undefined);
+    await answer?.body?.cancel();
+    if (answer?.ok) return { url, stop };
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await stop();
+  throw new Error(`expected prometheus to start; it said: ${output.trim()}`);
+}

@@ -1,0 +1,42 @@
+/** The object that adds up, as the gateway sees it. */
+
+import type { StatsSettings } from "../../config/stats.ts";
+import { withinBudget } from "../../time-budget.ts";
+import type { Batch } from "../batch.ts";
+import { replyOf, type StatsReply } from "./reply.ts";
+import type { StatsObject, Totals } from "./told.ts";
+
+export { CONTENT_TYPE, prometheusText } from "./prometheus.ts";
+export { MONTH as MAX_MINUTES } from "./timeline.ts";
+export type { StatsReply };
+
+/** The name of the object. It must never change: another name is another object, which starts at zero. */
+const STATS_NAME = "headgate:stats";
+/** An operator waits, and no client does. */
+const READ_BUDGET_MS = 10_000;
+
+export interface Stats {
+  /** Resolves when the batch is durable. No time budget. */
+  add(batch: Batch): Promise<void>;
+  /** @param minutes 1 … `MAX_MINUTES`. */
+  read(minutes: number): Promise<StatsReply>;
+  totals(): Promise<Totals>;
+}
+
+/** Undefined: there are no metrics. No I/O until the first call. */
+export function statsDoor({ namespace, flushMs }: StatsSettings): Stats | undefined {
+  if (!namespace || flushMs === 0) return undefined;
+  // A stub is of no use after an exception: every call gets its own.
+  const stub = () => namespace.get(namespace.idFromName(STATS_NAME)) as StatsObject;
+  const within = <T>(call: (stats: StatsObject) => Promise<T>) =>
+    withinBudget(
+      // The promise of a stub is not quite a promise.
+      (async () => await call(stub()))(),
+      { budgetMs: READ_BUDGET_MS, timeoutMs: READ_BUDGET_MS },
+    );
+  return {
+    add: (batch) => stub().add(batch),
+    read: async (minutes) => replyOf(await within((stats) => stats.read(minutes)), flushMs),
+    totals: () => within((stats) => stats.totals()),
+  };
+}

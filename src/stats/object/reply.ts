@@ -1,0 +1,93 @@
+/** What `GET /stats` answers: points by time, each with the names of its labels. */
+
+import type { Told } from "./told.ts";
+import { certain } from "./top.ts";
+
+export interface StatsReply {
+  readonly points: readonly Point<"policy" | "region" | "outcome" | "source">[];
+  readonly units: readonly Point<"policy" | "outcome">[];
+  readonly near: readonly Point<"policy" | "limit">[];
+  readonly shadowLimits: readonly Point<"policy" | "limit">[];
+  readonly calls: readonly Calls[];
+  readonly fallback: readonly Point<"policy">[];
+  readonly leases: readonly Point<"policy" | "event">[];
+  /** By policy, the most refused first. */
+  readonly top: Readonly<Record<string, readonly { readonly key: string; readonly refused: number }[]>>;
+  /** The isolates that have stopped calling a place. */
+  readonly open: readonly { readonly place: string; readonly isolates: number }[];
+  /** When the last batch arrived. */
+  readonly heard: string | null;
+  /** Seconds that a point covers. */
+  readonly step: number;
+  /** How often an isolate hands its counts on, in seconds. */
+  readonly flush: number;
+}
+
+/** `at` is the beginning of what the point covers. Points of 0 are left out. */
+type Point<Label extends string> = { readonly at: string; readonly count: number } & Readonly<Record<Label, string>>;
+
+/** The calls of a place. */
+interface Calls extends Point<"place" | "outcome"> {
+  /** Calls that took at most so long, and more than the next smaller bound. */
+  readonly seconds: Readonly<Record<string, number>>;
+  /** Of all calls together. */
+  readonly sum: number;
+}
+
+export function replyOf({ timeline, top, open, heardAtMs }: Told, flushMs: number): StatsReply {
+  const { from, step, series } = timeline;
+  const byMetric = new Map<string, [values: string[], sums: Float64Array][]>();
+  for (const [name, sums] of series) {
+    const [metric = "", ...values] = name.split("\t");
+    byMetric.set(metric, [...(byMetric.get(metric) ?? []), [values, sums]]);
+  }
+  const instants = instantsOf(from, step);
+
+  function points<Label extends string>(metric: string, ...labels: Label[]): Point<Label>[] {
+    return (byMetric.get(metric) ?? []).flatMap(([values, sums]) => {
+      const named = Object.fromEntries(labels.map((label, i) => [label, values[i] ?? ""])) as Record<Label, string>;
+      return [...sums].flatMap((count, i) => (count > 0 ? [{ at: instants(i), ...named, count }] : []));
+    });
+  }
+
+  function calls(): Calls[] {
+    const [seconds, sums] = [new Map<string, Record<string, number>>(), new Map<string, number>()];
+    const name = ({ at, place, outcome }: Point<"place" | "outcome">) => [at, place, outcome].join("\t");
+    for (const point of points("store_seconds", "place", "outcome", "le")) {
+      seconds.set(name(point), { ...seconds.get(name(point)), [point.le]: point.count });
+    }
+    for (const point of points("store_seconds_sum", "place", "outcome")) sums.set(name(point), point.count / 1e6);
+    return points("store_calls", "place", "outcome").map((point) => {
+      return { ...point, seconds: seconds.get(name(point)) ?? {}, sum: sums.get(name(point)) ?? 0 };
+    });
+  }
+
+  return {
+    points: points("decisions", "policy", "region", "outcome", "source"),
+    units: points("units", "policy", "outcome"),
+    near: points("near_limit", "policy", "limit"),
+    shadowLimits: points("shadow_limit", "policy", "limit"),
+    calls: calls(),
+    fallback: points("fallback", "policy"),
+    leases: points("lease_units", "policy", "event"),
+    top: Object.fromEntries(Object.entries(top).map(([policy, entries]) => [policy, clientsOf(entries)])),
+    open: [...open].map(([place, isolates]) => ({ place, isolates })),
+    heard: heardAtMs === undefined ? null : new Date(heardAtMs).toISOString(),
+    step: step * 60,
+    flush: flushMs / 1000,
+  };
+}
+
+/** A client whose refusals may all be another's is not named. */
+function clientsOf(entries: Told["top"][string]) {
+  return entries.map((entry) => ({ key: entry[0], refused: certain(entry) })).filter(({ refused }) => refused > 0);
+}
+
+/** Writing an instant takes longer than all else of a point: each is written once. */
+function instantsOf(from: number, step: number): (i: number) => string {
+  const written: string[] = [];
+  return (i) => {
+    written[i] ??= new Date((from + i * step) * 60_000).toISOString();
+    return written[i];
+  };
+}

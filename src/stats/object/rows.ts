@@ -1,0 +1,168 @@
+/**
+ * The rows of the object that adds up: docs/storage-schema.md. A batch goes into the row of the minute in which it
+ * arrives, whatever minutes it counts: it is one written row, and only the newest row ever changes. An hour's row is
+ * made of its minutes once, when nothing more can arrive in that hour.
+ */
+
+import { addCounts, addTo, type Counts, type CountsText, noCounts, type Sums, sumsIn, textOf } from "./counts.ts";
+import { type Isolates, remember } from "./isolates.ts";
+import { DAY, HOUR, hourOf, MONTH } from "./timeline.ts";
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS minutes (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
+    top TEXT NOT NULL, isolates TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS hours (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
+    top TEXT NOT NULL, isolates TEXT NOT NULL, totals TEXT NOT NULL)`;
+const WRITE_MINUTE = `
+  INSERT INTO minutes (arrived, heard_at, sums, top, isolates) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (arrived) DO UPDATE SET heard_at = excluded.heard_at, sums = excluded.sums, top = excluded.top,
+    isolates = excluded.isolates`;
+const WRITE_HOUR = "INSERT INTO hours (arrived, heard_at, sums, top, isolates, totals) VALUES (?, ?, ?, ?, ?, ?)";
+const NEWEST_HOUR = "SELECT arrived, heard_at, isolates, totals FROM hours ORDER BY arrived DESC LIMIT 1";
+const MINUTES = "SELECT * FROM minutes WHERE arrived >= ? AND arrived < ? ORDER BY arrived";
+const FIRST_MINUTE = "SELECT MIN(arrived) AS arrived FROM minutes WHERE arrived >= ?";
+const DELETE_MINUTES = "DELETE FROM minutes WHERE arrived < ?";
+/** The newest one stays: it has the totals. */
+const DELETE_HOURS = "DELETE FROM hours WHERE arrived < ? AND arrived < (SELECT MAX(arrived) FROM hours)";
+const ARE_MINUTES_LEFT = "SELECT EXISTS (SELECT 1 FROM minutes) AS yes";
+const ARE_HOURS_LEFT = "SELECT COUNT(*) > 1 AS yes FROM hours";
+
+interface MinuteRow extends Record<string, SqlStorageValue>, CountsText {
+  readonly arrived: number;
+  readonly heard_at: number;
+  readonly isolates: string;
+}
+
+interface HourHead extends Record<string, SqlStorageValue> {
+  readonly arrived: number;
+  readonly heard_at: number;
+  readonly isolates: string;
+  readonly totals: string;
+}
+
+/** What all rows together say. */
+export interface Known {
+  /** Since ever. */
+  readonly totals: Sums;
+  readonly isolates: Isolates;
+  /** The row that changes; undefined: there is none since the newest hour. */
+  readonly newest: MinuteRow | undefined;
+  /** When the last batch arrived, ms since the epoch. */
+  readonly heardAtMs: number | undefined;
+  /** The first minute that is in no hour's row. */
+  readonly unfolded: number;
+}
+
+/** The row of a minute, as it is to be written. */
+export interface Minute {
+  readonly counts: Counts;
+  readonly heardAtMs: number;
+  /** Those that were heard in this minute. */
+  readonly isolates: Isolates;
+}
+
+/** Instants are minutes since the epoch by the object's clock. */
+export class StatsRows {
+  readonly #storage: DurableObjectStorage;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+    storage.sql.exec(SCHEMA);
+  }
+
+  /** Reads the newest hour, and the minutes after it. */
+  known(): Known {
+    const hour = this.#newestHour();
+    const unfolded = unfoldedAfter(hour);
+    let [newest, heardAtMs]: [MinuteRow | undefined, number | undefined] = [undefined, hour?.heard_at];
+    const { totals, isolates } = this.#upTo(hour, Number.MAX_SAFE_INTEGER, (row) => {
+      newest = row;
+      heardAtMs = row.heard_at;
+    });
+    return { totals, isolates, newest, heardAtMs, unfolded };
+  }
+
+  writeMinute({ counts, heardAtMs, isolates }: Minute): void {
+    const { sums, top } = textOf(counts);
+    this.#storage.sql.exec(WRITE_MINUTE, counts.arrived, heardAtMs, sums, top, isolatesText(isolates));
+  }
+
+  /** Rows of minutes from this one on, in order. */
+  minutesFrom(arrived: number): Iterable<MinuteRow> {
+    return this.#minutes(arrived, Number.MAX_SAFE_INTEGER);
+  }
+
+  /** The rows of hours from this one on, and then those of minutes that are in no hour's row yet. */
+  *hoursFrom(arrived: number): Iterable<CountsText> {
+    const sql = "SELECT sums, top FROM hours WHERE arrived >= ? ORDER BY arrived";
+    yield* this.#storage.sql.exec<Record<string, SqlStorageValue> & CountsText>(sql, arrived);
+    yield* this.minutesFrom(Math.max(arrived, unfoldedAfter(this.#newestHour())));
+  }
+
+  /** Makes rows of the hours that have ended, and deletes what is too old. @returns what is left to do. */
+  foldAndDelete(now: number): "minutes" | "hours" | "nothing" {
+    for (;;) {
+      const hour = this.#newestHour();
+      const from = unfoldedAfter(hour);
+      const first = this.#storage.sql.exec<{ arrived: number | null }>(FIRST_MINUTE, from).one().arrived;
+      if (first === null || hourOf(first) + HOUR > now) break;
+      this.#fold(hour, hourOf(first));
+    }
+    this.#storage.sql.exec(DELETE_MINUTES, Math.min(now - DAY, unfoldedAfter(this.#newestHour())));
+    this.#storage.sql.exec(DELETE_HOURS, now - MONTH - HOUR);
+    if (this.#says(ARE_MINUTES_LEFT)) return "minutes";
+    // The newest hour stays as it is.
+    return this.#says(ARE_HOURS_LEFT) ? "hours" : "nothing";
+  }
+
+  #says(sql: string): boolean {
+    return this.#storage.sql.exec<{ yes: number }>(sql).one().yes === 1;
+  }
+
+  /** One statement writes the hour: all of its minutes are in it, or none. */
+  #fold(before: HourHead | undefined, arrived: number): void {
+    const counts = noCounts(arrived);
+    let heardAtMs = 0;
+    const { totals, isolates } = this.#upTo(before, arrived + HOUR, (row) => {
+      addCounts(counts, row, hourOf);
+      heardAtMs = row.heard_at;
+    });
+    const { sums, top } = textOf(counts);
+    const total = JSON.stringify(Object.fromEntries(totals));
+    this.#storage.sql.exec(WRITE_HOUR, arrived, heardAtMs, sums, top, isolatesText(isolates), total);
+  }
+
+  /** What an hour's row says, and the minutes after it up to another. */
+  #upTo(hour: HourHead | undefined, until: number, visit: (row: MinuteRow) => void) {
+    const totals: Sums = new Map(Object.entries(JSON.parse(hour?.totals ?? "{}")));
+    const isolates: Isolates = new Map(JSON.parse(hour?.isolates ?? "[]"));
+    for (const row of this.#minutes(unfoldedAfter(hour), until)) {
+      for (const [, sums] of sumsIn(row.sums)) {
+        for (const [series, sum] of Object.entries(sums)) addTo(totals, series, sum);
+      }
+      for (const [isolate, number] of isolatesIn(row.isolates)) remember(isolates, isolate, number);
+      visit(row);
+    }
+    return { totals, isolates };
+  }
+
+  #minutes(from: number, until: number): Iterable<MinuteRow> {
+    return this.#storage.sql.exec<MinuteRow>(MINUTES, from, until);
+  }
+
+  #newestHour(): HourHead | undefined {
+    return this.#storage.sql.exec<HourHead>(NEWEST_HOUR).toArray()[0];
+  }
+}
+
+export function isolatesIn(text: string): Isolates {
+  return new Map(JSON.parse(text) as [string, number][]);
+}
+
+function isolatesText(isolates: Isolates): string {
+  return JSON.stringify([...isolates]);
+}
+
+function unfoldedAfter(hour: HourHead | undefined): number {
+  return hour ? hour.arrived + HOUR : 0;
+}

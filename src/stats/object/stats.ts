@@ -1,0 +1,131 @@
+/**
+ * The Durable Object that adds up what all isolates have counted: docs/storage-schema.md. A batch is checked, added and
+ * written in one turn without a pause.
+ */
+
+import { DurableObject } from "cloudflare:workers";
+import type { Batch } from "../batch.ts";
+import { checkBatch, checkMinutes } from "./check-batch.ts";
+import { OpenBreakers } from "./open-breakers.ts";
+import { StatsRows } from "./rows.ts";
+import { State } from "./state.ts";
+import { DAY, HOUR, hourOf, MONTH, shortened, timelineOf } from "./timeline.ts";
+import type { StatsObject, Told, Totals } from "./told.ts";
+import { addClients, type Lists, listsOf, type Top } from "./top.ts";
+
+/** After the end of an hour, so that a clock that is set back a little finds the hour still open. */
+const FOLD_AFTER_MS = 60_000;
+
+/**
+ * The Durable Object that keeps the metrics, on SQLite. Export it from your Worker's main module and bind it as
+ * `STATS`:
+ *
+ * ```toml
+ * [[durable_objects.bindings]]
+ * name = "STATS"
+ * class_name = "HeadgateStats"
+ *
+ * [[migrations]]
+ * tag = "v2"
+ * new_sqlite_classes = ["HeadgateStats"]
+ * ```
+ *
+ * Every method rejects with a `TypeError` if it is called wrongly, and changes nothing then. A reply leaves the object
+ * only after what it has written is durable (Cloudflare's output gates).
+ */
+export class HeadgateStats extends DurableObject implements StatsObject {
+  readonly #rows: StatsRows;
+  readonly #open = new OpenBreakers();
+  /** Undefined: to be made of the rows. */
+  #state: State | undefined;
+  /** When the next alarm is due, ms since the epoch; infinite: there is none. */
+  #alarmAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
+    super(ctx, env);
+    this.#rows = new StatsRows(ctx.storage);
+    ctx.blockConcurrencyWhile(async () => {
+      this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
+    });
+  }
+
+  /** Adds a batch once, however often it is sent. */
+  async add(batch: Batch): Promise<void> {
+    checkBatch(batch);
+    const nowMs = Date.now();
+    const state = this.#known();
+    if (state.has(batch)) return;
+    try {
+      this.#rows.writeMinute(state.add(batch, nowMs));
+    } catch (error) {
+      // What could not be written must not be told either.
+      this.#state = undefined;
+      throw error;
+    }
+    this.#open.report(batch.isolate, batch.open, nowMs);
+    const foldAtMs = hourAfter(nowMs);
+    if (foldAtMs < this.#alarmAtMs) await this.#wakeAt(foldAtMs);
+  }
+
+  /** The last minutes, 1 … 43,200: a step a minute up to a day, a step an hour beyond, longer with very many points. */
+  async read(minutes: number): Promise<Told> {
+    checkMinutes(minutes, MONTH);
+    const nowMs = Date.now();
+    const state = this.#known();
+    const now = state.minuteAt(nowMs);
+    const from = now - minutes + 1;
+    const timeline =
+      minutes <= DAY
+        ? timelineOf(from, now, 1, sumsOf(this.#rows.minutesFrom(from)))
+        : timelineOf(hourOf(from), now, HOUR, sumsOf(this.#rows.hoursFrom(hourOf(from))));
+    return {
+      timeline: shortened(timeline),
+      top: this.#topSince(from, minutes),
+      open: this.#open.byPlace(nowMs),
+      heardAtMs: state.heardAtMs,
+    };
+  }
+
+  /** The sums since ever. */
+  async totals(): Promise<Totals> {
+    return { sums: this.#known().totals, open: this.#open.byPlace(Date.now()) };
+  }
+
+  /** Makes rows of hours and deletes old rows. Cloudflare calls it; to call it at any other time does no harm. */
+  override async alarm(): Promise<void> {
+    const nowMs = Date.now();
+    // If this alarm fails for good, the next batch sets another one.
+    this.#alarmAtMs = Number.POSITIVE_INFINITY;
+    const left = this.#rows.foldAndDelete(this.#known().minuteAt(nowMs));
+    this.#state = undefined;
+    if (left !== "nothing") await this.#wakeAt(left === "minutes" ? hourAfter(nowMs) : nowMs + DAY * 60_000);
+  }
+
+  #known(): State {
+    this.#state ??= new State(this.#rows.known());
+    return this.#state;
+  }
+
+  /** Of more than an hour whole hours are told: a day of minutes holds 60 times as many clients. */
+  #topSince(from: number, minutes: number): Lists {
+    const top: Top = new Map();
+    const rows = minutes <= HOUR ? this.#rows.minutesFrom(from) : this.#rows.hoursFrom(hourOf(from));
+    for (const row of rows) addClients(top, JSON.parse(row.top) as Lists);
+    return listsOf(top);
+  }
+
+  async #wakeAt(atMs: number): Promise<void> {
+    this.#alarmAtMs = atMs;
+    await this.ctx.storage.setAlarm(atMs);
+  }
+}
+
+/** When the current hour can be made a row. */
+function hourAfter(nowMs: number): number {
+  const hourMs = HOUR * 60_000;
+  return nowMs - (nowMs % hourMs) + hourMs + FOLD_AFTER_MS;
+}
+
+function* sumsOf(rows: Iterable<{ readonly sums: string }>): Iterable<string> {
+  for (const { sums } of rows) yield sums;
+}

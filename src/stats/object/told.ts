@@ -1,0 +1,28 @@
+/** What the object answers by RPC. */
+
+import type { Batch } from "../batch.ts";
+import type { Timeline } from "./timeline.ts";
+import type { Lists } from "./top.ts";
+
+/** The object, as its callers see it. */
+export interface StatsObject {
+  add(batch: Batch): Promise<void>;
+  read(minutes: number): Promise<Told>;
+  totals(): Promise<Totals>;
+}
+
+/** The last minutes. Series stand once and not with every point: a day is much smaller so. */
+export interface Told {
+  readonly timeline: Timeline;
+  readonly top: Lists;
+  /** Isolates that have stopped calling a place, by place. */
+  readonly open: ReadonlyMap<string, number>;
+  /** When the last batch arrived, ms since the epoch. */
+  readonly heardAtMs: number | undefined;
+}
+
+export interface Totals {
+  /** Since ever, by series. They only grow. */
+  readonly sums: ReadonlyMap<string, number>;
+  readonly open: ReadonlyMap<string, number>;
+}
