@@ -16,7 +16,7 @@ import { type LiveView, viewOf } from "./view.ts";
 const JITTER = 0.2;
 /** A change is in force within a refresh and this time, in ms. */
 const PROMISED_MS = 5_000;
-/** An interval is at most this much longer than a refresh, in ms. The rest of `PROMISED_MS` is for a read that fails. */
+/** An interval is at most this much longer than a refresh, in ms. The rest of `PROMISED_MS` is for a failed read. */
 const MAX_JITTER_MS = 3_000;
 /** How soon a read that fails, or never ends, is followed by the next one, in ms, from beginning to beginning. */
 const RETRY_MS = 2_000;
