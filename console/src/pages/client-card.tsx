@@ -1,0 +1,60 @@
+/** A client under one policy: what it has left, what the live document says of it, and what can be done. */
+
+import type { Counts } from "../api.ts";
+import { effectOf } from "../changes/client-changes.ts";
+import { LimitBar } from "../charts/limit-bar.tsx";
+import { policyNamed } from "../data/live.ts";
+import { RECENT_MINUTES, stats } from "../data/stats.ts";
+import { useValue } from "../data/value.ts";
+import { admin, Command, Copy } from "../parts/command.tsx";
+import { plural, shortHash } from "../parts/numbers.ts";
+import { hrefOf } from "../route.ts";
+import { ClientActions } from "./client-actions.tsx";
+import { OverrideText } from "./overrides.tsx";
+
+interface ClientCardProps {
+  readonly counts: Counts;
+  readonly raw: readonly string[];
+  onChanged(): void;
+}
+
+export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
+  const { policy, kind, key, override, limits } = counts;
+  const { recent } = useValue(stats);
+  const refused = recent?.top[policy]?.find((one) => one.key === key)?.refused;
+  const known = policyNamed(policy);
+  const isFirst = known?.key[0] === kind;
+  return (
+    <section class="card" aria-label={`${policy}: ${raw.join(" ")}`}>
+      <h3>
+        <a href={hrefOf("policies", policy)}>{policy}</a>
+        {known?.mode === "shadow" && <span class="tag would">shadow</span>}
+      </h3>
+      <p class="facts">
+        Hash <code title={key}>{shortHash(key)}</code> <Copy text={key} what="hash" />
+        {refused !== undefined && (
+          <span class="refused">
+            {plural(refused, "refusal")} in {RECENT_MINUTES} min
+          </span>
+        )}
+      </p>
+      {override?.exempt ? (
+        <p>The policy does not apply to this client.</p>
+      ) : (
+        <ul class="limits">
+          {limits.map((limit) => (
+            <LimitBar key={limit.id} {...limit} />
+          ))}
+        </ul>
+      )}
+      <p>
+        <b>Override</b> <OverrideText override={override} />
+      </p>
+      <ClientActions client={{ policy, kind, hash: key, raw }} before={effectOf(override)} onChanged={onChanged} />
+      <Command
+        label="This look on the command line"
+        text={admin("counts", policy, ...raw, ...(isFirst ? [] : ["--kind", kind]))}
+      />
+    </section>
+  );
+}
