@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { history } from "./changes/history.ts";
+import { LastChange } from "./changes/last-change.tsx";
 import { loadLive } from "./data/live.ts";
 import { lookup } from "./data/lookup.ts";
 import { loadSession, session } from "./data/session.ts";
@@ -61,11 +62,12 @@ function SignedIn() {
   }, [shown]);
   return (
     <>
-      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
         To the content
-      </a>
+      </button>
       <Header field={field} onHelp={help} />
       <main ref={main} id="main" tabIndex={-1}>
+        <LastChange />
         <Page {...shown} />
       </main>
       <Help dialog={dialog} />

@@ -12,7 +12,13 @@ import { lastHeard } from "./pages/overview.tsx";
 import { milliseconds } from "./parts/numbers.ts";
 import { goTo, hrefOf, PAGES, route } from "./route.ts";
 
-const NAMES = { overview: "Overview", policies: "Policies", clients: "Clients", changes: "Changes", explain: "Explain" };
+const NAMES = {
+  overview: "Overview",
+  policies: "Policies",
+  clients: "Clients",
+  changes: "Changes",
+  explain: "Explain",
+};
 
 export function Header({ field, onHelp }: { field: RefObject<HTMLInputElement | null>; onHelp(): void }) {
   const { page } = useValue(route);

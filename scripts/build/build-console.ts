@@ -59,7 +59,9 @@ function license(name: string): string {
 function check(files: ReadonlyMap<string, string>): string[] {
   const committed = new Set(readdirSync(DIST));
   const names = new Set([...files.keys(), ...committed]);
-  return [...names].filter((name) => !committed.has(name) || readFileSync(join(DIST, name), "utf8") !== files.get(name));
+  return [...names].filter(
+    (name) => !committed.has(name) || readFileSync(join(DIST, name), "utf8") !== files.get(name),
+  );
 }
 
 const files = generate();

@@ -87,7 +87,10 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     const own = pathname.slice(ADMIN.length);
     if (!["/session", "/stats", "/explain"].includes(own)) return passed;
     if (own === "/session" && request.method === "DELETE") {
-      return new Response(null, { status: 204, headers: { "Set-Cookie": "headgate-session=; Path=/.headgate; Max-Age=0" } });
+      return new Response(null, {
+        status: 204,
+        headers: { "Set-Cookie": "headgate-session=; Path=/.headgate; Max-Age=0" },
+      });
     }
     // The gate has let it in: the gateway just has no such call.
     if (passed.status !== 404) return passed;
@@ -100,7 +103,9 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     }
     if (own === "/explain") {
       const explained = EXPLAINED[searchParams.get("token") ?? ""];
-      return explained ? Response.json(explained) : problem(400, "The token is altered, of another gateway, or older than 10 minutes.");
+      return explained
+        ? Response.json(explained)
+        : problem(400, "The token is altered, of another gateway, or older than 10 minutes.");
     }
     if (stats === "off") return problem(404, "This gateway keeps no counts: STATS is not bound.");
     const found = stats === "none" ? noStats() : statsOf(Number(searchParams.get("minutes")), { startedAtMs, limited });

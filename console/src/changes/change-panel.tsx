@@ -89,7 +89,6 @@ export function Diff({ before, after }: { before: unknown; after: unknown }) {
       <figcaption>What changes</figcaption>
       <pre>
         {differences(old, young).map(({ is, text }, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines repeat, and have no other name.
           <span key={i} class={is}>
             <span aria-hidden="true">{SIGNS[is]} </span>
             {is !== "same" && <span class="unseen">{WORDS[is]}</span>}

@@ -62,7 +62,12 @@ interface Wording {
 }
 
 /** Replaces what the live document says of a client. Undefined: it says nothing any more. */
-export function changeOverride(client: Client, before: Effect | undefined, after: Effect | undefined, wording: Wording): Change {
+export function changeOverride(
+  client: Client,
+  before: Effect | undefined,
+  after: Effect | undefined,
+  wording: Wording,
+): Change {
   const { title, isDangerous } = wording;
   const change = (from: Effect | undefined, to: Effect | undefined, shown: Wording, undo?: Change): Change => ({
     title: shown.title,
@@ -132,7 +137,9 @@ function commandOf(client: Client, words: readonly (string | undefined)[]): stri
     ].join("\n");
   }
   const isFirst = policyNamed(policy)?.key[0] === kind;
-  const named = words.flatMap((word) => (word === "…" ? [policy, ...raw, ...(isFirst ? [] : ["--kind", kind])] : [word]));
+  const named = words.flatMap((word) =>
+    word === "…" ? [policy, ...raw, ...(isFirst ? [] : ["--kind", kind])] : [word],
+  );
   return admin(...named);
 }
 

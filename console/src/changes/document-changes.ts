@@ -46,9 +46,10 @@ function touchesOf(before: Content, after: Content): string {
   const old = new Set(before.overrides.map(canonical));
   const young = new Set(after.overrides.map(canonical));
   const clients = new Set(
-    [...before.overrides.filter((one) => !young.has(canonical(one))), ...after.overrides.filter((one) => !old.has(canonical(one)))].map(
-      ({ policy, key }) => `${policy}:${key}`,
-    ),
+    [
+      ...before.overrides.filter((one) => !young.has(canonical(one))),
+      ...after.overrides.filter((one) => !old.has(canonical(one))),
+    ].map(({ policy, key }) => `${policy}:${key}`),
   );
   return [
     changed.length > 0 ? `Every client of ${changed.join(", ")}.` : "",

@@ -39,12 +39,13 @@ export function changePolicy(policy: Policy, edit: PolicyEdit, traffic: string):
   const touches = `Every client of ${policy.name}. ${traffic}`;
   const send = async (body: PolicyEdit) => (await api.patchPolicy(policy.name, body)).version;
   const title = `Change ${policy.name}: ${wordsOf(edit)}`;
+  const shown = (one: LivePolicy) => (Object.keys(one).length > 0 ? one : undefined);
   return {
-    ...{ title, touches, isDangerous: true, before, after },
+    ...{ title, touches, isDangerous: true, before: shown(before), after: shown(after) },
     command: commandOf(policy, edit),
     send: () => send(edit),
     undo: {
-      ...{ title: `Undo: ${title}`, touches, isDangerous: false, before: after, after: before },
+      ...{ title: `Undo: ${title}`, touches, isDangerous: false, before: shown(after), after: shown(before) },
       command: commandOf(policy, back),
       async send() {
         const { policies } = (await api.live()).body;
@@ -58,7 +59,9 @@ export function changePolicy(policy: Policy, edit: PolicyEdit, traffic: string):
 }
 
 function wordsOf({ mode, limits = {} }: PolicyEdit): string {
-  const numbers = Object.entries(limits).map(([id, number]) => `${id} ${number?.toLocaleString("en-US") ?? "as deployed"}`);
+  const numbers = Object.entries(limits).map(
+    ([id, number]) => `${id} ${number?.toLocaleString("en-US") ?? "as deployed"}`,
+  );
   return [...(mode === undefined ? [] : [`mode ${mode ?? "as deployed"}`]), ...numbers].join(", ");
 }
 

@@ -34,9 +34,7 @@ export function Bars(props: BarsProps) {
   const stepOf = (at: number) => Math.min(grid.length - 1, Math.floor((msOf(at) - fromMs) / grid.stepMs));
   const barWidth = (inner / grid.length) * (1 - GAP);
 
-  const rates = stacks.map(({ counts }) =>
-    Array.from({ length: grid.length }, (_, i) => perSecond(i, counts[i] ?? 0)),
-  );
+  const rates = stacks.map(({ counts }) => Array.from({ length: grid.length }, (_, i) => perSecond(i, counts[i] ?? 0)));
   const sums = Array.from({ length: grid.length }, (_, i) => rates.reduce((all, one) => all + one[i]!, 0));
   const ticks = ticksTo(Math.max(0, ...sums));
   const most = ticks.at(-1)!;
@@ -56,6 +54,11 @@ export function Bars(props: BarsProps) {
         return `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}h${barWidth.toFixed(1)}V${bottom.toFixed(1)}z`;
       })
       .join(""),
+  );
+
+  // Most of what is drawn is admitted. It is light, and its top is a line.
+  const caps = (stacks[0]?.is === "admitted" ? rates[0]! : []).map((one, i) =>
+    one === 0 ? "" : `M${(LEFT + (i * inner) / grid.length).toFixed(1)} ${y(one).toFixed(1)}h${barWidth.toFixed(1)}`,
   );
 
   const offset = (event: PointerEvent & { readonly currentTarget: SVGSVGElement }) =>
@@ -120,8 +123,16 @@ export function Bars(props: BarsProps) {
         const { is } = stacks[i]!;
         return <path key={is} class={`bar ${is}`} d={path} {...(is === "would" && { fill: `url(#${hatch})` })} />;
       })}
+      <path class="cap" d={caps.join("")} />
       {outages.map((one) => (
-        <rect key={one} class="outage" x={x(fromMs + one * grid.stepMs)} y={TOP - 4} width={inner / grid.length} height="3" />
+        <rect
+          key={one}
+          class="outage"
+          x={x(fromMs + one * grid.stepMs)}
+          y={TOP - 4}
+          width={inner / grid.length}
+          height="3"
+        />
       ))}
       {marks
         .filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)

@@ -19,7 +19,7 @@ export function ChartTable({ label, grid, stacks, partialFromMs, onZoom }: Chart
       <summary>As a table</summary>
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
-        <div class="scroll" role="region" aria-label={`${label} as a table`} tabIndex={0}>
+        <section class="scroll" aria-label={`${label} as a table`} tabIndex={0}>
           <table>
             <caption>
               {label}: counts per {duration(grid.stepMs)}
@@ -62,7 +62,7 @@ export function ChartTable({ label, grid, stacks, partialFromMs, onZoom }: Chart
               })}
             </tbody>
           </table>
-        </div>
+        </section>
       )}
     </details>
   );

@@ -8,6 +8,7 @@ export function Legend({ grid, stacks, perSecond, step }: Plotted & { step: numb
   const at = step === undefined ? undefined : grid.fromMs + step * grid.stepMs;
   return (
     <ul class="legend" aria-hidden="true">
+      <li class="at">{at === undefined ? "" : instant(at)}</li>
       {stacks.map(({ is, name, counts }) => {
         const here = step === undefined ? undefined : (counts[step] ?? null);
         const all = counts.reduce<number>((sum, one) => sum + (one ?? 0), 0);
@@ -19,7 +20,6 @@ export function Legend({ grid, stacks, perSecond, step }: Plotted & { step: numb
           </li>
         );
       })}
-      <li class="at">{at === undefined ? "" : instant(at)}</li>
     </ul>
   );
 }

@@ -4,30 +4,32 @@ import { count, duration } from "../parts/numbers.ts";
 
 interface LimitBarProps {
   readonly id: string;
-  readonly limit: number;
+  /** What it holds when nothing is used. */
+  readonly capacity: number;
   readonly remaining: number;
   readonly resetAfterMs: number;
 }
 
-export function LimitBar({ id, limit, remaining, resetAfterMs }: LimitBarProps) {
-  const used = Math.max(0, limit - remaining);
-  const isNear = remaining <= limit * 0.05;
+export function LimitBar({ id, capacity, remaining, resetAfterMs }: LimitBarProps) {
+  const used = Math.max(0, capacity - remaining);
+  const isNear = remaining <= capacity * 0.05;
   return (
     <li class="limit">
       <span class="name">{id}</span>
       <span class="of">
-        <b>{count(remaining)}</b> of {count(limit)} left
+        <b>{count(remaining)}</b> of {count(capacity)} left
       </span>
+      {/* biome-ignore lint/a11y/useSemanticElements: browsers do not agree on the looks of a meter. */}
       <span
         class="track"
         role="meter"
         aria-label={`${id}: used`}
         aria-valuemin={0}
-        aria-valuemax={limit}
-        aria-valuenow={Math.min(used, limit)}
-        aria-valuetext={`${count(used)} of ${count(limit)} used`}
+        aria-valuemax={capacity}
+        aria-valuenow={Math.min(used, capacity)}
+        aria-valuetext={`${count(used)} of ${count(capacity)} used`}
       >
-        <span class={isNear ? "part full" : "part"} style={{ width: `${Math.min(100, (used / limit) * 100)}%` }} />
+        <span class={isNear ? "part full" : "part"} style={{ width: `${Math.min(100, (used / capacity) * 100)}%` }} />
       </span>
       <span class="when">
         {remaining === 0 ? "Used up. " : isNear ? "Nearly used up. " : ""}

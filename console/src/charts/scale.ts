@@ -21,7 +21,11 @@ const MINUTE_MS = 60_000;
 const STEPS_MIN = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 7_200, 14_400];
 
 /** Instants at which the reader's clock shows round times. @param fitting how many labels there is space for. */
-export function instantsIn(fromMs: number, toMs: number, fitting: number): { readonly atMs: number; readonly text: string }[] {
+export function instantsIn(
+  fromMs: number,
+  toMs: number,
+  fitting: number,
+): { readonly atMs: number; readonly text: string }[] {
   const stepMs = (STEPS_MIN.find((one) => (toMs - fromMs) / (one * MINUTE_MS) <= fitting) ?? 14_400) * MINUTE_MS;
   // Round by the reader's clock, and not by UTC.
   const shiftMs = new Date(fromMs).getTimezoneOffset() * MINUTE_MS;

@@ -19,9 +19,7 @@ export function ShareBar({ sums }: { sums: Sums }) {
           <span key={part} class={`part ${part}`} style={{ width: `${(sums[part] / sums.all) * 100}%` }} />
         ))}
       </span>
-      <span class="unseen">
-        {PARTS.map(([part, name]) => `${name} ${percent(sums[part], sums.all)}`).join(", ")}
-      </span>
+      <span class="unseen">{PARTS.map(([part, name]) => `${name} ${percent(sums[part], sums.all)}`).join(", ")}</span>
       <span aria-hidden="true">
         {percent(sums[most[0]], sums.all)} {most[1]}
         {sums.fallback > 0 && most[0] !== "fallback" && `, ${percent(sums.fallback, sums.all)} fallback`}

@@ -41,7 +41,9 @@ export function TimeChart({ label, note, height, onZoom, ...shown }: TimeChartPr
         <Legend {...shown} step={step} />
       </figcaption>
       <div ref={parent} class="plot" style={{ height: `${height}px` }}>
-        {width > 0 && <Bars {...shown} width={width} height={height} step={step} onStep={pointed.set} onZoom={onZoom} />}
+        {width > 0 && (
+          <Bars {...shown} width={width} height={height} step={step} onStep={pointed.set} onZoom={onZoom} />
+        )}
       </div>
       <ChartTable {...shown} label={label} onZoom={onZoom} />
     </figure>

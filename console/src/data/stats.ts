@@ -3,7 +3,7 @@
  * last minutes only; the whole range is asked for when it is chosen, and now and then because counts may arrive late.
  */
 
-import { api, type At, now, type Refused, type Stats } from "../api.ts";
+import { type At, api, now, type Refused, type Stats } from "../api.ts";
 import { loadPolicies } from "./live.ts";
 import { session } from "./session.ts";
 import { createValue } from "./value.ts";

@@ -15,7 +15,12 @@ const MINUTE_MS = 60_000;
 export interface View {
   readonly state: StatsState;
   /** Of the chart: the whole range, or the part that was chosen. */
-  readonly chart: { readonly stats: Stats; readonly span: Span; readonly grid: Grid; readonly points: readonly Point[] };
+  readonly chart: {
+    readonly stats: Stats;
+    readonly span: Span;
+    readonly grid: Grid;
+    readonly points: readonly Point[];
+  };
   /** Of tiles and tables. */
   readonly numbers: {
     readonly stats: Stats;
@@ -47,9 +52,15 @@ export function useView(): View | undefined {
     points: within(ofRegion(history.points), span),
   };
   const ofNumbers = chosen ? history : recent;
-  const numbersSpan = chosen ?? { fromMs: Math.floor(at / MINUTE_MS - NOW_MINUTES + 1) * MINUTE_MS, toMs: at + MINUTE_MS };
+  const numbersSpan = chosen ?? {
+    fromMs: Math.floor(at / MINUTE_MS - NOW_MINUTES + 1) * MINUTE_MS,
+    toMs: at + MINUTE_MS,
+  };
   const points = within(ofRegion(ofNumbers.points), numbersSpan);
-  const first = history.points.reduce((least, point) => Math.min(least, Date.parse(point.at)), Number.POSITIVE_INFINITY);
+  const first = history.points.reduce(
+    (least, point) => Math.min(least, Date.parse(point.at)),
+    Number.POSITIVE_INFINITY,
+  );
   return {
     state,
     chart,

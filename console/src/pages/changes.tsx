@@ -22,8 +22,8 @@ export function Changes() {
       {state.is === "off" && (
         <Notice title="This gateway reads no live document">
           <p>
-            <code>LIVE_REFRESH</code> is <code>0s</code>: policies are as they were deployed. Counts can still be looked up and
-            reset. To change limits while the gateway runs, set <code>LIVE_REFRESH = "30s"</code> and deploy.
+            <code>LIVE_REFRESH</code> is <code>0s</code>: policies are as they were deployed. Counts can still be looked
+            up and reset. To change limits while the gateway runs, set <code>LIVE_REFRESH = "30s"</code> and deploy.
           </p>
         </Notice>
       )}

@@ -4,7 +4,15 @@ import { useState } from "preact/hooks";
 import type { Effect, Policy } from "../api.ts";
 import type { Change } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
-import { type Client, changeOverride, nameOf, resetCounts, type Until, withoutBlock, wordsOf } from "../changes/client-changes.ts";
+import {
+  type Client,
+  changeOverride,
+  nameOf,
+  resetCounts,
+  type Until,
+  withoutBlock,
+  wordsOf,
+} from "../changes/client-changes.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
 import { NumberField, TextField, UntilField, untilOf } from "../parts/fields.tsx";
@@ -50,12 +58,20 @@ export function ClientActions({ client, before, onChanged }: ClientActionsProps)
       </p>
       {state.is === "off" && (
         <p class="note">
-          <code>LIVE_REFRESH</code> is <code>0s</code>: this gateway reads no live document, so no client can be blocked or
-          given other limits.
+          <code>LIVE_REFRESH</code> is <code>0s</code>: this gateway reads no live document, so no client can be blocked
+          or given other limits.
         </p>
       )}
       {action && policy && (
-        <ActionForm key={action} action={action} policy={policy} client={client} before={before} onDone={done} onCancel={close} />
+        <ActionForm
+          key={action}
+          action={action}
+          policy={policy}
+          client={client}
+          before={before}
+          onDone={done}
+          onCancel={close}
+        />
       )}
     </>
   );
@@ -154,8 +170,12 @@ function ActionForm({ action, policy, client, before, onDone, onCancel }: Action
           <TextField label="Why (a note, stored)" value={note} maxLength={500} onInput={setNote} />
         </div>
       )}
-      {action === "block" && before && <p class="note">The rest of its override stays, and ends together with the block.</p>}
-      {(action === "override" || action === "exempt") && before && <p class="note">It replaces the override that it has.</p>}
+      {action === "block" && before && (
+        <p class="note">The rest of its override stays, and ends together with the block.</p>
+      )}
+      {(action === "override" || action === "exempt") && before && (
+        <p class="note">It replaces the override that it has.</p>
+      )}
       {made ? (
         <ChangePanel change={made} verb={VERBS[action]} onDone={onDone} onCancel={onCancel} />
       ) : (

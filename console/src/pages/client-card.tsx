@@ -1,12 +1,12 @@
 /** A client under one policy: what it has left, what the live document says of it, and what can be done. */
 
-import type { Counts } from "../api.ts";
+import type { Counts, Policy } from "../api.ts";
 import { effectOf } from "../changes/client-changes.ts";
 import { LimitBar } from "../charts/limit-bar.tsx";
 import { policyNamed } from "../data/live.ts";
 import { RECENT_MINUTES, stats } from "../data/stats.ts";
 import { useValue } from "../data/value.ts";
-import { admin, Command, Copy } from "../parts/command.tsx";
+import { Copy } from "../parts/command.tsx";
 import { plural, shortHash } from "../parts/numbers.ts";
 import { hrefOf } from "../route.ts";
 import { ClientActions } from "./client-actions.tsx";
@@ -18,12 +18,17 @@ interface ClientCardProps {
   onChanged(): void;
 }
 
+/** A bucket holds its burst. A client's own numbers change the burst too, in the same proportion. */
+function capacityOf({ id, limit }: Counts["limits"][number], policy: Policy | undefined): number {
+  const inForce = policy?.limits.find((one) => one.id === id);
+  return inForce?.burst === undefined ? limit : Math.max(1, Math.floor((inForce.burst * limit) / inForce.limit));
+}
+
 export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
   const { policy, kind, key, override, limits } = counts;
   const { recent } = useValue(stats);
   const refused = recent?.top[policy]?.find((one) => one.key === key)?.refused;
   const known = policyNamed(policy);
-  const isFirst = known?.key[0] === kind;
   return (
     <section class="card" aria-label={`${policy}: ${raw.join(" ")}`}>
       <h3>
@@ -43,7 +48,7 @@ export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
       ) : (
         <ul class="limits">
           {limits.map((limit) => (
-            <LimitBar key={limit.id} {...limit} />
+            <LimitBar key={limit.id} {...limit} capacity={capacityOf(limit, known)} />
           ))}
         </ul>
       )}
@@ -51,10 +56,6 @@ export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
         <b>Override</b> <OverrideText override={override} />
       </p>
       <ClientActions client={{ policy, kind, hash: key, raw }} before={effectOf(override)} onChanged={onChanged} />
-      <Command
-        label="This look on the command line"
-        text={admin("counts", policy, ...raw, ...(isFirst ? [] : ["--kind", kind]))}
-      />
     </section>
   );
 }

@@ -1,10 +1,11 @@
 /** One client under every policy that counts it: by its raw key, or by its hash as far as that goes. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { Counts } from "../api.ts";
-import { live, policies } from "../data/live.ts";
+import type { Counts, RawClient } from "../api.ts";
+import { live, policies, policyNamed } from "../data/live.ts";
 import { clientsOf, countsOf, type Lookup, lookup } from "../data/lookup.ts";
 import { useValue } from "../data/value.ts";
+import { admin, Command } from "../parts/command.tsx";
 import { Failed, Loading } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
 import { ClientCard } from "./client-card.tsx";
@@ -42,6 +43,11 @@ function AllOverrides() {
   return <Overrides document={state.document} />;
 }
 
+function lookCommand({ policy, kind, raw }: RawClient): string {
+  const isFirst = policyNamed(policy)?.key[0] === kind;
+  return admin("counts", policy, ...raw, ...(isFirst ? [] : ["--kind", kind]));
+}
+
 interface FoundState {
   readonly atMs: number;
   readonly counts: readonly (Counts | { readonly policy: string; readonly error: unknown })[];
@@ -51,7 +57,6 @@ function Found({ wanted, hash }: { wanted: Lookup; hash: string | undefined }) {
   const [found, setFound] = useState<FoundState>();
   const [turn, setTurn] = useState(0);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a turn is another look.
   useEffect(() => {
     let isWanted = true;
     const looks = clientsOf(wanted).map((client) =>
@@ -94,6 +99,7 @@ function Found({ wanted, hash }: { wanted: Lookup; hash: string | undefined }) {
           ),
         )}
       </div>
+      <Command label="These looks on the command line" text={clientsOf(wanted).map(lookCommand).join("\n")} />
     </section>
   );
 }

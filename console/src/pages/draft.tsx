@@ -4,8 +4,8 @@ import { useId, useState } from "preact/hooks";
 import type { LiveDocument } from "../api.ts";
 import { textOf } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
-import { changeDocument, contentOf } from "../changes/document-changes.ts";
 import { canonical } from "../changes/client-changes.ts";
+import { changeDocument, contentOf } from "../changes/document-changes.ts";
 
 interface DraftState {
   readonly text: string;
@@ -35,7 +35,8 @@ export function Draft({ document, etag }: { document: LiveDocument; etag: string
       <h3 id={id}>Edit the live document</h3>
       {draft.document.version !== document.version && (
         <p class="failed" role="alert">
-          Version {document.version} exists by now. This draft was made from version {draft.document.version}, and cannot be sent.{" "}
+          Version {document.version} exists by now. This draft was made from version {draft.document.version}, and
+          cannot be sent.{" "}
           <button type="button" class="small" onClick={begin}>
             Begin again
           </button>
@@ -79,7 +80,8 @@ type Parsed = { readonly value: ReturnType<typeof contentOf> } | { readonly valu
 function parsed(text: string): Parsed {
   try {
     const { policies, overrides } = JSON.parse(text);
-    if (typeof policies === "object" && policies !== null && Array.isArray(overrides)) return { value: { policies, overrides } };
+    if (typeof policies === "object" && policies !== null && Array.isArray(overrides))
+      return { value: { policies, overrides } };
     return { why: "Expected { policies: { … }, overrides: [ … ] }." };
   } catch (error) {
     return { why: `This is no JSON: ${(error as Error).message}` };

@@ -15,7 +15,9 @@ interface Form {
 function formOf({ mode, limits, live }: Policy): Form {
   return {
     mode: live?.mode ? mode : "default",
-    limits: Object.fromEntries(limits.map(({ id, limit }) => [id, live?.limits?.[id] === undefined ? "" : String(limit)])),
+    limits: Object.fromEntries(
+      limits.map(({ id, limit }) => [id, live?.limits?.[id] === undefined ? "" : String(limit)]),
+    ),
   };
 }
 

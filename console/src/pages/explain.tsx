@@ -3,8 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, type Explained } from "../api.ts";
 import { admin, Command } from "../parts/command.tsx";
-import { count, duration, NONE, shortHash } from "../parts/numbers.ts";
 import { Failed } from "../parts/notice.tsx";
+import { count, duration, NONE, shortHash } from "../parts/numbers.ts";
 import { Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
 
@@ -34,7 +34,9 @@ export function Explain() {
     <>
       <h1>Explain</h1>
       <label>
-        Token: the field <code>Headgate-Explain</code> of a refusal, not older than 10 minutes
+        <span>
+          Token: the field <code>Headgate-Explain</code> of a refusal, not older than 10 minutes
+        </span>
         <textarea rows={3} value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
       </label>
       {token === "" && (
@@ -102,7 +104,13 @@ function Decision({ decision }: { decision: Explained }) {
                 {duration(limit.resetAfterMs)}
               </td>
               <td data-of="Said">
-                {limit.admitted ? "yes" : limit.shadow ? <span class="would">would refuse</span> : <span class="refused">no</span>}
+                {limit.admitted ? (
+                  "yes"
+                ) : limit.shadow ? (
+                  <span class="would">would refuse</span>
+                ) : (
+                  <span class="refused">no</span>
+                )}
               </td>
             </tr>
           ))}

@@ -14,7 +14,8 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
   const state = useValue(live);
   const kind = policyNamed(policy)?.key[0];
   if (kind === undefined) return <p>No policy is named {policy}.</p>;
-  const override = state.is === "on" ? (state.document.overrides.find((one) => isFor({ policy, kind, hash }, one)) ?? null) : null;
+  const override =
+    state.is === "on" ? (state.document.overrides.find((one) => isFor({ policy, kind, hash }, one)) ?? null) : null;
   const refusedNow = recent?.top[policy]?.find((one) => one.key === hash)?.refused;
   const refused = history?.top[policy]?.find((one) => one.key === hash)?.refused;
   return (

@@ -41,7 +41,6 @@ export function LookupForm({ policies }: { policies: readonly Policy[] }) {
       </label>
       {parts.map((part, i) => (
         <TextField
-          // biome-ignore lint/suspicious/noArrayIndexKey: parts have a fixed order.
           key={i}
           label={part === "ip" ? "Address" : `Raw key (${part})`}
           placeholder={part === "ip" ? "203.0.113.7" : "as the client sends it"}

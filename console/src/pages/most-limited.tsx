@@ -60,7 +60,11 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
               </td>
               <td data-of="Override">{effect ? effectText(effect) : <span class="muted">none</span>}</td>
               <td>
-                <a class="button small" href={hrefOf("clients", policy, key)} aria-label={`Look at ${key} under ${policy}`}>
+                <a
+                  class="button small"
+                  href={hrefOf("clients", policy, key)}
+                  aria-label={`Look at ${key} under ${policy}`}
+                >
                   Look
                 </a>
               </td>

@@ -1,7 +1,7 @@
 /** All overrides of the live document. */
 
-import { now } from "../api.ts";
 import type { LiveDocument, Override } from "../api.ts";
+import { now } from "../api.ts";
 import { effectOf, effectText } from "../changes/client-changes.ts";
 import { plural, shortHash } from "../parts/numbers.ts";
 import { relative, Time } from "../parts/time.tsx";
@@ -38,7 +38,11 @@ export function Overrides({ document }: { document: LiveDocument }) {
               <td data-of="Until">{until ? <Until instant={until} /> : "removed by hand"}</td>
               <td data-of="Note">{note ?? <span class="muted">none</span>}</td>
               <td>
-                <a class="button small" href={hrefOf("clients", policy, key)} aria-label={`Change ${key} under ${policy}`}>
+                <a
+                  class="button small"
+                  href={hrefOf("clients", policy, key)}
+                  aria-label={`Change ${key} under ${policy}`}
+                >
                   Change
                 </a>
               </td>

@@ -17,27 +17,25 @@ import { Traffic } from "./traffic.tsx";
 
 export function Overview() {
   const view = useView();
-  if (!view) return <NoCounts />;
-  if (view.state.history?.points.length === 0) return <NoRequests />;
   return (
     <>
       <h1 class="unseen">Overview</h1>
+      {view ? <Counted view={view} /> : <Waiting />}
+      <NoStats />
+    </>
+  );
+}
+
+function Counted({ view }: { view: View }) {
+  if (view.state.history?.points.length === 0) return <NoRequests />;
+  return (
+    <>
       <Alerts view={view} />
       <Tiles view={view} />
       <TimeChoice view={view} />
       <Traffic view={view} points={view.chart.points} what="decisions" />
       <PolicyTable view={view} />
       <MostLimited top={view.state.recent!.top} minutes={RECENT_MINUTES} />
-    </>
-  );
-}
-
-function NoCounts() {
-  return (
-    <>
-      <h1 class="unseen">Overview</h1>
-      <Waiting />
-      <NoStats />
     </>
   );
 }
@@ -51,8 +49,8 @@ function Alerts({ view }: { view: View }) {
     <div class="alerts" role="status">
       {open.map(({ place, isolates }) => (
         <p key={place}>
-          <b>{place} does not answer.</b> The breaker is open in {isolates === 1 ? "1 isolate" : `${isolates} isolates`}; each
-          policy does what its <code>onStoreFailure</code> says.
+          <b>{place} does not answer.</b> The breaker is open in {isolates === 1 ? "1 isolate" : `${isolates} isolates`}
+          ; each policy does what its <code>onStoreFailure</code> says.
         </p>
       ))}
       {silent > 0 && (
@@ -86,8 +84,9 @@ function Tiles({ view }: { view: View }) {
         note={`${count(sums.store)} asked a store`}
       />
       <Tile
-        name="store p50, p99"
-        value={store ? `${atMost(store.p50).replace(" ms", "")}, ${atMost(store.p99)}` : NONE}
+        name="store p50 / p99, at most"
+        value={store ? atMost(store.p50, store.p99) : NONE}
+        {...(store && { unit: "ms" })}
         note={
           store
             ? `mean ${milliseconds(store.mean)}, ${store.failed === 0 ? "none failed" : `${percent(store.failed, store.count)} failed`}`
@@ -129,7 +128,7 @@ function PolicyTable({ view }: { view: View }) {
   const sparkGrid = { ...view.chart.grid };
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
-    <div class="scroll" role="region" aria-label="Policies" tabIndex={0}>
+    <section class="scroll" aria-label="Policies" tabIndex={0}>
       <table class="policies">
         <caption>Policies, {text}</caption>
         <thead>
@@ -141,9 +140,7 @@ function PolicyTable({ view }: { view: View }) {
             <th scope="col" class="number">
               Refused
             </th>
-            <th scope="col">
-              Over {duration(view.chart.span.toMs - view.chart.span.fromMs)}
-            </th>
+            <th scope="col">Over {duration(view.chart.span.toMs - view.chart.span.fromMs)}</th>
             <th scope="col" class="number">
               Near
             </th>
@@ -173,8 +170,9 @@ function PolicyTable({ view }: { view: View }) {
                 <td data-of="Over time">
                   <Spark
                     counts={along(ofPolicy, sparkGrid, ({ outcome }) => outcomes.includes(outcome))}
+                    of={along(ofPolicy, sparkGrid)}
                     is={isShadow ? "would" : "refused"}
-                    label={`${name}: ${isShadow ? "would have been refused" : "refused"} over time`}
+                    label={`${name}: share ${isShadow ? "that would have been refused" : "refused"}, over time`}
                   />
                 </td>
                 <td class="number" data-of="Near">
@@ -183,13 +181,15 @@ function PolicyTable({ view }: { view: View }) {
                 <td data-of="Who answered">
                   <ShareBar sums={one} />
                 </td>
-                <td data-of="Mode">{isShadow ? <span class="would">shadow: would refuse</span> : (policy?.mode ?? "not deployed")}</td>
+                <td data-of="Mode">
+                  {isShadow ? <span class="would">shadow: would refuse</span> : (policy?.mode ?? "not deployed")}
+                </td>
               </tr>
             );
           })}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }
 

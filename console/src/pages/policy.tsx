@@ -1,13 +1,13 @@
 /** One policy: its numbers over time, its limits beside what `shadowLimit` would do, and a form to change it. */
 
 import type { Policy } from "../api.ts";
-import { groupOf, latency, refusals, sum, sumBy, total, within } from "../data/sums.ts";
 import { live, policies } from "../data/live.ts";
 import { RECENT_MINUTES } from "../data/stats.ts";
+import { groupOf, latency, refusals, sum, sumBy, total, within } from "../data/sums.ts";
 import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
-import { count, NONE, percent, rate } from "../parts/numbers.ts";
 import { Loading, Notice } from "../parts/notice.tsx";
+import { count, NONE, percent, rate } from "../parts/numbers.ts";
 import { keyText, limitText, matchText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 import { EditPolicy } from "./edit-policy.tsx";
@@ -37,8 +37,8 @@ export function PolicyPage({ name }: { name: string }) {
         {name} {policy.mode === "shadow" && <span class="tag would">shadow: refuses nobody</span>}
       </h1>
       <p class="facts">
-        <code>{matchText(policy.match)}</code>, counted by {keyText(policy.key)}; {policy.consistency}; if its store does not
-        answer: <code>{policy.onStoreFailure}</code>
+        <code>{matchText(policy.match)}</code>, counted by {keyText(policy.key)}; {policy.consistency}; if its store
+        does not answer: <code>{policy.onStoreFailure}</code>
       </p>
       <Limits policy={policy} view={view} />
       <Edit policy={policy} view={view} />
@@ -138,11 +138,13 @@ function Edit({ policy, view }: { policy: Policy; view: View | undefined }) {
 
 function Numbers({ policy, view }: { policy: Policy; view: View }) {
   const points = view.chart.points.filter((point) => point.policy === policy.name);
+  const { stats, span } = view.chart;
+  const trial = within(stats.shadowLimits, span).filter((one) => one.policy === policy.name);
   const top = view.state.recent!.top[policy.name] ?? [];
   return (
     <>
       <TimeChoice view={view} />
-      <Traffic view={view} points={points} what={`requests of ${policy.name}`} />
+      <Traffic view={view} points={points} what={`requests of ${policy.name}`} trial={trial} />
       <div class="columns">
         <Breakdown title="By region" points={points} nameOf={({ region }) => region} />
         <Breakdown

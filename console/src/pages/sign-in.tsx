@@ -26,6 +26,8 @@ export function SignIn({ why }: { why: string | undefined }) {
       <h1>headgate</h1>
       <p class="muted">{why ?? "Sign in to see who is limited, and to change limits."}</p>
       <form onSubmit={submit}>
+        {/* Password managers want a name to keep the token under. */}
+        <input type="text" name="username" autocomplete="username" value="headgate" hidden readOnly />
         <label>
           Admin token
           <input
@@ -48,8 +50,8 @@ export function SignIn({ why }: { why: string | undefined }) {
         </button>
       </form>
       <p class="note">
-        It is the secret <code>ADMIN_TOKEN</code>. <code>npm start</code> prints one. The session lasts 12 hours, and ends
-        when the token is changed.
+        It is the secret <code>ADMIN_TOKEN</code>. <code>npm start</code> prints one. The session lasts 12 hours, and
+        ends when the token is changed.
       </p>
     </main>
   );

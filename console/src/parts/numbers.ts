@@ -39,17 +39,18 @@ export function milliseconds(seconds: number): string {
   return seconds < 0.01 ? `${ONE.format(seconds * 1_000)} ms` : `${WHOLE.format(seconds * 1_000)} ms`;
 }
 
-/** A bound of the histogram. */
-export function atMost(seconds: number): string {
-  return seconds === Number.POSITIVE_INFINITY ? "> 1 s" : `≤ ${count(seconds * 1_000)} ms`;
+/** Two bounds of the histogram in one unit: `10 / 250 ms`. */
+export function atMost(first: number, second: number): string {
+  const text = (seconds: number) => (seconds === Number.POSITIVE_INFINITY ? "> 1,000" : count(seconds * 1_000));
+  return `${text(first)} / ${text(second)}`;
 }
 
 /** `41 s`, `3 min`, `2 h 5 min`: rounded up, as waits are. */
 export function duration(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
-  if (seconds < 100) return `${seconds} s`;
+  if (seconds < 100 && seconds !== 60) return `${seconds} s`;
   const minutes = Math.ceil(seconds / 60);
-  if (minutes < 100) return `${minutes} min`;
+  if (minutes < 100 && minutes !== 60) return `${minutes} min`;
   const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
   if (hours < 48) return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
   return `${Math.ceil(hours / 24)} d`;
