@@ -2,14 +2,14 @@
 
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
+import { now } from "./api.ts";
 import { live, policies } from "./data/live.ts";
 import { kindOf, kindsOf, lookup } from "./data/lookup.ts";
 import { signOut } from "./data/session.ts";
 import { latency, within } from "./data/sums.ts";
 import { useValue } from "./data/value.ts";
 import { useView } from "./data/view.ts";
-import { lastHeard } from "./pages/overview.tsx";
-import { milliseconds } from "./parts/numbers.ts";
+import { duration, milliseconds } from "./parts/numbers.ts";
 import { goTo, hrefOf, PAGES, route } from "./route.ts";
 
 const NAMES = {
@@ -107,4 +107,11 @@ function LookUp({ field }: { field: RefObject<HTMLInputElement | null> }) {
       </form>
     </search>
   );
+}
+
+/** Older than two flushes: something does not hand on, or nothing happens. */
+function lastHeard(heard: string | null, flush: number): string | undefined {
+  if (heard === null) return undefined;
+  const ageMs = now() - Date.parse(heard);
+  return ageMs > flush * 2_000 ? `last heard ${duration(ageMs)} ago` : undefined;
 }

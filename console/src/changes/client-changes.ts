@@ -3,6 +3,7 @@
 import { api, type Effect, type Override, Refused } from "../api.ts";
 import { policyNamed } from "../data/live.ts";
 import { admin } from "../parts/command.tsx";
+import type { Until } from "../parts/fields.tsx";
 import { shortHash } from "../parts/numbers.ts";
 import type { Change } from "./change.ts";
 
@@ -17,12 +18,6 @@ export interface Client {
 /** How people see it. */
 export function nameOf({ raw, hash }: Client): string {
   return raw ? raw.join(" ") : shortHash(hash);
-}
-
-/** When an override ends, as a person chose it: `2h`, an instant, or nothing for "until it is removed". */
-export interface Until {
-  readonly word?: string;
-  readonly instant?: string;
 }
 
 const EFFECTS = ["limits", "factor", "plan", "exempt", "block"] as const;

@@ -2,7 +2,7 @@
 
 import { now, type Point, type Stats } from "../api.ts";
 import { type StatsState, stats } from "./stats.ts";
-import { completeUntilMs, coveredSeconds, type Grid, gridOf, type Span, within } from "./sums.ts";
+import { completeUntilMs, coveredSeconds, type Grid, gridOf, msOf, type Span, within } from "./sums.ts";
 import { createValue, useValue } from "./value.ts";
 
 export const zoom = createValue<Span | undefined>(undefined);
@@ -57,10 +57,7 @@ export function useView(): View | undefined {
     toMs: at + MINUTE_MS,
   };
   const points = within(ofRegion(ofNumbers.points), numbersSpan);
-  const first = history.points.reduce(
-    (least, point) => Math.min(least, Date.parse(point.at)),
-    Number.POSITIVE_INFINITY,
-  );
+  const first = history.points.reduce((least, point) => Math.min(least, msOf(point)), Number.POSITIVE_INFINITY);
   return {
     state,
     chart,

@@ -4,18 +4,10 @@ import { useState } from "preact/hooks";
 import type { Effect, Policy } from "../api.ts";
 import type { Change } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
-import {
-  type Client,
-  changeOverride,
-  nameOf,
-  resetCounts,
-  type Until,
-  withoutBlock,
-  wordsOf,
-} from "../changes/client-changes.ts";
+import { type Client, changeOverride, nameOf, resetCounts, withoutBlock, wordsOf } from "../changes/client-changes.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
-import { NumberField, TextField, UntilField, untilOf } from "../parts/fields.tsx";
+import { NumberField, TextField, type Until, UntilField, untilOf } from "../parts/fields.tsx";
 
 interface ClientActionsProps {
   readonly client: Client;

@@ -12,7 +12,8 @@ import { OverrideText } from "./overrides.tsx";
 export function HashedClient({ policy, hash }: { policy: string; hash: string }) {
   const { recent, history, minutes } = useValue(stats);
   const state = useValue(live);
-  const kind = policyNamed(policy)?.key[0];
+  const kinds = policyNamed(policy)?.key ?? [];
+  const kind = kinds[0];
   if (kind === undefined) return <p>No policy is named {policy}.</p>;
   const override =
     state.is === "on" ? (state.document.overrides.find((one) => isFor({ policy, kind, hash }, one)) ?? null) : null;
@@ -41,6 +42,8 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
       <p class="note">
         Only its hash is known here: the gateway keeps no raw keys. What it has left is told by its raw key, which the
         origin's own log may have. Overrides work by hash.
+        {kinds.length > 1 &&
+          ` Which kind of key it is (${kinds.join(", ")}) the hash does not tell: it is written down as ${kind}.`}
       </p>
       <ClientActions client={{ policy, kind, hash }} before={effectOf(override)} onChanged={() => {}} />
     </section>

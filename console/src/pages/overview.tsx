@@ -1,6 +1,5 @@
 /** Who is being limited, is it right, and what to do: everything at a glance, and each number leads to its page. */
 
-import { now } from "../api.ts";
 import { ShareBar } from "../charts/share-bar.tsx";
 import { Spark } from "../charts/spark.tsx";
 import { policies } from "../data/live.ts";
@@ -191,11 +190,4 @@ function PolicyTable({ view }: { view: View }) {
       </table>
     </section>
   );
-}
-
-/** Older than two flushes: something does not hand on, or nothing happens. */
-export function lastHeard(heard: string | null, flush: number): string | undefined {
-  if (heard === null) return undefined;
-  const ageMs = now() - Date.parse(heard);
-  return ageMs > flush * 2_000 ? `last heard ${duration(ageMs)} ago` : undefined;
 }

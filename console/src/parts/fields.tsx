@@ -1,7 +1,6 @@
 /** Fields of forms. */
 
 import { now } from "../api.ts";
-import type { Until } from "../changes/client-changes.ts";
 import { utc } from "./time.tsx";
 
 interface TextFieldProps {
@@ -39,6 +38,12 @@ export function NumberField({ onInput, ...rest }: TextFieldProps) {
       />
     </label>
   );
+}
+
+/** When an override ends, as a person chose it: `1h`, its instant, or nothing for "until it is removed". */
+export interface Until {
+  readonly word?: string;
+  readonly instant?: string;
 }
 
 const UNTIL: readonly (readonly [word: string, text: string, ms: number])[] = [
