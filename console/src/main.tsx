@@ -1,4 +1,4 @@
-/** The operators' page of a gateway, `/.headgate/console`. It talks to the admin API of its own host, and to nobody else. */
+/** The operators' page of a gateway, `/.headgate/console`. It talks to its own host's admin API, and to nobody else. */
 
 import { render } from "preact";
 import { App } from "./app.tsx";

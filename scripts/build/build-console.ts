@@ -1,6 +1,6 @@
 /**
- * `npm run build:console`: builds console/ into console/dist: a page, one script and one style. The result is committed,
- * because a gateway is deployed from the repository or the package without a build.
+ * `npm run build:console`: builds console/ into console/dist: a page, one script and one style. The result is
+ * committed, because a gateway is deployed from the repository or the package without a build.
  *
  * With `--check` nothing is written: it fails if console/dist is not what the sources give, or is too large.
  */

@@ -1,6 +1,6 @@
 /**
- * The layers of src/ as a rule for import lines: `worker → gateway → http → limiter → isolate → store → …`, and those of
- * console/src: `app → pages → changes → charts → parts → data → api`.
+ * The layers of src/ as a rule for import lines: `worker → gateway → http → limiter → isolate → store → …`, and those
+ * of console/src: `app → pages → changes → charts → parts → data → api`.
  */
 
 import { readdirSync, readFileSync } from "node:fs";

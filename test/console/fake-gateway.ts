@@ -1,5 +1,6 @@
-// The gateway as the console sees it: the real one in this process, over memory, behind a Node server. Counts, sessions
-// and explanations are made up here; policies, counts of clients, overrides and the live document are the gateway's own.
+// The gateway as the console sees it: the real one in this process, over memory, behind a Node server. Counts,
+// sessions and explanations are made up here. Policies, counts of clients, overrides and the live document are the
+// gateway's own.
 
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

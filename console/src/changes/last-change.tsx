@@ -1,4 +1,4 @@
-/** Says that the last change was made, and where it is undone. For a minute, on every page but the one that lists them. */
+/** Says for a minute that the last change was made, and where it is undone. The page of changes lists them all. */
 
 import { now } from "../api.ts";
 import { useValue } from "../data/value.ts";

@@ -1,6 +1,6 @@
 /**
- * Stacked bars over time, from zero. Bars and no lines: where nothing was counted is a gap. SVG takes the page's colours,
- * in the dark and in print too. Dragging over it chooses a time, by mouse and by thumb.
+ * Stacked bars over time, from zero. Bars and no lines: where nothing was counted is a gap. SVG takes the page's
+ * colours, in the dark and in print too. Dragging over it chooses a time, by mouse and by thumb.
  */
 
 import { useId, useState } from "preact/hooks";
@@ -139,7 +139,7 @@ export function Bars(props: BarsProps) {
         .map(({ atMs, text }) => (
           <g key={atMs} class="mark">
             <path d={`M${Math.round(x(atMs)) + 0.5} ${TOP - 10}V${floor}`} />
-            <text class="axis" x={x(atMs) - 4} y={TOP - 6} text-anchor="end">
+            <text class="axis" x={x(atMs) - 4} y={TOP + 12} text-anchor="end">
               {text}
             </text>
           </g>

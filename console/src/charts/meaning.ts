@@ -1,6 +1,7 @@
 /**
  * The meanings that colours have, everywhere. Each is also told without colour: would refuse is hatched, unavailable is
- * ink, refused is the darkest in print. The hues are Paul Tol's "medium contrast": colour-blind readers tell them apart.
+ * ink, refused is the darkest in print. The hues are Paul Tol's "medium contrast": colour-blind readers can tell them
+ * apart.
  */
 
 import type { Outcome } from "../api.ts";

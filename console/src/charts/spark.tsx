@@ -1,4 +1,4 @@
-/** How large a share was refused over time, as high as a line of text. The whole height is 10 %, or the largest share. */
+/** How large a share was refused over time, as high as a line of text. Its top is 10 %, or the largest share. */
 
 const [WIDTH, HEIGHT] = [96, 20];
 const LEAST = 0.1;

@@ -1,4 +1,4 @@
-/** The policies in force and the live document. They are read when a page needs them, after a change, and once a minute. */
+/** The policies in force and the live document: read when a page needs them, after a change, and once a minute. */
 
 import { api, type LiveDocument, type Policy, type Refused } from "../api.ts";
 import { mark } from "./marks.ts";

@@ -1,6 +1,6 @@
 /**
- * The counts, kept fresh: one request every 5 s while the page is seen, none while it is hidden. Most of them ask for the
- * last minutes only; the whole range is asked for when it is chosen, and now and then because counts may arrive late.
+ * The counts, kept fresh: one request every 5 s while the page is seen, none while it is hidden. Most of them ask for
+ * the last minutes only. The whole range is asked for when it is chosen, and now and then because counts may come late.
  */
 
 import { type At, api, now, type Refused, type Stats } from "../api.ts";

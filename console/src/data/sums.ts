@@ -1,4 +1,4 @@
-/** What the counts of some time add up to. Pure: everything on a page that is a number about traffic comes from here. */
+/** What the counts of some time add up to. Pure: every number about traffic on a page comes from here. */
 
 import type { At, Outcome, Point, Stats, StoreCalls } from "../api.ts";
 

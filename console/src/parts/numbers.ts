@@ -29,6 +29,7 @@ export function rate(perSecond: number): readonly [number: string, unit: string]
 export function percent(part: number, whole: number): string {
   if (whole === 0) return NONE;
   if (part === 0) return "0 %";
+  if (part === whole) return "100 %";
   const value = (part / whole) * 100;
   if (value < 0.1) return "< 0.1 %";
   return `${whole >= 500 ? ONE.format(value) : WHOLE.format(Math.max(1, value))} %`;
