@@ -23,10 +23,15 @@ async function gatewayOf(options?: FakeOptions): Promise<FakeGateway> {
   return gateway;
 }
 
-/** Opens the console, signed out. Everything that goes wrong ends up in `complaints`. */
-async function open({ url }: FakeGateway, options: BrowserContextOptions = {}) {
+interface Opened {
+  readonly page: Page;
+  /** Everything that went wrong. */
+  readonly complaints: string[];
+  readonly urls: Set<string>;
+}
+
+async function newPage(options: BrowserContextOptions = {}): Promise<Opened> {
   const context = await browser!.newContext({ viewport: { width: 1_440, height: 900 }, ...options });
-  onTestFinished(() => context.close());
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
   const complaints: string[] = [];
@@ -34,19 +39,47 @@ async function open({ url }: FakeGateway, options: BrowserContextOptions = {}) {
   page.on("console", (message) => void complaints.push(message.text()));
   page.on("pageerror", (error) => void complaints.push(String(error)));
   page.on("request", (request) => void urls.add(request.url()));
-  await page.goto(`${url}/.headgate/console`);
-  await page.getByLabel("Admin token").waitFor();
-  // The browser itself reports that nobody is signed in yet.
-  expect(complaints.splice(0)).toEqual([expect.stringContaining("401")]);
   return { page, complaints, urls };
 }
 
-async function openSignedIn(gateway: FakeGateway, options: BrowserContextOptions = {}) {
-  const opened = await open(gateway, options);
-  await opened.page.getByLabel("Admin token").fill(TOKEN);
-  await opened.page.keyboard.press("Enter");
-  await opened.page.getByRole("navigation").waitFor();
+/** A page of its own, signed out. */
+async function open({ url }: FakeGateway, options: BrowserContextOptions = {}): Promise<Opened> {
+  const opened = await newPage(options);
+  onTestFinished(() => opened.page.context().close());
+  await opened.page.goto(`${url}/.headgate/console`);
+  await opened.page.getByLabel("Admin token").waitFor();
+  // The browser itself reports that nobody is signed in yet.
+  expect(opened.complaints.splice(0)).toEqual([expect.stringContaining("401")]);
   return opened;
+}
+
+let shared: Opened | undefined;
+
+/** The page that most tests share, with the cookie of a session: a new one for each would take a second. */
+async function openSignedIn(gateway: FakeGateway): Promise<Opened> {
+  shared ??= await newPage();
+  const { page, complaints, urls } = shared;
+  await page.goto("about:blank");
+  complaints.length = 0;
+  urls.clear();
+  await page.context().addCookies([gateway.cookie()]);
+  await page.goto(`${gateway.url}/.headgate/console`);
+  await page.getByRole("navigation").waitFor();
+  return shared;
+}
+
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel("Admin token").fill(TOKEN);
+  await page.keyboard.press("Enter");
+  await page.getByRole("navigation").waitFor();
+}
+
+/** The page asks for counts at once when it is seen again. */
+async function seeAgain(page: Page, hidden = false): Promise<void> {
+  await page.evaluate((is) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => is });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
 }
 
 async function show(page: Page, hash: string): Promise<void> {
@@ -117,8 +150,7 @@ it.each([1_440, 360])("is whole and accessible, light and dark, at %d pixels", a
   });
   expect(await violations(page)).toEqual([]);
   await picture(page, `sign-in-${width}`);
-  await page.getByLabel("Admin token").fill(TOKEN);
-  await page.keyboard.press("Enter");
+  await signIn(page);
 
   for (const [name, hash, shown, act] of PAGES) {
     await show(page, hash);
@@ -269,6 +301,7 @@ it("shows refusals as they rise, a store that does not answer, and counts that g
     open: [{ place: "redis", isolates: 3 }],
     heard: new Date(Date.parse(stats.heard!) - 40_000).toISOString(),
   });
+  await seeAgain(page);
   await page.getByText("The breaker is open in 3 isolates").waitFor();
   expect(await login.getByRole("cell").nth(1).innerText()).toMatch(/^(?:100|9\d)/);
   expect(await page.locator(".status").innerText()).toMatch(/redis ○ no answer.*last heard 4\d s ago/s);
@@ -278,23 +311,16 @@ it("asks once every 5 s while it is seen, and never while it is hidden", async (
   const gateway = await gatewayOf();
   const { page } = await open(gateway);
   await page.clock.install();
-  await page.getByLabel("Admin token").fill(TOKEN);
-  await page.keyboard.press("Enter");
+  await signIn(page);
   await page.locator(".tiles").waitFor();
   const asked = () => gateway.calls.filter((call) => call.includes("/stats")).length;
-  const hide = (hidden: boolean) =>
-    page.evaluate((is) => {
-      Object.defineProperty(document, "hidden", { configurable: true, get: () => is });
-      document.dispatchEvent(new Event("visibilitychange"));
-    }, hidden);
-
   const before = asked();
   for (let i = 0; i < 4; i++) await page.clock.runFor(5_000);
   await expect.poll(asked).toBe(before + 4);
-  await hide(true);
+  await seeAgain(page, true);
   await page.clock.runFor(120_000);
   expect(asked()).toBe(before + 4);
-  await hide(false);
+  await seeAgain(page);
   await expect.poll(asked).toBeGreaterThan(before + 4);
 });
 
@@ -362,17 +388,15 @@ it("says so: a wrong token, a session that has ended, a gateway that is gone", a
   await page.getByLabel("Admin token").fill("not-the-token-of-this-gateway-at-all");
   await page.keyboard.press("Enter");
   await page.getByText("The gateway does not accept this token.").waitFor();
-  await page.getByLabel("Admin token").fill(TOKEN);
-  await page.keyboard.press("Enter");
+  await signIn(page);
   await page.locator(".tiles").waitFor();
   gateway.endSessions();
   await show(page, "#/changes");
   await page.getByText("Your session has ended. Sign in again.").waitFor();
-  await page.getByLabel("Admin token").fill(TOKEN);
-  await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: "Sign out" }).waitFor();
+  await signIn(page);
   await gateway.stop();
   await show(page, "#/overview");
+  await seeAgain(page);
   await page.getByText("no answer: numbers stand still").waitFor();
 });
 

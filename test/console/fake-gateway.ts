@@ -14,6 +14,7 @@ import { noStats, statsOf } from "./traffic.ts";
 
 export const TOKEN = "a-token-of-32-characters-at-least";
 
+const COOKIE = "headgate-session";
 const CONSOLE = "/.headgate/console";
 const ADMIN = "/.headgate/admin";
 const DIST = new URL("../../console/dist/", import.meta.url);
@@ -40,6 +41,16 @@ export interface FakeGateway {
   readonly calls: string[];
   /** Changes what the next questions for counts get. */
   change: ((stats: Stats) => Stats) | undefined;
+  /** The cookie of a session, for a browser. */
+  cookie(): {
+    name: string;
+    value: string;
+    domain: string;
+    path: string;
+    httpOnly: true;
+    secure: true;
+    sameSite: "Strict";
+  };
   /** Ends all sessions. */
   endSessions(): void;
   /** A request of a client, through the limits. @returns its status. */
@@ -59,7 +70,7 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
   });
   const context = { waitUntil: (work: Promise<unknown>) => void work.catch(() => {}), passThroughOnException() {} };
   let session = 1;
-  const cookie = () => `headgate-session=${session}`;
+  const cookie = () => `${COOKIE}=${session}`;
 
   const ask = (path: string, init?: RequestInit) =>
     Promise.resolve(gateway.fetch(new Request(`${url}${path}`, init), {}, context as never));
@@ -90,7 +101,7 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     if (own === "/session" && request.method === "DELETE") {
       return new Response(null, {
         status: 204,
-        headers: { "Set-Cookie": "headgate-session=; Path=/.headgate; Max-Age=0" },
+        headers: { "Set-Cookie": `${COOKIE}=; Path=/.headgate; Max-Age=0` },
       });
     }
     // The gate has let it in: the gateway just has no such call.
@@ -132,6 +143,10 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     url,
     calls: [],
     change: undefined,
+    cookie: () => ({
+      ...{ name: COOKIE, value: String(session), domain: "127.0.0.1", path: "/.headgate" },
+      ...({ httpOnly: true, secure: true, sameSite: "Strict" } as const),
+    }),
     endSessions: () => void session++,
     async send(path, address, init = {}) {
       const headers = { ...(init.headers as object), "CF-Connecting-IP": address };
