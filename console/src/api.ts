@@ -157,6 +157,8 @@ export interface Explained {
     readonly shadow: boolean;
   }[];
   readonly violated: readonly string[];
+  /** How many did not fit into the token. */
+  readonly omitted?: { readonly policies: number; readonly limits: number };
   readonly retryAfterMs?: number;
   readonly failure?: string;
 }

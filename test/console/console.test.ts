@@ -378,6 +378,9 @@ it("explains a token, says what is wrong with another one, and takes a whole hea
   await expect
     .poll(() => page.locator(".sentence").innerText())
     .toContain("was blocked by the live document, under api, for 20 min more");
+  await field.fill("token-without-space");
+  await page.getByText("for want of space: 9 limits, 1 policy").waitFor();
+  expect(await page.locator(".sentence").innerText()).toContain("refused by api-2. Its numbers did not fit");
   await field.fill("altered");
   await page.getByText("The token is altered").waitFor();
 });

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { api, type Explained } from "../api.ts";
 import { admin, Command } from "../parts/command.tsx";
 import { Failed } from "../parts/notice.tsx";
-import { count, duration, NONE, shortHash } from "../parts/numbers.ts";
+import { count, duration, NONE, plural, shortHash } from "../parts/numbers.ts";
 import { Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
 
@@ -54,7 +54,7 @@ export function Explain() {
 }
 
 function Decision({ decision }: { decision: Explained }) {
-  const { policies, limits, at, region, source, version } = decision;
+  const { policies, limits, at, region, source, version, omitted } = decision;
   return (
     <article>
       <p class="sentence">
@@ -116,6 +116,12 @@ function Decision({ decision }: { decision: Explained }) {
           ))}
         </tbody>
       </table>
+      {omitted && (
+        <p class="note">
+          Not in the token, for want of space: {plural(omitted.limits, "limit")},{" "}
+          {plural(omitted.policies, "policy", "policies")}.
+        </p>
+      )}
       <table>
         <caption>Who was counted</caption>
         <thead>
@@ -170,6 +176,13 @@ function Sentence({ decision }: { decision: Explained }) {
       </>
     );
   }
+  if (violated.length > 0 && !limit) {
+    return (
+      <>
+        {request} was <b>refused by {violated.join(", ")}</b>. Its numbers did not fit into the token.
+      </>
+    );
+  }
   if (!limit) {
     return (
       <>
@@ -191,6 +204,8 @@ function Sentence({ decision }: { decision: Explained }) {
         ? "It costs more than the limit: it can never pass."
         : `It would have passed ${duration(limit.retryAfterMs)} later.`}
       {violated.length > 1 && ` ${violated.slice(1).join(", ")} said no too.`}
+      {source === "fallback" &&
+        ` The isolate decided alone: its store did not answer${failure ? ` (${failure})` : ""}.`}
     </>
   );
 }

@@ -26,7 +26,7 @@ export function Overview() {
 }
 
 function Counted({ view }: { view: View }) {
-  if (view.state.history?.points.length === 0) return <NoRequests />;
+  if (view.state.recent?.heard === null) return <NoRequests />;
   return (
     <>
       <Alerts view={view} />

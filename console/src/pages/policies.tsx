@@ -25,7 +25,7 @@ export function Policies() {
             <th scope="col">Matches</th>
             <th scope="col">Counts by</th>
             <th scope="col">Limits</th>
-            {view && <th scope="col">Refuse, {view.numbers.text}</th>}
+            {view && <th scope="col">Refused, {view.numbers.text}</th>}
             <th scope="col">Mode</th>
           </tr>
         </thead>
@@ -50,7 +50,7 @@ export function Policies() {
                   ))}
                 </td>
                 {view && (
-                  <td data-of="Refuse">
+                  <td data-of="Refused">
                     <Refuse policy={policy} view={view} />
                   </td>
                 )}
@@ -75,7 +75,7 @@ function Refuse({ policy, view }: { policy: Policy; view: View }) {
   return (
     <>
       {isShadow ? (
-        <span class="line would">would: {percent(sums.shadow_refused, sums.all)}</span>
+        <span class="line would">would refuse {percent(sums.shadow_refused, sums.all)}</span>
       ) : (
         <span class="line">{percent(refusals(sums), sums.all)}</span>
       )}
@@ -83,7 +83,8 @@ function Refuse({ policy, view }: { policy: Policy; view: View }) {
         .filter(({ shadowLimit }) => shadowLimit !== undefined)
         .map(({ id, shadowLimit }) => (
           <span key={id} class="line would">
-            {id} at {count(shadowLimit!)} would: {percent(total(tried.filter(({ limit }) => limit === id)), sums.all)}
+            {id} at {count(shadowLimit!)} would refuse{" "}
+            {percent(total(tried.filter(({ limit }) => limit === id)), sums.all)}
           </span>
         ))}
     </>
