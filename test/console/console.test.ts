@@ -208,12 +208,17 @@ it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes
   };
   expect(await card.getByText("of 600 left").innerText()).toBe("599 of 600 left");
   await press("Block");
+  const focused = () => page.evaluate(() => document.activeElement?.ariaLabel || document.activeElement?.textContent);
+  expect(await focused()).toBe(`Block: ${CLIENT}`);
+  await press("Cancel");
+  await expect.poll(focused).toBe("Reset counts");
+  await press("Block");
   expect(await card.locator(".command code").innerText()).toBe(
     `npx headgate admin block api ${CLIENT} --kind ip --until 1h`,
   );
   await press(/^Block …/);
   // The question has the focus: one more key, and not by accident the same button.
-  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Yes: block");
+  expect(await focused()).toBe("Yes: block");
   expect(await gateway.send("/v1/items", CLIENT)).toBe(200);
   await page.keyboard.press("Enter");
   await card.getByText("blocked").waitFor();

@@ -8,6 +8,7 @@ import { type Client, changeOverride, nameOf, resetCounts, withoutBlock, wordsOf
 import { live, policyNamed } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
 import { NumberField, TextField, type Until, UntilField, untilOf } from "../parts/fields.tsx";
+import { Panel } from "../parts/panel.tsx";
 
 interface ClientActionsProps {
   readonly client: Client;
@@ -35,7 +36,7 @@ export function ClientActions({ client, before, onChanged }: ClientActionsProps)
   ];
   const actions = state.is === "on" ? offered.filter(([, , isOffered]) => isOffered) : [];
   return (
-    <>
+    <div class="actions">
       <p class="buttons">
         {client.raw && (
           <button type="button" aria-expanded={action === "reset"} onClick={() => setAction("reset")}>
@@ -65,7 +66,7 @@ export function ClientActions({ client, before, onChanged }: ClientActionsProps)
           onCancel={close}
         />
       )}
-    </>
+    </div>
   );
 }
 
@@ -122,7 +123,7 @@ function ActionForm({ action, policy, client, before, onDone, onCancel }: Action
   const made = change();
   const lasts = action === "block" || action === "exempt" || action === "override";
   return (
-    <div class="panel">
+    <Panel label={`${VERBS[action]}: ${nameOf(client)}`}>
       {action === "override" && (
         <div class="fields">
           <label>
@@ -173,6 +174,6 @@ function ActionForm({ action, policy, client, before, onDone, onCancel }: Action
       ) : (
         <p class="muted">Give a factor, a number or a plan.</p>
       )}
-    </div>
+    </Panel>
   );
 }

@@ -1,11 +1,12 @@
 /** The live document as text, to be edited: the diff is shown while one types, and nothing is sent before. */
 
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { LiveDocument } from "../api.ts";
 import { textOf } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
 import { canonical } from "../changes/client-changes.ts";
 import { changeDocument, contentOf } from "../changes/document-changes.ts";
+import { Panel } from "../parts/panel.tsx";
 
 interface DraftState {
   readonly text: string;
@@ -16,61 +17,62 @@ interface DraftState {
 
 export function Draft({ document, etag }: { document: LiveDocument; etag: string }) {
   const [draft, setDraft] = useState<DraftState>();
-  const id = useId();
   const begin = () => setDraft({ text: textOf(contentOf(document)), document, etag });
   if (!draft) {
     return (
-      <p class="buttons">
+      <div class="buttons">
         <button type="button" onClick={begin}>
           Edit the whole document
         </button>
-      </p>
+      </div>
     );
   }
   const close = () => setDraft(undefined);
   const after = parsed(draft.text);
   const isSame = after.value !== undefined && canonical(after.value) === canonical(contentOf(draft.document));
   return (
-    <section class="panel" aria-labelledby={id}>
-      <h3 id={id}>Edit the live document</h3>
-      {draft.document.version !== document.version && (
-        <p class="failed" role="alert">
-          Version {document.version} exists by now. This draft was made from version {draft.document.version}, and
-          cannot be sent.{" "}
-          <button type="button" class="small" onClick={begin}>
-            Begin again
-          </button>
-        </p>
-      )}
-      <label>
-        JSON
-        <textarea
-          rows={Math.min(24, draft.text.split("\n").length + 1)}
-          value={draft.text}
-          spellcheck={false}
-          onInput={(event) => setDraft({ ...draft, text: event.currentTarget.value })}
-        />
-      </label>
-      {after.value === undefined ? (
-        <p class="failed">{after.why}</p>
-      ) : isSame ? (
-        <p class="muted">Nothing is changed yet.</p>
-      ) : (
-        <ChangePanel
-          change={changeDocument(draft.document, draft.etag, after.value)}
-          verb="Replace"
-          onDone={close}
-          onCancel={close}
-        />
-      )}
-      {(after.value === undefined || isSame) && (
-        <p class="buttons">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-        </p>
-      )}
-    </section>
+    <div>
+      <Panel label="Edit the live document">
+        <h3>Edit the live document</h3>
+        {draft.document.version !== document.version && (
+          <p class="failed" role="alert">
+            Version {document.version} exists by now. This draft was made from version {draft.document.version}, and
+            cannot be sent.{" "}
+            <button type="button" class="small" onClick={begin}>
+              Begin again
+            </button>
+          </p>
+        )}
+        <label>
+          JSON
+          <textarea
+            rows={Math.min(24, draft.text.split("\n").length + 1)}
+            value={draft.text}
+            spellcheck={false}
+            onInput={(event) => setDraft({ ...draft, text: event.currentTarget.value })}
+          />
+        </label>
+        {after.value === undefined ? (
+          <p class="failed">{after.why}</p>
+        ) : isSame ? (
+          <p class="muted">Nothing is changed yet.</p>
+        ) : (
+          <ChangePanel
+            change={changeDocument(draft.document, draft.etag, after.value)}
+            verb="Replace"
+            onDone={close}
+            onCancel={close}
+          />
+        )}
+        {(after.value === undefined || isSame) && (
+          <p class="buttons">
+            <button type="button" onClick={close}>
+              Cancel
+            </button>
+          </p>
+        )}
+      </Panel>
+    </div>
   );
 }
 

@@ -1,10 +1,11 @@
 /** Changes a policy's mode and numbers for all clients, with the diff before it is sent. */
 
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Mode, Policy } from "../api.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
 import { changePolicy, isEmpty, type PolicyEdit } from "../changes/policy-changes.ts";
 import { NumberField } from "../parts/fields.tsx";
+import { Panel } from "../parts/panel.tsx";
 
 /** What the form holds: `default` is "as deployed". */
 interface Form {
@@ -33,54 +34,55 @@ function editOf(policy: Policy, form: Form): PolicyEdit {
 
 export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: string }) {
   const [form, setForm] = useState<Form>();
-  const id = useId();
   if (!form) {
     return (
-      <p class="buttons">
+      <div class="buttons">
         <button type="button" onClick={() => setForm(formOf(policy))}>
           Change limits or mode
         </button>
-      </p>
+      </div>
     );
   }
   const edit = editOf(policy, form);
   const close = () => setForm(undefined);
   const deployedMode = policy.live?.mode ? "as deployed" : `${policy.mode}, as deployed`;
   return (
-    <section class="panel" aria-labelledby={id}>
-      <h2 id={id}>Change {policy.name} for all clients</h2>
-      <div class="fields">
-        <label>
-          Mode
-          <select
-            value={form.mode}
-            onChange={(event) => setForm({ ...form, mode: event.currentTarget.value as Form["mode"] })}
-          >
-            <option value="default">{deployedMode}</option>
-            <option value="enforce">enforce</option>
-            <option value="shadow">shadow: count, refuse nobody</option>
-          </select>
-        </label>
-        {policy.limits.map(({ id: limit, limit: number, window }) => (
-          <NumberField
-            key={limit}
-            label={window === undefined ? limit : `${limit}, per ${window}`}
-            placeholder={policy.live?.limits?.[limit] === undefined ? `${number}, as deployed` : "as deployed"}
-            value={form.limits[limit] ?? ""}
-            onInput={(text) => setForm({ ...form, limits: { ...form.limits, [limit]: text } })}
-          />
-        ))}
-      </div>
-      {isEmpty(edit) ? (
-        <p class="buttons">
-          <span class="muted">Nothing is changed yet. An empty field means: as deployed.</span>
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-        </p>
-      ) : (
-        <ChangePanel change={changePolicy(policy, edit, traffic)} verb="Change" onDone={close} onCancel={close} />
-      )}
-    </section>
+    <div>
+      <Panel label={`Change ${policy.name}`}>
+        <h2>Change {policy.name} for all clients</h2>
+        <div class="fields">
+          <label>
+            Mode
+            <select
+              value={form.mode}
+              onChange={(event) => setForm({ ...form, mode: event.currentTarget.value as Form["mode"] })}
+            >
+              <option value="default">{deployedMode}</option>
+              <option value="enforce">enforce</option>
+              <option value="shadow">shadow: count, refuse nobody</option>
+            </select>
+          </label>
+          {policy.limits.map(({ id: limit, limit: number, window }) => (
+            <NumberField
+              key={limit}
+              label={window === undefined ? limit : `${limit}, per ${window}`}
+              placeholder={policy.live?.limits?.[limit] === undefined ? `${number}, as deployed` : "as deployed"}
+              value={form.limits[limit] ?? ""}
+              onInput={(text) => setForm({ ...form, limits: { ...form.limits, [limit]: text } })}
+            />
+          ))}
+        </div>
+        {isEmpty(edit) ? (
+          <p class="buttons">
+            <span class="muted">Nothing is changed yet. An empty field means: as deployed.</span>
+            <button type="button" onClick={close}>
+              Cancel
+            </button>
+          </p>
+        ) : (
+          <ChangePanel change={changePolicy(policy, edit, traffic)} verb="Change" onDone={close} onCancel={close} />
+        )}
+      </Panel>
+    </div>
   );
 }

@@ -5,6 +5,7 @@ import { ChangePanel } from "../changes/change-panel.tsx";
 import { type Done, history, lastDone } from "../changes/history.ts";
 import { useValue } from "../data/value.ts";
 import { Command } from "../parts/command.tsx";
+import { Panel } from "../parts/panel.tsx";
 import { Time } from "../parts/time.tsx";
 
 export function SessionChanges() {
@@ -31,7 +32,7 @@ export function SessionChanges() {
                 )}
               </p>
               {asked === done && change.undo ? (
-                <div class="panel">
+                <Panel label={change.undo.title}>
                   <ChangePanel
                     change={change.undo}
                     verb="Undo"
@@ -39,7 +40,7 @@ export function SessionChanges() {
                     onDone={() => setAsked(undefined)}
                     onCancel={() => setAsked(undefined)}
                   />
-                </div>
+                </Panel>
               ) : (
                 <Command label="Its command" text={change.command} />
               )}
