@@ -1,4 +1,7 @@
-/** The layers of src/ as a rule for import lines: `worker → gateway → http → limiter → isolate → store → …`. */
+/**
+ * The layers of src/ as a rule for import lines: `worker → gateway → http → limiter → isolate → store → …`, and those
+ * of console/src: `app → pages → changes → charts → parts → data → api`.
+ */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -35,11 +38,26 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ["config", "core", "http", "keys", "version"],
 };
 
+/** The same for the console. */
+const CONSOLE_MAY_IMPORT: typeof MAY_IMPORT = {
+  api: [],
+  data: ["api"],
+  route: ["data"],
+  parts: ["api", "data"],
+  charts: ["api", "data", "parts"],
+  changes: ["api", "data", "parts", "route"],
+  pages: ["api", "data", "parts", "charts", "changes", "route"],
+  keys: ["data", "route"],
+  header: ["api", "data", "parts", "route"],
+  app: ["changes", "data", "header", "keys", "pages", "route"],
+  main: ["app"],
+};
+
 /** Returns a line for each broken rule. @param root the folder that holds the layers. */
-export function brokenRules(root: string): string[] {
+export function brokenRules(root: string, mayImport = MAY_IMPORT): string[] {
   return sourcesIn(root).flatMap((file) => {
     const layer = layerOf(file);
-    const allowed = MAY_IMPORT[layer];
+    const allowed = mayImport[layer];
     if (!allowed) return [`${file}: no layer is named ${layer}`];
     return importsOf(join(root, file))
       .map((target) => relative(root, resolve(dirname(join(root, file)), target)))
@@ -84,7 +102,11 @@ function layerOf(file: string): string {
 
 if (import.meta.main) {
   const root = new URL("../../src", import.meta.url).pathname;
-  const broken = [...brokenRules(root), ...importCycles(root)];
+  const page = new URL("../../console/src", import.meta.url).pathname;
+  const broken = [
+    ...[...brokenRules(root), ...importCycles(root)],
+    ...[...brokenRules(page, CONSOLE_MAY_IMPORT), ...importCycles(page)].map((line) => `console: ${line}`),
+  ];
   for (const line of broken) console.error(line);
   console.log(broken.length === 0 ? "imports point one way" : `${broken.length} imports point the wrong way`);
   process.exitCode = broken.length === 0 ? 0 : 1;

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const COLUMNS = 120;
-const FOLDERS = ["src", "lua", "scripts", "test", "bench", "examples"];
+const FOLDERS = ["src", "lua", "scripts", "test", "bench", "examples", "console"];
 
 /** By file extension: what begins a comment (at the line's start or after a space), and opens and closes a block. */
 const SLASHES = { line: /(?:^|\s)\/\//, open: /^\s*\{?\/\*/, close: "*/" };

@@ -1,0 +1,61 @@
+/** The whole live document, edited by hand. */
+
+import { api, type LiveDocument, Refused } from "../api.ts";
+import { admin } from "../parts/command.tsx";
+import type { Change } from "./change.ts";
+import { canonical } from "./client-changes.ts";
+
+type Content = Pick<LiveDocument, "policies" | "overrides">;
+
+/** What an operator edits: versions and notes are the gateway's. */
+export function contentOf({ policies, overrides }: Content): Content {
+  return { policies, overrides };
+}
+
+export function changeDocument(before: LiveDocument, etag: string, after: Content): Change {
+  const command = [admin("live", "get", "--out", "live.json"), admin("live", "put", "live.json")].join("\n");
+  const put = async (content: Content, ifMatch: string) => {
+    return (await api.putLive({ ...contentOf(content), ...secretOf(before) }, ifMatch)).version;
+  };
+  const title = "Replace the live document";
+  const touches = touchesOf(before, after);
+  return {
+    ...{ title, touches, isDangerous: true, command, before: contentOf(before), after },
+    send: () => put(after, etag),
+    undo: {
+      ...{ title: `Undo: ${title}`, touches, isDangerous: false, command, before: after, after: contentOf(before) },
+      async send() {
+        const { body, etag: newest } = await api.live();
+        if (canonical(contentOf(body)) !== canonical(contentOf(after))) {
+          throw new Refused(409, "Somebody else has changed the live document since. Nothing was undone.");
+        }
+        return await put(before, newest ?? `"${body.version}"`);
+      },
+    },
+  };
+}
+
+/** The fingerprint of the key secret: without it the gateway takes its present one. */
+function secretOf({ secret }: LiveDocument): object {
+  return secret === undefined ? {} : { secret };
+}
+
+function touchesOf(before: Content, after: Content): string {
+  const names = new Set([...Object.keys(before.policies), ...Object.keys(after.policies)]);
+  const changed = [...names].filter((name) => canonical(before.policies[name]) !== canonical(after.policies[name]));
+  const old = new Set(before.overrides.map(canonical));
+  const young = new Set(after.overrides.map(canonical));
+  const clients = new Set(
+    [
+      ...before.overrides.filter((one) => !young.has(canonical(one))),
+      ...after.overrides.filter((one) => !old.has(canonical(one))),
+    ].map(({ policy, key }) => `${policy}:${key}`),
+  );
+  return [
+    changed.length > 0 ? `Every client of ${changed.join(", ")}.` : "",
+    clients.size > 0 ? `${clients.size} named ${clients.size === 1 ? "client" : "clients"}.` : "",
+    changed.length + clients.size === 0 ? "Nobody." : "",
+  ]
+    .join(" ")
+    .trim();
+}

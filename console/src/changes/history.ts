@@ -1,0 +1,31 @@
+/** What was changed in this session, to be undone. The audit lines of everybody's changes are in the gateway's log. */
+
+import { now } from "../api.ts";
+import { loadLive, loadPolicies } from "../data/live.ts";
+import { createValue } from "../data/value.ts";
+import type { Change } from "./change.ts";
+
+export interface Done {
+  readonly atMs: number;
+  readonly change: Change;
+  readonly version: number | undefined;
+  /** It was taken back. */
+  readonly isUndone: boolean;
+}
+
+/** The newest first. In memory only: commands may hold raw keys. */
+export const history = createValue<readonly Done[]>([]);
+
+/** @param undone the change that this one takes back. @throws {Refused} */
+export async function perform(change: Change, undone?: Done): Promise<void> {
+  const version = await change.send();
+  const before = history.get().map((done) => (done === undone ? { ...done, isUndone: true } : done));
+  history.set([{ atMs: now(), change, version, isUndone: false }, ...before]);
+  // The page shows what holds by now. If it cannot be read, the next look will tell.
+  await Promise.all([loadPolicies(), loadLive()]).catch(() => {});
+}
+
+/** The last change of this session that can still be taken back. */
+export function lastDone(all: readonly Done[]): Done | undefined {
+  return all.find(({ change, isUndone }) => change.undo && !isUndone);
+}

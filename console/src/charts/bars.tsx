@@ -1,0 +1,161 @@
+/**
+ * Stacked bars over time, from zero. Bars and no lines: where nothing was counted is a gap. SVG takes the page's
+ * colours, in the dark and in print too. Dragging over it chooses a time, by mouse and by thumb.
+ */
+
+import { useId, useState } from "preact/hooks";
+import type { Span } from "../data/sums.ts";
+import type { Plotted } from "./plotted.ts";
+import { instantsIn, ticksTo, unitOf } from "./scale.ts";
+
+interface BarsProps extends Plotted {
+  readonly width: number;
+  readonly height: number;
+  /** The step under the pointer, also that of another chart. */
+  readonly step: number | undefined;
+  onStep(step: number | undefined): void;
+  onZoom(span: Span): void;
+}
+
+const [LEFT, TOP, BOTTOM] = [56, 16, 22];
+/** Between labels of time, in pixels. */
+const SPACE = 84;
+const GAP = 0.14;
+
+export function Bars(props: BarsProps) {
+  const { grid, span, stacks, partialFromMs, marks, outages, perSecond, width, height, step, onStep, onZoom } = props;
+  const hatch = useId();
+  const [drag, setDrag] = useState<readonly [fromX: number, toX: number]>();
+
+  const [fromMs, toMs] = [grid.fromMs, grid.fromMs + grid.length * grid.stepMs];
+  const [inner, floor] = [Math.max(1, width - LEFT), height - BOTTOM];
+  const x = (ms: number) => LEFT + ((Math.min(toMs, Math.max(fromMs, ms)) - fromMs) / (toMs - fromMs)) * inner;
+  const msOf = (at: number) => fromMs + ((Math.min(width, Math.max(LEFT, at)) - LEFT) / inner) * (toMs - fromMs);
+  const stepOf = (at: number) => Math.min(grid.length - 1, Math.floor((msOf(at) - fromMs) / grid.stepMs));
+  const barWidth = (inner / grid.length) * (1 - GAP);
+
+  const rates = stacks.map(({ counts }) => Array.from({ length: grid.length }, (_, i) => perSecond(i, counts[i] ?? 0)));
+  const sums = Array.from({ length: grid.length }, (_, i) => rates.reduce((all, one) => all + one[i]!, 0));
+  const ticks = ticksTo(Math.max(0, ...sums));
+  const most = ticks.at(-1)!;
+  const [factor, unit] = unitOf(most);
+  const y = (rate: number) => floor - (rate / most) * (floor - TOP);
+
+  const below = new Array<number>(grid.length).fill(0);
+  const paths = rates.map((rate) =>
+    rate
+      .map((one, i) => {
+        if (one === 0) return "";
+        const left = LEFT + (i * inner) / grid.length;
+        const bottom = y(below[i]!);
+        below[i]! += one;
+        // However few they are, they are seen.
+        const top = Math.min(y(below[i]!), bottom - 1);
+        return `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}h${barWidth.toFixed(1)}V${bottom.toFixed(1)}z`;
+      })
+      .join(""),
+  );
+
+  // Most of what is drawn is admitted. It is light, and its top is a line.
+  const caps = (stacks[0]?.is === "admitted" ? rates[0]! : []).map((one, i) =>
+    one === 0 ? "" : `M${(LEFT + (i * inner) / grid.length).toFixed(1)} ${y(one).toFixed(1)}h${barWidth.toFixed(1)}`,
+  );
+
+  const offset = (event: PointerEvent & { readonly currentTarget: SVGSVGElement }) =>
+    event.clientX - event.currentTarget.getBoundingClientRect().left;
+  const partialX = x(partialFromMs);
+
+  return (
+    <svg
+      class="bars"
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      aria-hidden="true"
+      onPointerDown={(event) => {
+        if (event.button !== 0) return;
+        event.currentTarget.setPointerCapture(event.pointerId);
+        setDrag([offset(event), offset(event)]);
+      }}
+      onPointerMove={(event) => {
+        onStep(stepOf(offset(event)));
+        if (drag) setDrag([drag[0], offset(event)]);
+      }}
+      onPointerLeave={() => onStep(undefined)}
+      onPointerCancel={() => setDrag(undefined)}
+      onPointerUp={() => {
+        setDrag(undefined);
+        if (!drag || Math.abs(drag[1] - drag[0]) < 6) return;
+        const [first, last] = [stepOf(Math.min(...drag)), stepOf(Math.max(...drag))];
+        onZoom({ fromMs: fromMs + first * grid.stepMs, toMs: Math.min(span.toMs, fromMs + (last + 1) * grid.stepMs) });
+      }}
+    >
+      <defs>
+        <pattern id={hatch} width="6" height="6" patternUnits="userSpaceOnUse">
+          <path d="M-1.5 1.5l3 -3M0 6l6 -6M4.5 7.5l3 -3" class="hatch" />
+        </pattern>
+      </defs>
+      {partialFromMs < toMs && (
+        <>
+          <rect class="partial" x={partialX} y={TOP} width={width - partialX} height={floor - TOP} />
+          <text class="axis" x={width - 4} y={TOP - 4} text-anchor="end">
+            so far
+          </text>
+        </>
+      )}
+      {ticks.map((tick) => (
+        <g key={tick}>
+          <path class="grid" d={`M${LEFT} ${Math.round(y(tick)) + 0.5}H${width}`} />
+          <text class="axis" x={LEFT - 8} y={y(tick) + 4} text-anchor="end">
+            {tick === 0 ? "0" : `${(tick * factor).toLocaleString("en-US", { maximumFractionDigits: 2 })}${unit}`}
+          </text>
+        </g>
+      ))}
+      {instantsIn(fromMs, toMs, inner / SPACE).map(({ atMs, text }) => (
+        <g key={atMs}>
+          <path class="grid" d={`M${Math.round(x(atMs)) + 0.5} ${floor}v5`} />
+          <text class="axis" x={x(atMs)} y={height - 3} text-anchor={x(atMs) > width - 20 ? "end" : "middle"}>
+            {text}
+          </text>
+        </g>
+      ))}
+      {paths.map((path, i) => {
+        const { is } = stacks[i]!;
+        return <path key={is} class={`bar ${is}`} d={path} {...(is === "would" && { fill: `url(#${hatch})` })} />;
+      })}
+      <path class="cap" d={caps.join("")} />
+      {outages.map((one) => (
+        <rect
+          key={one}
+          class="outage"
+          x={x(fromMs + one * grid.stepMs)}
+          y={TOP - 4}
+          width={inner / grid.length}
+          height="3"
+        />
+      ))}
+      {marks
+        .filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
+        .map(({ atMs, text }) => (
+          <g key={atMs} class="mark">
+            <path d={`M${Math.round(x(atMs)) + 0.5} ${TOP - 10}V${floor}`} />
+            <text class="axis" x={x(atMs) - 4} y={TOP + 12} text-anchor="end">
+              {text}
+            </text>
+          </g>
+        ))}
+      {step !== undefined && step < grid.length && (
+        <rect class="here" x={LEFT + (step * inner) / grid.length} y={TOP} width={barWidth} height={floor - TOP} />
+      )}
+      {drag && (
+        <rect
+          class="chosen"
+          x={Math.max(LEFT, Math.min(...drag))}
+          y={TOP}
+          width={Math.max(0, Math.min(width, Math.max(...drag)) - Math.max(LEFT, Math.min(...drag)))}
+          height={floor - TOP}
+        />
+      )}
+    </svg>
+  );
+}

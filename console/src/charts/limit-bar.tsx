@@ -1,0 +1,40 @@
+/** What a client has left of a limit. */
+
+import { count, duration } from "../parts/numbers.ts";
+
+interface LimitBarProps {
+  readonly id: string;
+  /** What it holds when nothing is used. */
+  readonly capacity: number;
+  readonly remaining: number;
+  readonly resetAfterMs: number;
+}
+
+export function LimitBar({ id, capacity, remaining, resetAfterMs }: LimitBarProps) {
+  const used = Math.max(0, capacity - remaining);
+  const isNear = remaining <= capacity * 0.05;
+  return (
+    <li class="limit">
+      <span class="name">{id}</span>
+      <span class="of">
+        <b>{count(remaining)}</b> of {count(capacity)} left
+      </span>
+      {/* biome-ignore lint/a11y/useSemanticElements: browsers do not agree on the looks of a meter. */}
+      <span
+        class="track"
+        role="meter"
+        aria-label={`${id}: used`}
+        aria-valuemin={0}
+        aria-valuemax={capacity}
+        aria-valuenow={Math.min(used, capacity)}
+        aria-valuetext={`${count(used)} of ${count(capacity)} used`}
+      >
+        <span class={isNear ? "part full" : "part"} style={{ width: `${Math.min(100, (used / capacity) * 100)}%` }} />
+      </span>
+      <span class="when">
+        {remaining === 0 ? "Used up. " : isNear ? "Nearly used up. " : ""}
+        {resetAfterMs > 0 ? `As new in ${duration(resetAfterMs)}.` : "Nothing is counted."}
+      </span>
+    </li>
+  );
+}

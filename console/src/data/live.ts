@@ -1,0 +1,42 @@
+/** The policies in force and the live document: read when a page needs them, after a change, and once a minute. */
+
+import { api, type LiveDocument, type Policy, type Refused } from "../api.ts";
+import { mark } from "./marks.ts";
+import { createValue } from "./value.ts";
+
+export interface Policies {
+  /** Of the live document; 0: there is none. */
+  readonly version: number;
+  readonly policies: readonly Policy[];
+}
+
+export type LiveState =
+  | { readonly is: "unknown" }
+  | { readonly is: "on"; readonly document: LiveDocument; readonly etag: string }
+  /** `LIVE_REFRESH` is 0: nothing can be changed while the gateway runs. */
+  | { readonly is: "off" }
+  | { readonly is: "failed"; readonly why: string };
+
+export const policies = createValue<Policies | undefined>(undefined);
+export const live = createValue<LiveState>({ is: "unknown" });
+
+export async function loadPolicies(): Promise<void> {
+  const before = policies.get();
+  const found = await api.policies();
+  policies.set(found);
+  if (before && found.version > before.version) mark(`live v${found.version}`);
+}
+
+export async function loadLive(): Promise<void> {
+  try {
+    const { body, etag } = await api.live();
+    live.set({ is: "on", document: body, etag: etag ?? `"${body.version}"` });
+  } catch (error) {
+    const { status, message } = error as Refused;
+    live.set(status === 404 ? { is: "off" } : { is: "failed", why: message });
+  }
+}
+
+export function policyNamed(name: string): Policy | undefined {
+  return policies.get()?.policies.find((policy) => policy.name === name);
+}

@@ -1,0 +1,36 @@
+/** The client that is being looked up. Raw keys stay in memory: no address, no storage. */
+
+import { api, type Counts, type Policy, type RawClient } from "../api.ts";
+import { policies } from "./live.ts";
+import { createValue } from "./value.ts";
+
+export interface Lookup {
+  readonly kind: string;
+  readonly raw: readonly string[];
+}
+
+export const lookup = createValue<Lookup | undefined>(undefined);
+
+/** The kinds of key that the policies count by, the first ones first. */
+export function kindsOf(all: readonly Policy[]): string[] {
+  return [...new Set([...all.map(({ key }) => key[0]!), ...all.flatMap(({ key }) => key)])];
+}
+
+const IP = /^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:.]+)$/i;
+
+/** What kind of key a text most likely is. */
+export function kindOf(text: string, kinds: readonly string[]): string {
+  const isAddress = IP.test(text.trim());
+  if (isAddress && kinds.includes("ip")) return "ip";
+  return kinds.find((kind) => kind !== "ip" && !kind.includes("+")) ?? kinds[0] ?? "ip";
+}
+
+/** Under each policy that counts by this kind. */
+export function clientsOf({ kind, raw }: Lookup): RawClient[] {
+  const all = policies.get()?.policies ?? [];
+  return all.filter(({ key }) => key.includes(kind)).map(({ name }) => ({ policy: name, kind, raw }));
+}
+
+export function countsOf(client: RawClient): Promise<Counts> {
+  return api.counts(client);
+}

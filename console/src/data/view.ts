@@ -1,0 +1,90 @@
+/** Which time and region a page tells of, and its counts: the last 5 minutes, unless a part of the chart is chosen. */
+
+import { now, type Point, type Stats } from "../api.ts";
+import { type StatsState, stats } from "./stats.ts";
+import { completeUntilMs, coveredSeconds, type Grid, gridOf, msOf, type Span, within } from "./sums.ts";
+import { createValue, useValue } from "./value.ts";
+
+export const zoom = createValue<Span | undefined>(undefined);
+/** Undefined: all. */
+export const region = createValue<string | undefined>(undefined);
+
+const NOW_MINUTES = 5;
+const MINUTE_MS = 60_000;
+
+export interface View {
+  readonly state: StatsState;
+  /** Of the chart: the whole range, or the part that was chosen. */
+  readonly chart: {
+    readonly stats: Stats;
+    readonly span: Span;
+    readonly grid: Grid;
+    readonly points: readonly Point[];
+  };
+  /** Of tiles and tables. */
+  readonly numbers: {
+    readonly stats: Stats;
+    readonly span: Span;
+    readonly points: readonly Point[];
+    readonly seconds: number;
+    /** `last 5 min`. */
+    readonly text: string;
+  };
+}
+
+/** Undefined: nothing was read yet. */
+export function useView(): View | undefined {
+  const state = useValue(stats);
+  const chosen = useValue(zoom);
+  const only = useValue(region);
+  const { history, recent, minutes } = state;
+  if (!history || !recent) return undefined;
+  const at = now();
+  const pointMs = history.step * 1_000;
+  const whole = { fromMs: Math.floor((at - minutes * MINUTE_MS) / pointMs + 1) * pointMs, toMs: at };
+  const span = chosen ?? whole;
+  const ofRegion = (points: readonly Point[]) =>
+    only === undefined ? points : points.filter((point) => point.region === only);
+  const chart = {
+    stats: history,
+    span,
+    grid: gridOf(span, pointMs),
+    points: within(ofRegion(history.points), span),
+  };
+  const ofNumbers = chosen ? history : recent;
+  const numbersSpan = chosen ?? {
+    fromMs: Math.floor(at / MINUTE_MS - NOW_MINUTES + 1) * MINUTE_MS,
+    toMs: at + MINUTE_MS,
+  };
+  const points = within(ofRegion(ofNumbers.points), numbersSpan);
+  const first = history.points.reduce((least, point) => Math.min(least, msOf(point)), Number.POSITIVE_INFINITY);
+  return {
+    state,
+    chart,
+    numbers: {
+      stats: ofNumbers,
+      span: numbersSpan,
+      points,
+      seconds: coveredSeconds({ ...numbersSpan, toMs: Math.min(numbersSpan.toMs, at) }, ofNumbers, first),
+      text: chosen ? "in the chosen time" : `last ${NOW_MINUTES} min`,
+    },
+  };
+}
+
+/** From when on the counts of a chart are still to come. */
+export function partialFrom({ chart }: View): number {
+  const { stats: history, grid } = chart;
+  const complete = completeUntilMs(history);
+  return grid.fromMs + Math.max(0, Math.floor((complete - grid.fromMs) / grid.stepMs)) * grid.stepMs;
+}
+
+/** Rates of a chart's steps. The first and last step may have begun, or be going on. */
+export function ratesOf({ chart }: View): (step: number, count: number) => number {
+  const { grid, span } = chart;
+  return (step, count) => {
+    const fromMs = Math.max(span.fromMs, grid.fromMs + step * grid.stepMs);
+    const toMs = Math.min(span.toMs, grid.fromMs + (step + 1) * grid.stepMs);
+    // A step that has begun just now says nothing yet: count at least 5 s.
+    return count / Math.max(5, (toMs - fromMs) / 1_000);
+  };
+}

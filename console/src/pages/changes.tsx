@@ -1,0 +1,91 @@
+/** The live document: what it changes, who was told otherwise, a draft with its diff, and what this session did. */
+
+import { useEffect } from "preact/hooks";
+import type { LiveDocument } from "../api.ts";
+import { live, loadLive } from "../data/live.ts";
+import { useValue } from "../data/value.ts";
+import { Failed, Loading, Notice } from "../parts/notice.tsx";
+import { hrefOf } from "../route.ts";
+import { Draft } from "./draft.tsx";
+import { Overrides } from "./overrides.tsx";
+import { SessionChanges } from "./session-changes.tsx";
+
+export function Changes() {
+  const state = useValue(live);
+  useEffect(() => void loadLive(), []);
+  return (
+    <>
+      <h1>Changes</h1>
+      <SessionChanges />
+      {state.is === "unknown" && <Loading />}
+      {state.is === "failed" && <Failed error={state.why} holds="The last good document stays in force." />}
+      {state.is === "off" && (
+        <Notice title="This gateway reads no live document">
+          <p>
+            <code>LIVE_REFRESH</code> is <code>0s</code>: policies are as they were deployed. Counts can still be looked
+            up and reset. To change limits while the gateway runs, set <code>LIVE_REFRESH = "30s"</code> and deploy.
+          </p>
+        </Notice>
+      )}
+      {state.is === "on" && <Document document={state.document} etag={state.etag} />}
+    </>
+  );
+}
+
+function Document({ document, etag }: { document: LiveDocument; etag: string }) {
+  const { version, policies, ignored = [], notes = [] } = document;
+  return (
+    <>
+      <h2>Live document{version > 0 ? `, version ${version}` : ""}</h2>
+      {version === 0 && <p class="muted">There is none yet: everything is as deployed. The first change makes it.</p>}
+      {notes.map((note) => (
+        <p key={note} class="failed">
+          {note}
+        </p>
+      ))}
+      {Object.keys(policies).length > 0 && (
+        <table>
+          <caption>Policies that differ from what was deployed</caption>
+          <thead>
+            <tr>
+              <th scope="col">Policy</th>
+              <th scope="col">Mode</th>
+              <th scope="col">Limits</th>
+            </tr>
+          </thead>
+          <tbody>
+            {Object.entries(policies).map(([name, { mode, limits = {} }]) => (
+              <tr key={name}>
+                <th scope="row">
+                  <a href={hrefOf("policies", name)}>{name}</a>
+                </th>
+                <td data-of="Mode">{mode ?? <span class="muted">as deployed</span>}</td>
+                <td data-of="Limits">
+                  {Object.entries(limits).map(([id, number]) => (
+                    <span key={id} class="line">
+                      {id} = {number.toLocaleString("en-US")}
+                    </span>
+                  ))}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <Overrides document={document} />
+      {ignored.length > 0 && (
+        <details class="behind">
+          <summary>{ignored.length} entries are kept and ignored: the configuration does not know them</summary>
+          <pre>
+            <code>{JSON.stringify(ignored, null, 2)}</code>
+          </pre>
+        </details>
+      )}
+      <Draft document={document} etag={etag} />
+      <p class="note">
+        A change is in force everywhere within <code>LIVE_REFRESH</code> + 5 s. Who changed what before: lines with{" "}
+        <code>"event":"admin"</code> in the gateway's log.
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,61 @@
+/** A client under one policy: what it has left, what the live document says of it, and what can be done. */
+
+import type { Counts, Policy } from "../api.ts";
+import { effectOf } from "../changes/client-changes.ts";
+import { LimitBar } from "../charts/limit-bar.tsx";
+import { policyNamed } from "../data/live.ts";
+import { RECENT_MINUTES, stats } from "../data/stats.ts";
+import { useValue } from "../data/value.ts";
+import { Copy } from "../parts/command.tsx";
+import { plural, shortHash } from "../parts/numbers.ts";
+import { hrefOf } from "../route.ts";
+import { ClientActions } from "./client-actions.tsx";
+import { OverrideText } from "./overrides.tsx";
+
+interface ClientCardProps {
+  readonly counts: Counts;
+  readonly raw: readonly string[];
+  onChanged(): void;
+}
+
+/** A bucket holds its burst. A client's own numbers change the burst too, in the same proportion. */
+function capacityOf({ id, limit }: Counts["limits"][number], policy: Policy | undefined): number {
+  const inForce = policy?.limits.find((one) => one.id === id);
+  return inForce?.burst === undefined ? limit : Math.max(1, Math.floor((inForce.burst * limit) / inForce.limit));
+}
+
+export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
+  const { policy, kind, key, override, limits } = counts;
+  const { recent } = useValue(stats);
+  const refused = recent?.top[policy]?.find((one) => one.key === key)?.refused;
+  const known = policyNamed(policy);
+  return (
+    <section class="card" aria-label={`${policy}: ${raw.join(" ")}`}>
+      <h3>
+        <a href={hrefOf("policies", policy)}>{policy}</a>
+        {known?.mode === "shadow" && <span class="tag would">shadow</span>}
+      </h3>
+      <p class="facts">
+        Hash <code title={key}>{shortHash(key)}</code> <Copy text={key} what="hash" />
+        {refused !== undefined && (
+          <span class="refused">
+            {plural(refused, "refusal")} in {RECENT_MINUTES} min
+          </span>
+        )}
+      </p>
+      {override?.exempt ? (
+        <p>The policy does not apply to this client.</p>
+      ) : (
+        <ul class="limits">
+          {limits.map((limit) => (
+            <LimitBar key={limit.id} {...limit} capacity={capacityOf(limit, known)} />
+          ))}
+        </ul>
+      )}
+      <p>
+        <b>Override</b> <OverrideText override={override} />
+      </p>
+      <ClientActions client={{ policy, kind, hash: key, raw }} before={effectOf(override)} onChanged={onChanged} />
+    </section>
+  );
+}

@@ -1,0 +1,91 @@
+/** The live document as text, to be edited: the diff is shown while one types, and nothing is sent before. */
+
+import { useState } from "preact/hooks";
+import type { LiveDocument } from "../api.ts";
+import { textOf } from "../changes/change.ts";
+import { ChangePanel } from "../changes/change-panel.tsx";
+import { canonical } from "../changes/client-changes.ts";
+import { changeDocument, contentOf } from "../changes/document-changes.ts";
+import { Panel } from "../parts/panel.tsx";
+
+interface DraftState {
+  readonly text: string;
+  /** What it was made from: a newer document must not be overwritten by it. */
+  readonly document: LiveDocument;
+  readonly etag: string;
+}
+
+export function Draft({ document, etag }: { document: LiveDocument; etag: string }) {
+  const [draft, setDraft] = useState<DraftState>();
+  const begin = () => setDraft({ text: textOf(contentOf(document)), document, etag });
+  if (!draft) {
+    return (
+      <div class="buttons">
+        <button type="button" onClick={begin}>
+          Edit the whole document
+        </button>
+      </div>
+    );
+  }
+  const close = () => setDraft(undefined);
+  const after = parsed(draft.text);
+  const isSame = after.value !== undefined && canonical(after.value) === canonical(contentOf(draft.document));
+  return (
+    <div>
+      <Panel label="Edit the live document">
+        <h3>Edit the live document</h3>
+        {draft.document.version !== document.version && (
+          <p class="failed" role="alert">
+            Version {document.version} exists by now. This draft was made from version {draft.document.version}, and
+            cannot be sent.{" "}
+            <button type="button" class="small" onClick={begin}>
+              Begin again
+            </button>
+          </p>
+        )}
+        <label>
+          JSON
+          <textarea
+            rows={Math.min(24, draft.text.split("\n").length + 1)}
+            value={draft.text}
+            spellcheck={false}
+            onInput={(event) => setDraft({ ...draft, text: event.currentTarget.value })}
+          />
+        </label>
+        {after.value === undefined ? (
+          <p class="failed">{after.why}</p>
+        ) : isSame ? (
+          <p class="muted">Nothing is changed yet.</p>
+        ) : (
+          <ChangePanel
+            change={changeDocument(draft.document, draft.etag, after.value)}
+            verb="Replace"
+            onDone={close}
+            onCancel={close}
+          />
+        )}
+        {(after.value === undefined || isSame) && (
+          <p class="buttons">
+            <button type="button" onClick={close}>
+              Cancel
+            </button>
+          </p>
+        )}
+      </Panel>
+    </div>
+  );
+}
+
+type Parsed = { readonly value: ReturnType<typeof contentOf> } | { readonly value?: never; readonly why: string };
+
+/** Only as far as the diff needs it: the gateway checks it all. */
+function parsed(text: string): Parsed {
+  try {
+    const { policies, overrides } = JSON.parse(text);
+    if (typeof policies === "object" && policies !== null && Array.isArray(overrides))
+      return { value: { policies, overrides } };
+    return { why: "Expected { policies: { … }, overrides: [ … ] }." };
+  } catch (error) {
+    return { why: `This is no JSON: ${(error as Error).message}` };
+  }
+}

@@ -1,0 +1,211 @@
+/** Why a request was refused: the token of its answer, as a sentence, then as numbers. */
+
+import { useEffect, useState } from "preact/hooks";
+import { api, type Explained } from "../api.ts";
+import { admin, Command } from "../parts/command.tsx";
+import { Failed } from "../parts/notice.tsx";
+import { count, duration, NONE, plural, shortHash } from "../parts/numbers.ts";
+import { Time } from "../parts/time.tsx";
+import { hrefOf } from "../route.ts";
+
+export function Explain() {
+  const [text, setText] = useState("");
+  const [found, setFound] = useState<{ readonly explained?: Explained; readonly error?: unknown }>();
+  // People paste the whole header line.
+  const token = text.trim().replace(/^headgate-explain:\s*/i, "");
+
+  useEffect(() => {
+    setFound(undefined);
+    if (token === "") return;
+    let isWanted = true;
+    const timer = setTimeout(() => {
+      api.explain(token).then(
+        (explained) => isWanted && setFound({ explained }),
+        (error: unknown) => isWanted && setFound({ error }),
+      );
+    }, 200);
+    return () => {
+      isWanted = false;
+      clearTimeout(timer);
+    };
+  }, [token]);
+
+  return (
+    <>
+      <h1>Explain</h1>
+      <label>
+        <span>
+          Token: the field <code>Headgate-Explain</code> of a refusal, not older than 10 minutes
+        </span>
+        <textarea rows={3} value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      {token === "" && (
+        <p class="note">
+          Refusals carry a token when <code>EXPLAIN</code> is <code>"on"</code>. Only this gateway can read it.
+        </p>
+      )}
+      <div aria-live="polite">
+        {found?.error !== undefined && <Failed error={found.error} />}
+        {found?.explained && <Decision decision={found.explained} />}
+      </div>
+      {token !== "" && <Command text={admin("explain", token)} />}
+    </>
+  );
+}
+
+function Decision({ decision }: { decision: Explained }) {
+  const { policies, limits, at, region, source, version, omitted } = decision;
+  return (
+    <article>
+      <p class="sentence">
+        <Sentence decision={decision} />
+      </p>
+      <table>
+        <caption>
+          Its limits, at <Time ms={Date.parse(at)} exact />, in {region}, answered by {source}
+          {version !== null && `, live v${version}`}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Limit</th>
+            <th scope="col">Policy</th>
+            <th scope="col">Algorithm</th>
+            <th scope="col" class="number">
+              Limit
+            </th>
+            <th scope="col" class="number">
+              Remaining
+            </th>
+            <th scope="col" class="number">
+              Admits after
+            </th>
+            <th scope="col" class="number">
+              As new after
+            </th>
+            <th scope="col">Said</th>
+          </tr>
+        </thead>
+        <tbody>
+          {limits.map((limit) => (
+            <tr key={limit.id}>
+              <th scope="row">{limit.id}</th>
+              <td data-of="Policy">{limit.policy}</td>
+              <td data-of="Algorithm">{limit.algorithm}</td>
+              <td class="number" data-of="Limit">
+                {count(limit.limit)}
+              </td>
+              <td class="number" data-of="Remaining">
+                {count(limit.remaining)}
+              </td>
+              <td class="number" data-of="Admits after">
+                {limit.admitted ? NONE : limit.retryAfterMs === undefined ? "never" : duration(limit.retryAfterMs)}
+              </td>
+              <td class="number" data-of="As new after">
+                {duration(limit.resetAfterMs)}
+              </td>
+              <td data-of="Said">
+                {limit.admitted ? (
+                  "yes"
+                ) : limit.shadow ? (
+                  <span class="would">would refuse</span>
+                ) : (
+                  <span class="refused">no</span>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {omitted && (
+        <p class="note">
+          Not in the token, for want of space: {plural(omitted.limits, "limit")},{" "}
+          {plural(omitted.policies, "policy", "policies")}.
+        </p>
+      )}
+      <table>
+        <caption>Who was counted</caption>
+        <thead>
+          <tr>
+            <th scope="col">Policy</th>
+            <th scope="col">Client</th>
+            <th scope="col" class="number">
+              Cost
+            </th>
+            <th scope="col">Mode</th>
+          </tr>
+        </thead>
+        <tbody>
+          {policies.map(({ policy, kind, key, cost, mode }) => (
+            <tr key={policy}>
+              <th scope="row">
+                <a href={hrefOf("policies", policy)}>{policy}</a>
+              </th>
+              <td data-of="Client">
+                <a href={hrefOf("clients", policy, key)}>
+                  {kind} <code title={key}>{shortHash(key)}</code>
+                </a>
+              </td>
+              <td class="number" data-of="Cost">
+                {count(cost)}
+              </td>
+              <td data-of="Mode">{mode}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </article>
+  );
+}
+
+/** What one would say aloud. */
+function Sentence({ decision }: { decision: Explained }) {
+  const { at, region, method, path, limits, policies, violated, retryAfterMs, failure, source, allowed } = decision;
+  const limit = limits.find(({ id }) => id === violated[0]);
+  const client = policies.find(({ policy }) => policy === limit?.policy) ?? policies[0];
+  const request = (
+    <>
+      At <Time ms={Date.parse(at)} exact /> in {region}, <code>{`${method} ${path}`}</code>
+    </>
+  );
+  if (allowed) return <>{request} was admitted.</>;
+  if (source === "live") {
+    return (
+      <>
+        {request} was <b>blocked</b> by the live document{client && `, under ${client.policy}`}
+        {retryAfterMs === undefined ? ", without an end" : `, for ${duration(retryAfterMs)} more`}.
+      </>
+    );
+  }
+  if (violated.length > 0 && !limit) {
+    return (
+      <>
+        {request} was <b>refused by {violated.join(", ")}</b>. Its numbers did not fit into the token.
+      </>
+    );
+  }
+  if (!limit) {
+    return (
+      <>
+        {request} was <b>not answered by its store</b>
+        {failure && ` (${failure})`}, and its policy refuses in that case.
+      </>
+    );
+  }
+  return (
+    <>
+      {request} was <b>refused by {limit.id}</b>: of {count(limit.limit)}, {count(limit.remaining)} were left for{" "}
+      {client && (
+        <>
+          {client.kind} <code>{shortHash(client.key)}</code>
+        </>
+      )}
+      , and it costs {count(client?.cost ?? 1)}.{" "}
+      {limit.retryAfterMs === undefined
+        ? "It costs more than the limit: it can never pass."
+        : `It would have passed ${duration(limit.retryAfterMs)} later.`}
+      {violated.length > 1 && ` ${violated.slice(1).join(", ")} said no too.`}
+      {source === "fallback" &&
+        ` The isolate decided alone: its store did not answer${failure ? ` (${failure})` : ""}.`}
+    </>
+  );
+}

@@ -1,0 +1,51 @@
+/** A client of whom only the hash is known: its counts need the raw key, its override does not. */
+
+import { effectOf, isFor } from "../changes/client-changes.ts";
+import { live, policyNamed } from "../data/live.ts";
+import { RECENT_MINUTES, stats } from "../data/stats.ts";
+import { useValue } from "../data/value.ts";
+import { Copy } from "../parts/command.tsx";
+import { count, plural } from "../parts/numbers.ts";
+import { ClientActions } from "./client-actions.tsx";
+import { OverrideText } from "./overrides.tsx";
+
+export function HashedClient({ policy, hash }: { policy: string; hash: string }) {
+  const { recent, history, minutes } = useValue(stats);
+  const state = useValue(live);
+  const kinds = policyNamed(policy)?.key ?? [];
+  const kind = kinds[0];
+  if (kind === undefined) return <p>No policy is named {policy}.</p>;
+  const override =
+    state.is === "on" ? (state.document.overrides.find((one) => isFor({ policy, kind, hash }, one)) ?? null) : null;
+  const refusedNow = recent?.top[policy]?.find((one) => one.key === hash)?.refused;
+  const refused = history?.top[policy]?.find((one) => one.key === hash)?.refused;
+  return (
+    <section class="card" aria-label={`${policy}: ${hash}`}>
+      <h2>
+        <code class="hash">{hash}</code> <Copy text={hash} what="hash" />
+      </h2>
+      <p>
+        A client of <b>{policy}</b>
+        {refusedNow !== undefined && (
+          <>
+            {", "}
+            <span class="refused">
+              {plural(refusedNow, "refusal")} in {RECENT_MINUTES} min
+            </span>
+          </>
+        )}
+        {refused !== undefined && `, ${count(refused)} in ${minutes} min`}.
+      </p>
+      <p>
+        <b>Override</b> <OverrideText override={override} />
+      </p>
+      <p class="note">
+        Only its hash is known here: the gateway keeps no raw keys. What it has left is told by its raw key, which the
+        origin's own log may have. Overrides work by hash.
+        {kinds.length > 1 &&
+          ` Which kind of key it is (${kinds.join(", ")}) the hash does not tell: it is written down as ${kind}.`}
+      </p>
+      <ClientActions client={{ policy, kind, hash }} before={effectOf(override)} onChanged={() => {}} />
+    </section>
+  );
+}

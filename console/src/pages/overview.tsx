@@ -1,0 +1,193 @@
+/** Who is being limited, is it right, and what to do: everything at a glance, and each number leads to its page. */
+
+import { ShareBar } from "../charts/share-bar.tsx";
+import { Spark } from "../charts/spark.tsx";
+import { policies } from "../data/live.ts";
+import { RECENT_MINUTES } from "../data/stats.ts";
+import { along, latency, NOTHING, refusals, sum, sumBy, total, within } from "../data/sums.ts";
+import { useValue } from "../data/value.ts";
+import { useView, type View } from "../data/view.ts";
+import { atMost, count, duration, milliseconds, NONE, percent, rate } from "../parts/numbers.ts";
+import { hrefOf } from "../route.ts";
+import { MostLimited } from "./most-limited.tsx";
+import { NoRequests, NoStats, Waiting } from "./no-counts.tsx";
+import { TimeChoice } from "./time-choice.tsx";
+import { Traffic } from "./traffic.tsx";
+
+export function Overview() {
+  const view = useView();
+  return (
+    <>
+      <h1 class="unseen">Overview</h1>
+      {view ? <Counted view={view} /> : <Waiting />}
+      <NoStats />
+    </>
+  );
+}
+
+function Counted({ view }: { view: View }) {
+  if (view.state.recent?.heard === null) return <NoRequests />;
+  return (
+    <>
+      <Alerts view={view} />
+      <Tiles view={view} />
+      <TimeChoice view={view} />
+      <Traffic view={view} points={view.chart.points} what="decisions" />
+      <PolicyTable view={view} />
+      <MostLimited top={view.state.recent!.top} minutes={RECENT_MINUTES} />
+    </>
+  );
+}
+
+/** What an operator must know before any number. */
+function Alerts({ view }: { view: View }) {
+  const { open } = view.state.recent!;
+  const silent = total(within(view.numbers.stats.fallback, view.numbers.span));
+  if (open.length === 0 && silent === 0) return null;
+  return (
+    <div class="alerts" role="status">
+      {open.map(({ place, isolates }) => (
+        <p key={place}>
+          <b>{place} does not answer.</b> The breaker is open in {isolates === 1 ? "1 isolate" : `${isolates} isolates`}
+          ; each policy does what its <code>onStoreFailure</code> says.
+        </p>
+      ))}
+      {silent > 0 && (
+        <p>
+          {count(silent)} decisions without their store, {view.numbers.text}.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Tiles({ view }: { view: View }) {
+  const { points, stats, span, seconds, text } = view.numbers;
+  const sums = sum(points);
+  const near = total(within(stats.near, span));
+  const store = latency(within(stats.calls, span));
+  const [number, unit] = rate(sums.all / seconds);
+  return (
+    <dl class="tiles" aria-label={`Numbers, ${text}`}>
+      <Tile name="decisions" value={number} unit={unit} note={`one for each request and policy, ${text}`} />
+      <Tile
+        name="refused"
+        value={percent(refusals(sums), sums.all)}
+        note={`${count(refusals(sums))}${sums.blocked > 0 ? `, of them ${count(sums.blocked)} blocked` : ""}`}
+        is={refusals(sums) > 0 ? "refused" : undefined}
+      />
+      <Tile name="near the limit" value={percent(near, sums.all)} note="admitted with 5 % or less left" />
+      <Tile
+        name="answered in the isolate"
+        value={percent(sums.isolate, sums.all)}
+        note={`${count(sums.store)} asked a store`}
+      />
+      <Tile
+        name="store p50 / p99, at most"
+        value={store ? atMost(store.p50, store.p99) : NONE}
+        {...(store && { unit: "ms" })}
+        note={
+          store
+            ? `mean ${milliseconds(store.mean)}, ${store.failed === 0 ? "none failed" : `${percent(store.failed, store.count)} failed`}`
+            : "no store was asked"
+        }
+      />
+    </dl>
+  );
+}
+
+interface TileProps {
+  readonly name: string;
+  readonly value: string;
+  readonly unit?: string;
+  readonly note: string;
+  readonly is?: string | undefined;
+}
+
+function Tile({ name, value, unit, note, is }: TileProps) {
+  return (
+    <div class="tile">
+      <dt>{name}</dt>
+      <dd class={is ? `value ${is}` : "value"}>
+        {value}
+        {unit && <small>{unit}</small>}
+      </dd>
+      <dd class="note">{note}</dd>
+    </div>
+  );
+}
+
+function PolicyTable({ view }: { view: View }) {
+  const known = useValue(policies)?.policies ?? [];
+  const { points, stats, span, seconds, text } = view.numbers;
+  const sums = new Map(sumBy(points, ({ policy }) => policy));
+  const near = within(stats.near, span);
+  const names = [...new Set([...known.map(({ name }) => name), ...sums.keys()])];
+  names.sort((a, b) => (sums.get(b)?.all ?? 0) - (sums.get(a)?.all ?? 0));
+  const sparkGrid = { ...view.chart.grid };
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+    <section class="scroll" aria-label="Policies" tabIndex={0}>
+      <table class="policies">
+        <caption>Policies, {text}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Policy</th>
+            <th scope="col" class="number">
+              Requests
+            </th>
+            <th scope="col" class="number">
+              Refused
+            </th>
+            <th scope="col">Over {duration(view.chart.span.toMs - view.chart.span.fromMs)}</th>
+            <th scope="col" class="number">
+              Near
+            </th>
+            <th scope="col">Who answered</th>
+            <th scope="col">Mode</th>
+          </tr>
+        </thead>
+        <tbody>
+          {names.map((name) => {
+            const one = sums.get(name) ?? NOTHING;
+            const policy = known.find((each) => each.name === name);
+            const isShadow = policy?.mode === "shadow";
+            const felt = isShadow ? one.shadow_refused : refusals(one);
+            const ofPolicy = view.chart.points.filter((point) => point.policy === name);
+            const outcomes = isShadow ? ["shadow_refused"] : ["refused", "blocked"];
+            return (
+              <tr key={name}>
+                <th scope="row">
+                  <a href={hrefOf("policies", name)}>{name}</a>
+                </th>
+                <td class="number" data-of="Requests">
+                  {one.all === 0 ? NONE : rate(one.all / seconds).join("")}
+                </td>
+                <td class={`number ${felt > 0 ? (isShadow ? "would" : "refused") : ""}`} data-of="Refused">
+                  {percent(felt, one.all)}
+                </td>
+                <td data-of="Over time">
+                  <Spark
+                    counts={along(ofPolicy, sparkGrid, ({ outcome }) => outcomes.includes(outcome))}
+                    of={along(ofPolicy, sparkGrid)}
+                    is={isShadow ? "would" : "refused"}
+                    label={`${name}: share ${isShadow ? "that would have been refused" : "refused"}, over time`}
+                  />
+                </td>
+                <td class="number" data-of="Near">
+                  {percent(total(near.filter(({ policy }) => policy === name)), one.all)}
+                </td>
+                <td data-of="Who answered">
+                  <ShareBar sums={one} />
+                </td>
+                <td data-of="Mode">
+                  {isShadow ? <span class="would">shadow: would refuse</span> : (policy?.mode ?? "not deployed")}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}

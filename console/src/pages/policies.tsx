@@ -1,0 +1,92 @@
+/** All policies: what each counts, its limits in force, and what they refuse, beside what is only tried. */
+
+import type { Policy } from "../api.ts";
+import { policies } from "../data/live.ts";
+import { refusals, sum, total, within } from "../data/sums.ts";
+import { useValue } from "../data/value.ts";
+import { useView, type View } from "../data/view.ts";
+import { Loading } from "../parts/notice.tsx";
+import { count, percent } from "../parts/numbers.ts";
+import { keyText, limitText, matchText } from "../parts/words.ts";
+import { hrefOf } from "../route.ts";
+
+export function Policies() {
+  const known = useValue(policies);
+  const view = useView();
+  if (!known) return <Loading />;
+  return (
+    <>
+      <h1>Policies</h1>
+      <table>
+        <caption>As they are in force. Every policy that matches a request applies to it.</caption>
+        <thead>
+          <tr>
+            <th scope="col">Policy</th>
+            <th scope="col">Matches</th>
+            <th scope="col">Counts by</th>
+            <th scope="col">Limits</th>
+            {view && <th scope="col">Refused, {view.numbers.text}</th>}
+            <th scope="col">Mode</th>
+          </tr>
+        </thead>
+        <tbody>
+          {known.policies.map((policy) => {
+            const { name, match, key, limits, mode, live } = policy;
+            return (
+              <tr key={name}>
+                <th scope="row">
+                  <a href={hrefOf("policies", name)}>{name}</a>
+                </th>
+                <td data-of="Matches">
+                  <code>{matchText(match)}</code>
+                </td>
+                <td data-of="Counts by">{keyText(key)}</td>
+                <td data-of="Limits">
+                  {limits.map((limit) => (
+                    <span key={limit.id} class="line">
+                      {limitText(limit)}
+                      {live?.limits?.[limit.id] !== undefined && <small class="tag">changed live</small>}
+                    </span>
+                  ))}
+                </td>
+                {view && (
+                  <td data-of="Refused">
+                    <Refuse policy={policy} view={view} />
+                  </td>
+                )}
+                <td data-of="Mode">
+                  <span class={mode === "shadow" ? "would" : ""}>{mode}</span>
+                  {live?.mode && <small class="tag">changed live</small>}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function Refuse({ policy, view }: { policy: Policy; view: View }) {
+  const { points, stats, span } = view.numbers;
+  const sums = sum(points.filter((point) => point.policy === policy.name));
+  const tried = within(stats.shadowLimits, span).filter((one) => one.policy === policy.name);
+  const isShadow = policy.mode === "shadow";
+  return (
+    <>
+      {isShadow ? (
+        <span class="line would">would refuse {percent(sums.shadow_refused, sums.all)}</span>
+      ) : (
+        <span class="line">{percent(refusals(sums), sums.all)}</span>
+      )}
+      {policy.limits
+        .filter(({ shadowLimit }) => shadowLimit !== undefined)
+        .map(({ id, shadowLimit }) => (
+          <span key={id} class="line would">
+            {id} at {count(shadowLimit!)} would refuse{" "}
+            {percent(total(tried.filter(({ limit }) => limit === id)), sums.all)}
+          </span>
+        ))}
+    </>
+  );
+}

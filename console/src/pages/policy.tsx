@@ -1,0 +1,216 @@
+/** One policy: its numbers over time, its limits beside what `shadowLimit` would do, and a form to change it. */
+
+import type { Policy } from "../api.ts";
+import { live, policies } from "../data/live.ts";
+import { RECENT_MINUTES } from "../data/stats.ts";
+import { groupOf, latency, refusals, sum, sumBy, total, within } from "../data/sums.ts";
+import { useValue } from "../data/value.ts";
+import { useView, type View } from "../data/view.ts";
+import { Loading, Notice } from "../parts/notice.tsx";
+import { count, NONE, percent, rate } from "../parts/numbers.ts";
+import { keyText, limitText, matchText } from "../parts/words.ts";
+import { hrefOf } from "../route.ts";
+import { EditPolicy } from "./edit-policy.tsx";
+import { MostLimited } from "./most-limited.tsx";
+import { NoStats, Waiting } from "./no-counts.tsx";
+import { TimeChoice } from "./time-choice.tsx";
+import { Traffic } from "./traffic.tsx";
+
+export function PolicyPage({ name }: { name: string }) {
+  const known = useValue(policies);
+  const view = useView();
+  if (!known) return <Loading />;
+  const policy = known.policies.find((one) => one.name === name);
+  if (!policy) {
+    return (
+      <Notice title={`No policy is named ${name}`}>
+        <a href={hrefOf("policies")}>All policies</a>
+      </Notice>
+    );
+  }
+  return (
+    <>
+      <p class="up">
+        <a href={hrefOf("policies")}>Policies</a>
+      </p>
+      <h1>
+        {name} {policy.mode === "shadow" && <span class="tag would">shadow: refuses nobody</span>}
+      </h1>
+      <p class="facts">
+        <code>{matchText(policy.match)}</code>, counted by {keyText(policy.key)}; {policy.consistency}; if its store
+        does not answer: <code>{policy.onStoreFailure}</code>
+      </p>
+      <Limits policy={policy} view={view} />
+      <Edit policy={policy} view={view} />
+      {view ? <Numbers policy={policy} view={view} /> : <Waiting />}
+      <NoStats />
+    </>
+  );
+}
+
+function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
+  const numbers = view?.numbers;
+  const near = numbers ? within(numbers.stats.near, numbers.span) : [];
+  const shadow = numbers ? within(numbers.stats.shadowLimits, numbers.span) : [];
+  const ofLimit = (list: typeof near, id: string) =>
+    total(list.filter((one) => one.policy === policy.name && one.limit === id));
+  const mine = numbers?.points.filter((point) => point.policy === policy.name) ?? [];
+  const all = sum(mine);
+  const hasTrial = policy.limits.some(({ shadowLimit }) => shadowLimit !== undefined);
+  return (
+    <table>
+      <caption>Limits in force{numbers && `, with counts ${numbers.text}`}</caption>
+      <thead>
+        <tr>
+          <th scope="col">Limit</th>
+          <th scope="col">In force</th>
+          <th scope="col">Algorithm</th>
+          <th scope="col" class="number">
+            Near
+          </th>
+          {hasTrial && (
+            <>
+              <th scope="col" class="number">
+                Tried beside it
+              </th>
+              <th scope="col" class="number">
+                Would refuse
+              </th>
+            </>
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        {policy.limits.map((limit) => (
+          <tr key={limit.id}>
+            <th scope="row">{limit.id}</th>
+            <td data-of="In force">
+              {limitText(limit)}
+              {policy.live?.limits?.[limit.id] !== undefined && <small class="tag">changed live</small>}
+            </td>
+            <td data-of="Algorithm">{limit.algorithm}</td>
+            <td class="number" data-of="Near">
+              {numbers ? percent(ofLimit(near, limit.id), all.all) : NONE}
+            </td>
+            {hasTrial && (
+              <>
+                <td class="number" data-of="Tried beside it">
+                  {limit.shadowLimit === undefined ? NONE : count(limit.shadowLimit)}
+                </td>
+                <td class="number would" data-of="Would refuse">
+                  {limit.shadowLimit === undefined || !numbers ? NONE : percent(ofLimit(shadow, limit.id), all.all)}
+                </td>
+              </>
+            )}
+          </tr>
+        ))}
+      </tbody>
+      <tfoot>
+        <tr>
+          <td colSpan={hasTrial ? 6 : 4}>
+            {policy.mode === "shadow"
+              ? `In shadow these limits would refuse ${percent(all.shadow_refused, all.all)} of the requests.`
+              : `These limits refuse ${percent(refusals(all), all.all)} of the requests.`}
+          </td>
+        </tr>
+      </tfoot>
+    </table>
+  );
+}
+
+function Edit({ policy, view }: { policy: Policy; view: View | undefined }) {
+  const state = useValue(live);
+  if (state.is === "off") {
+    return (
+      <p class="note">
+        Nothing can be changed while the gateway runs: <code>LIVE_REFRESH</code> is <code>0s</code>. Change{" "}
+        <code>wrangler.toml</code> and deploy.
+      </p>
+    );
+  }
+  const mine = view?.numbers.points.filter((point) => point.policy === policy.name);
+  const [number, unit] = view ? rate(sum(mine!).all / view.numbers.seconds) : [];
+  const traffic = view
+    ? `That is ${number} requests ${unit === "/s" ? "a second" : unit === "/min" ? "a minute" : "an hour"} by now. How many clients send them is not counted.`
+    : "How many they are is not known: there are no counts.";
+  return <EditPolicy key={policy.name} policy={policy} traffic={traffic} />;
+}
+
+function Numbers({ policy, view }: { policy: Policy; view: View }) {
+  const points = view.chart.points.filter((point) => point.policy === policy.name);
+  const { stats, span } = view.chart;
+  const trial = within(stats.shadowLimits, span).filter((one) => one.policy === policy.name);
+  const top = view.state.recent!.top[policy.name] ?? [];
+  return (
+    <>
+      <TimeChoice view={view} />
+      <Traffic view={view} points={points} what={`requests of ${policy.name}`} trial={trial} />
+      <div class="columns">
+        <Breakdown title="By region" points={points} nameOf={({ region }) => region} />
+        <Breakdown
+          title="By who answered"
+          points={points}
+          nameOf={({ source }) => (groupOf(source) === "isolate" ? `isolate: ${source}` : source)}
+        />
+      </div>
+      <MostLimited top={{ [policy.name]: top }} minutes={RECENT_MINUTES} atMost={12} />
+      <Latency view={view} />
+    </>
+  );
+}
+
+interface BreakdownProps {
+  readonly title: string;
+  readonly points: View["chart"]["points"];
+  readonly nameOf: Parameters<typeof sumBy>[1];
+}
+
+function Breakdown({ title, points, nameOf }: BreakdownProps) {
+  return (
+    <table>
+      <caption>{title}, over the time of the chart</caption>
+      <thead>
+        <tr>
+          <th scope="col">{title.replace("By ", "").replace(/^./, (first) => first.toUpperCase())}</th>
+          <th scope="col" class="number">
+            Requests
+          </th>
+          <th scope="col" class="number">
+            Refused
+          </th>
+          <th scope="col" class="number">
+            Would refuse
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {sumBy(points, nameOf).map(([name, sums]) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td class="number" data-of="Requests">
+              {count(sums.all)}
+            </td>
+            <td class="number" data-of="Refused">
+              {percent(refusals(sums), sums.all)}
+            </td>
+            <td class="number" data-of="Would refuse">
+              {percent(sums.shadow_refused, sums.all)}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Latency({ view }: { view: View }) {
+  const { stats, span } = view.chart;
+  const places = [...Map.groupBy(within(stats.calls, span), ({ place }) => place)];
+  if (places.length === 0) return null;
+  return (
+    <p class="note">
+      Stores of this gateway, over the time of the chart:{" "}
+      {places.map(([place, calls]) => `${place} ${count(latency(calls)!.count)} calls`).join(", ")}.
+    </p>
+  );
+}

@@ -1,0 +1,40 @@
+/** The command that does the same as a button: the console teaches the command line. */
+
+import { useEffect, useState } from "preact/hooks";
+
+/** One word of a POSIX shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** `npx headgate admin …`. Undefined words are left out. */
+export function admin(...words: readonly (string | undefined)[]): string {
+  const given = words.filter((word) => word !== undefined);
+  return ["npx headgate admin", ...given.map(quoted)].join(" ");
+}
+
+export function Command({ text, label = "The same on the command line" }: { text: string; label?: string }) {
+  return (
+    <figure class="command">
+      <figcaption>{label}</figcaption>
+      <pre>
+        <code>{text}</code>
+      </pre>
+      <Copy text={text} what="command" />
+    </figure>
+  );
+}
+
+export function Copy({ text, what }: { text: string; what: string }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setCopied(false), 2_000);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = () => navigator.clipboard?.writeText(text).then(() => setCopied(true));
+  return (
+    <button type="button" class="small" onClick={copy} aria-label={`Copy the ${what}`}>
+      {copied ? "Copied" : "Copy"}
+    </button>
+  );
+}

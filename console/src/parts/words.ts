@@ -1,0 +1,28 @@
+/** What a limit and a policy are, in words. */
+
+import type { Limit, Policy } from "../api.ts";
+import { count } from "./numbers.ts";
+
+/** `600 per 1m`, with what is special about it. */
+export function limitText({ limit, window, timeout, algorithm, burst, scope, buckets, oldest }: Limit): string {
+  if (algorithm === "concurrency") return `${count(limit)} at once, freed after ${timeout}`;
+  return [
+    `${count(limit)} per ${window}`,
+    ...(burst !== undefined && burst !== limit ? [`burst ${count(burst)}`] : []),
+    ...(buckets !== undefined && buckets > 1 ? [`${buckets} buckets`] : []),
+    ...(oldest === "whole" ? ["oldest bucket whole"] : []),
+    ...(scope === "region" ? ["per region"] : []),
+  ].join(", ");
+}
+
+/** `POST /login, /signin`. */
+export function matchText(match: Policy["match"]): string {
+  const list = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));
+  const { method, path, host } = match;
+  const words = [method && list(method), host && `host ${list(host)}`, path && list(path)].filter(Boolean);
+  return words.join(" ") || "every request";
+}
+
+export function keyText(key: readonly string[]): string {
+  return key.join(", or ");
+}

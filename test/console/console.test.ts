@@ -1,0 +1,423 @@
+// The console in a real browser, over the fake gateway: what it looks like, what it sends, and what it changes.
+
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { launchChromium } from "../clients/browser.ts";
+import { type FakeGateway, type FakeOptions, startFakeGateway, TOKEN } from "./fake-gateway.ts";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const CLIENT = "203.0.113.7";
+
+let browser: Browser | undefined;
+beforeEach(async (context) => {
+  browser ??= await launchChromium(context);
+});
+afterAll(() => browser?.close());
+
+async function gatewayOf(options?: FakeOptions): Promise<FakeGateway> {
+  const gateway = await startFakeGateway(options);
+  onTestFinished(() => gateway.stop());
+  return gateway;
+}
+
+interface Opened {
+  readonly page: Page;
+  /** Everything that went wrong. */
+  readonly complaints: string[];
+  readonly urls: Set<string>;
+}
+
+async function newPage(options: BrowserContextOptions = {}): Promise<Opened> {
+  const context = await browser!.newContext({ viewport: { width: 1_440, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const complaints: string[] = [];
+  const urls = new Set<string>();
+  page.on("console", (message) => void complaints.push(message.text()));
+  page.on("pageerror", (error) => void complaints.push(String(error)));
+  page.on("request", (request) => void urls.add(request.url()));
+  return { page, complaints, urls };
+}
+
+/** A page of its own, signed out. */
+async function open({ url }: FakeGateway, options: BrowserContextOptions = {}): Promise<Opened> {
+  const opened = await newPage(options);
+  onTestFinished(() => opened.page.context().close());
+  await opened.page.goto(`${url}/.headgate/console`);
+  await opened.page.getByLabel("Admin token").waitFor();
+  // The browser itself reports that nobody is signed in yet.
+  expect(opened.complaints.splice(0)).toEqual([expect.stringContaining("401")]);
+  return opened;
+}
+
+let shared: Opened | undefined;
+
+/** The page that most tests share, with the cookie of a session: a new one for each would take a second. */
+async function openSignedIn(gateway: FakeGateway): Promise<Opened> {
+  shared ??= await newPage();
+  const { page, complaints, urls } = shared;
+  await page.goto("about:blank");
+  complaints.length = 0;
+  urls.clear();
+  await page.context().addCookies([gateway.cookie()]);
+  await page.goto(`${gateway.url}/.headgate/console`);
+  await page.getByRole("navigation").waitFor();
+  return shared;
+}
+
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel("Admin token").fill(TOKEN);
+  await page.keyboard.press("Enter");
+  await page.getByRole("navigation").waitFor();
+}
+
+/** The page asks for counts at once when it is seen again. */
+async function seeAgain(page: Page, hidden = false): Promise<void> {
+  await page.evaluate((is) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => is });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+}
+
+async function show(page: Page, hash: string): Promise<void> {
+  await page.evaluate((to) => {
+    location.hash = to;
+  }, hash);
+}
+
+async function lookUp(page: Page, key: string): Promise<void> {
+  await page.keyboard.press("/");
+  await page.keyboard.type(key);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: key }).waitFor();
+}
+
+/** Runs axe through the debugger, because the page's content security policy does not apply there. */
+async function violations(page: Page, ...rules: readonly string[]): Promise<unknown> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: `window.axe ?? (() => {${AXE}})()` });
+  const options = rules.length > 0 ? JSON.stringify({ runOnly: rules }) : "{}";
+  const expression = `axe.run(${options}).then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map((n) => n.html)]))`;
+  const { result } = await session.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+  await session.detach();
+  return result.value;
+}
+
+/** A folder that gets pictures of the pages for a person to look at. Without it, no pictures are taken. */
+const PICTURES = process.env.HEADGATE_PICTURES;
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (PICTURES === undefined) return;
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `console-${name}.png`), fullPage: true });
+}
+
+/** What each page shows when it is whole. */
+const PAGES: readonly (readonly [name: string, hash: string, shown: string, act?: (page: Page) => Promise<void>])[] = [
+  ["overview", "#/overview", "table.limited tbody tr", (page) => page.locator("summary").first().click()],
+  ["policies", "#/policies", "tbody tr"],
+  [
+    "policy",
+    "#/policies/api",
+    ".bars",
+    async (page) => {
+      await page.getByRole("button", { name: "Change limits or mode" }).click();
+      await page.getByLabel("api-2, per 1m").fill("900");
+    },
+  ],
+  [
+    "clients",
+    "#/clients",
+    "form.fields",
+    async (page) => {
+      await lookUp(page, CLIENT);
+      await page.locator(".card").first().getByRole("button", { name: "Block" }).click();
+    },
+  ],
+  ["changes", "#/changes", "h2", (page) => page.getByRole("button", { name: "Edit the whole document" }).click()],
+  ["explain", "#/explain", "textarea", (page) => page.locator("main textarea").fill("token-of-a-refusal")],
+];
+
+it.each([1_440, 360])("is whole and accessible, light and dark, at %d pixels", async (width) => {
+  const gateway = await gatewayOf();
+  for (let i = 0; i < 8; i++) await gateway.send("/login", CLIENT, { method: "POST" });
+  const { page, complaints, urls } = await open(gateway, {
+    viewport: { width, height: 800 },
+    timezoneId: "Asia/Kolkata",
+  });
+  expect(await violations(page)).toEqual([]);
+  await picture(page, `sign-in-${width}`);
+  await signIn(page);
+
+  for (const [name, hash, shown, act] of PAGES) {
+    await show(page, hash);
+    await page.locator(shown).first().waitFor();
+    await act?.(page);
+    if (name === "explain") await page.getByRole("article").waitFor();
+    expect(await violations(page), name).toEqual([]);
+    await picture(page, `${name}-${width}-light`);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await violations(page, "color-contrast"), `${name}, dark`).toEqual([]);
+    await picture(page, `${name}-${width}-dark`);
+    await page.emulateMedia({ colorScheme: "light" });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), name).toBeLessThanOrEqual(width);
+    if (width < 500) expect(await page.evaluate(smallTargets), name).toEqual([]);
+  }
+  expect(new Set([...urls].map((one) => new URL(one).origin))).toEqual(new Set([gateway.url]));
+  expect(complaints).toEqual([]);
+});
+
+/** This function runs inside the page: what a thumb does not hit. */
+function smallTargets(): string[] {
+  const targets = [...document.querySelectorAll("button, nav a, .button, input, select, textarea, summary")];
+  return targets
+    .map((target) => [target, target.getBoundingClientRect()] as const)
+    .filter(([, { height, width }]) => width > 1 && (height < 43.5 || width < 43.5))
+    .map(([target, { height, width }]) => `${target.outerHTML.slice(0, 80)} ${width} × ${height}`);
+}
+
+it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes that back", async () => {
+  const gateway = await gatewayOf();
+  const { page, complaints, urls } = await openSignedIn(gateway);
+  await page.locator(".tiles").waitFor();
+  for (const [key, title] of [
+    ["p", "Policies"],
+    ["c", "Clients"],
+    ["h", "Changes"],
+    ["e", "Explain"],
+  ] as const) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(key);
+    await page.getByRole("heading", { name: title, level: 1 }).waitFor();
+  }
+  await page.keyboard.press("?");
+  expect(await page.getByRole("dialog").innerText()).toContain("look up a client");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+
+  expect(await gateway.send("/v1/items", CLIENT)).toBe(200);
+  await lookUp(page, CLIENT);
+  const card = page.getByRole("region", { name: `api: ${CLIENT}` });
+  const press = async (name: string | RegExp, within = card) => {
+    const button = within.getByRole("button", { name, exact: typeof name === "string" });
+    await button.focus();
+    await page.keyboard.press("Enter");
+  };
+  expect(await card.getByText("of 600 left").innerText()).toBe("599 of 600 left");
+  await press("Block");
+  const focused = () => page.evaluate(() => document.activeElement?.ariaLabel || document.activeElement?.textContent);
+  expect(await focused()).toBe(`Block: ${CLIENT}`);
+  await press("Cancel");
+  await expect.poll(focused).toBe("Reset counts");
+  await press("Block");
+  expect(await card.locator(".command code").innerText()).toBe(
+    `npx headgate admin block api ${CLIENT} --kind ip --until 1h`,
+  );
+  await press(/^Block …/);
+  // The question has the focus: one more key, and not by accident the same button.
+  expect(await focused()).toBe("Yes: block");
+  expect(await gateway.send("/v1/items", CLIENT)).toBe(200);
+  await page.keyboard.press("Enter");
+  await card.getByText("blocked").waitFor();
+  expect(await gateway.send("/v1/items", CLIENT)).toBe(403);
+
+  await page.getByRole("link", { name: "Undo …" }).focus();
+  await page.keyboard.press("Enter");
+  const main = page.getByRole("main");
+  await press("Undo", main);
+  await press("Undo", main.locator(".panel"));
+  await page.getByText("undone").waitFor();
+  expect(await gateway.send("/v1/items", CLIENT)).toBe(200);
+
+  // The raw key is in no address and in no storage.
+  expect([...urls].filter((url) => url.includes(CLIENT))).toEqual([]);
+  expect(page.url()).not.toContain(CLIENT);
+  expect(await page.evaluate(() => localStorage.length + sessionStorage.length)).toBe(0);
+  expect(await page.evaluate(() => document.cookie)).toBe("");
+  expect(complaints).toEqual([]);
+});
+
+it("changes a limit for all clients: the diff first, then the command, then once more the question", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/login");
+  await page.getByRole("button", { name: "Change limits or mode" }).click();
+  await page.getByLabel("login-1, per 1m").fill("2");
+  expect(await page.locator(".diff pre").innerText()).toContain(`"login-1": 2`);
+  expect(await page.locator(".command code").innerText()).toBe("npx headgate admin limits login login-1=2");
+  expect(await page.locator(".touches").innerText()).toContain("Every client of login");
+  await page.getByRole("button", { name: "Change …" }).click();
+  await page.getByRole("button", { name: "Yes: change" }).click();
+  await page.getByText("changed live").waitFor();
+
+  const statuses = [];
+  for (let i = 0; i < 3; i++) statuses.push(await gateway.send("/login", CLIENT, { method: "POST" }));
+  expect(statuses).toEqual([200, 200, 429]);
+  await lookUp(page, CLIENT);
+  await page.getByText("0 of 2 left").waitFor();
+  await page.getByText("Used up.").waitFor();
+});
+
+it("refuses to undo what somebody else has changed since, and to send a draft of an older document", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  const elsewhere = (limit: number) =>
+    page.request.patch(`${gateway.url}/.headgate/admin/policies/login`, {
+      headers: { Authorization: `Bearer ${TOKEN}` },
+      data: { limits: { "login-1": limit } },
+    });
+  await show(page, "#/changes");
+  await page.getByRole("button", { name: "Edit the whole document" }).click();
+  const draft = { policies: { login: { mode: "shadow" } }, overrides: [] };
+  await page.getByLabel("JSON").fill(JSON.stringify(draft));
+  await elsewhere(3);
+  await page.getByRole("button", { name: "Replace …" }).click();
+  await page.getByRole("button", { name: "Yes: replace" }).click();
+  await page.getByText("Somebody else has changed the live document").waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+
+  await show(page, "#/policies");
+  await show(page, "#/changes");
+  await page.getByText("version 1").waitFor();
+  await page.getByRole("button", { name: "Edit the whole document" }).click();
+  await page.getByLabel("JSON").fill(JSON.stringify(draft));
+  await page.getByRole("button", { name: "Replace …" }).click();
+  await page.getByRole("button", { name: "Yes: replace" }).click();
+  await page.getByText("version 2").waitFor();
+  await elsewhere(4);
+  await page.getByRole("button", { name: "Undo", exact: true }).click();
+  await page.locator(".panel").getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Somebody else has changed the live document since. Nothing was undone.").waitFor();
+});
+
+it("shows refusals as they rise, a store that does not answer, and counts that grow old", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  const login = page.getByRole("row", { name: /^login/ });
+  await login.waitFor();
+  gateway.change = (stats) => ({
+    ...stats,
+    points: stats.points.map((one) =>
+      one.policy === "login" && one.outcome === "admitted" ? { ...one, outcome: "refused" } : one,
+    ),
+    open: [{ place: "redis", isolates: 3 }],
+    heard: new Date(Date.parse(stats.heard!) - 40_000).toISOString(),
+  });
+  await seeAgain(page);
+  await page.getByText("The breaker is open in 3 isolates").waitFor();
+  expect(await login.getByRole("cell").nth(1).innerText()).toMatch(/^(?:100|9\d)/);
+  expect(await page.locator(".status").innerText()).toMatch(/redis ○ no answer.*last heard 4\d s ago/s);
+});
+
+it("asks once every 5 s while it is seen, and never while it is hidden", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await open(gateway);
+  await page.clock.install();
+  await signIn(page);
+  await page.locator(".tiles").waitFor();
+  const asked = () => gateway.calls.filter((call) => call.includes("/stats")).length;
+  const before = asked();
+  for (let i = 0; i < 4; i++) await page.clock.runFor(5_000);
+  await expect.poll(asked).toBe(before + 4);
+  await seeAgain(page, true);
+  await page.clock.runFor(120_000);
+  expect(asked()).toBe(before + 4);
+  await seeAgain(page);
+  await expect.poll(asked).toBeGreaterThan(before + 4);
+});
+
+it("looks closer at a part of the chart, by dragging and from its table, and back again", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  const chart = page.locator(".bars").first();
+  const { x, y, width, height } = (await chart.boundingBox())!;
+  await page.mouse.move(x + width * 0.5, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.7, y + height / 2, { steps: 3 });
+  await page.mouse.up();
+  await page.getByText("in the chosen time").first().waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByText("last 5 min").first().waitFor();
+
+  await page.getByText("As a table").first().click();
+  expect(await page.getByText("so far").count()).toBeGreaterThan(0);
+  await page.getByRole("button", { name: "Only this" }).nth(20).click();
+  await page.getByText("in the chosen time").first().waitFor();
+  await page.getByRole("button", { name: "Show all" }).click();
+  await page.getByRole("button", { name: "7 d" }).click();
+  await page.getByText("a bar is 2 h").waitFor();
+});
+
+it("acts on a client of whom only the hash is known, by the live document", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await page
+    .getByRole("link", { name: /^Look at .* under login/ })
+    .first()
+    .click();
+  const card = page.getByRole("region", { name: /^login: / });
+  await card.getByRole("button", { name: "Exempt" }).click();
+  expect(await card.locator(".command code").innerText()).toContain("npx headgate admin live put live.json");
+  await card.getByRole("button", { name: "Exempt …" }).click();
+  await card.getByRole("button", { name: "Yes: exempt" }).click();
+  await card.getByText("exempt, until").waitFor();
+  // The busiest of the fake clients is this one.
+  for (let i = 0; i < 8; i++) expect(await gateway.send("/login", CLIENT, { method: "POST" })).toBe(200);
+});
+
+it("explains a token, says what is wrong with another one, and takes a whole header line", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/explain");
+  const field = page.locator("main textarea");
+  await field.fill("Headgate-Explain: token-of-a-refusal");
+  await expect
+    .poll(() => page.locator(".sentence").innerText())
+    .toMatch(
+      /POST \/login was refused by login-1: of 5, 0 were left for ip 8fQk…wZw, and it costs 1\. It would have passed 13 s later/,
+    );
+  await field.fill("token-of-a-block");
+  await expect
+    .poll(() => page.locator(".sentence").innerText())
+    .toContain("was blocked by the live document, under api, for 20 min more");
+  await field.fill("token-without-space");
+  await page.getByText("for want of space: 9 limits, 1 policy").waitFor();
+  expect(await page.locator(".sentence").innerText()).toContain("refused by api-2. Its numbers did not fit");
+  await field.fill("altered");
+  await page.getByText("The token is altered").waitFor();
+});
+
+it("says so: a wrong token, a session that has ended, a gateway that is gone", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await open(gateway);
+  await page.getByLabel("Admin token").fill("not-the-token-of-this-gateway-at-all");
+  await page.keyboard.press("Enter");
+  await page.getByText("The gateway does not accept this token.").waitFor();
+  await signIn(page);
+  await page.locator(".tiles").waitFor();
+  gateway.endSessions();
+  await show(page, "#/changes");
+  await page.getByText("Your session has ended. Sign in again.").waitFor();
+  await signIn(page);
+  await gateway.stop();
+  await show(page, "#/overview");
+  await seeAgain(page);
+  await page.getByText("no answer: numbers stand still").waitFor();
+});
+
+it.each<[string, FakeOptions, string, string]>([
+  ["nothing was counted yet", { stats: "none" }, "#/overview", "curl -i"],
+  ["no STATS is bound", { stats: "off" }, "#/overview", "HeadgateStats"],
+  ["no live document is read", { live: false }, "#/changes", "This gateway reads no live document"],
+  ["no live document is read", { live: false }, "#/policies/api", "Nothing can be changed while the gateway runs"],
+])("says what to do if %s", async (_what, options, hash, text) => {
+  const gateway = await gatewayOf(options);
+  const { page } = await openSignedIn(gateway);
+  await show(page, hash);
+  await page.getByText(text).first().waitFor();
+  expect(await violations(page)).toEqual([]);
+  await picture(page, `state-${Object.entries(options).flat().join("-")}`);
+});

@@ -1,0 +1,57 @@
+// Decisions that the fake gateway can explain, by token.
+
+import type { Explained } from "../../console/src/api.ts";
+
+const KEY = "8fQkTHbTYbSrPHfiyuUwZw";
+
+export const EXPLAINED: Readonly<Record<string, Explained>> = {
+  "token-of-a-refusal": {
+    at: new Date(Date.now() - 42_000).toISOString(),
+    region: "eu",
+    source: "cache",
+    allowed: false,
+    method: "POST",
+    path: "/login",
+    version: 8,
+    policies: [{ policy: "login", kind: "ip", key: KEY, cost: 1, mode: "enforce" }],
+    limits: [
+      {
+        ...{ id: "login-1", policy: "login", limit: 5, algorithm: "sliding-log", admitted: false, remaining: 0 },
+        ...{ retryAfterMs: 12_400, resetAfterMs: 58_000, shadow: false },
+      },
+      {
+        ...{ id: "login-2", policy: "login", limit: 20, algorithm: "sliding-log", admitted: true, remaining: 9 },
+        ...{ resetAfterMs: 3_410_000, shadow: false },
+      },
+    ],
+    violated: ["login-1"],
+    retryAfterMs: 12_400,
+  },
+  "token-without-space": {
+    at: new Date(Date.now() - 5_000).toISOString(),
+    region: "eu",
+    source: "fallback",
+    allowed: false,
+    method: "GET",
+    path: "/v1/items",
+    version: null,
+    policies: [{ policy: "api", kind: "ip", key: KEY, cost: 1, mode: "enforce" }],
+    limits: [],
+    violated: ["api-2"],
+    failure: "TIMEOUT",
+    omitted: { policies: 1, limits: 9 },
+  },
+  "token-of-a-block": {
+    at: new Date(Date.now() - 3_000).toISOString(),
+    region: "na",
+    source: "live",
+    allowed: false,
+    method: "GET",
+    path: "/v1/items",
+    version: 9,
+    policies: [{ policy: "api", kind: "ip", key: KEY, cost: 1, mode: "enforce" }],
+    limits: [],
+    violated: [],
+    retryAfterMs: 1_200_000,
+  },
+};

@@ -1,0 +1,180 @@
+// The gateway as the console sees it: the real one in this process, over memory, behind a Node server. Counts,
+// sessions and explanations are made up here. Policies, counts of clients, overrides and the live document are the
+// gateway's own.
+
+import { readFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import type { Stats } from "../../console/src/api.ts";
+import { createGateway } from "../../src/gateway.ts";
+import { EXPLAINED } from "./explained.ts";
+import { POLICIES } from "./policies.ts";
+import { noStats, statsOf } from "./traffic.ts";
+
+export const TOKEN = "a-token-of-32-characters-at-least";
+
+const COOKIE = "headgate-session";
+const CONSOLE = "/.headgate/console";
+const ADMIN = "/.headgate/admin";
+const DIST = new URL("../../console/dist/", import.meta.url);
+const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'none'; " +
+  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+export interface FakeOptions {
+  /** `none`: nothing was counted yet. `off`: no `STATS` is bound. */
+  readonly stats?: "busy" | "none" | "off";
+  /** False: `LIVE_REFRESH` is 0. */
+  readonly live?: boolean;
+}
+
+export interface FakeGateway {
+  readonly url: string;
+  /** Method and path of every call of the admin API. */
+  readonly calls: string[];
+  /** Changes what the next questions for counts get. */
+  change: ((stats: Stats) => Stats) | undefined;
+  /** The cookie of a session, for a browser. */
+  cookie(): {
+    name: string;
+    value: string;
+    domain: string;
+    path: string;
+    httpOnly: true;
+    secure: true;
+    sameSite: "Strict";
+  };
+  /** Ends all sessions. */
+  endSessions(): void;
+  /** A request of a client, through the limits. @returns its status. */
+  send(path: string, address: string, init?: RequestInit): Promise<number>;
+  stop(): Promise<void>;
+}
+
+export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeGateway> {
+  const { stats = "busy", live = true } = options;
+  const startedAtMs = Date.now();
+  const gateway = createGateway({
+    POLICIES,
+    ADMIN_TOKEN: TOKEN,
+    KEY_SECRET: "a-secret-of-the-fake-gateway",
+    REGION: "eu",
+    LIVE_REFRESH: live ? "1s" : "0s",
+  });
+  const context = { waitUntil: (work: Promise<unknown>) => void work.catch(() => {}), passThroughOnException() {} };
+  let session = 1;
+  const cookie = () => `${COOKIE}=${session}`;
+
+  const ask = (path: string, init?: RequestInit) =>
+    Promise.resolve(gateway.fetch(new Request(`${url}${path}`, init), {}, context as never));
+
+  async function hashOf(policy: string, address: string): Promise<string> {
+    const headers = { Authorization: `Bearer ${TOKEN}`, "Headgate-Key": address };
+    const answer = await ask(`${ADMIN}/counts/${policy}?kind=ip`, { headers });
+    return ((await answer.json()) as { key: string }).key;
+  }
+
+  async function answer(request: IncomingMessage): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url!, url);
+    if (pathname === CONSOLE || pathname.startsWith(`${CONSOLE}/`)) return asset(pathname);
+    const headers = new Headers(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+    const hasCookie = (headers.get("Cookie") ?? "").split("; ").includes(cookie());
+    if (pathname.startsWith(ADMIN)) fake.calls.push(`${request.method} ${request.url!.slice(ADMIN.length)}`);
+    if (hasCookie) headers.set("Authorization", `Bearer ${TOKEN}`);
+    // A browser's page of another origin sends the cookie too.
+    const isForeign = headers.has("Origin") && headers.get("Origin") !== url;
+    if (hasCookie && isForeign && request.method !== "GET") return problem(403, "Forbidden");
+    const passed = await ask(request.url!, {
+      method: request.method!,
+      headers,
+      ...(request.method !== "GET" && request.method !== "HEAD" && { body: await buffer(request) }),
+    });
+    const own = pathname.slice(ADMIN.length);
+    if (!["/session", "/stats", "/explain"].includes(own)) return passed;
+    if (own === "/session" && request.method === "DELETE") {
+      return new Response(null, {
+        status: 204,
+        headers: { "Set-Cookie": `${COOKIE}=; Path=/.headgate; Max-Age=0` },
+      });
+    }
+    // The gate has let it in: the gateway just has no such call.
+    if (passed.status !== 404) return passed;
+    if (own === "/session" && request.method === "POST") {
+      const kept = `${cookie()}; Path=/.headgate; Max-Age=43200; HttpOnly; Secure; SameSite=Strict`;
+      return new Response(null, { status: 204, headers: { "Set-Cookie": kept } });
+    }
+    if (own === "/session") {
+      return Response.json({ by: "token", until: new Date(startedAtMs + 43_200_000).toISOString() });
+    }
+    if (own === "/explain") {
+      const explained = EXPLAINED[searchParams.get("token") ?? ""];
+      return explained
+        ? Response.json(explained)
+        : problem(400, "The token is altered, of another gateway, or older than 10 minutes.");
+    }
+    if (stats === "off") return problem(404, "This gateway keeps no counts: STATS is not bound.");
+    const found = stats === "none" ? noStats() : statsOf(Number(searchParams.get("minutes")), { startedAtMs, limited });
+    return Response.json(fake.change?.(found) ?? found);
+  }
+
+  const server = createServer((request, response) => {
+    answer(request).then(
+      (found) => write(response, found),
+      (error: unknown) => write(response, problem(500, String(error))),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const limited: Record<string, string[]> = {};
+  for (const policy of ["login", "api"]) {
+    const addresses = ["203.0.113.7", "198.51.100.23", "198.51.100.9", "192.0.2.44", "203.0.113.99"];
+    limited[policy] = await Promise.all(addresses.slice(policy === "api" ? 2 : 0).map((one) => hashOf(policy, one)));
+  }
+
+  const fake: FakeGateway = {
+    url,
+    calls: [],
+    change: undefined,
+    cookie: () => ({
+      ...{ name: COOKIE, value: String(session), domain: "127.0.0.1", path: "/.headgate" },
+      ...({ httpOnly: true, secure: true, sameSite: "Strict" } as const),
+    }),
+    endSessions: () => void session++,
+    async send(path, address, init = {}) {
+      const headers = { ...(init.headers as object), "CF-Connecting-IP": address };
+      return (await ask(path, { ...init, headers })).status;
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return fake;
+}
+
+function asset(pathname: string): Response {
+  const name = pathname === CONSOLE ? "index.html" : pathname.slice(CONSOLE.length + 1);
+  if (!/^[a-z]+\.[a-z]+$/.test(name)) return problem(404, "No such file.");
+  const type = TYPES[name.split(".")[1]!] ?? "text/plain";
+  const headers = { "Content-Type": type, "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff" };
+  return new Response(readFileSync(new URL(name, DIST)), { headers });
+}
+
+function problem(status: number, detail: string): Response {
+  const headers = { "Content-Type": "application/problem+json" };
+  return Response.json({ type: "about:blank", title: "Refused", status, detail }, { status, headers });
+}
+
+async function write(response: ServerResponse, found: Response): Promise<void> {
+  response.writeHead(found.status, [...found.headers].flat());
+  response.end(Buffer.from(await found.arrayBuffer()));
+}

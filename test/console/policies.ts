@@ -1,0 +1,34 @@
+// The policies of the fake gateway: what the console has to show, one of each.
+
+export const POLICIES = [
+  {
+    name: "api",
+    match: { path: "/v1/*" },
+    key: ["bearer", "ip"],
+    limits: [
+      { limit: 50, window: "1s", scope: "region" },
+      { limit: 600, window: "1m", shadowLimit: 300 },
+    ],
+    plans: { pro: { "api-2": 6_000 } },
+    plan: "header:x-plan",
+  },
+  { name: "api-address", match: { path: "/v1/*" }, key: ["ip"], limits: [{ limit: 3_000, window: "1m" }] },
+  {
+    name: "login",
+    match: { method: "POST", path: "/login" },
+    key: ["ip"],
+    limits: [
+      { algorithm: "sliding-log", limit: 5, window: "1m" },
+      { algorithm: "sliding-log", limit: 20, window: "1h" },
+    ],
+    onStoreFailure: "deny",
+  },
+  {
+    name: "burst-trial",
+    mode: "shadow",
+    match: { path: "/v1/*" },
+    key: ["ip"],
+    limits: [{ algorithm: "token-bucket", limit: 100, window: "1m", burst: 20 }],
+  },
+  { name: "exports", match: { path: "/exports" }, key: ["ip"], limits: [{ algorithm: "concurrency", limit: 2 }] },
+] as const;

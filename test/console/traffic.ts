@@ -1,0 +1,160 @@
+// Traffic that moves: the counts of any minute, made from its number, so that two questions get the same answer. With a
+// login attack that goes on, and a store that was away for three minutes.
+
+import type { Point, Stats } from "../../console/src/api.ts";
+
+const MINUTE_MS = 60_000;
+const REGIONS: readonly (readonly [name: string, share: number])[] = [
+  ["eu", 1],
+  ["na", 0.8],
+  ["ap", 0.45],
+  ["sa", 0.15],
+];
+/** Requests a minute of the largest region. */
+const LOAD = { api: 2_400, "api-address": 2_400, "burst-trial": 700, login: 26, exports: 5 } as const;
+const BOUNDS = ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "+Inf"] as const;
+const SHARES = [0.02, 0.55, 0.3, 0.1, 0.02, 0.008, 0.002, 0, 0];
+const FLUSH_S = 5;
+
+export interface TrafficOptions {
+  readonly startedAtMs: number;
+  /** Hashes of the clients that are refused most, by policy. */
+  readonly limited: Readonly<Record<string, readonly string[]>>;
+}
+
+/** 0 … 1, the same for the same words. */
+function draw(...words: readonly (string | number)[]): number {
+  let hash = 2_166_136_261;
+  for (const char of words.join()) hash = Math.imul(hash ^ char.charCodeAt(0), 16_777_619);
+  hash = Math.imul(hash ^ (hash >>> 15), 2_246_822_507);
+  return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
+}
+
+/** What happened in a minute. @param part how much of it is over, 0 … 1. */
+function pointsOf(minute: number, startMinute: number, part: number): Omit<Point, "at">[] {
+  const age = startMinute - minute;
+  const isAttacked = age <= 21 && age !== 12;
+  const isAway = age >= 33 && age <= 35;
+  return Object.entries(LOAD)
+    .flatMap(([policy, load]) =>
+      REGIONS.flatMap(([region, share]) => {
+        const wave = 1 + 0.25 * Math.sin(minute / 17 + share * 4) + 0.2 * (draw(minute, policy, region) - 0.5);
+        const all = load * share * wave * part * (policy === "login" && isAttacked ? 2.4 : 1);
+        const attack = policy === "login" ? (isAttacked ? 0.3 + 0.35 * draw(minute, region) : 0.04) : 0;
+        const refusedShare =
+          { api: 0.012 + (draw(minute, "api") > 0.9 ? 0.06 : 0), login: attack }[policy as string] ?? 0.002;
+        const refused = Math.round(all * refusedShare);
+        const count = (outcome: Point["outcome"], source: string, n: number) => ({
+          policy,
+          region,
+          outcome,
+          source,
+          count: Math.round(n),
+        });
+        if (isAway) {
+          const outcome = policy === "login" ? "unavailable" : "admitted";
+          return [count(outcome, "fallback", all - refused), count("refused", "fallback", refused)];
+        }
+        if (policy === "burst-trial") {
+          const would = all * (0.06 + 0.08 * draw(minute, region, "would"));
+          return [count("admitted", "redis", all - would), count("shadow_refused", "cache", would)];
+        }
+        const leased = policy === "login" || policy === "exports" ? 0 : 0.93;
+        return [
+          count("admitted", "lease", (all - refused) * leased),
+          count("admitted", "redis", (all - refused) * (1 - leased)),
+          count("refused", "cache", refused * 0.9),
+          count("refused", "redis", refused * 0.1),
+          count("blocked", "live", policy === "api" && region === "eu" ? 6 * part : 0),
+        ];
+      }),
+    )
+    .filter(({ count }) => count > 0);
+}
+
+export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOptions): Stats {
+  const nowMs = Date.now();
+  const heardMs = Math.floor(nowMs / 1_000 / FLUSH_S) * FLUSH_S * 1_000;
+  const [last, startMinute] = [Math.floor(heardMs / MINUTE_MS), Math.floor(startedAtMs / MINUTE_MS)];
+  const isHours = minutes > 1_440;
+  const step = isHours ? 3_600 : 60;
+  const points: Point[] = [];
+  const first = last - minutes + 1;
+  for (let minute = isHours ? Math.ceil(first / 60) * 60 : first; minute <= last; minute += step / 60) {
+    const part = minute === last ? (heardMs - minute * MINUTE_MS) / MINUTE_MS : 1;
+    const at = new Date(minute * MINUTE_MS).toISOString();
+    // An hour is sixty times its first minute: nobody looks closer.
+    points.push(
+      ...pointsOf(minute, startMinute, part).map((point) => ({ at, ...point, count: point.count * (step / 60) })),
+    );
+  }
+  const ofMinutes = Map.groupBy(points, ({ at }) => at);
+  const sum = (list: readonly Point[], wanted: (point: Point) => boolean) =>
+    list.reduce((all, point) => all + (wanted(point) ? point.count : 0), 0);
+  const perMinute = <T>(make: (at: string, list: readonly Point[]) => readonly T[]) =>
+    [...ofMinutes].flatMap(([at, list]) => make(at, list));
+  const counted = <L extends object>(at: string, count: number, labels: L) =>
+    count >= 1 ? [{ at, ...labels, count: Math.round(count) }] : [];
+  const ageOf = (key: string) => Number.parseInt(key.slice(0, 2), 36) || 1;
+  return {
+    points,
+    top: Object.fromEntries(
+      Object.entries(limited).map(([policy, keys]) => [
+        policy,
+        keys.map((key, i) => ({ key, refused: Math.round((minutes * 74 + ageOf(key)) / (i + 1) ** 1.6) })),
+      ]),
+    ),
+    near: perMinute((at, list) => {
+      const near = (policy: string, limit: string, share: number) =>
+        counted(at, sum(list, (point) => point.policy === policy) * share, { policy, limit });
+      return [...near("api", "api-2", 0.004), ...near("login", "login-1", 0.06)];
+    }),
+    shadowLimits: perMinute((at, list) =>
+      counted(at, sum(list, ({ policy }) => policy === "api") * 0.031, { policy: "api", limit: "api-2" }),
+    ),
+    calls: perMinute((at, list) => {
+      const calls = sum(list, ({ source }) => source === "redis");
+      const away = sum(list, ({ source }) => source === "fallback");
+      const timed = (outcome: string, count: number, shares: readonly number[]) => {
+        const seconds = Object.fromEntries(
+          BOUNDS.map((le, i) => [le, Math.round(count * shares[i]!)]).filter(([, n]) => n),
+        );
+        return count < 1
+          ? []
+          : [{ at, place: "redis", outcome, count: Math.round(count), seconds, sum: count * 0.0124 }];
+      };
+      return [...timed("ok", calls, SHARES), ...timed("timeout", away / 400, [0, 0, 0, 0, 0, 1, 0, 0, 0])];
+    }) as Stats["calls"],
+    fallback: perMinute((at, list) =>
+      Object.keys(LOAD).flatMap((policy) =>
+        counted(
+          at,
+          sum(list, (point) => point.source === "fallback" && point.policy === policy),
+          { policy },
+        ),
+      ),
+    ),
+    units: [],
+    leases: [],
+    open: [],
+    heard: new Date(heardMs).toISOString(),
+    step,
+    flush: FLUSH_S,
+  };
+}
+
+/** A gateway that has counted nothing yet. */
+export function noStats(): Stats {
+  const empty = {
+    points: [],
+    top: {},
+    near: [],
+    shadowLimits: [],
+    calls: [],
+    fallback: [],
+    units: [],
+    leases: [],
+    open: [],
+  };
+  return { ...empty, heard: null, step: 60, flush: FLUSH_S };
+}
