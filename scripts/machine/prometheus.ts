@@ -1,8 +1,5 @@
 // Finds the Prometheus of the tests of metrics, and runs it.
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { freePort } from "./redis-server.ts";
 import { findOnPath, isRunning, spawnTied, stopProcess } from "./tied-process.ts";
 
@@ -25,24 +22,10 @@ export function findPrometheus(): { readonly server: string; readonly tool: stri
   return server !== undefined && tool !== undefined ? { server, tool } : undefined;
 }
 
-/** Starts a server that scrapes `target` every second with a bearer token, and resolves when it is ready. */
-export async function startPrometheus(target: URL, token: string): Promise<Prometheus> {
+/** Starts a server with the `prometheus.yml` of a folder, and resolves when it is ready. Its data go there too. */
+export async function startPrometheus(directory: string): Promise<Prometheus> {
   const found = findPrometheus();
   if (!found) throw new Error(HOW_TO_GET_PROMETHEUS);
-  const directory = mkdtempSync(join(tmpdir(), "headgate-prometheus-"));
-  const configuration = {
-    global: { scrape_interval: "1s", scrape_timeout: "1s" },
-    scrape_configs: [
-      {
-        job_name: "headgate",
-        metrics_path: target.pathname,
-        authorization: { credentials: token },
-        static_configs: [{ targets: [target.host] }],
-      },
-    ],
-  };
-  // JSON is YAML.
-  writeFileSync(join(directory, "prometheus.yml"), JSON.stringify(configuration));
   const port = await freePort();
   const args = ["--config.file=prometheus.yml", "--storage.tsdb.path=data", `--web.listen-address=127.0.0.1:${port}`];
   const child = spawnTied(found.server, args, { cwd: directory, stdio: ["ignore", "ignore", "pipe"] });
@@ -51,10 +34,7 @@ export async function startPrometheus(target: URL, token: string): Promise<Prome
     output = (output + chunk.toString()).slice(-2_000);
   });
   const url = `http://127.0.0.1:${port}`;
-  const stop = async () => {
-    await stopProcess(child);
-    rmSync(directory, { recursive: true });
-  };
+  const stop = () => stopProcess(child);
   const deadlineAt = Date.now() + START_TIMEOUT_MS;
   while (isRunning(child) && Date.now() < deadlineAt) {
     const answer = await fetch(`${url}/-/ready`).catch(() => undefined);

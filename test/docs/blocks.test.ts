@@ -98,11 +98,10 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
     Record<string, unknown>
   >;
   if (rest.durable_objects) {
-    // The counting object as the gateway has it; a program of one's own has no metrics.
-    const { durable_objects, migrations } = parseToml(read("wrangler.toml")) as typeof rest;
-    const [counts] = durable_objects!.bindings as object[];
-    const [first] = migrations as unknown as object[];
-    return expect(rest).toEqual({ durable_objects: { bindings: [counts] }, migrations: [first] });
+    // A Worker of one's own has no metrics: the first object and the first migration are those of `COUNTS`.
+    const shipped = parseToml(read("wrangler.toml")) as typeof rest & { migrations: object[] };
+    const [binding] = shipped.durable_objects!.bindings as object[];
+    return expect(rest).toEqual({ durable_objects: { bindings: [binding] }, migrations: [shipped.migrations[0]] });
   }
   expect(rest).toEqual({});
   if (routes) expect(routes).toEqual([{ pattern: expect.any(String), zone_name: expect.any(String) }]);
@@ -213,8 +212,9 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/cli.md": { "test/cli/docs.test.ts": 4 },
   "docs/client.md": { "test/client/docs.test.ts": 2 },
   "docs/consistency.md": { "test/docs/blocks.test.ts": 1 },
-  "docs/errors.md": { "test/docs/blocks.test.ts": 1 },
+  "docs/errors.md": { "test/docs/blocks.test.ts": 3 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
+  "docs/observability.md": { "test/gateway/prometheus.test.ts": 4, "test/docs/observability.test.ts": 4 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/store/storage-schema.test.ts": 2 },
   "docs/stores.md": { "test/examples/examples.test.ts": 3 },
   "examples/README.md": { "scripts/check/test-examples.ts": 1 },
@@ -248,7 +248,13 @@ it("what limits logins keeps its limit in every window", () => {
 
 it("docs/errors.md shows a mistake as it is described", () => {
   const { mistakes = [] } = parsePolicies([{ name: "a", limits: [{ limit: 0, window: "1m" }] }], "POLICIES");
-  expect(blocksOf("docs/errors.md").map(({ text }) => text)).toEqual([`${mistakes.map(describeMistake).join("\n")}\n`]);
+  expect(blocksOf("docs/errors.md", "")[0]!.text).toBe(`${mistakes.map(describeMistake).join("\n")}\n`);
+});
+
+it("docs/errors.md binds the object and the dataset of the metrics as the other files do", () => {
+  const [object, dataset] = blocksOf("docs/errors.md", "toml");
+  expect(read("wrangler.toml")).toContain(`\n${object!.text}`);
+  expect(blocksOf("docs/observability.md", "toml")).toEqual([dataset]);
 });
 
 it("docs/failure-modes.md shows the line that an outage writes", async () => {

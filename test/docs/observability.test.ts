@@ -1,0 +1,184 @@
+// docs/observability.md: its tables are those of the code, and its figures follow from the code's bounds and from
+// Cloudflare's prices. test/gateway/prometheus.test.ts runs what the page has for Prometheus.
+
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { parse as parseToml } from "smol-toml";
+import { afterEach, expect, it, vi } from "vitest";
+import { FREE_DAY, OBJECTS } from "../../scripts/simulate/scale/bill.ts";
+import { parseDurationMs } from "../../src/config/duration.ts";
+import { dataPoints, MAX_POINTS } from "../../src/stats/analytics.ts";
+import { seriesOf } from "../../src/stats/batch.ts";
+import { createHandOn } from "../../src/stats/hand-on.ts";
+import { METRICS } from "../../src/stats/metrics.ts";
+import { createMinutes } from "../../src/stats/minutes.ts";
+import { addTo, MAX_SERIES, noCounts, textOf } from "../../src/stats/object/counts.ts";
+import { replyOf } from "../../src/stats/object/reply.ts";
+import { DAY, MONTH } from "../../src/stats/object/timeline.ts";
+import { addClients, MAX_CLIENTS } from "../../src/stats/object/top.ts";
+import { blocksOf, ROOT, read, tableIn } from "./markdown.ts";
+
+const NAME = "docs/observability.md";
+const PAGE = read(NAME);
+const said = (text: string) => expect(PAGE.replaceAll(/\s+/g, " "), text).toContain(text);
+const count = (value: number) => value.toLocaleString("en");
+/** The names in a cell: `a`, `b`. */
+const named = (cell: string) => cell.match(/[A-Za-z][\w-]*/g) ?? [];
+
+afterEach(() => void vi.useRealTimers());
+
+it("has every metric, as /metrics names and explains it", () => {
+  const info = {
+    name: "headgate_build_info",
+    type: "gauge",
+    labels: ["version"],
+    help: "The gateway that answers.",
+  };
+  expect(read("src/stats/object/prometheus.ts")).toContain(`name: "${info.name}", help: "${info.help}"`);
+  const rows = tableIn(PAGE, "Metric").map(({ Metric, Type, Labels, Meaning }) => ({
+    name: Metric,
+    type: Type,
+    labels: named(Labels!),
+    help: Meaning,
+  }));
+  expect(rows).toEqual([...METRICS.map(({ name, type, labels, help }) => ({ name, type, labels, help })), info]);
+});
+
+it("has every event that the gateway writes, and no other", () => {
+  const sources = execFileSync("git", ["ls-files", "src"], { cwd: ROOT, encoding: "utf8" });
+  const files = sources.split("\n").filter((path) => /^src\/(?!cli|client|testing).*\.ts$/.test(path));
+  const source = files
+    .filter((path) => existsSync(join(ROOT, path)))
+    .map(read)
+    .join("\n");
+  const written = [...source.matchAll(/\bevent: ((?:"[a-z-]+"(?: \| )?)+)/g)].flatMap(([, texts]) => named(texts!));
+  const ofDecisions = [...read("src/http/log.ts").matchAll(/(?:return |[?:] )"([a-z-]+)"/g)].map(([, name]) => name!);
+  expect(ofDecisions).toHaveLength(5);
+  const rows = tableIn(PAGE, "Event").flatMap(({ Event }) => named(Event!));
+  expect(rows).toEqual(expect.arrayContaining([...written, ...ofDecisions]));
+  for (const event of rows) expect(source).toContain(`"${event}"`);
+});
+
+it("has every member of the answer of /stats, and the labels of its points", () => {
+  const timeline = { from: 60, step: 1, series: new Map<string, Float64Array>() };
+  for (const { series, labels } of METRICS) timeline.series.set(seriesOf(series, labels), Float64Array.of(1));
+  const told = { timeline, top: { api: [["k", 1, 0] as const] }, open: new Map([["a", 1]]), heardAtMs: 0 };
+  const reply: Record<string, unknown> = { ...replyOf(told, 30_000) };
+  const shown = new Map(
+    tableIn(PAGE, "Member").flatMap(({ Member, Holds }) => {
+      return named(Member!).map((member): [string, string] => [member, `\`${Holds}\``]);
+    }),
+  );
+  expect([...shown.keys()].sort()).toEqual(Object.keys(reply).sort());
+  for (const [member, value] of Object.entries(reply)) {
+    const [first] = Array.isArray(value) ? value : [];
+    for (const field of Object.keys(first ?? {})) expect(shown.get(member), member).toContain(`\`${field}\``);
+  }
+});
+
+it("has the columns of Analytics Engine, and queries that read them", () => {
+  const columns = ["index1", "blob1", "blob2", "blob3", "blob4", "blob5"];
+  const counters = METRICS.filter(({ type }) => type === "counter");
+  const written = counters.map(({ series, labels }) => {
+    const [point] = dataPoints([{ minute: 1, sums: { [seriesOf(series, labels)]: 1 }, top: {} }]);
+    return [...point!.indexes, ...point!.blobs].map((value) => value || "–");
+  });
+  const table = tableIn(PAGE.slice(PAGE.indexOf("## Analytics Engine")), "Metric");
+  const shown = table.map((row) => columns.map((column) => row[column]!));
+  expect(shown).toEqual(written);
+  said(`At most ${MAX_POINTS} points`);
+
+  const [toml] = blocksOf(NAME, "toml").map(({ text }) => parseToml(text));
+  const [{ binding, dataset }] = toml!.analytics_engine_datasets as [{ binding: string; dataset: string }];
+  expect(binding).toBe("ANALYTICS");
+  const queries = blocksOf(NAME, "sql").map(({ text }) => text);
+  expect(queries).toHaveLength(3);
+  for (const query of queries) {
+    expect(query).toContain(`FROM ${dataset}\nWHERE blob1 = '`);
+    const metric = /blob1 = '(\w+)'/.exec(query)![1]!;
+    const used = table.find((row) => row.blob1 === metric)!;
+    for (const [, column, label] of query.matchAll(/(blob\d) AS (\w+)/g)) expect(used[column!]).toBe(label);
+    for (const [sum] of query.matchAll(/SUM\([^)]*\bdouble\d/g)) expect(sum).toContain("_sample_interval *");
+  }
+});
+
+/** The calls of `STATS` in a day by an isolate that has a request every `everyMs`, run for two hours. */
+async function callsPerDay(flushMs: number, everyMs: number): Promise<number> {
+  vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) });
+  let calls = 0;
+  const counted = createMinutes();
+  const send = async () => void calls++;
+  const handOn = createHandOn({ counted, flushMs, open: () => [], send });
+  for (let ms = 0; ms < 7_200_000; ms += everyMs) {
+    counted.at(Date.now()).add(["fallback", "api"], 1);
+    handOn({ waitUntil() {} });
+    await vi.advanceTimersByTimeAsync(everyMs);
+  }
+  vi.useRealTimers();
+  return calls * 12;
+}
+
+/** Written rows of a day that do not depend on isolates: removed minutes; each hour an alarm, a row, a removed row. */
+const ROWS_BESIDE = DAY + 3 * 24;
+
+it.each(tableIn(PAGE, "`STATS_FLUSH`"))("says what STATS_FLUSH $STATS_FLUSH costs", async (row) => {
+  const [flush, calls, rows, isolates, dollars] = Object.values(row);
+  const flushMs = parseDurationMs(flush!)!;
+  const most = 86_400_000 / flushMs;
+  expect([calls, rows]).toEqual([count(most), count(most)]);
+  const free = Math.min(FREE_DAY.requests - 24, FREE_DAY.rowsWritten - ROWS_BESIDE);
+  expect(isolates).toBe(String(Math.floor(free / most)));
+  expect(dollars).toBe(`$${(30 * most * (OBJECTS.perRequest + OBJECTS.perRowWritten)).toFixed(2)}`);
+  const made = await callsPerDay(flushMs, 500);
+  expect(made).toBeLessThanOrEqual(most);
+  expect(made).toBeGreaterThan(0.6 * most);
+});
+
+it("says what the object costs beside the batches", async () => {
+  said(`24 alarms, and ${count(ROWS_BESIDE)} written rows`);
+  said(`${count(FREE_DAY.requests)} requests and ${count(FREE_DAY.rowsWritten)} written rows a day`);
+  const [requests, rows] = [OBJECTS.includedRequests / 1e6, OBJECTS.includedRowsWritten / 1e6];
+  said(`${requests} M requests and ${rows} M written rows a month are included; then $0.15 and $1.00 per million`);
+  expect([OBJECTS.perRequest, OBJECTS.perRowWritten].map((price) => (price * 1e6).toFixed(2))).toEqual([
+    "0.15",
+    "1.00",
+  ]);
+  const call = 0.005 * OBJECTS.gbOfObject;
+  said(`A call that takes 5 ms is ${call.toFixed(5)} GB-s: 2,880 of them ${(2_880 * call).toFixed(1)} GB-s a day`);
+  said(`of ${count(FREE_DAY.gbSeconds)} on the free plan`);
+  expect((8_640 * 61) / 1e6).toBeCloseTo(0.5, 1);
+  said(`0.5 M rows, of ${FREE_DAY.rowsRead / 1e6} M on the free plan`);
+  // Sparse requests: each is handed on after 20 s.
+  const sparse = await callsPerDay(3_600_000, 20_100);
+  expect(sparse).toBeGreaterThan(4_200);
+  expect(sparse).toBeLessThanOrEqual(4_320);
+  said("at most 4,320 calls a day, also with a longer `STATS_FLUSH`");
+  const points = 2_880 * MAX_POINTS;
+  said(`at most ${MAX_POINTS} points each time, ${count(points)} a day and isolate at 30 s`);
+  said(`at most $${((30 * points * 0.25) / 1e6).toFixed(2)} a month and isolate above that`);
+});
+
+it.each(tableIn(PAGE, "Series that count in every minute"))("says what is stored: $Stored", (row) => {
+  const cells = Object.values(row);
+  const [series, policies, isolates] = cells.map((cell) => Number.parseInt(cell.replaceAll(",", ""), 10));
+  /** The texts of a row in which every series counts this much. */
+  const bytesOf = (sum: number, totals: number) => {
+    const counts = noCounts(29_920_607);
+    const sums = new Map<string, number>();
+    for (let i = 0; i < series!; i++) {
+      addTo(sums, seriesOf("decisions", [`policy-${i}`, "europe", "refused", "cache"]), sum);
+    }
+    counts.sums.set(counts.arrived, sums);
+    for (let i = 0; i < policies!; i++) {
+      const client = (_: unknown, at: number) => [`NTQkC_THbTYbSrPHfiyu${at + 10}`, sum, 0] as const;
+      addClients(counts.top, { [`policy-${i}`]: Array.from({ length: MAX_CLIENTS }, client) });
+    }
+    const heard = Array.from({ length: isolates! }, () => ["0f2a6e0c-8d0b-4a55-9b1e-3f0d5a7c9e21", 100_000]);
+    const text = textOf(counts);
+    return text.sums.length * (1 + totals) + text.top.length + JSON.stringify(heard).length;
+  };
+  const stored = DAY * bytesOf(1_000, 0) + (MONTH / 60) * bytesOf(60_000, 1);
+  expect(cells.at(-1)).toBe(`${count(Number((stored / 1e6).toPrecision(2)))} MB`);
+  if (cells[0]!.endsWith("the bound")) expect(series).toBe(MAX_SERIES);
+});
