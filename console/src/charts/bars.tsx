@@ -24,7 +24,8 @@ const [LEFT, TOP, BOTTOM] = [56, 16, 22];
 const LABEL = 44;
 /** How far labels of time are apart, in pixels. A narrow chart has them nearer, so that it has more than one. */
 const [SPACE, LEAST_LABELS] = [96, 3.5];
-const GAP = 0.14;
+/** Between bars, as a share of a step. Steps of a few pixels have none: it would only be a blur. */
+const [GAP, LEAST_STEP] = [0.14, 4];
 
 export function Bars(props: BarsProps) {
   const { grid, span, stacks, partialFromMs, marks, outages, perSecond, width, height, step, onStep, onZoom } = props;
@@ -36,7 +37,8 @@ export function Bars(props: BarsProps) {
   const x = (ms: number) => LEFT + ((Math.min(toMs, Math.max(fromMs, ms)) - fromMs) / (toMs - fromMs)) * inner;
   const msOf = (at: number) => fromMs + ((Math.min(width, Math.max(LEFT, at)) - LEFT) / inner) * (toMs - fromMs);
   const stepOf = (at: number) => Math.min(grid.length - 1, Math.floor((msOf(at) - fromMs) / grid.stepMs));
-  const barWidth = (inner / grid.length) * (1 - GAP);
+  const stepWidth = inner / grid.length;
+  const barWidth = stepWidth < LEAST_STEP ? stepWidth : stepWidth * (1 - GAP);
 
   const steps = Array.from({ length: grid.length }, (_, i) => i);
   /** By step, and then from bottom to top: where each bar ends. */
@@ -126,7 +128,7 @@ export function Bars(props: BarsProps) {
       })}
       <path class="cap" d={caps.join("")} />
       {outages.map((one) => (
-        <rect key={one} class="outage" x={leftOf(one)} y={TOP - 4} width={inner / grid.length} height="3" />
+        <rect key={one} class="outage" x={leftOf(one)} y={TOP - 4} width={stepWidth} height="3" />
       ))}
       {marks
         .filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
