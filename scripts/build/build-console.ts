@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildSync } from "esbuild";
+import { buildSync, type Metafile } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CONSOLE = join(ROOT, "console");
@@ -18,12 +18,9 @@ const DIST = join(CONSOLE, "dist");
 /** Script and style together, as they are sent uncompressed. A slow phone has to parse them all. */
 const BUDGET_KIB = 120;
 
-/** Their licenses want to be told. Charts are drawn by console/src/charts: a library would be half of the budget. */
-const BUNDLED = ["preact"];
-
 /** The files of console/dist by name. */
 function generate(): Map<string, string> {
-  const { outputFiles } = buildSync({
+  const { outputFiles, metafile } = buildSync({
     absWorkingDir: CONSOLE,
     entryPoints: [
       { in: "src/main.tsx", out: "console" },
@@ -38,6 +35,7 @@ function generate(): Map<string, string> {
     jsx: "automatic",
     jsxImportSource: "preact",
     legalComments: "none",
+    metafile: true,
     write: false,
   });
   const files = new Map(outputFiles.map(({ path, text }) => [path.slice(DIST.length + 1), text]));
@@ -48,8 +46,16 @@ function generate(): Map<string, string> {
     .slice(0, 12);
   files.set("index.html", readFileSync(join(CONSOLE, "index.html"), "utf8").replaceAll("%VERSION%", version));
   files.set("icon.svg", readFileSync(join(CONSOLE, "icon.svg"), "utf8"));
-  files.set("LICENSES.txt", BUNDLED.map(license).join("\n\n---\n\n"));
+  files.set("LICENSES.txt", bundled(metafile).map(license).join("\n\n---\n\n"));
   return files;
+}
+
+/** The packages that the script has code of. Their licenses want to be told. */
+function bundled({ outputs }: Metafile): string[] {
+  const inputs = Object.values(outputs).flatMap((output) => Object.entries(output.inputs));
+  const paths = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
+  const names = paths.flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  return [...new Set(names)].sort();
 }
 
 function license(name: string): string {

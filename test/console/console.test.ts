@@ -170,6 +170,40 @@ it.each([1_440, 360])("is whole and accessible, light and dark, at %d pixels", a
   expect(complaints).toEqual([]);
 });
 
+const RANGES: readonly (readonly [range: string, step: string, labels: RegExp])[] = [
+  ["1 h", "1 min", /^\d\d:\d[05]$/],
+  ["6 h", "5 min", /^\d\d:[03]0$/],
+  ["24 h", "15 min", /^\d\d:00$/],
+  ["7 d", "2 h", /^\d\d:00$/],
+  ["30 d", "6 h", /^\d+ \w+$/],
+];
+
+it.each([1_440, 700, 360])("writes round times of the reader's zone under a chart of %d pixels", async (width) => {
+  const gateway = await gatewayOf();
+  // Whole hours of this zone are no whole hours of UTC.
+  const { page } = await open(gateway, { viewport: { width, height: 800 }, timezoneId: "Asia/Kolkata" });
+  await signIn(page);
+  for (const [range, step, round] of RANGES) {
+    await page.getByRole("button", { name: range, exact: true }).click();
+    await page.getByText(`a bar is ${step}`).waitFor();
+    const labels = await page.evaluate(timeLabels);
+    expect(labels.length, range).toBeGreaterThanOrEqual(2);
+    for (const { text } of labels) expect(/\d [A-Z]/.test(text) || round.test(text), `${range}: ${text}`).toBe(true);
+    for (const [i, { left }] of labels.entries()) {
+      expect(left, `${range}: ${i}`).toBeGreaterThan((labels[i - 1]?.right ?? 0) + 3);
+    }
+    await picture(page, `range-${range.replace(" ", "")}-${width}`);
+  }
+});
+
+/** This function runs inside the page: the labels below the first chart, from left to right. */
+function timeLabels(): { text: string; left: number; right: number }[] {
+  return [...document.querySelector(".bars")!.querySelectorAll("text.when")].map((label) => {
+    const { left, right } = label.getBoundingClientRect();
+    return { text: label.textContent, left, right };
+  });
+}
+
 /** This function runs inside the page: what a thumb does not hit. */
 function smallTargets(): string[] {
   const targets = [...document.querySelectorAll("button, nav a, .button, input, select, textarea, summary")];

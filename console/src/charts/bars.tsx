@@ -3,10 +3,12 @@
  * colours, in the dark and in print too. Dragging over it chooses a time, by mouse and by thumb.
  */
 
+import { cumsum } from "d3-array";
 import { useId, useState } from "preact/hooks";
 import type { Span } from "../data/sums.ts";
+import { bar } from "./bar.ts";
 import type { Plotted } from "./plotted.ts";
-import { instantsIn, ticksTo, unitOf } from "./scale.ts";
+import { rateAxis, timeAxis } from "./scale.ts";
 
 interface BarsProps extends Plotted {
   readonly width: number;
@@ -18,9 +20,12 @@ interface BarsProps extends Plotted {
 }
 
 const [LEFT, TOP, BOTTOM] = [56, 16, 22];
-/** Between labels of time, in pixels. */
-const SPACE = 84;
-const GAP = 0.14;
+/** What a label of time takes, in pixels. */
+const LABEL = 44;
+/** How far labels of time are apart, in pixels. A narrow chart has them nearer, so that it has more than one. */
+const [SPACE, LEAST_LABELS] = [96, 3.5];
+/** Between bars, as a share of a step. Steps of a few pixels have none: it would only be a blur. */
+const [GAP, LEAST_STEP] = [0.14, 4];
 
 export function Bars(props: BarsProps) {
   const { grid, span, stacks, partialFromMs, marks, outages, perSecond, width, height, step, onStep, onZoom } = props;
@@ -32,38 +37,34 @@ export function Bars(props: BarsProps) {
   const x = (ms: number) => LEFT + ((Math.min(toMs, Math.max(fromMs, ms)) - fromMs) / (toMs - fromMs)) * inner;
   const msOf = (at: number) => fromMs + ((Math.min(width, Math.max(LEFT, at)) - LEFT) / inner) * (toMs - fromMs);
   const stepOf = (at: number) => Math.min(grid.length - 1, Math.floor((msOf(at) - fromMs) / grid.stepMs));
-  const barWidth = (inner / grid.length) * (1 - GAP);
+  const stepWidth = inner / grid.length;
+  const barWidth = stepWidth < LEAST_STEP ? stepWidth : stepWidth * (1 - GAP);
 
-  const rates = stacks.map(({ counts }) => Array.from({ length: grid.length }, (_, i) => perSecond(i, counts[i] ?? 0)));
-  const sums = Array.from({ length: grid.length }, (_, i) => rates.reduce((all, one) => all + one[i]!, 0));
-  const ticks = ticksTo(Math.max(0, ...sums));
-  const most = ticks.at(-1)!;
-  const [factor, unit] = unitOf(most);
-  const y = (rate: number) => floor - (rate / most) * (floor - TOP);
+  const steps = Array.from({ length: grid.length }, (_, i) => i);
+  /** By step, and then from bottom to top: where each bar ends. */
+  const tops = steps.map((i) => cumsum(stacks.map(({ counts }) => perSecond(i, counts[i] ?? 0))));
+  const axis = rateAxis(Math.max(0, ...tops.map((ends) => ends.at(-1) ?? 0)) || 1);
+  const y = (rate: number) => floor - (rate / axis.most) * (floor - TOP);
+  const leftOf = (i: number) => x(fromMs + i * grid.stepMs);
 
-  const below = new Array<number>(grid.length).fill(0);
-  const paths = rates.map((rate) =>
-    rate
-      .map((one, i) => {
-        if (one === 0) return "";
-        const left = LEFT + (i * inner) / grid.length;
-        const bottom = y(below[i]!);
-        below[i]! += one;
-        // However few they are, they are seen.
-        const top = Math.min(y(below[i]!), bottom - 1);
-        return `M${left.toFixed(1)} ${bottom.toFixed(1)}V${top.toFixed(1)}h${barWidth.toFixed(1)}V${bottom.toFixed(1)}z`;
-      })
-      .join(""),
+  const paths = stacks.map((_, at) =>
+    steps.map((i) => {
+      const [from, to] = [tops[i]![at - 1] ?? 0, tops[i]![at]!];
+      return to === from ? "" : bar(leftOf(i), barWidth, y(from), y(to));
+    }),
   );
 
   // Most of what is drawn is admitted. It is light, and its top is a line.
-  const caps = (stacks[0]?.is === "admitted" ? rates[0]! : []).map((one, i) =>
-    one === 0 ? "" : `M${(LEFT + (i * inner) / grid.length).toFixed(1)} ${y(one).toFixed(1)}h${barWidth.toFixed(1)}`,
-  );
+  const caps = steps
+    .filter((i) => stacks[0]?.is === "admitted" && tops[i]![0]! > 0)
+    .map((i) => `M${leftOf(i).toFixed(1)} ${y(tops[i]![0]!).toFixed(1)}h${barWidth.toFixed(1)}`);
 
   const offset = (event: PointerEvent & { readonly currentTarget: SVGSVGElement }) =>
     event.clientX - event.currentTarget.getBoundingClientRect().left;
   const partialX = x(partialFromMs);
+  const wished = Math.min(grid.length, Math.max(LEAST_LABELS, inner / SPACE));
+  // A label at the right edge would be cut off.
+  const instants = timeAxis(fromMs, msOf(width - LABEL / 2), wished, ((toMs - fromMs) * LABEL) / inner);
 
   return (
     <svg
@@ -98,41 +99,36 @@ export function Bars(props: BarsProps) {
       {partialFromMs < toMs && (
         <>
           <rect class="partial" x={partialX} y={TOP} width={width - partialX} height={floor - TOP} />
-          <text class="axis" x={width - 4} y={TOP - 4} text-anchor="end">
+          <text class="axis" x={width - 4} y={TOP - 6} text-anchor="end">
             so far
           </text>
         </>
       )}
-      {ticks.map((tick) => (
-        <g key={tick}>
-          <path class="grid" d={`M${LEFT} ${Math.round(y(tick)) + 0.5}H${width}`} />
-          <text class="axis" x={LEFT - 8} y={y(tick) + 4} text-anchor="end">
-            {tick === 0 ? "0" : `${(tick * factor).toLocaleString("en-US", { maximumFractionDigits: 2 })}${unit}`}
+      {axis.lines.map(({ perSecond: rate, text }) => (
+        <g key={rate}>
+          <path class="grid" d={`M${LEFT} ${Math.round(y(rate)) + 0.5}H${width}`} />
+          <text class="axis" x={LEFT - 8} y={y(rate) + 4} text-anchor="end">
+            {text}
           </text>
         </g>
       ))}
-      {instantsIn(fromMs, toMs, inner / SPACE).map(({ atMs, text }) => (
+      {instants.map(({ atMs, text }) => (
         <g key={atMs}>
           <path class="grid" d={`M${Math.round(x(atMs)) + 0.5} ${floor}v5`} />
-          <text class="axis" x={x(atMs)} y={height - 3} text-anchor={x(atMs) > width - 20 ? "end" : "middle"}>
+          <text class="axis when" x={x(atMs)} y={height - 3} text-anchor="middle">
             {text}
           </text>
         </g>
       ))}
       {paths.map((path, i) => {
         const { is } = stacks[i]!;
-        return <path key={is} class={`bar ${is}`} d={path} {...(is === "would" && { fill: `url(#${hatch})` })} />;
+        return (
+          <path key={is} class={`bar ${is}`} d={path.join("")} {...(is === "would" && { fill: `url(#${hatch})` })} />
+        );
       })}
       <path class="cap" d={caps.join("")} />
       {outages.map((one) => (
-        <rect
-          key={one}
-          class="outage"
-          x={x(fromMs + one * grid.stepMs)}
-          y={TOP - 4}
-          width={inner / grid.length}
-          height="3"
-        />
+        <rect key={one} class="outage" x={leftOf(one)} y={TOP - 4} width={stepWidth} height="3" />
       ))}
       {marks
         .filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
@@ -145,7 +141,7 @@ export function Bars(props: BarsProps) {
           </g>
         ))}
       {step !== undefined && step < grid.length && (
-        <rect class="here" x={LEFT + (step * inner) / grid.length} y={TOP} width={barWidth} height={floor - TOP} />
+        <rect class="here" x={leftOf(step)} y={TOP} width={barWidth} height={floor - TOP} />
       )}
       {drag && (
         <rect

@@ -1,39 +1,50 @@
-/** Where axes have their lines. Pure. */
+/** Where axes have their lines, and what is written at them. D3 chooses round numbers and round instants. Pure. */
 
+import { nice, ticks } from "d3-array";
+import { timeDay, timeTicks } from "d3-time";
 import { clock, day } from "../parts/time.tsx";
 
-/** From zero to at least `most`, at 1, 2 or 5 times a power of ten: at most five lines. */
-export function ticksTo(most: number): number[] {
-  if (!(most > 0)) return [0, 1];
-  const power = 10 ** Math.floor(Math.log10(most / 4));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((one) => most / one <= 4)!;
-  const length = Math.ceil(most / step) + 1;
-  return Array.from({ length }, (_, i) => i * step);
+/** D3 takes this as a wish: it draws between three and six lines. */
+const LINES = 3;
+const NUMBER = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
+
+interface RateAxis {
+  /** The upper end of the axis, per second. */
+  readonly most: number;
+  readonly lines: readonly { readonly perSecond: number; readonly text: string }[];
 }
 
-/** In one unit for the whole axis: slow traffic per minute, and slower per hour. */
-export function unitOf(most: number): readonly [factor: number, unit: string] {
-  if (most >= 1) return [1, "/s"];
-  return most * 60 >= 1 ? [60, "/min"] : [3_600, "/h"];
+/** From zero to at least `most`. The whole axis has one unit: slow traffic per minute, and slower per hour. */
+export function rateAxis(most: number): RateAxis {
+  const [seconds, unit] = most >= 1 ? [1, "/s"] : most * 60 >= 1 ? [60, "/min"] : [3_600, "/h"];
+  const [, top] = nice(0, most * seconds, LINES);
+  return {
+    most: top / seconds,
+    lines: ticks(0, top, LINES).map((n) => ({
+      perSecond: n / seconds,
+      text: n === 0 ? "0" : `${NUMBER.format(n)}${unit}`,
+    })),
+  };
 }
 
-const MINUTE_MS = 60_000;
-const STEPS_MIN = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 7_200, 14_400];
-
-/** Instants at which the reader's clock shows round times. @param fitting how many labels there is space for. */
-export function instantsIn(
+/**
+ * Instants at which the reader's clock shows round times: the day at midnight, and the time at any other.
+ *
+ * @param wished how many. D3 gives up to 2.3 times as many.
+ * @param leastMs one that would be nearer to the one before is left out.
+ */
+export function timeAxis(
   fromMs: number,
   toMs: number,
-  fitting: number,
-): { readonly atMs: number; readonly text: string }[] {
-  const stepMs = (STEPS_MIN.find((one) => (toMs - fromMs) / (one * MINUTE_MS) <= fitting) ?? 14_400) * MINUTE_MS;
-  // Round by the reader's clock, and not by UTC.
-  const shiftMs = new Date(fromMs).getTimezoneOffset() * MINUTE_MS;
-  const first = Math.ceil((fromMs - shiftMs) / stepMs) * stepMs + shiftMs;
-  const length = Math.max(0, Math.floor((toMs - first) / stepMs) + 1);
-  return Array.from({ length }, (_, i) => {
-    const atMs = first + i * stepMs;
-    const isMidnight = clock(atMs) === "00:00";
-    return { atMs, text: isMidnight ? day(atMs) : clock(atMs) };
-  });
+  wished: number,
+  leastMs: number,
+): readonly { readonly atMs: number; readonly text: string }[] {
+  const shown: { atMs: number; text: string }[] = [];
+  for (const at of timeTicks(new Date(fromMs), new Date(toMs), wished)) {
+    const atMs = at.getTime();
+    // D3 counts days from the first of each month: after the 31st comes the 1st, although the step is two days.
+    if (atMs - (shown.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) < leastMs) continue;
+    shown.push({ atMs, text: timeDay(at).getTime() === atMs ? day(atMs) : clock(atMs) });
+  }
+  return shown;
 }

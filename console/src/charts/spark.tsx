@@ -1,5 +1,7 @@
 /** How large a share was refused over time, as high as a line of text. Its top is 10 %, or the largest share. */
 
+import { bar } from "./bar.ts";
+
 const [WIDTH, HEIGHT] = [96, 20];
 const LEAST = 0.1;
 
@@ -15,12 +17,9 @@ export function Spark({ counts, of, is, label }: SparkProps) {
   const shares = counts.map((one, i) => (one ? one / of[i]! : 0));
   const most = Math.max(LEAST, ...shares);
   const width = WIDTH / shares.length;
-  const bars = shares.map((share, i) => {
-    if (share === 0) return "";
-    // However few they are, they are seen.
-    const height = Math.max(1, (share / most) * HEIGHT);
-    return `M${(i * width).toFixed(1)} ${HEIGHT}v-${height.toFixed(1)}h${(width * 0.8).toFixed(1)}V${HEIGHT}z`;
-  });
+  const bars = shares.map((share, i) =>
+    share === 0 ? "" : bar(i * width, width * 0.8, HEIGHT, HEIGHT - (share / most) * HEIGHT),
+  );
   return (
     <svg class={`spark ${is}`} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} role="img">
       <title>{label}</title>
