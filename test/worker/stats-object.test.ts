@@ -148,9 +148,13 @@ describe("a batch", () => {
       /top/,
     ],
     ["places that are no list", { ...batch(1), open: "eu" }, /open/],
+    ["breakers for ever", { ...batch(1), openMs: Number.POSITIVE_INFINITY }, /openMs/],
   ])("of %s is a TypeError that changes nothing", async (_what, wrong, message) => {
     const object = newObject();
-    await expect(Promise.resolve(object.add(wrong as Batch))).rejects.toThrow(message);
+    const thrown = await Promise.resolve(object.add(wrong as Batch)).catch((error: unknown) => error);
+    // Isolates know by this type that the batch will never be added.
+    expect(thrown).toBeInstanceOf(TypeError);
+    expect((thrown as Error).message).toMatch(message);
     expect(await countOf(object, "minutes")).toBe(0);
     await object.add(batch(1));
     expect(await totalOf(object)).toBe(1);
@@ -308,7 +312,7 @@ describe("bounds", () => {
     expect([...totals.values()].reduce((a, b) => a + b)).toBe(60_000);
   });
 
-  it("a breaker counts for 60 s, until its isolate says that it is closed", async () => {
+  it("a breaker counts for 60 s or for as long as its isolate says, until its isolate says that it is closed", async () => {
     const object = newObject();
     await object.add(batch(1, { open: ["eu", "shard 0"] } as object));
     await object.add(batch(1, { isolate: "b", open: ["eu"] } as object));
@@ -322,6 +326,11 @@ describe("bounds", () => {
     await object.add(batch(2));
     expect((await object.read(1)).open).toEqual(new Map([["eu", 1]]));
     later(30_000);
+    expect((await object.totals()).open).toEqual(new Map());
+    await object.add(batch(3, { open: ["eu"], openMs: 3_630_000 } as object));
+    later(HOUR_MS + 29_000);
+    expect((await object.totals()).open).toEqual(new Map([["eu", 1]]));
+    later(1_000);
     expect((await object.totals()).open).toEqual(new Map());
   });
 

@@ -2,12 +2,14 @@
  * Which isolates have stopped calling a place. Only in memory: what was said before the object started is too old soon.
  */
 
-/** What an isolate said longer ago does not count. */
-const SAID_WITHIN_MS = 60_000;
+import type { Batch } from "../batch.ts";
+
+/** How long it counts if the isolate does not say. */
+const DEFAULT_MS = 60_000;
 const MAX_ISOLATES = 5_000;
 
 interface Said {
-  readonly atMs: number;
+  readonly untilMs: number;
   readonly places: readonly string[];
 }
 
@@ -16,9 +18,9 @@ export class OpenBreakers {
   readonly #said = new Map<string, Said>();
 
   /** Replaces what the isolate said before. */
-  report(isolate: string, places: readonly string[], atMs: number): void {
+  report({ isolate, open: places, openMs = DEFAULT_MS }: Batch, nowMs: number): void {
     this.#said.delete(isolate);
-    if (places.length > 0) this.#said.set(isolate, { atMs, places });
+    if (places.length > 0) this.#said.set(isolate, { untilMs: nowMs + openMs, places });
     const [first] = this.#said.keys();
     if (this.#said.size > MAX_ISOLATES) this.#said.delete(first!);
   }
@@ -26,8 +28,8 @@ export class OpenBreakers {
   /** Isolates by place. */
   byPlace(nowMs: number): Map<string, number> {
     const found = new Map<string, number>();
-    for (const { atMs, places } of this.#said.values()) {
-      if (nowMs - atMs >= SAID_WITHIN_MS) continue;
+    for (const { untilMs, places } of this.#said.values()) {
+      if (nowMs >= untilMs) continue;
       for (const place of new Set(places)) found.set(place, (found.get(place) ?? 0) + 1);
     }
     return found;

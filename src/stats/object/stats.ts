@@ -62,7 +62,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
       this.#state = undefined;
       throw error;
     }
-    this.#open.report(batch.isolate, batch.open, nowMs);
+    this.#open.report(batch, nowMs);
     const foldAtMs = hourAfter(nowMs);
     if (foldAtMs < this.#alarmAtMs) await this.#wakeAt(foldAtMs);
   }
