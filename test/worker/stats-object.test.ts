@@ -282,6 +282,34 @@ describe("bounds", () => {
     expect(sums.get("x_new\tother")).toBe(2);
   });
 
+  it("renamed policies make room for the new ones after 30 days", async () => {
+    const object = newObject();
+    const nameOf = (i: number) => seriesOf("decisions", [`p${i}`, "eu", "refused", "store"]);
+    const sums = many(2_000, nameOf);
+    const add = (number: number, sums: Record<string, number>) =>
+      object.add({ isolate: "a", number, minutes: [{ minute: Date.now() / MINUTE_MS, sums, top: {} }], open: [] });
+    const fold = async () => {
+      later(HOUR_MS + MINUTE_MS);
+      await runDurableObjectAlarm(object);
+      later(-MINUTE_MS);
+    };
+    await add(1, sums);
+    await fold();
+    later(29 * DAY_MS);
+    await add(2, { [nameOf(7)]: 1, [nameOf(3_000)]: 1 });
+    await fold();
+    expect([await totalOf(object, nameOf(0)), await totalOf(object, nameOf(3_000))]).toEqual([1, undefined]);
+    later(2 * DAY_MS);
+    await add(3, { [nameOf(7)]: 1 });
+    await fold();
+    await add(4, { [nameOf(7)]: 1, [nameOf(3_000)]: 1 });
+    expect([...(await object.totals()).sums]).toEqual([
+      [nameOf(7), 4],
+      [seriesOf("decisions", ["other", "other", "refused", "store"]), 1],
+      [nameOf(3_000), 1],
+    ]);
+  });
+
   it("a row stays below 2 MB when everything comes at once, and nothing is lost", async () => {
     const object = newObject();
     const minute = START_MS / MINUTE_MS;
