@@ -357,9 +357,12 @@ describe("bounds", () => {
     expect((await object.totals()).open).toEqual(new Map());
     await object.add(batch(3, { open: ["eu"], openMs: 3_630_000 } as object));
     later(HOUR_MS + 29_000);
+    await evictDurableObject(object);
     expect((await object.totals()).open).toEqual(new Map([["eu", 1]]));
     later(1_000);
     expect((await object.totals()).open).toEqual(new Map());
+    await runDurableObjectAlarm(object);
+    expect(await countOf(object, "breakers")).toBe(0);
   });
 
   it("the clients with most refusals, merged over isolates, minutes and hours", async () => {
