@@ -9,6 +9,7 @@ import type { Background } from "../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
 import { spendBudget } from "../time-budget.ts";
 import type { Batch, MinuteCounts } from "./batch.ts";
+import type { Minutes } from "./minutes.ts";
 
 /** Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). */
 const MAX_WAIT_MS = 20_000;
@@ -30,7 +31,7 @@ export interface HandOnParts {
   readonly send?: (batch: Batch) => Promise<void>;
   /** Writes what was counted, each count once. Called at most once for each request. It must not throw. */
   readonly write?: (minutes: readonly MinuteCounts[]) => void;
-  readonly counted: { isEmpty(): boolean; take(): MinuteCounts[] };
+  readonly counted: Omit<Minutes, "at">;
   /** As in `Batch`. */
   readonly open: () => readonly string[];
   readonly flushMs: number;
@@ -63,21 +64,18 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
   /** When the present flush has begun. Undefined: none is under way. */
   let flushingSinceMs: number | undefined;
 
-  /** What to send next. Undefined: nothing. */
+  /** Writes what is new, and says what to send next. Undefined: nothing. */
   function nextBatch(own: Watch): Batch | undefined {
-    if (unconfirmed) return unconfirmed;
-    if (!counted.isEmpty()) {
-      const minutes = counted.take();
-      if (send) {
-        isolate ??= crypto.randomUUID();
-        unconfirmed = { isolate, number: ++number, minutes, open: open(), openMs };
-      }
-      if (write) unwritten = [...unwritten, ...minutes];
-    }
+    if (write) unwritten = [...unwritten, ...counted.show()];
     if (write && unwritten.length > 0 && !own.hasWritten) {
       own.hasWritten = true;
       write(unwritten);
       unwritten = [];
+    }
+    if (!send) counted.take();
+    else if (!unconfirmed && !counted.isEmpty()) {
+      isolate ??= crypto.randomUUID();
+      unconfirmed = { isolate, number: ++number, minutes: counted.take(), open: open(), openMs };
     }
     return unconfirmed;
   }
