@@ -25,8 +25,8 @@ const OPEN_AFTER_FLUSH_MS = 30_000;
 
 export interface HandOnParts {
   /**
-   * Sends a batch. It may reject, or never end. After a `TypeError` the batch is given up: it would be refused for ever,
-   * and no other would be sent. Absent: there is no `STATS`.
+   * Sends a batch. It may reject, or never end. After a `TypeError` the batch is given up: it would be refused each
+   * time, and no other would be sent. Absent: there is no `STATS`.
    */
   readonly send?: (batch: Batch) => Promise<void>;
   /** Writes what was counted, each count once. Called at most once for each request. It must not throw. */

@@ -17,7 +17,7 @@ export function totalsIn(text: string | undefined): readonly Total[] {
   return JSON.parse(text ?? "[]") as Total[];
 }
 
-/** @param totals up to the end of this hour. @param counts of this hour. @param before the totals of the hour before. */
+/** @param totals up to the end of this hour. @param counts of this hour. @param before the text of the last hour. */
 export function totalsText(totals: Sums, { arrived, sums }: Counts, before: string | undefined): string {
   const countedAt = new Map(totalsIn(before).map(([series, , hour]) => [series, hour]));
   for (const counted of sums.values()) for (const series of counted.keys()) countedAt.set(series, arrived);
