@@ -1,15 +1,16 @@
 // What the metrics say is what clients were answered: four gateways over one STATS, an outage of Redis, lost replies of
 // STATS, and a gateway that is killed.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Agent } from "undici";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, inject, it, onTestFinished } from "vitest";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
 import { startWorkerd, type Workerd } from "../../scripts/machine/workerd.ts";
 import type { StatsReply } from "../../src/stats/object/door.ts";
 import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { PATIENCE } from "../support/gateway/until-full.ts";
 import { bundleWorker } from "../support/objects/counts-worker.ts";
-import { startGateways } from "../support/objects/gateways.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const REGIONS: Readonly<Record<string, string>> = { a: "eu", b: "eu", c: "na", d: "na" };
@@ -30,6 +31,10 @@ const CLIENTS = 40;
 const [BLOCKED, EXEMPT] = ["192.0.2.201", "192.0.2.202"] as const;
 /** Open requests, each over a connection of its own. */
 const OPEN = 16;
+
+/** A Worker before the gateways: the host's first label is the name of one. */
+const BY_HOST =
+  "export default { fetch: (request, env) => env[new URL(request.url).host.split('.')[0]].fetch(request) }";
 
 /** Sums by names, joined by spaces. */
 class Sums {
@@ -77,25 +82,33 @@ it("10,000 requests through an outage of Redis and lost replies of STATS: sums a
   let bridge = await createBridge(bridgeOptions);
   onTestFinished(() => bridge.close());
   const { port } = bridge;
-  const logs: string[] = [];
-  const { url } = await startGateways(NAMES, "lossy-stats.ts", POLICIES, {
-    stats: true,
-    bindingsOf: (name) => ({
-      REGION: REGIONS[name],
-      UPSTASH_REDIS_REST_URL: bridge.url,
-      UPSTASH_REDIS_REST_TOKEN: bridge.token,
-      ADMIN_TOKEN,
-      LIVE_REFRESH: "1s",
-      STATS_FLUSH: "5s",
-    }),
-    onLog: (message) => logs.push(message),
+  const bindingsOf = (name: string) => ({
+    POLICIES,
+    REGION: REGIONS[name],
+    REDIS_TIMEOUT_MS: 10_000,
+    UPSTASH_REDIS_REST_URL: bridge.url,
+    UPSTASH_REDIS_REST_TOKEN: bridge.token,
+    ADMIN_TOKEN,
+    LIVE_REFRESH: "1s",
+    STATS_FLUSH: "5s",
   });
+  const logs: string[] = [];
+  const code = readFileSync(join(inject("workerDirectory"), "worker.js"), "utf8");
+  const { port: gateways, stop } = await startWorkerd(
+    [
+      { name: "by-host", code: BY_HOST, services: Object.fromEntries(NAMES.map((name) => [name, name])) },
+      { name: "object", code: await bundleWorker("lossy-stats.ts"), stats: true },
+      ...NAMES.map((name) => ({ name, code, stats: "object", bindings: bindingsOf(name) })),
+    ],
+    { onLog: (message) => logs.push(message) },
+  );
+  onTestFinished(stop);
   const agent = new Agent({ connections: OPEN });
   onTestFinished(() => agent.destroy());
 
   async function call(name: string, path: string, headers: object, method: "GET" | "PUT" = "GET", body?: string) {
     const all = { Host: `${name}.example`, ...headers };
-    const options = { origin: url.origin, path, method, headers: all, ...(body && { body }) };
+    const options = { origin: `http://127.0.0.1:${gateways}`, path, method, headers: all, ...(body && { body }) };
     const { statusCode: status, headers: answered, body: answer } = await agent.request(options);
     return { status, headers: answered, text: await answer.text() };
   }

@@ -1,4 +1,4 @@
-// Gateways as built over the Durable Objects of another Worker, all in one Miniflare.
+// Gateways as built over the one Durable Object of another Worker, all in one Miniflare.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +6,9 @@ import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "m
 import { inject, onTestFinished } from "vitest";
 import { bundleWorker, COUNTS, compatibility } from "./counts-worker.ts";
 
-/** The Worker that has the objects. */
+/** The Worker that has the object. */
 const OBJECTS = "counts";
-/** How a Worker in Miniflare binds the class of the metrics, as wrangler.toml does. */
-const STATS = { STATS: { className: "HeadgateStats", useSQLite: true } };
+const ELSEWHERE = { COUNTS: { ...COUNTS.COUNTS, scriptName: OBJECTS } };
 
 /** The Workers' names are the hosts that they answer for, in `.example`: `a.example`, and `counts.example`. */
 export interface Gateways {
@@ -18,45 +17,28 @@ export interface Gateways {
   readonly url: URL;
 }
 
-export interface GatewaysOptions {
-  /** The Worker with the objects has the class HeadgateStats, and not HeadgateCounts. */
-  readonly stats?: boolean;
-  /** Further bindings of a gateway. */
-  readonly bindingsOf?: (name: string) => object;
-  /** Gets what the gateways write to the console. Default: nobody reads it. */
-  readonly onLog?: (message: string) => void;
-}
-
 /**
  * Starts gateways of these names for the running test, each an isolate of its own.
  *
- * @param objects a Worker of test/worker: it has the class of the objects.
+ * @param objects a Worker of test/worker: its class HeadgateCounts is the object.
  */
 export async function startGateways(
   names: readonly string[],
   objects: string,
   policies: readonly object[],
-  { stats = false, bindingsOf = () => ({}), onLog = () => {} }: GatewaysOptions = {},
 ): Promise<Gateways> {
   const gateway = readFileSync(join(inject("workerDirectory"), "worker.js"), "utf8");
   const worker = (name: string, contents: string) => ({
     ...{ name, routes: [`${name}.example/*`], ...compatibility() },
     modules: [{ type: "ESModule", path: "worker.js", contents }],
   });
-  const classes: Readonly<Record<string, object>> = stats ? STATS : COUNTS;
-  const elsewhere = Object.fromEntries(
-    Object.entries(classes).map(([name, bound]) => [name, { ...bound, scriptName: OBJECTS }]),
-  );
+  const bindings = { POLICIES: policies, REDIS_TIMEOUT_MS: 10_000 };
   const workers = [
-    ...names.map((name) => ({
-      ...worker(name, gateway),
-      durableObjects: elsewhere,
-      bindings: { POLICIES: policies, REDIS_TIMEOUT_MS: 10_000, ...bindingsOf(name) },
-    })),
-    { ...worker(OBJECTS, await bundleWorker(objects)), durableObjects: classes },
+    ...names.map((name) => ({ ...worker(name, gateway), durableObjects: ELSEWHERE, bindings })),
+    { ...worker(OBJECTS, await bundleWorker(objects)), durableObjects: COUNTS },
   ];
-  const handleStructuredLogs = ({ message }: { readonly message: string }) => onLog(message);
-  const options = { cf: false, workers, handleStructuredLogs } as unknown as V4MiniflareOptions;
+  // Nobody reads what the Workers write to the console.
+  const options = { cf: false, workers, handleStructuredLogs() {} } as unknown as V4MiniflareOptions;
   const miniflare = new Miniflare(convertV4MiniflareOptions(options));
   onTestFinished(() => miniflare.dispose());
   return { miniflare, url: await miniflare.ready };
