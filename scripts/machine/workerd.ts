@@ -27,8 +27,8 @@ export interface WorkerdWorker {
   readonly cf?: object | undefined;
   /** The binding COUNTS: a Durable Object of this process, with nothing in it. */
   readonly counts?: true | undefined;
-  /** The binding STATS: another one. */
-  readonly stats?: true | undefined;
+  /** The binding STATS: another one. A name: that of another one of the Workers, which has it. */
+  readonly stats?: true | string | undefined;
 }
 
 export interface Compatibility {
@@ -114,7 +114,7 @@ function config(workers: readonly WorkerdWorker[], port: number, objects: string
   };
   const services = workers.map((worker, i) => {
     const { name, bindings = {}, services = {}, network = "internet", cf, counts, stats, wrangler = shipped } = worker;
-    const bound = [...(counts ? (["COUNTS"] as const) : []), ...(stats ? (["STATS"] as const) : [])];
+    const bound = [...(counts ? (["COUNTS"] as const) : []), ...(stats === true ? (["STATS"] as const) : [])];
     const list = [
       ...Object.entries(bindings).map(([key, value]) =>
         typeof value === "string"
@@ -127,6 +127,9 @@ function config(workers: readonly WorkerdWorker[], port: number, objects: string
           : `(name = ${text(key)}, service = (name = ${text(service.name)}, entrypoint = ${text(service.entrypoint)}))`,
       ),
       ...bound.map((name) => `(name = "${name}", durableObjectNamespace = "${CLASSES[name]}")`),
+      ...(typeof stats === "string"
+        ? [`(name = "STATS", durableObjectNamespace = (className = "${CLASSES.STATS}", serviceName = ${text(stats)}))`]
+        : []),
     ];
     const namespaces = bound.map(
       (name) => `(className = "${CLASSES[name]}", uniqueKey = "${name.toLowerCase()}", enableSql = true)`,

@@ -9,6 +9,8 @@ export interface Batch {
   readonly minutes: readonly MinuteCounts[];
   /** The places whose breaker is open in this isolate when the batch is made. */
   readonly open: readonly string[];
+  /** How long `open` holds if no other batch of the isolate comes, in ms. Absent: 60 s. */
+  readonly openMs?: number;
 }
 
 export interface MinuteCounts {

@@ -9,6 +9,7 @@ import type { Background } from "../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
 import { spendBudget } from "../time-budget.ts";
 import type { Batch, MinuteCounts } from "./batch.ts";
+import type { Minutes } from "./minutes.ts";
 
 /** Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). */
 const MAX_WAIT_MS = 20_000;
@@ -18,18 +19,24 @@ const HAND_OVER_MS = 10_000;
 const LATE_MS = 1_000;
 /** How long a call may take. Afterwards the batch is sent again, with its number. */
 const CALL_MS = 5_000;
+/** What a batch says of breakers holds for at least a minute, and until after the next flush. */
+const OPEN_MS = 60_000;
+const OPEN_AFTER_FLUSH_MS = 30_000;
 
 export interface HandOnParts {
-  /** Sends a batch. It may reject, or never end. Absent: there is no `STATS`. */
+  /**
+   * Sends a batch. It may reject, or never end. After a `TypeError` the batch is given up: it would be refused each
+   * time, and no other would be sent. Absent: there is no `STATS`.
+   */
   readonly send?: (batch: Batch) => Promise<void>;
   /** Writes what was counted, each count once. Called at most once for each request. It must not throw. */
   readonly write?: (minutes: readonly MinuteCounts[]) => void;
-  readonly counted: { isEmpty(): boolean; take(): MinuteCounts[] };
+  readonly counted: Omit<Minutes, "at">;
   /** As in `Batch`. */
   readonly open: () => readonly string[];
   readonly flushMs: number;
   readonly timing?: Timing;
-  /** Writes a line when `STATS` stops to answer. Default: the console. */
+  /** Writes a line when `STATS` stops to answer, and when it refuses a batch. Default: the console. */
   readonly report?: (line: string) => void;
 }
 
@@ -43,6 +50,7 @@ interface Watch {
 /** @returns a function for every request that has counted something. @param nowMs the local clock. */
 export function createHandOn(parts: HandOnParts): (background: Background, nowMs?: number) => void {
   const { send, write, counted, open, flushMs, timing = LOCAL_TIMING, report = console.warn } = parts;
+  const openMs = Math.max(OPEN_MS, flushMs + OPEN_AFTER_FLUSH_MS);
   /** Made with the first batch: randomness does not work before the first request. */
   let isolate: string | undefined;
   let number = 0;
@@ -56,26 +64,25 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
   /** When the present flush has begun. Undefined: none is under way. */
   let flushingSinceMs: number | undefined;
 
-  /** What to send next. Undefined: nothing. */
+  /** Writes what is new, and says what to send next. Undefined: nothing. */
   function nextBatch(own: Watch): Batch | undefined {
-    if (unconfirmed) return unconfirmed;
-    if (!counted.isEmpty()) {
-      const minutes = counted.take();
-      if (send) {
-        isolate ??= crypto.randomUUID();
-        unconfirmed = { isolate, number: ++number, minutes, open: open() };
-      }
-      if (write) unwritten = [...unwritten, ...minutes];
-    }
+    if (write) unwritten = [...unwritten, ...counted.show()];
     if (write && unwritten.length > 0 && !own.hasWritten) {
       own.hasWritten = true;
       write(unwritten);
       unwritten = [];
     }
+    if (!send) counted.take();
+    else if (!unconfirmed && !counted.isEmpty()) {
+      isolate ??= crypto.randomUUID();
+      unconfirmed = { isolate, number: ++number, minutes: counted.take(), open: open(), openMs };
+    }
     return unconfirmed;
   }
 
-  /** Never rejects. @returns false if the batch was not confirmed in time. */
+  const say = (event: string, more = {}) => report(JSON.stringify({ event, at: new Date().toISOString(), ...more }));
+
+  /** Never rejects. @returns false if the batch was neither confirmed nor refused in time. */
   async function deliver(batch: Batch): Promise<boolean> {
     const isConfirmed = () => unconfirmed?.number !== batch.number;
     await new Promise<void>((resolve) => {
@@ -85,15 +92,18 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
         // Also late: then it is not sent again.
         if (!isConfirmed()) unconfirmed = undefined;
       };
-      sent
-        .then(confirm, () => {})
-        .then(() => {
-          stop();
-          resolve();
-        });
+      const refuse = (error: unknown) => {
+        if (!(error instanceof TypeError) || isConfirmed()) return;
+        say("stats-refused", { reason: error.message });
+        confirm();
+      };
+      sent.then(confirm, refuse).then(() => {
+        stop();
+        resolve();
+      });
     });
     // Once for each time that it is away.
-    if (!isConfirmed() && !isAway) report(JSON.stringify({ event: "stats-unsent", at: new Date().toISOString() }));
+    if (!isConfirmed() && !isAway) say("stats-unsent");
     isAway = !isConfirmed();
     return isConfirmed();
   }

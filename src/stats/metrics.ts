@@ -62,7 +62,7 @@ export const METRICS: readonly Metric[] = [
   {
     series: "breaker_open",
     name: "headgate_breaker_open",
-    help: "Isolates that have stopped calling a place, and said so within 60 s.",
+    help: "Isolates that have stopped calling a place, by what they said with their last flush.",
     type: "gauge",
     labels: ["place"],
   },

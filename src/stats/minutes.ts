@@ -12,11 +12,14 @@ export interface Minutes {
   at(nowMs: number): Tally;
   /** Whether nothing was counted since the last `take`. */
   isEmpty(): boolean;
+  /** What was counted since the last `show` or `take`, the oldest minute first. It stays until it is taken. */
+  show(): MinuteCounts[];
   /** All that was counted, the oldest minute first. It is counted here no longer. */
   take(): MinuteCounts[];
 }
 
 export function createMinutes(): Minutes {
+  let shown: Tally[] = [];
   let tallies: Tally[] = [];
 
   return {
@@ -25,15 +28,28 @@ export function createMinutes(): Minutes {
       const last = tallies.at(-1);
       if (last?.minute === minute) return last;
       const tally = new Tally(minute);
-      tallies.push(tally);
-      if (tallies.length > MAX_MINUTES) tallies[0]!.mergeNext(tallies.splice(1, 1)[0]!);
+      append(tallies, tally);
       return tally;
     },
-    isEmpty: () => tallies.length === 0,
-    take() {
-      const taken = tallies;
+    isEmpty: () => shown.length === 0 && tallies.length === 0,
+    show() {
+      const counts = tallies.map((tally) => tally.counts());
+      for (const tally of tallies) append(shown, tally);
       tallies = [];
+      return counts;
+    },
+    take() {
+      for (const tally of tallies) append(shown, tally);
+      const taken = shown;
+      [shown, tallies] = [[], []];
       return taken.map((tally) => tally.counts());
     },
   };
+}
+
+function append(tallies: Tally[], tally: Tally): void {
+  const last = tallies.at(-1);
+  if (last?.minute === tally.minute) last.mergeNext(tally);
+  else tallies.push(tally);
+  if (tallies.length > MAX_MINUTES) tallies[0]!.mergeNext(tallies.splice(1, 1)[0]!);
 }

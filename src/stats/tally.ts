@@ -59,7 +59,7 @@ export class Tally {
     clients.add(key, refused, excess);
   }
 
-  /** Adds what the next minute has counted, and becomes that minute. */
+  /** Adds what the same or the next minute has counted, and becomes that minute. */
   mergeNext(other: Tally): void {
     this.minute = other.minute;
     other.#visit((path, sum) => this.add(path, sum));

@@ -8,7 +8,7 @@ import { createMinutes } from "../../src/stats/minutes.ts";
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
 afterEach(() => void vi.useRealTimers());
 
-type Reply = "confirms" | "loses its reply" | "hangs" | "throws" | "is late";
+type Reply = "confirms" | "loses its reply" | "hangs" | "throws" | "is late" | "is a minute late" | "refuses";
 
 /** An isolate that counts requests, and a STATS that adds each number once. */
 function isolateWith(flushMs: number, { stats = true, write = false } = {}) {
@@ -25,10 +25,12 @@ function isolateWith(flushMs: number, { stats = true, write = false } = {}) {
     state.sentAtMs.push(Date.now() - startMs);
     const { reply } = state;
     if (reply === "throws") throw new Error("away");
+    if (reply === "refuses") throw new TypeError("HeadgateStats: minutes: expected a list");
     if (reply === "hangs") return await new Promise(() => {});
     added.set(`${batch.isolate} ${batch.number}`, structuredClone(batch));
     if (reply === "loses its reply") throw new Error("lost");
     if (reply === "is late") await new Promise((resolve) => setTimeout(resolve, 6_000));
+    if (reply === "is a minute late") await new Promise((resolve) => setTimeout(resolve, 60_000));
   }
 
   const handOn = createHandOn({
@@ -69,7 +71,13 @@ it("hands on what an isolate has counted that falls idle", async () => {
   await pass(5_000);
   expect([added(), state.waiting]).toEqual([10, 0]);
   expect(batches()).toEqual([
-    { isolate: expect.stringMatching(/^[\w-]{36}$/), number: 1, minutes: [expect.anything()], open: ["a"] },
+    {
+      isolate: expect.stringMatching(/^[\w-]{36}$/),
+      number: 1,
+      minutes: [expect.anything()],
+      open: ["a"],
+      openMs: 60_000,
+    },
   ]);
   await pass(600_000);
   expect(state.sentAtMs).toEqual([5_000]);
@@ -100,6 +108,7 @@ it.each<[Reply, number]>([
   ["throws", 5_000],
   ["hangs", 5_000],
   ["is late", 5_000],
+  ["is a minute late", 5_000],
   ["throws", 30_000],
   ["hangs", 30_000],
 ])("counts each request once although STATS %s for a minute, with STATS_FLUSH %i ms", async (reply, flushMs) => {
@@ -132,6 +141,28 @@ it("sends a batch again with its number, then what was counted meanwhile", async
   expect(added()).toBe(2);
 });
 
+it("gives up a batch that STATS refuses for good, says so, and hands on what comes after it", async () => {
+  const { request, state, added, batches, lines } = isolateWith(5_000);
+  state.reply = "refuses";
+  request();
+  await pass(5_000);
+  state.reply = "confirms";
+  request();
+  request();
+  await pass(600_000);
+  expect([state.sentAtMs, batches().map(({ number }) => number), added()]).toEqual([[5_000, 10_000], [2], 2]);
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { event: "stats-refused", at: expect.anything(), reason: expect.stringContaining("minutes") },
+  ]);
+});
+
+it("says for how long a breaker is to count as open: until after the next flush", async () => {
+  const { request, batches } = isolateWith(3_600_000);
+  request();
+  await pass(20_000);
+  expect(batches()).toMatchObject([{ open: ["a"], openMs: 3_630_000 }]);
+});
+
 it("makes one call at a time, and waits 5 s for it", async () => {
   const { request, state } = isolateWith(1_000);
   state.reply = "hangs";
@@ -158,10 +189,10 @@ it("hands on when the request that waited was ended by the runtime", async () =>
   expect(added()).toBe(3);
 });
 
-it("keeps handing on after the clock was set back", async () => {
+it.each([-3_600_000, 3_600_000])("keeps handing on after the clock was set by %i ms", async (stepMs) => {
   const { request, added } = isolateWith(5_000);
   request();
-  vi.setSystemTime(Date.now() - 3_600_000);
+  vi.setSystemTime(Date.now() + stepMs);
   request();
   await pass(25_000);
   expect(added()).toBe(2);
@@ -175,13 +206,16 @@ it("writes each count once to Analytics Engine, at most once for each request, a
   expect(written).toEqual([1]);
   request();
   await pass(20_000);
+  request();
+  await pass(20_000);
+  expect(written).toEqual([1, 2]);
   state.reply = "confirms";
   request();
   await pass(20_000);
-  expect(added()).toBe(3);
+  expect(added()).toBe(4);
   request();
   await pass(20_000);
-  expect(written.reduce((a, b) => a + b)).toBe(4);
+  expect(written.reduce((a, b) => a + b)).toBe(5);
   expect(written.length).toBeLessThanOrEqual(state.background);
 });
 

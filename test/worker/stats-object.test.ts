@@ -148,9 +148,13 @@ describe("a batch", () => {
       /top/,
     ],
     ["places that are no list", { ...batch(1), open: "eu" }, /open/],
+    ["breakers for ever", { ...batch(1), openMs: Number.POSITIVE_INFINITY }, /openMs/],
   ])("of %s is a TypeError that changes nothing", async (_what, wrong, message) => {
     const object = newObject();
-    await expect(Promise.resolve(object.add(wrong as Batch))).rejects.toThrow(message);
+    const thrown = await Promise.resolve(object.add(wrong as Batch)).catch((error: unknown) => error);
+    // Isolates know by this type that the batch will never be added.
+    expect(thrown).toBeInstanceOf(TypeError);
+    expect((thrown as Error).message).toMatch(message);
     expect(await countOf(object, "minutes")).toBe(0);
     await object.add(batch(1));
     expect(await totalOf(object)).toBe(1);
@@ -278,6 +282,34 @@ describe("bounds", () => {
     expect(sums.get("x_new\tother")).toBe(2);
   });
 
+  it("renamed policies make room for the new ones after 30 days", async () => {
+    const object = newObject();
+    const nameOf = (i: number) => seriesOf("decisions", [`p${i}`, "eu", "refused", "store"]);
+    const sums = many(2_000, nameOf);
+    const add = (number: number, sums: Record<string, number>) =>
+      object.add({ isolate: "a", number, minutes: [{ minute: Date.now() / MINUTE_MS, sums, top: {} }], open: [] });
+    const fold = async () => {
+      later(HOUR_MS + MINUTE_MS);
+      await runDurableObjectAlarm(object);
+      later(-MINUTE_MS);
+    };
+    await add(1, sums);
+    await fold();
+    later(29 * DAY_MS);
+    await add(2, { [nameOf(7)]: 1, [nameOf(3_000)]: 1 });
+    await fold();
+    expect([await totalOf(object, nameOf(0)), await totalOf(object, nameOf(3_000))]).toEqual([1, undefined]);
+    later(2 * DAY_MS);
+    await add(3, { [nameOf(7)]: 1 });
+    await fold();
+    await add(4, { [nameOf(7)]: 1, [nameOf(3_000)]: 1 });
+    expect([...(await object.totals()).sums]).toEqual([
+      [nameOf(7), 4],
+      [seriesOf("decisions", ["other", "other", "refused", "store"]), 1],
+      [nameOf(3_000), 1],
+    ]);
+  });
+
   it("a row stays below 2 MB when everything comes at once, and nothing is lost", async () => {
     const object = newObject();
     const minute = START_MS / MINUTE_MS;
@@ -308,7 +340,7 @@ describe("bounds", () => {
     expect([...totals.values()].reduce((a, b) => a + b)).toBe(60_000);
   });
 
-  it("a breaker counts for 60 s, until its isolate says that it is closed", async () => {
+  it("a breaker counts for 60 s or for as long as its isolate says, until its isolate says that it is closed", async () => {
     const object = newObject();
     await object.add(batch(1, { open: ["eu", "shard 0"] } as object));
     await object.add(batch(1, { isolate: "b", open: ["eu"] } as object));
@@ -323,6 +355,14 @@ describe("bounds", () => {
     expect((await object.read(1)).open).toEqual(new Map([["eu", 1]]));
     later(30_000);
     expect((await object.totals()).open).toEqual(new Map());
+    await object.add(batch(3, { open: ["eu"], openMs: 3_630_000 } as object));
+    later(HOUR_MS + 29_000);
+    await evictDurableObject(object);
+    expect((await object.totals()).open).toEqual(new Map([["eu", 1]]));
+    later(1_000);
+    expect((await object.totals()).open).toEqual(new Map());
+    await runDurableObjectAlarm(object);
+    expect(await countOf(object, "breakers")).toBe(0);
   });
 
   it("the clients with most refusals, merged over isolates, minutes and hours", async () => {

@@ -5,16 +5,18 @@ import { MAX_CLIENTS } from "./top.ts";
 
 /** Minutes since the epoch until the year 9999. */
 const LAST_MINUTE = 4_223_371_680;
+const MAX_OPEN_MS = 86_400_000;
 /** The name of a metric, a tab, then label values between tabs. Longer names would let a row grow beyond 2 MB. */
 const SERIES = /^(?=.{3,200}$)[a-z][a-z_]*(?:\t[\x20-\x7e]*)+$/;
 const NAME = /^[\x20-\x7e]{1,64}$/;
 
 /** @throws {TypeError} with what was expected. */
 export function checkBatch(batch: Batch): void {
-  const { isolate, number, minutes, open } = (batch ?? {}) as Partial<Batch>;
+  const { isolate, number, minutes, open, openMs = 0 } = (batch ?? {}) as Partial<Batch>;
   expect(isName(isolate), "isolate", "a text of 1 to 64 characters");
   expect(isCount(number) && number > 0, "number", "an integer from 1");
   expect(Array.isArray(open) && open.length <= 1_000 && open.every(isName), "open", "a list of at most 1,000 names");
+  expect(isCount(openMs) && openMs <= MAX_OPEN_MS, "openMs", "at most a day, in ms");
   expect(Array.isArray(minutes), "minutes", "a list");
   for (const [i, minute] of minutes.entries()) checkMinute(minute, `minutes[${i}]`);
 }

@@ -1,35 +1,46 @@
 /**
- * Which isolates have stopped calling a place. Only in memory: what was said before the object started is too old soon.
+ * Which isolates have stopped calling a place. In a table, not in memory: Cloudflare stops an object that is not called
+ * for a minute or two, and with a long `STATS_FLUSH` an isolate says it again only after an hour.
  */
 
-/** What an isolate said longer ago does not count. */
-const SAID_WITHIN_MS = 60_000;
-const MAX_ISOLATES = 5_000;
+import type { Batch } from "../batch.ts";
 
-interface Said {
-  readonly atMs: number;
-  readonly places: readonly string[];
-}
+/** How long it holds if the isolate does not say. */
+const DEFAULT_MS = 60_000;
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS breakers (isolate TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, places TEXT NOT NULL)
+    WITHOUT ROWID`;
 
 export class OpenBreakers {
-  /** The isolate that spoke last is at the end. */
-  readonly #said = new Map<string, Said>();
+  readonly #sql: SqlStorage;
 
-  /** Replaces what the isolate said before. */
-  report(isolate: string, places: readonly string[], atMs: number): void {
-    this.#said.delete(isolate);
-    if (places.length > 0) this.#said.set(isolate, { atMs, places });
-    const [first] = this.#said.keys();
-    if (this.#said.size > MAX_ISOLATES) this.#said.delete(first!);
+  constructor({ sql }: DurableObjectStorage) {
+    this.#sql = sql;
+    sql.exec(SCHEMA);
+  }
+
+  /** Replaces what the isolate said before. An isolate that has stopped nothing costs no written row. */
+  report({ isolate, open, openMs = DEFAULT_MS }: Batch, nowMs: number): void {
+    if (open.length === 0) {
+      this.#sql.exec("DELETE FROM breakers WHERE isolate = ?", isolate);
+      return;
+    }
+    const places = JSON.stringify([...new Set(open)]);
+    this.#sql.exec("INSERT OR REPLACE INTO breakers VALUES (?, ?, ?)", isolate, nowMs + openMs, places);
   }
 
   /** Isolates by place. */
   byPlace(nowMs: number): Map<string, number> {
     const found = new Map<string, number>();
-    for (const { atMs, places } of this.#said.values()) {
-      if (nowMs - atMs >= SAID_WITHIN_MS) continue;
-      for (const place of new Set(places)) found.set(place, (found.get(place) ?? 0) + 1);
+    const said = this.#sql.exec<{ places: string }>("SELECT places FROM breakers WHERE until_ms > ?", nowMs);
+    for (const { places } of said) {
+      for (const place of JSON.parse(places) as string[]) found.set(place, (found.get(place) ?? 0) + 1);
     }
     return found;
+  }
+
+  deleteOld(nowMs: number): void {
+    this.#sql.exec("DELETE FROM breakers WHERE until_ms <= ?", nowMs);
   }
 }

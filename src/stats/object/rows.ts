@@ -7,6 +7,7 @@
 import { addCounts, addTo, type Counts, type CountsText, noCounts, type Sums, sumsIn, textOf } from "./counts.ts";
 import { type Isolates, remember } from "./isolates.ts";
 import { DAY, HOUR, hourOf, MONTH } from "./timeline.ts";
+import { totalsIn, totalsText } from "./totals.ts";
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS minutes (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
@@ -42,7 +43,7 @@ interface HourHead extends Record<string, SqlStorageValue> {
 
 /** What all rows together say. */
 export interface Known {
-  /** Since ever. */
+  /** Since ever; without series that have been forgotten (totals.ts). */
   readonly totals: Sums;
   readonly isolates: Isolates;
   /** The row that changes; undefined: there is none since the newest hour. */
@@ -128,13 +129,13 @@ export class StatsRows {
       heardAtMs = row.heard_at;
     });
     const { sums, top } = textOf(counts);
-    const total = JSON.stringify(Object.fromEntries(totals));
+    const total = totalsText(totals, counts, before?.totals);
     this.#storage.sql.exec(WRITE_HOUR, arrived, heardAtMs, sums, top, isolatesText(isolates), total);
   }
 
   /** What an hour's row says, and the minutes after it up to another. */
   #upTo(hour: HourHead | undefined, until: number, visit: (row: MinuteRow) => void) {
-    const totals: Sums = new Map(Object.entries(JSON.parse(hour?.totals ?? "{}")));
+    const totals: Sums = new Map(totalsIn(hour?.totals).map(([series, sum]) => [series, sum]));
     const isolates: Isolates = new Map(JSON.parse(hour?.isolates ?? "[]"));
     for (const row of this.#minutes(unfoldedAfter(hour), until)) {
       for (const [, sums] of sumsIn(row.sums)) {

@@ -35,7 +35,7 @@ const FOLD_AFTER_MS = 60_000;
  */
 export class HeadgateStats extends DurableObject implements StatsObject {
   readonly #rows: StatsRows;
-  readonly #open = new OpenBreakers();
+  readonly #open: OpenBreakers;
   /** Undefined: to be made of the rows. */
   #state: State | undefined;
   /** When the next alarm is due, ms since the epoch; infinite: there is none. */
@@ -44,6 +44,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env);
     this.#rows = new StatsRows(ctx.storage);
+    this.#open = new OpenBreakers(ctx.storage);
     ctx.blockConcurrencyWhile(async () => {
       this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
     });
@@ -57,12 +58,12 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     if (state.has(batch)) return;
     try {
       this.#rows.writeMinute(state.add(batch, nowMs));
+      this.#open.report(batch, nowMs);
     } catch (error) {
       // What could not be written must not be told either.
       this.#state = undefined;
       throw error;
     }
-    this.#open.report(batch.isolate, batch.open, nowMs);
     const foldAtMs = hourAfter(nowMs);
     if (foldAtMs < this.#alarmAtMs) await this.#wakeAt(foldAtMs);
   }
@@ -98,6 +99,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     this.#alarmAtMs = Number.POSITIVE_INFINITY;
     const left = this.#rows.foldAndDelete(this.#known().minuteAt(nowMs));
     this.#state = undefined;
+    this.#open.deleteOld(nowMs);
     if (left !== "nothing") await this.#wakeAt(left === "minutes" ? hourAfter(nowMs) : nowMs + DAY * 60_000);
   }
 

@@ -1,0 +1,69 @@
+// What an isolate keeps in memory, and what requests wait for, whatever STATS does.
+
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { Decision } from "../../src/core/decision.ts";
+import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
+import type { Batch } from "../../src/stats/batch.ts";
+import { createStats } from "../../src/stats/stats.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+
+beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const MINUTES = 100;
+/** The bound is the same for a million clients, which take longer to count. */
+const CLIENTS_PER_MINUTE = 2_000;
+
+const { policies } = createLimiter({
+  policies: ["a", "b"].map((name) => ({ name, limits: [{ limit: 1, window: "1h" }] })),
+  store: memoryStore(),
+});
+
+/** A refusal of a client by both policies. */
+function refusalOf(client: string): [Decision, DecisionContext] {
+  const limits = policies.map((policy) => ({ policy, limit: policy.limits[0]!, admitted: false, remaining: 0 }));
+  const takes = policies.map((policy) => ({ policy, kind: "ip", partition: client, cost: 1 }));
+  const decision = { allowed: false, source: "cache", limits, shadow: [] } as unknown as Decision;
+  return [decision, { takes, region: "eu", background: { waitUntil() {} } }];
+}
+
+it.each<[string, () => Promise<void>]>([
+  ["hangs", () => new Promise(() => {})],
+  [
+    "throws at once",
+    () => {
+      throw new Error("no such object");
+    },
+  ],
+  ["rejects", () => Promise.reject(new Error("overloaded"))],
+])(
+  "refusals of 200,000 clients fit into little memory while STATS %s, and are handed on afterwards",
+  async (_what, fail) => {
+    const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+    let isAway = true;
+    const batches: Batch[] = [];
+    const add = (batch: Batch) => (isAway ? fail() : Promise.resolve(void batches.push(batch)));
+    const namespace = { idFromName: (name: string) => name, get: () => ({ add }) };
+    const stats = createStats({ namespace, flushMs: 30_000 } as unknown as Parameters<typeof createStats>[0], []);
+
+    let client = 0;
+    for (let minute = 0; minute < MINUTES; minute++) {
+      for (let i = 0; i < CLIENTS_PER_MINUTE; i++) stats.onDecision(...refusalOf(`client ${client++}`));
+      await vi.advanceTimersByTimeAsync(60_000);
+    }
+    isAway = false;
+    stats.onDecision(...refusalOf("the last one"));
+    await vi.advanceTimersByTimeAsync(60_000);
+
+    const counted = batches.flatMap(({ minutes }) => minutes);
+    const refused = counted.map(({ sums }) => sums["decisions\ta\teu\trefused\tcache"] ?? 0);
+    expect(refused.reduce((a, b) => a + b)).toBe(MINUTES * CLIENTS_PER_MINUTE + 1);
+    for (const { minutes } of batches) expect(minutes.length).toBeLessThanOrEqual(10);
+    for (const { top } of counted) for (const list of Object.values(top)) expect(list.length).toBeLessThanOrEqual(64);
+    expect(JSON.stringify(batches).length).toBeLessThan(100_000);
+    expect(warned).toHaveBeenCalledTimes(1);
+  },
+);

@@ -1,0 +1,19 @@
+// A Worker that test/gateway/metrics.test.ts bundles: its object adds every batch, and loses the first reply to every
+// second batch of an isolate.
+
+import type { Batch } from "../../src/stats/batch.ts";
+import { HeadgateStats as RealStats } from "../../src/stats/object/stats.ts";
+
+export class HeadgateStats extends RealStats {
+  readonly #lost = new Set<string>();
+
+  override async add(batch: Batch): Promise<void> {
+    await super.add(batch);
+    const name = `${batch.isolate} ${batch.number}`;
+    if (batch.number % 2 === 0 || this.#lost.has(name)) return;
+    this.#lost.add(name);
+    throw new Error("lost");
+  }
+}
+
+export default {};
