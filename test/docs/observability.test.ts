@@ -17,6 +17,7 @@ import { addTo, MAX_SERIES, noCounts, textOf } from "../../src/stats/object/coun
 import { replyOf } from "../../src/stats/object/reply.ts";
 import { DAY, MONTH } from "../../src/stats/object/timeline.ts";
 import { addClients, MAX_CLIENTS } from "../../src/stats/object/top.ts";
+import { totalsText } from "../../src/stats/object/totals.ts";
 import { blocksOf, ROOT, read, tableIn } from "./markdown.ts";
 
 const NAME = "docs/observability.md";
@@ -163,7 +164,7 @@ it.each(tableIn(PAGE, "Series that count in every minute"))("says what is stored
   const cells = Object.values(row);
   const [series, policies, isolates] = cells.map((cell) => Number.parseInt(cell.replaceAll(",", ""), 10));
   /** The texts of a row in which every series counts this much. */
-  const bytesOf = (sum: number, totals: number) => {
+  const bytesOf = (sum: number, hasTotals: boolean) => {
     const counts = noCounts(29_920_607);
     const sums = new Map<string, number>();
     for (let i = 0; i < series!; i++) {
@@ -176,9 +177,10 @@ it.each(tableIn(PAGE, "Series that count in every minute"))("says what is stored
     }
     const heard = Array.from({ length: isolates! }, () => ["0f2a6e0c-8d0b-4a55-9b1e-3f0d5a7c9e21", 100_000]);
     const text = textOf(counts);
-    return text.sums.length * (1 + totals) + text.top.length + JSON.stringify(heard).length;
+    const total = hasTotals ? totalsText(sums, counts, undefined).length : 0;
+    return text.sums.length + total + text.top.length + JSON.stringify(heard).length;
   };
-  const stored = DAY * bytesOf(1_000, 0) + (MONTH / 60) * bytesOf(60_000, 1);
+  const stored = DAY * bytesOf(1_000, false) + (MONTH / 60) * bytesOf(60_000, true);
   expect(cells.at(-1)).toBe(`${count(Number((stored / 1e6).toPrecision(2)))} MB`);
   if (cells[0]!.endsWith("the bound")) expect(series).toBe(MAX_SERIES);
 });
