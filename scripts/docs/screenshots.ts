@@ -118,7 +118,7 @@ async function picture(
   await page.goto(`${gateway.url}.headgate/console`);
   await page.getByLabel("Admin token").fill(TOKEN);
   await page.keyboard.press("Enter");
-  await page.locator("table.limited tbody tr").first().waitFor();
+  for (const table of ["policies", "limited"]) await page.locator(`table.${table} tbody tr`).first().waitFor();
   await act(page);
   const path = `${FOLDER}${name}.png`;
   await page.screenshot({ path });

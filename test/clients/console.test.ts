@@ -56,7 +56,7 @@ async function send({ send }: LocalGateway, count: number, address = CLIENT): Pr
   return statuses;
 }
 
-/** Presses the buttons of these names, one after the other. The button in a form may have the name of the one before it. */
+/** Presses the buttons of these names, one after the other. A form's button may have the name of the one before it. */
 async function press(page: Page, card: string, ...names: string[]): Promise<void> {
   const region = page.getByRole("region", { name: card });
   for (const name of names) await region.getByRole("button", { name, exact: true }).last().click();

@@ -261,6 +261,24 @@ it("shows refusals as they rise, a store that does not answer, and counts that g
   expect(await page.locator(".status").innerText()).toMatch(/redis ○ no answer.*last heard 4\d s ago/s);
 });
 
+it("says nothing about policies before it knows them", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await open(gateway);
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route("**/admin/policies", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await signIn(page, TOKEN);
+  await page.locator(".tiles").waitFor();
+  expect(await page.locator("#console").innerText()).not.toContain("deployed");
+  answer();
+  await page.getByRole("row", { name: /^burst-trial .* shadow: would refuse$/ }).waitFor();
+});
+
 it("asks once every 5 s while it is seen, and never while it is hidden", async () => {
   const gateway = await gatewayOf();
   const { page } = await open(gateway);

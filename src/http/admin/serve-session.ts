@@ -7,8 +7,8 @@ import type { Gate } from "./gate.ts";
 import { ENDED, type Sessions } from "./session.ts";
 
 /**
- * Tells the console's page who is signed in. Nobody is an answer too, and no 401: browsers report each 401 as an error,
- * and the page asks before anybody can have signed in.
+ * Tells the console's page who is signed in. Nobody is an answer too, and no 401: browsers report each 401 as an
+ * error, and the page asks before anybody can have signed in.
  */
 export function serveSignedIn(gate: Gate): (c: Context) => Promise<Response> {
   return async (c) => {
@@ -19,7 +19,11 @@ export function serveSignedIn(gate: Gate): (c: Context) => Promise<Response> {
   };
 }
 
-/** `/session`. @param sessions absent: there is no token to begin one with. Cloudflare Access has sessions of its own. */
+/**
+ * `/session`.
+ *
+ * @param sessions absent: there is no token to begin one with. Cloudflare Access has sessions of its own.
+ */
 export function serveSession(app: AdminApp, sessions: Sessions | undefined): void {
   app.post("/session", async (c) => {
     if (!sessions || !c.get("admin").hasToken) {
