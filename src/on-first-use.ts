@@ -12,6 +12,7 @@ import type { PolicyInput } from "./config/policy-input.ts";
 import type { Settings } from "./config/settings.ts";
 import { createGate, type Gate, WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
 import { createAdmin } from "./http/admin/serve-admin.ts";
+import { serveSignedIn } from "./http/admin/serve-session.ts";
 import { createSessions, type Sessions } from "./http/admin/session.ts";
 import { serveMetrics } from "./http/admin/stats.ts";
 import { serveConsole } from "./http/console.ts";
@@ -62,7 +63,7 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
   if (!admin) return;
   const stats = statsDoor(settings.stats);
   let made: { readonly sessions: Sessions | undefined; readonly gate: Gate } | undefined;
-  /** The API and the metrics count wrong tokens together. */
+  /** All that ask for the token count wrong ones together. */
   const entrance = () => {
     if (made) return made;
     const sessions = admin.token === undefined ? undefined : createSessions(admin.token);
@@ -79,6 +80,8 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
     const metrics = onFirstUse(() => serveMetrics(stats, entrance().gate, VERSION));
     app.get(METRICS_PATH, metrics);
   }
+  const signedIn = onFirstUse(() => serveSignedIn(entrance().gate));
+  app.get(`${CONSOLE_PATH}/session`, signedIn);
   if (!assets) return;
   const console = serveConsole(assets, CONSOLE_PATH);
   app.get(`${CONSOLE_PATH}/*`, async (c, next) => (await console(c.req.raw)) ?? (await next()));

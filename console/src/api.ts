@@ -3,8 +3,9 @@
  * Raw keys go in a field, because URLs reach logs. The session cookie is the browser's: no script can read it.
  */
 
-/** `/.headgate/admin`, also behind a proxy that puts a path before it. */
-const ADMIN = `${location.pathname.replace(/\/console(?:\/.*)?$/, "")}/admin`;
+/** `/.headgate`, also behind a proxy that puts a path before it. */
+const ROOT = location.pathname.replace(/\/console(?:\/.*)?$/, "");
+const ADMIN = `${ROOT}/admin`;
 
 export type Mode = "enforce" | "shadow";
 export type Outcome = "admitted" | "refused" | "spared" | "shadow_refused" | "blocked" | "unavailable";
@@ -166,6 +167,9 @@ export interface Session {
   readonly by: string;
   readonly until: string | null;
 }
+interface Nobody {
+  readonly by: null;
+}
 
 export interface Mistake {
   readonly path: string;
@@ -192,6 +196,8 @@ interface Call {
   readonly client?: RawClient;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default: the admin API. */
+  readonly under?: string;
 }
 
 interface Answer<T> {
@@ -211,12 +217,16 @@ export function now(): number {
   return Date.now() + clockAheadMs;
 }
 
-async function send<T>(method: string, path: string, { client, body, headers = {} }: Call = {}): Promise<Answer<T>> {
+async function send<T>(
+  method: string,
+  path: string,
+  { client, body, headers = {}, under = ADMIN }: Call = {},
+): Promise<Answer<T>> {
   const key = client && { "Headgate-Key": client.raw.map(encodeURIComponent).join(",") };
   const json = body !== undefined && { "Content-Type": "application/json" };
   let response: Response;
   try {
-    response = await fetch(ADMIN + path, {
+    response = await fetch(under + path, {
       method,
       headers: { Accept: "application/json", ...key, ...json, ...headers },
       cache: "no-store",
@@ -246,7 +256,8 @@ function policyPath(table: string, { policy, kind }: RawClient): string {
 const bodyOf = <T>(answer: Answer<T>) => answer.body;
 
 export const api = {
-  session: () => send<Session>("GET", "/session").then(bodyOf),
+  /** Not of the admin API, which answers 401 to the signed out: the browser would report that as an error. */
+  session: () => send<Session | Nobody>("GET", "/session", { under: `${ROOT}/console` }).then(bodyOf),
   signIn: (token: string) => send("POST", "/session", { headers: { Authorization: `Bearer ${token}` } }),
   signOut: () => send("DELETE", "/session"),
 

@@ -24,6 +24,7 @@ export function Header({ field, onHelp }: { field: RefObject<HTMLInputElement | 
   const { page } = useValue(route);
   const version = useValue(policies)?.version;
   const state = useValue(live);
+  const deployed = version === undefined ? "" : version > 0 ? `live v${version}` : "as deployed";
   return (
     <header>
       <div class="top">
@@ -31,7 +32,7 @@ export function Header({ field, onHelp }: { field: RefObject<HTMLInputElement | 
           headgate
         </a>
         <Status />
-        <span class="live">{state.is === "off" ? "live: off" : version ? `live v${version}` : "as deployed"}</span>
+        <span class="live">{state.is === "off" ? "live: off" : deployed}</span>
         <button type="button" class="link" onClick={onHelp} aria-keyshortcuts="?">
           Keys
         </button>

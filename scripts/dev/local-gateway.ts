@@ -4,27 +4,61 @@ import { readFileSync } from "node:fs";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { parse } from "smol-toml";
+import type { Batch } from "../../src/stats/batch.ts";
+import { STATS_NAME } from "../../src/stats/object/door.ts";
+import type { StatsObject } from "../../src/stats/object/told.ts";
 
 export interface LocalGateway {
   readonly url: URL;
+  /** A request of this address, of a client on this continent. */
+  send(path: string, sent: Sent): Promise<SentAnswer>;
+  /** Hands counts on to `STATS`, as an isolate does. Only with the console. */
+  add(batch: Batch): Promise<void>;
   stop(): Promise<void>;
 }
+
+export interface Sent {
+  readonly address: string;
+  /** `request.cf.continent`: `EU`. */
+  readonly continent?: string;
+  readonly method?: string;
+}
+export type SentAnswer = Awaited<ReturnType<Miniflare["dispatchFetch"]>>;
+
+export interface LocalOptions {
+  /**
+   * Gets its log lines and the runtime's lines about uncaught exceptions, which begin with "uncaught exception".
+   * Absent: these lines are dropped.
+   */
+  readonly onLog?: (line: string) => void;
+  /** With the console's files and the Durable Objects of the counts and the metrics. */
+  readonly withConsole?: true;
+}
+
+const OBJECTS = {
+  COUNTS: { className: "HeadgateCounts", useSQLite: true },
+  STATS: { className: "HeadgateStats", useSQLite: true },
+};
+
+/** As wrangler.toml has it. */
+const ASSETS = {
+  binding: "ASSETS",
+  directory: new URL("../../console/dist", import.meta.url).pathname,
+  routerConfig: { invoke_user_worker_ahead_of_assets: true, has_user_worker: true },
+  assetConfig: { html_handling: "none", not_found_handling: "none" },
+};
 
 /** Also reports a rejected promise that nobody awaited, which the Worker alone would lose. */
 const ENTRY = `
 import worker from "./src/worker.ts";
 addEventListener("unhandledrejection", ({ reason }) => console.error("uncaught exception; source = unhandled; " + reason));
+export * from "./src/worker.ts";
 export default worker;`;
 
-/**
- * Resolves when the gateway answers.
- *
- * @param onLog gets its log lines and the runtime's lines about uncaught exceptions, which begin with "uncaught
- * exception". Absent: these lines are dropped.
- */
+/** Resolves when the gateway answers. */
 export async function startLocalGateway(
   bindings: Readonly<Record<string, unknown>>,
-  onLog?: (line: string) => void,
+  { onLog, withConsole }: LocalOptions = {},
 ): Promise<LocalGateway> {
   const bundled = await build({
     stdin: { contents: ENTRY, resolveDir: new URL("../..", import.meta.url).pathname },
@@ -45,7 +79,23 @@ export async function startLocalGateway(
       verbose: onLog !== undefined,
       handleStructuredLogs: ({ message }: { message: string }) => onLog?.(message),
       bindings,
+      ...(withConsole && { durableObjects: OBJECTS, assets: ASSETS }),
     } as V4MiniflareOptions),
   );
-  return { url: await miniflare.ready, stop: () => miniflare.dispose() };
+  const url = await miniflare.ready;
+  return {
+    url,
+    send: (path, { address, continent, method = "GET" }) =>
+      miniflare.dispatchFetch(new URL(path, url), {
+        method,
+        headers: { "CF-Connecting-IP": address },
+        redirect: "manual",
+        ...(continent !== undefined && { cf: { continent } as never }),
+      }),
+    async add(batch) {
+      const stats = await miniflare.getDurableObjectNamespace("STATS");
+      await (stats.get(stats.idFromName(STATS_NAME)) as unknown as StatsObject).add(batch);
+    },
+    stop: () => miniflare.dispose(),
+  };
 }

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type NamedRedis, tokenMissing } from "../../src/cli/wrangler/bindings.ts";
+import { type NamedRedis, type Source, tokenMissing } from "../../src/cli/wrangler/bindings.ts";
 import { createBridge } from "../bridge/bridge.ts";
 import { findRedisServer, startRedisServer } from "../machine/redis-server.ts";
 import { spawnTied, stopProcess, whenOrphaned } from "../machine/tied-process.ts";
@@ -38,19 +38,26 @@ function temporaryDirectory(): string {
   return directory;
 }
 
-/** Chooses store and admin token, prints a line about each, and returns wrangler's arguments for them. */
+/** On this machine the console shows at once what was sent, unless the user has set how often counts are handed on. */
+function chooseFlush(sources: readonly Source[]): string[] {
+  // wrangler does not see the environment.
+  const seen = sources.filter(([name]) => name !== "the environment");
+  return seen.some(([, { STATS_FLUSH }]) => STATS_FLUSH !== undefined) ? [] : ["--var", "STATS_FLUSH:5s"];
+}
+
+/** Chooses store and admin token, prints a line about each, and returns wrangler's arguments for the bindings. */
 async function chooseBindings(userArgs: string[]): Promise<string[]> {
   const found = findSources(userArgs, process.env);
   const configured = findConfiguredStore(found);
   const admin = chooseAdmin(found.sources, userArgs);
-  const storeArgs = await chooseStore(configured);
+  const args = [...(await chooseStore(configured)), ...chooseFlush(found.sources)];
   if (admin.line !== undefined) console.log(admin.line);
   const handedOn = { ...configured.handedOn, ...admin.handedOn };
-  if (Object.keys(handedOn).length === 0) return storeArgs;
+  if (Object.keys(handedOn).length === 0) return args;
   const { text, others } = envFileWith(handedOn, found);
   const file = join(temporaryDirectory(), "env");
   writeFileSync(file, text, { mode: 0o600 });
-  return [...storeArgs, ...[...others, file].flatMap((path) => ["--env-file", path])];
+  return [...args, ...[...others, file].flatMap((path) => ["--env-file", path])];
 }
 
 async function chooseStore(configured: ConfiguredStore): Promise<string[]> {

@@ -75,7 +75,7 @@ async function measure(fault: Fault): Promise<Measured> {
         policy("tight", { limits: [{ limit: TIGHT, window: "1h", algorithm: "sliding-log" }] }),
       ],
     },
-    (line) => logs.push(line),
+    { onLog: (line) => logs.push(line) },
   );
   try {
     const paths = ["/local", "/allow", "/deny"];

@@ -87,8 +87,10 @@ const gateway = await startLocalGateway(
     REDIS_TIMEOUT_MS: BUDGET_MS,
     POLICIES,
   },
-  (line) => {
-    if (line.includes("source = unhandled")) uncaught.push(line);
+  {
+    onLog: (line) => {
+      if (line.includes("source = unhandled")) uncaught.push(line);
+    },
   },
 );
 const workerd = descendants(process.pid).find((pid) => /workerd\S* serve/.test(commandLine(pid)));

@@ -2,14 +2,8 @@
 
 import { type Browser, chromium, type Page } from "playwright-core";
 import { onTestFinished, type TestContext } from "vitest";
-import { findChromium, HOW_TO_GET_CHROMIUM } from "../../scripts/machine/chromium.ts";
+import { CHROMIUM_ARGUMENTS, findChromium, HOW_TO_GET_CHROMIUM } from "../../scripts/machine/chromium.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
-
-/** No sandbox, because containers run tests as root. The others keep Chromium from making requests of its own. */
-const ARGUMENTS = [
-  ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
-  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
-];
 
 /** The arguments of `fetch` that can be passed to the page. */
 export interface Asked {
@@ -36,7 +30,7 @@ export interface OpenPage {
 /** Skips the test without a Chromium. With CI=true the test fails, so that nobody forgets to install one. */
 export async function launchChromium({ skip }: Pick<TestContext, "skip">): Promise<Browser> {
   const executablePath = findChromium();
-  if (executablePath !== undefined) return await chromium.launch({ executablePath, args: ARGUMENTS });
+  if (executablePath !== undefined) return await chromium.launch({ executablePath, args: CHROMIUM_ARGUMENTS });
   if (process.env.CI === "true") throw new Error(HOW_TO_GET_CHROMIUM);
   return skip(HOW_TO_GET_CHROMIUM);
 }

@@ -1,14 +1,13 @@
 // The console in a real browser, over the fake gateway: what it looks like, what it sends, and what it changes.
 
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { launchChromium } from "../clients/browser.ts";
 import { type FakeGateway, type FakeOptions, startFakeGateway, TOKEN } from "./fake-gateway.ts";
+import { lookUp, newPage, type Opened, show, signIn, violations } from "./page.ts";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CLIENT = "203.0.113.7";
 
 let browser: Browser | undefined;
@@ -23,33 +22,12 @@ async function gatewayOf(options?: FakeOptions): Promise<FakeGateway> {
   return gateway;
 }
 
-interface Opened {
-  readonly page: Page;
-  /** Everything that went wrong. */
-  readonly complaints: string[];
-  readonly urls: Set<string>;
-}
-
-async function newPage(options: BrowserContextOptions = {}): Promise<Opened> {
-  const context = await browser!.newContext({ viewport: { width: 1_440, height: 900 }, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
-  const complaints: string[] = [];
-  const urls = new Set<string>();
-  page.on("console", (message) => void complaints.push(message.text()));
-  page.on("pageerror", (error) => void complaints.push(String(error)));
-  page.on("request", (request) => void urls.add(request.url()));
-  return { page, complaints, urls };
-}
-
 /** A page of its own, signed out. */
 async function open({ url }: FakeGateway, options: BrowserContextOptions = {}): Promise<Opened> {
-  const opened = await newPage(options);
+  const opened = await newPage(browser!, options);
   onTestFinished(() => opened.page.context().close());
   await opened.page.goto(`${url}/.headgate/console`);
   await opened.page.getByLabel("Admin token").waitFor();
-  // The browser itself reports that nobody is signed in yet.
-  expect(opened.complaints.splice(0)).toEqual([expect.stringContaining("401")]);
   return opened;
 }
 
@@ -57,21 +35,16 @@ let shared: Opened | undefined;
 
 /** The page that most tests share, with the cookie of a session: a new one for each would take a second. */
 async function openSignedIn(gateway: FakeGateway): Promise<Opened> {
-  shared ??= await newPage();
+  shared ??= await newPage(browser!);
   const { page, complaints, urls } = shared;
   await page.goto("about:blank");
   complaints.length = 0;
   urls.clear();
-  await page.context().addCookies([gateway.cookie()]);
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  await page.request.post(`${gateway.url}/.headgate/admin/session`, { headers });
   await page.goto(`${gateway.url}/.headgate/console`);
   await page.getByRole("navigation").waitFor();
   return shared;
-}
-
-async function signIn(page: Page): Promise<void> {
-  await page.getByLabel("Admin token").fill(TOKEN);
-  await page.keyboard.press("Enter");
-  await page.getByRole("navigation").waitFor();
 }
 
 /** The page asks for counts at once when it is seen again. */
@@ -80,30 +53,6 @@ async function seeAgain(page: Page, hidden = false): Promise<void> {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => is });
     document.dispatchEvent(new Event("visibilitychange"));
   }, hidden);
-}
-
-async function show(page: Page, hash: string): Promise<void> {
-  await page.evaluate((to) => {
-    location.hash = to;
-  }, hash);
-}
-
-async function lookUp(page: Page, key: string): Promise<void> {
-  await page.keyboard.press("/");
-  await page.keyboard.type(key);
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: key }).waitFor();
-}
-
-/** Runs axe through the debugger, because the page's content security policy does not apply there. */
-async function violations(page: Page, ...rules: readonly string[]): Promise<unknown> {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Runtime.evaluate", { expression: `window.axe ?? (() => {${AXE}})()` });
-  const options = rules.length > 0 ? JSON.stringify({ runOnly: rules }) : "{}";
-  const expression = `axe.run(${options}).then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map((n) => n.html)]))`;
-  const { result } = await session.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
-  await session.detach();
-  return result.value;
 }
 
 /** A folder that gets pictures of the pages for a person to look at. Without it, no pictures are taken. */
@@ -150,7 +99,7 @@ it.each([1_440, 360])("is whole and accessible, light and dark, at %d pixels", a
   });
   expect(await violations(page)).toEqual([]);
   await picture(page, `sign-in-${width}`);
-  await signIn(page);
+  await signIn(page, TOKEN);
 
   for (const [name, hash, shown, act] of PAGES) {
     await show(page, hash);
@@ -243,7 +192,7 @@ it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes
   expect(await card.getByText("of 600 left").innerText()).toBe("599 of 600 left");
   await press("Block");
   const focused = () => page.evaluate(() => document.activeElement?.ariaLabel || document.activeElement?.textContent);
-  expect(await focused()).toBe(`Block: ${CLIENT}`);
+  await expect.poll(focused).toBe(`Block: ${CLIENT}`);
   await press("Cancel");
   await expect.poll(focused).toBe("Reset counts");
   await press("Block");
@@ -252,7 +201,7 @@ it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes
   );
   await press(/^Block …/);
   // The question has the focus: one more key, and not by accident the same button.
-  expect(await focused()).toBe("Yes: block");
+  await expect.poll(focused).toBe("Yes: block");
   expect(await gateway.send("/v1/items", CLIENT)).toBe(200);
   await page.keyboard.press("Enter");
   await card.getByText("blocked").waitFor();
@@ -346,11 +295,29 @@ it("shows refusals as they rise, a store that does not answer, and counts that g
   expect(await page.locator(".status").innerText()).toMatch(/redis ○ no answer.*last heard 4\d s ago/s);
 });
 
+it("says nothing about policies before it knows them", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await open(gateway);
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route("**/admin/policies", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await signIn(page, TOKEN);
+  await page.locator(".tiles").waitFor();
+  expect(await page.locator("#console").innerText()).not.toContain("deployed");
+  answer();
+  await page.getByRole("row", { name: /^burst-trial .* shadow: would refuse$/ }).waitFor();
+});
+
 it("asks once every 5 s while it is seen, and never while it is hidden", async () => {
   const gateway = await gatewayOf();
   const { page } = await open(gateway);
   await page.clock.install();
-  await signIn(page);
+  await signIn(page, TOKEN);
   await page.locator(".tiles").waitFor();
   const asked = () => gateway.calls.filter((call) => call.includes("/stats")).length;
   const before = asked();
@@ -430,12 +397,12 @@ it("says so: a wrong token, a session that has ended, a gateway that is gone", a
   await page.getByLabel("Admin token").fill("not-the-token-of-this-gateway-at-all");
   await page.keyboard.press("Enter");
   await page.getByText("The gateway does not accept this token.").waitFor();
-  await signIn(page);
+  await signIn(page, TOKEN);
   await page.locator(".tiles").waitFor();
-  gateway.endSessions();
+  await page.context().clearCookies();
   await show(page, "#/changes");
   await page.getByText("Your session has ended. Sign in again.").waitFor();
-  await signIn(page);
+  await signIn(page, TOKEN);
   await gateway.stop();
   await show(page, "#/overview");
   await seeAgain(page);

@@ -1,5 +1,5 @@
-// The gateway as the console sees it: the real one in this process, over memory, behind a Node server. Counts,
-// sessions and explanations are made up here. Policies, counts of clients, overrides and the live document are the
+// The gateway as the console sees it: the real one in this process, over memory, behind a Node server. Metrics and
+// explanations are made up here. Sessions, policies, counts of clients, overrides and the live document are the
 // gateway's own.
 
 import { readFileSync } from "node:fs";
@@ -14,7 +14,6 @@ import { noStats, statsOf } from "./traffic.ts";
 
 export const TOKEN = "a-token-of-32-characters-at-least";
 
-const COOKIE = "headgate-session";
 const CONSOLE = "/.headgate/console";
 const ADMIN = "/.headgate/admin";
 const DIST = new URL("../../console/dist/", import.meta.url);
@@ -41,18 +40,6 @@ export interface FakeGateway {
   readonly calls: string[];
   /** Changes what the next questions for counts get. */
   change: ((stats: Stats) => Stats) | undefined;
-  /** The cookie of a session, for a browser. */
-  cookie(): {
-    name: string;
-    value: string;
-    domain: string;
-    path: string;
-    httpOnly: true;
-    secure: true;
-    sameSite: "Strict";
-  };
-  /** Ends all sessions. */
-  endSessions(): void;
   /** A request of a client, through the limits. @returns its status. */
   send(path: string, address: string, init?: RequestInit): Promise<number>;
   stop(): Promise<void>;
@@ -69,8 +56,6 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     LIVE_REFRESH: live ? "1s" : "0s",
   });
   const context = { waitUntil: (work: Promise<unknown>) => void work.catch(() => {}), passThroughOnException() {} };
-  let session = 1;
-  const cookie = () => `${COOKIE}=${session}`;
 
   const ask = (path: string, init?: RequestInit) =>
     Promise.resolve(gateway.fetch(new Request(`${url}${path}`, init), {}, context as never));
@@ -83,36 +68,18 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
 
   async function answer(request: IncomingMessage): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url!, url);
-    if (pathname === CONSOLE || pathname.startsWith(`${CONSOLE}/`)) return asset(pathname);
+    const isSession = pathname === `${CONSOLE}/session`;
+    if (!isSession && (pathname === CONSOLE || pathname.startsWith(`${CONSOLE}/`))) return asset(pathname);
     const headers = new Headers(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-    const hasCookie = (headers.get("Cookie") ?? "").split("; ").includes(cookie());
     if (pathname.startsWith(ADMIN)) fake.calls.push(`${request.method} ${request.url!.slice(ADMIN.length)}`);
-    if (hasCookie) headers.set("Authorization", `Bearer ${TOKEN}`);
-    // A browser's page of another origin sends the cookie too.
-    const isForeign = headers.has("Origin") && headers.get("Origin") !== url;
-    if (hasCookie && isForeign && request.method !== "GET") return problem(403, "Forbidden");
     const passed = await ask(request.url!, {
       method: request.method!,
       headers,
       ...(request.method !== "GET" && request.method !== "HEAD" && { body: await buffer(request) }),
     });
     const own = pathname.slice(ADMIN.length);
-    if (!["/session", "/stats", "/explain"].includes(own)) return passed;
-    if (own === "/session" && request.method === "DELETE") {
-      return new Response(null, {
-        status: 204,
-        headers: { "Set-Cookie": `${COOKIE}=; Path=/.headgate; Max-Age=0` },
-      });
-    }
-    // The gate has let it in: the gateway just has no such call.
-    if (passed.status !== 404) return passed;
-    if (own === "/session" && request.method === "POST") {
-      const kept = `${cookie()}; Path=/.headgate; Max-Age=43200; HttpOnly; Secure; SameSite=Strict`;
-      return new Response(null, { status: 204, headers: { "Set-Cookie": kept } });
-    }
-    if (own === "/session") {
-      return Response.json({ by: "token", until: new Date(startedAtMs + 43_200_000).toISOString() });
-    }
+    // The gate has let it in: the gateway has neither metrics nor tokens of refusals.
+    if (!["/stats", "/explain"].includes(own) || passed.status !== 404) return passed;
     if (own === "/explain") {
       const explained = EXPLAINED[searchParams.get("token") ?? ""];
       return explained
@@ -143,11 +110,6 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     url,
     calls: [],
     change: undefined,
-    cookie: () => ({
-      ...{ name: COOKIE, value: String(session), domain: "127.0.0.1", path: "/.headgate" },
-      ...({ httpOnly: true, secure: true, sameSite: "Strict" } as const),
-    }),
-    endSessions: () => void session++,
     async send(path, address, init = {}) {
       const headers = { ...(init.headers as object), "CF-Connecting-IP": address };
       return (await ask(path, { ...init, headers })).status;

@@ -126,15 +126,14 @@ it("Cloudflare Access lets people in, whose keys are asked for once", async () =
   expect((await gateway.fetch("/.headgate/admin/live", byCookie)).status).toBe(200);
   expect(asked).toEqual([`${TEAM}.cloudflareaccess.com/cdn-cgi/access/certs`]);
   // Access has its own session: there is no token to begin one with.
-  const session = async (init: object) =>
-    await gateway.fetch("/.headgate/admin/session", {
-      headers: { ...byCookie.headers, Origin: gateway.url.origin },
-      ...init,
-    });
-  const who = (await (await session({})).json()) as { by: string; until: string };
+  const who = (await (await gateway.fetch("/.headgate/console/session", byCookie)).json()) as {
+    by: string;
+    until: string;
+  };
   expect(who.by).toBe("access:ann@example.com");
   expect(Math.abs(Date.parse(who.until) - Date.now() - 3_600_000)).toBeLessThan(60_000);
-  expect((await session({ method: "POST" })).status).toBe(400);
+  const begin = { method: "POST", headers: { ...byCookie.headers, Origin: gateway.url.origin } };
+  expect((await gateway.fetch("/.headgate/admin/session", begin)).status).toBe(400);
 
   const forged = (await generateKeyPair("RS256")).privateKey;
   const [head, body] = token.split(".");

@@ -10,6 +10,7 @@ const OVER_OBJECT = {
   counts: true,
 } as const;
 const SESSION = "/.headgate/admin/session";
+const WHO = "/.headgate/console/session";
 const LIVE = "/.headgate/admin/live";
 const ATTRIBUTES = "Path=/.headgate; HttpOnly; Secure; SameSite=Strict";
 
@@ -27,7 +28,7 @@ it("is begun by the token, opens the whole admin API from the same origin, and e
   expect(cookie).toMatch(/^headgate-session=\d{13}\.[\w-]{43}$/);
 
   const headers = { Cookie: `a=b; ${cookie}` };
-  const who = await gateway.fetch(SESSION, { headers });
+  const who = await gateway.fetch(WHO, { headers });
   const { by, until } = (await who.json()) as { by: string; until: string };
   expect(by).toBe("session");
   expect(Math.abs(Date.parse(until) - Date.now() - 43_200_000)).toBeLessThan(60_000);
@@ -48,7 +49,6 @@ it("is begun by the token, opens the whole admin API from the same origin, and e
 
   const ended = await gateway.fetch(SESSION, { method: "DELETE", headers: { ...headers, Origin: gateway.url.origin } });
   expect([ended.status, ended.headers.get("Set-Cookie")]).toEqual([204, `headgate-session=; ${ATTRIBUTES}; Max-Age=0`]);
-  expect((await gateway.fetch(SESSION)).status).toBe(401);
 });
 
 it("a cookie that is forged, old, cut off or of another token opens nothing, and counts as no wrong token", async () => {
@@ -96,7 +96,21 @@ it("is not begun by a wrong token, which counts, nor by a session", async () => 
   expect((await gateway.fetch(LIVE, both)).status).toBe(401);
 });
 
-it("a call with the token has no session and no end", async () => {
+it("the console asks who is signed in: nobody is no error, and a wrong token counts", async () => {
   const gateway = await startAdmin(OVER_OBJECT);
-  expect((await gateway.admin("/session")).body).toEqual({ by: "token", until: null });
+  const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
+  const who = async (token?: string) => {
+    const answer = await gateway.fetch(WHO, token === undefined ? {} : bearer(token));
+    return [answer.status, answer.headers.get("Cache-Control"), await answer.json()];
+  };
+  const nobody = [200, "no-store", { by: null }];
+  expect(await who()).toEqual(nobody);
+  expect(await who(ADMIN_TOKEN)).toEqual([200, "no-store", { by: "token", until: null }]);
+  for (let i = 0; i < 5; i++) expect(await who(`wrong-${i}`)).toEqual(nobody);
+  expect(await who("wrong-5")).toEqual([429, "no-store", expect.objectContaining({ status: 429 })]);
+  // The API counts them together with this.
+  expect((await gateway.fetch(LIVE, bearer("wrong-6"))).status).toBe(429);
+  expect(await who()).toEqual(nobody);
+  expect((await gateway.fetch(SESSION)).status).toBe(401);
+  expect((await gateway.admin("/session")).status).toBe(404);
 });

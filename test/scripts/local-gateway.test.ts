@@ -6,7 +6,12 @@ import { startLocalGateway } from "../../scripts/dev/local-gateway.ts";
 it("serves the Worker with the bindings that it is given, and passes its log on", async () => {
   const lines: string[] = [];
   const policies = [{ name: "short", limits: [{ limit: 1, window: "1m" }] }];
-  const gateway = await startLocalGateway({ POLICIES: policies, REGION: "here" }, (line) => lines.push(line));
+  const gateway = await startLocalGateway(
+    { POLICIES: policies, REGION: "here" },
+    {
+      onLog: (line) => lines.push(line),
+    },
+  );
   try {
     const send = async () => (await fetch(gateway.url, { headers: { "CF-Connecting-IP": "192.0.2.1" } })).status;
     expect([await send(), await send()]).toEqual([200, 429]);

@@ -72,7 +72,7 @@ function deployedConfig(): string {
   const toml = readFileSync(join(root, "wrangler.toml"), "utf8")
     .replace('"src/worker.ts"', JSON.stringify(join(root, "src/worker.ts")))
     .replace('"./console/dist"', JSON.stringify(join(root, "console/dist")))
-    .replace("[vars]", '[vars]\nUPSTASH_REDIS_REST_URL = "https://deployed.upstash.io"');
+    .replace("[vars]", '[vars]\nSTATS_FLUSH = "7s"\nUPSTASH_REDIS_REST_URL = "https://deployed.upstash.io"');
   writeFileSync(file, toml);
   return file;
 }
@@ -93,6 +93,14 @@ async function canSignIn({ port, output }: Gateway, pids: readonly number[]): Pr
   const patch = async (Origin: string) =>
     (await fetch(`${url}/admin/policies/default`, { ...change, headers: { Cookie, Origin } })).status;
   expect([await patch("http://elsewhere.example"), await patch(new URL(url).origin)]).toEqual([403, 200]);
+}
+
+/** How often counts reach the console, in seconds. */
+async function flushOf({ port, output }: Gateway): Promise<number> {
+  const [, token] = /with the token ([\w-]{32})$/m.exec(output())!;
+  const headers = { Authorization: `Bearer ${token}` };
+  const answer = await fetch(`http://localhost:${port}/.headgate/admin/stats`, { headers });
+  return ((await answer.json()) as { flush: number }).flush;
 }
 
 const nodeStart: [string, ...string[]] = [process.execPath, "scripts/dev/start.ts"];
@@ -149,6 +157,7 @@ describe("npm start", () => {
     expect(await file.text()).not.toContain("<!doctype html>");
     const pids = descendants(withObject.child.pid as number);
     await canSignIn(withObject, pids);
+    expect(await flushOf(withObject)).toBe(5);
     expect(pids.map(commandLine).join("\n")).toMatch("workerd");
     await expectNothingLeft(withObject, pids, () => process.kill(-(withObject.child.pid as number), "SIGINT"));
     expect(withObject.child.exitCode).toBe(0);
@@ -170,6 +179,7 @@ describe("npm start", () => {
     expect(withDeployed.output()).toContain(
       "headgate: wrangler.toml names the Redis at deployed.upstash.io. UPSTASH_REDIS_REST_TOKEN is not on this machine",
     );
+    expect(await flushOf(withDeployed)).toBe(7);
     const pids = descendants(withDeployed.child.pid as number);
     await expectNothingLeft(withDeployed, pids, () => withDeployed.child.kill("SIGTERM"));
   });

@@ -18,12 +18,11 @@ onSignedOut(() => {
 
 export async function loadSession(): Promise<void> {
   try {
-    session.set({ is: "in", session: await api.session() });
+    const found = await api.session();
+    session.set(found.by === null ? { is: "out" } : { is: "in", session: found });
   } catch (error) {
     const { status, message } = error as Refused;
-    if (status === 401) session.set({ is: "out" });
-    else if (status === 404) session.set({ is: "failed", why: NO_ADMIN });
-    else session.set({ is: "failed", why: message });
+    session.set({ is: "failed", why: status === 404 ? NO_ADMIN : message });
   }
 }
 
@@ -46,6 +45,9 @@ export async function signIn(token: string): Promise<string | undefined> {
 }
 
 export async function signOut(): Promise<void> {
-  await api.signOut().catch(() => {});
+  // First, so that nothing is asked for without the cookie.
   session.set({ is: "out", why: "You are signed out." });
+  await api.signOut().catch(() => {
+    session.set({ is: "out", why: "The gateway does not answer: this browser may still hold the session." });
+  });
 }

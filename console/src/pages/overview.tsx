@@ -7,6 +7,7 @@ import { RECENT_MINUTES } from "../data/stats.ts";
 import { along, latency, NOTHING, refusals, sum, sumBy, total, within } from "../data/sums.ts";
 import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
+import { Loading } from "../parts/notice.tsx";
 import { atMost, count, duration, milliseconds, NONE, percent, rate } from "../parts/numbers.ts";
 import { hrefOf } from "../route.ts";
 import { MostLimited } from "./most-limited.tsx";
@@ -118,8 +119,10 @@ function Tile({ name, value, unit, note, is }: TileProps) {
 }
 
 function PolicyTable({ view }: { view: View }) {
-  const known = useValue(policies)?.policies ?? [];
+  const known = useValue(policies)?.policies;
   const { points, stats, span, seconds, text } = view.numbers;
+  // Without them nothing tells a policy in shadow from one that is enforced, or is deployed no more.
+  if (!known) return <Loading />;
   const sums = new Map(sumBy(points, ({ policy }) => policy));
   const near = within(stats.near, span);
   const names = [...new Set([...known.map(({ name }) => name), ...sums.keys()])];

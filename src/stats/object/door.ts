@@ -11,7 +11,7 @@ export { MONTH as MAX_MINUTES } from "./timeline.ts";
 export type { StatsReply };
 
 /** The name of the object. It must never change: another name is another object, which starts at zero. */
-const STATS_NAME = "headgate:stats";
+export const STATS_NAME = "headgate:stats";
 /** An operator waits, and no client does. */
 const READ_BUDGET_MS = 10_000;
 
