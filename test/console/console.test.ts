@@ -131,7 +131,7 @@ it.each([1_440, 700, 360])("writes round times of the reader's zone under a char
   const gateway = await gatewayOf();
   // Whole hours of this zone are no whole hours of UTC.
   const { page } = await open(gateway, { viewport: { width, height: 800 }, timezoneId: "Asia/Kolkata" });
-  await signIn(page);
+  await signIn(page, TOKEN);
   for (const [range, step, round] of RANGES) {
     await page.getByRole("button", { name: range, exact: true }).click();
     await page.getByText(`a bar is ${step}`).waitFor();
