@@ -3,6 +3,9 @@
  * The same Worker runs with and without it, in one run. No request waits for the network: the store is in memory, or it
  * is a Redis that need not be asked (a lease, or a remembered refusal). Leases are renewed in the background. The last
  * column counts the calls to Redis in all batches.
+ *
+ *   npm run bench:path                 every case
+ *   npm run bench:path -- --metrics    the throughput with metrics, relative to that without
  */
 
 import { build } from "esbuild";
@@ -13,6 +16,9 @@ import { startRedisServer } from "../scripts/machine/redis-server.ts";
 import type { PathBatch } from "./support/path-batch.ts";
 
 const quick = process.argv.includes("--quick");
+/** Only what metrics cost: the same requests with and without them, which take turns. */
+const onlyMetrics = process.argv.includes("--metrics");
+const TURNS = 16;
 const BATCHES = quick ? 5 : 15;
 const REQUESTS = 500;
 /** Batches for warming up: the JIT compiler runs, and a lease grows. */
@@ -73,17 +79,39 @@ async function callsSoFar(): Promise<number> {
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await redis.info("commandstats"))?.[1] ?? 0);
 }
 
-async function measure(run: { bindings: unknown; distinct: boolean; wrapped: boolean }, status: number) {
-  const before = await callsSoFar();
+/** The µs that a request took in each batch, in rising order. */
+async function batchesOf(run: { bindings: unknown; distinct: boolean; wrapped: boolean }, status: number) {
   const body = JSON.stringify({ ...run, batches: WARM_UP + BATCHES, requests: REQUESTS });
   const response = await miniflare.dispatchFetch("http://bench/", { method: "POST", body });
   const batches = ((await response.json()) as PathBatch[]).slice(WARM_UP);
   if (batches.some(({ statuses }) => statuses[status] !== REQUESTS)) {
     throw new Error(`request-path: expected ${REQUESTS} times ${status}, found ${JSON.stringify(batches)}`);
   }
-  const us = batches.map(({ perRequestUs }) => perRequestUs).sort((a, b) => a - b);
-  const calls = (await callsSoFar()) - before;
-  return { medianUs: us[Math.floor(us.length / 2)]!, leastUs: us[0]!, calls };
+  return batches.map(({ perRequestUs }) => perRequestUs);
+}
+
+const medianOf = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+async function measure(run: Parameters<typeof batchesOf>[0], status: number) {
+  const before = await callsSoFar();
+  const us = await batchesOf(run, status);
+  return { medianUs: medianOf(us), leastUs: Math.min(...us), calls: (await callsSoFar()) - before };
+}
+
+/** The throughput with metrics, relative to that without: the middle of all turns, and the middle half of them. */
+async function compareMetrics(name: string, config: Record<string, unknown>, status: number): Promise<void> {
+  const ratios: number[] = [];
+  for (let turn = 0; turn < TURNS; turn++) {
+    const pair = [config, counted(config)].map((bindings) => ({ bindings, distinct: false, wrapped: false }));
+    // Each is first in half of the turns.
+    const order = turn % 2 === 0 ? [0, 1] : [1, 0];
+    const us: number[] = [];
+    for (const at of order) us[at] = medianOf(await batchesOf(pair[at]!, status));
+    ratios.push(us[0]! / us[1]!);
+  }
+  const sorted = ratios.toSorted((a, b) => a - b);
+  const quartiles = [sorted[TURNS / 4]!, sorted[(TURNS * 3) / 4]!].map((ratio) => ratio.toFixed(2));
+  console.log(`| ${name} | ${medianOf(ratios).toFixed(3)} | ${quartiles.join(" to ")} |`);
 }
 
 const WRAPPED = "withRateLimit";
@@ -103,7 +131,14 @@ const cases: readonly (readonly [name: string, bindings: unknown, distinct?: boo
   ["50 policies of 8 limits, all match", bindings(50, 8, "all")],
 ];
 
-try {
+async function compareAll(): Promise<void> {
+  console.log("| case | requests a second with metrics / without | middle half of the turns |");
+  console.log("|---|---|---|");
+  await compareMetrics("the gateway, refused from memory", local("strict", 1), 429);
+  await compareMetrics("the gateway, admitted by the memory store", bindings(1, 1, "all"), 200);
+}
+
+async function measureAll(): Promise<void> {
   console.log(
     `| case | µs a request | added by the limiter | added, quickest batches | calls to Redis in ${REQUESTS * (WARM_UP + BATCHES)} requests |`,
   );
@@ -118,6 +153,10 @@ try {
     const added = [medianUs - baseline.medianUs, leastUs - baseline.leastUs].map((us) => us.toFixed(1));
     console.log(`| ${name} | ${medianUs.toFixed(1)} | ${added.join(" | ")} | ${calls} |`);
   }
+}
+
+try {
+  await (onlyMetrics ? compareAll() : measureAll());
 } finally {
   await miniflare.dispose();
   redis.disconnect();
