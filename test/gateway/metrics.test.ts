@@ -5,6 +5,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Agent } from "undici";
 import { expect, inject, it, onTestFinished } from "vitest";
+import type { Point } from "../../console/src/api.ts";
+import { sumBy } from "../../console/src/data/sums.ts";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
 import { startWorkerd, type Workerd } from "../../scripts/machine/workerd.ts";
 import type { StatsReply } from "../../src/stats/object/door.ts";
@@ -69,6 +71,29 @@ function sumsInText(text: string): Readonly<Record<string, number>> {
     else sums.add([metric!, ...values], Number(count));
   }
   return sums.byName;
+}
+
+/** What the console shows of it, by policy and outcome. */
+function shownIn({ points }: StatsReply): Readonly<Record<string, number>> {
+  const shown = new Sums();
+  for (const [policy, sums] of sumBy(points as readonly Point[], (point) => point.policy)) {
+    const { all, isolate, store, fallback, ...outcomes } = sums;
+    for (const [outcome, count] of Object.entries(outcomes)) if (count > 0) shown.add([policy, outcome], count);
+    shown.add([policy, "all"], all);
+  }
+  return shown.byName;
+}
+
+/** The same, of what clients were answered. */
+function shownOf(answered: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
+  const shown = new Sums();
+  for (const [name, count] of Object.entries(answered)) {
+    const [policy, , outcome, source] = name.split(" ");
+    if (source === undefined) continue;
+    shown.add([policy!, outcome!], count);
+    shown.add([policy!, "all"], count);
+  }
+  return shown.byName;
 }
 
 function decisionsIn(sums: Readonly<Record<string, number>>): number {
@@ -190,6 +215,7 @@ it("10,000 requests through an outage of Redis and lost replies of STATS: sums a
   expect(await metrics()).toEqual(expected.byName);
   const stats = JSON.parse(await told("admin/stats")) as StatsReply;
   expect(sumsIn(stats)).toEqual(expected.byName);
+  expect(shownIn(stats)).toEqual(shownOf(expected.byName));
   const refusals = (stats.top.login ?? []).map(({ refused }) => refused);
   expect(refusals).toEqual([...refusedLogins.values()].sort((a, b) => b - a));
   // Nothing of this was left out.
