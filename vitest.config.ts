@@ -27,7 +27,7 @@ export default defineConfig({
     maxWorkers: Math.max(4, availableParallelism() - 1),
     projects: [
       {
-        // Plain functions: no server, no Worker.
+        // Nothing but Node: plain functions, and the console over a gateway in memory, in a browser.
         test: {
           name: "unit",
           // Plain functions leave nothing behind: a process for each file costs 35 s of CPU and protects from nothing.

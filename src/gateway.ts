@@ -5,13 +5,13 @@
  * slash at the end of a path.
  */
 
-import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
+import { backgroundOf } from "./http/background.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { createExplain, type Explain } from "./http/explain/explain.ts";
 import { logDecisions } from "./http/log.ts";
@@ -193,10 +193,6 @@ function serveRest(app: Hono, serve: (request: Request, background: Background) 
     const detail = "Paths under /.headgate/ belong to the gateway, and this path does not exist.";
     return problemResponse(request, { type: ProblemType.blank, title: "Not Found", status: 404, detail });
   });
-}
-
-function backgroundOf(c: Context): Background {
-  return { waitUntil: (work) => c.executionCtx.waitUntil(work) };
 }
 
 /** `/.headgate` with every character encoded. */

@@ -10,11 +10,12 @@ import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import type { PolicyInput } from "./config/policy-input.ts";
 import type { Settings } from "./config/settings.ts";
-import { createGate, type Gate, WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
+import { createGate, WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
 import { createAdmin } from "./http/admin/serve-admin.ts";
 import { serveSignedIn } from "./http/admin/serve-session.ts";
-import { createSessions, type Sessions } from "./http/admin/session.ts";
+import { createSessions } from "./http/admin/session.ts";
 import { serveMetrics } from "./http/admin/stats.ts";
+import { backgroundOf } from "./http/background.ts";
 import { serveConsole } from "./http/console.ts";
 import type { ReadExplanation } from "./http/explain/explain.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
@@ -49,7 +50,7 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
       const view = limiter.live?.view();
       return view ? settings.policies.map(view.policy) : settings.policies;
     });
-    return (c) => serve(c.req.raw, c.executionCtx);
+    return (c) => serve(c.req.raw, backgroundOf(c));
   });
   app.get(LIMITS_PATH, limits);
 
@@ -62,14 +63,11 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
   const { admin, assets } = settings;
   if (!admin) return;
   const stats = statsDoor(settings.stats);
-  let made: { readonly sessions: Sessions | undefined; readonly gate: Gate } | undefined;
   /** All that ask for the token count wrong ones together. */
-  const entrance = () => {
-    if (made) return made;
+  const entrance = once(() => {
     const sessions = admin.token === undefined ? undefined : createSessions(admin.token);
-    made = { sessions, gate: createGate(admin, limiterInMemory(WRONG_TOKEN_POLICIES), sessions) };
-    return made;
-  };
+    return { sessions, gate: createGate(admin, limiterInMemory(WRONG_TOKEN_POLICIES), sessions) };
+  });
   const calls = onFirstUse(() => {
     const served = createAdmin({ ...entrance(), limiter, stats, regionOf, readExplanation });
     const mounted = new Hono().route(ADMIN_PATH, served);
@@ -90,10 +88,15 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
 type Serve = (c: Context) => Response | Promise<Response>;
 
 function onFirstUse(build: () => Serve): Serve {
-  let serve: Serve | undefined;
-  return (c) => {
-    serve ??= build();
-    return serve(c);
+  const serve = once(build);
+  return (c) => serve()(c);
+}
+
+function once<T>(build: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= build();
+    return made;
   };
 }
 

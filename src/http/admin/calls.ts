@@ -4,7 +4,7 @@ import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
 import { MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
 import type { Change, Edited, LiveEditor } from "../../limiter/live/edit.ts";
-import type { AppliedPolicy, Background, InsideLimiter } from "../../limiter.ts";
+import type { AppliedPolicy, InsideLimiter } from "../../limiter.ts";
 import { isStoreError } from "../../limiter.ts";
 import { answer, badRequest, notFound, problem } from "./answer.ts";
 import { type AuditEntry, audit, differences } from "./audit.ts";
@@ -63,10 +63,6 @@ export function createCalls({
         return await handle(c, { applied, region }, policy);
       }),
   };
-}
-
-export function backgroundOf(c: AdminContext): Background {
-  return { waitUntil: (work) => c.executionCtx.waitUntil(work) };
 }
 
 /** How an answer and an audit line name a client. */

@@ -1,8 +1,9 @@
 /** `/counts/<policy>`: what each limit holds for a client. */
 
+import { backgroundOf } from "../background.ts";
 import { answer, unavailable } from "./answer.ts";
 import { audit } from "./audit.ts";
-import { type AdminApp, audited, backgroundOf, type Calls, type NamedClient, shownClient } from "./calls.ts";
+import { type AdminApp, audited, type Calls, type NamedClient, shownClient } from "./calls.ts";
 
 const AWAY = "The counts cannot be read: the store does not answer.";
 
