@@ -26,6 +26,33 @@ export interface Policy {
   readonly onStoreFailure: "local" | "allow" | "deny";
   /** Whether the limits page shows it. */
   readonly documented: boolean;
+  /** The cost is what a language model used, known only after its answer. Absent: `cost` says it before. */
+  readonly meter?: Meter;
+}
+
+/** How the cost of a request to a language model is reserved before the answer, and settled after it. */
+export interface Meter {
+  /**
+   * What a limit counts: tokens, or dollars. Numbers of a `usd` policy are units of 10 micro-dollars from here on:
+   * 100,000 units are a dollar.
+   */
+  readonly unit: "tokens" | "usd";
+  /** The most output tokens that are reserved, and what is reserved if a request does not say its own maximum. */
+  readonly maxOutput: number;
+  /** Input tokens that an image or a file in a request counts as. */
+  readonly perImage: number;
+  /** When a stream needs more than was reserved: `finish` charges it at the end, `cut` charges it while it streams. */
+  readonly onExceeded: "finish" | "cut";
+  /** With `usd` only: dollars per million tokens by model, `*` for any text. The longest match wins. */
+  readonly prices?: Readonly<Record<string, Price>>;
+}
+
+/** Dollars per million tokens. */
+export interface Price {
+  readonly input: number;
+  /** Absent: the price of other input. */
+  readonly cachedInput?: number;
+  readonly output: number;
 }
 
 /** The requests that a policy or a rule is for. Every given condition must hold, by any of its values. */
