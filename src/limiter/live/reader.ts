@@ -89,8 +89,8 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   /** Reads are numbered as they begin: one that is late must not bring back what a later read has replaced. */
   let begun = 0;
   let ended = { read: 0, startedAtMs: Number.NEGATIVE_INFINITY };
-  /** Whether the last read has failed: no request waits for the next one. */
-  let isAway = false;
+  /** When the last read has failed. Undefined: it has succeeded. */
+  let failedAtMs: number | undefined;
   /** Until a read has succeeded, no further one begins before this instant, whatever the store tells. */
   let retryAtMs = Number.NEGATIVE_INFINITY;
   const jitterMs = Math.min(JITTER * refreshMs, MAX_JITTER_MS);
@@ -109,7 +109,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       known ??= 0;
       dueAtMs = atMs + refreshMs + jitterMs * (2 * Math.random() - 1);
       retryAtMs = Number.NEGATIVE_INFINITY;
-      isAway = false;
+      failedAtMs = undefined;
     } finally {
       if (read === begun) startedAtMs = undefined;
     }
@@ -144,9 +144,17 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       await refresh();
     } catch (error) {
       // Once for each time that the store is away.
-      if (!isAway) report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
-      isAway = true;
+      if (failedAtMs === undefined) {
+        report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
+      }
+      failedAtMs = timing.nowMs();
     }
+  }
+
+  /** Requests wait for no document while reads fail. A failure long ago says nothing: the store may be back. */
+  function mustWait(nowMs: number): boolean {
+    const isAway = failedAtMs !== undefined && Math.abs(nowMs - failedAtMs) <= PROMISED_MS;
+    return !isAway && isBehind(nowMs);
   }
 
   /** Whether what is known is older than a change may be before it is in force, or nothing is known. */
@@ -192,12 +200,12 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       const nowMs = timing.nowMs();
       // A read whose request has ended may never end.
       if (startedAtMs !== undefined && Math.abs(nowMs - startedAtMs) < timeoutMs + GRACE_MS) {
-        return !isAway && isBehind(nowMs) ? waitForOther(nowMs) : undefined;
+        return mustWait(nowMs) ? waitForOther(nowMs) : undefined;
       }
       if (!isStale(nowMs)) return undefined;
-      const mustWait = !isAway && isBehind(nowMs);
+      const isWaiting = mustWait(nowMs);
       const read = keepAlive(attempt(), background);
-      return mustWait ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
+      return isWaiting ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
     },
   };
 }

@@ -359,7 +359,7 @@ describe("a warm isolate", () => {
     expect(first).toEqual({ waitedMs: 0, sees: 7 });
   });
 
-  it("waits after a pause for no longer than the time budget, and not again while the store is away", async () => {
+  it("waits after a pause for no longer than the time budget, and not again while reads fail", async () => {
     const one = await warm({ answers: [10, "never", new StoreError("NETWORK")] });
     await one.after(REFRESH_MS + 5_000);
     const first = one.request();
@@ -368,10 +368,20 @@ describe("a warm isolate", () => {
     await one.after(10_000);
     one.request();
     await one.after(1_000);
-    await one.after(60_000);
-    const later = one.request();
-    await one.after(0);
-    expect(later.waitedMs).toBe(0);
+    const later = await traffic(one, 500, 20_000);
+    expect(later.map(({ waitedMs }) => waitedMs)).toEqual(later.map(() => 0));
+  });
+
+  it("waits again after a pause although the last read before it had failed: the store may be back", async () => {
+    const one = await warm({ answers: [10, new StoreError("NETWORK"), 10] });
+    await one.after(REFRESH_MS);
+    const before = one.request();
+    await one.after(20);
+    one.put(4, textOf(9));
+    await one.after(REFRESH_MS + 5_000);
+    const first = one.request();
+    await one.after(20);
+    expect([before.sees, first]).toEqual([7, { waitedMs: 10, sees: 9 }]);
   });
 
   it("keeps the last document while the store is away, says so once, and again the next time", async () => {
