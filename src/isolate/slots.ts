@@ -4,7 +4,7 @@ import { type ConcurrencyLimit, isConcurrency } from "../core/concurrency.ts";
 import type { Hold } from "../core/decision.ts";
 import { Flag, type KeyRequest } from "../core/take.ts";
 import { failureOf } from "../store/failure.ts";
-import type { Slot, UnreleasedSlots } from "./repay/unreleased-slots.ts";
+import type { UnreleasedSlots } from "./repay/unreleased-slots.ts";
 import type { ReplySource } from "./reply-source.ts";
 
 /** A key with its concurrency limits alone. */
@@ -48,16 +48,10 @@ export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleas
     async release() {
       await replies.take({ keys: slotKeys, flag: Flag.giveBack, slot }).catch((error: unknown) => {
         failureOf(error);
-        unreleased?.add(unreleasedSlot(slotKeys, slot));
+        unreleased?.add(slotKeys, slot, Date.now());
       });
     },
   };
-}
-
-/** Slots that could not be given back now. */
-export function unreleasedSlot(keys: readonly SlotKey[], slot: number): Slot {
-  const timeouts = keys.flatMap(({ limits }) => limits.map(({ timeoutMs }) => timeoutMs));
-  return { keys, slot, freeAtMs: Date.now() + Math.max(...timeouts) };
 }
 
 /** The hold of a request with slots in two places: at two stores, or at one and in the isolate's own counters. */

@@ -33,7 +33,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
     if (denied) return { decision: unavailable() };
-    return await decideFor(counted, { replies: fallback, flag, slot, settle: settleHere, isOwn: true });
+    return await decideFor(counted, { replies: fallback, flag, slot, settle: settleHere });
   }
 
   return {
@@ -48,12 +48,11 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
         if (inParts && failure.code === "CROSSSLOT") return inParts(keys, asked);
         const own = await fallBack(keys, asked);
         const failed = { failure: failure.code, silent: keys };
-        if (asked.flag !== Flag.take) return { ...own, ...failed };
+        if (asked.flag !== Flag.take || !isolate) return { ...own, ...failed };
         const requests = keys.map(({ request }) => request);
-        const noted = isolate?.missed.note(own.decision, requests, failure, options);
-        const { decision, settle: at } = noted ?? { decision: own.decision, settle: async () => {} };
-        const missed = { keys: chargedOf(keys, decision), atMs: 0, slot: asked.slot, settle: at, at };
-        return { decision, ...(own.charges && { charges: [...own.charges, missed] }), ...failed };
+        const { decision, settle } = isolate.missed.note(own.decision, requests, failure, options);
+        const charges = own.charges?.map((charge) => ({ ...charge, keys: chargedOf(keys, decision), settle }));
+        return { decision, ...(charges && { charges }), ...failed };
       }
     },
     reset: replies.reset,

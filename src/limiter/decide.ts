@@ -72,10 +72,8 @@ export interface Charge {
   /** The number of the request there; 0: it holds no slots. */
   readonly slot: number;
   readonly settle: Settle;
-  /** Charges with the same value are settled in one call. */
-  readonly at: unknown;
-  /** True: this isolate's own counters were charged, in place of a store without an answer or beside it. */
-  readonly isOwn?: boolean;
+  /** Charges with the same value are settled in one call. Default: `settle`. */
+  readonly at?: unknown;
 }
 
 /** The answer to a request. */
@@ -103,7 +101,7 @@ export function unavailable(): Decision {
 }
 
 /** Where the reply comes from, what is asked, and where it is settled. */
-export type DecideOptions = Asked & SlotOptions & Pick<Charge, "settle" | "isOwn">;
+export type DecideOptions = Asked & SlotOptions & Pick<Charge, "settle">;
 
 /** A reply, and what it is about. */
 export interface KeysReply extends SourcedReply {
@@ -112,7 +110,7 @@ export interface KeysReply extends SourcedReply {
 
 /** @throws {StoreError} */
 export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Answered> {
-  const { replies, flag, slot, background, mayLease, settle, isOwn } = options;
+  const { replies, flag, slot, background, mayLease, settle } = options;
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
   const sourced = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
   const decision = decide(sourced.source, limitDecisions([{ ...sourced, keys }], flag));
@@ -120,14 +118,7 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   const charged = chargedOf(keys, decision);
   const requests = charged.map(({ request }) => request);
   const hold = slot ? holdSlots(requests, options) : undefined;
-  const charge: Charge = {
-    keys: charged,
-    atMs: sourced.reply.nowMs,
-    slot,
-    settle,
-    at: settle,
-    ...(isOwn && { isOwn }),
-  };
+  const charge = { keys: charged, atMs: sourced.reply.nowMs, slot, settle };
   return { decision: hold ? { ...decision, hold } : decision, charges: [charge] };
 }
 

@@ -8,7 +8,7 @@ import type { Decision } from "../../core/decision.ts";
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import type { Background, ReplySource } from "../reply-source.ts";
-import { bothHolds, holdSlots, type SlotOptions, slotsOf, unreleasedSlot } from "../slots.ts";
+import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
 import type { StoreCalls } from "../store-calls.ts";
 import { chargedInVain, refusedGroups } from "./charged-in-vain.ts";
 import type { Debts, Owed } from "./debts.ts";
@@ -31,7 +31,7 @@ export interface Noted {
   /** Its hold also renews and releases the slots at the store. */
   readonly decision: Decision;
   /**
-   * Settles what the decision would have charged. An excess is owed. Units that were not used are not owed any more; if
+   * Settles what the isolate's own counters have charged, and what the store would have. An excess is owed. Units that were not used are not owed any more; if
    * a late reply shows that the store has charged them, the store gets them back. What was charged without such a reply
    * lapses with its window.
    */
@@ -94,6 +94,7 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
       return {
         decision: isHeld ? { ...decision, hold: bothHolds(decision.hold, { ...atStore, release }) } : decision,
         async settle(request) {
+          await fallback.take(request);
           const [excess, unused] = changesOf(request);
           debts.add(excess, Date.now());
           await late;
@@ -122,7 +123,7 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
           await fallback.take({ keys: [...excess, ...unused], flag: Flag.giveBack });
         if (notRun) debts.add(excess, Date.now());
         const slots = slotsOf(request.keys);
-        if (slots.length > 0) unreleased.add(unreleasedSlot(slots, request.slot!));
+        if (slots.length > 0) unreleased.add(slots, request.slot!, Date.now());
       }
     },
 
@@ -156,5 +157,5 @@ async function giveBack(
   slot: number,
 ): Promise<void> {
   const keys = all.map(({ flag: _, atMs: __, ...key }) => key);
-  if (keys.length > 0) await calls.take({ keys, flag: Flag.giveBack, slot }).catch(failureOf);
+  if (keys.length > 0) await calls.take({ keys, flag: Flag.giveBack, atMs: nowMs, slot }).catch(failureOf);
 }

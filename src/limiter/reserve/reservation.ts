@@ -68,43 +68,42 @@ export function createReservation({ names, answered, background, ask }: Reservat
   const extending: Promise<unknown>[] = [];
   let settled: Promise<void> | undefined;
 
-  function book({ charges: more = [] }: Answered): void {
+  /** @returns the keys that were charged. */
+  function book({ charges: more = [] }: Answered): PolicyKey[] {
     charges.push(...more);
     const keys = more.flatMap(({ keys }) => keys);
     // A policy may have several keys, all with the same cost.
     const units = new Map(keys.map(({ policy, request }) => [policy.name, request.cost]));
     for (const [name, cost] of units) reserved.set(name, (reserved.get(name) ?? 0) + cost);
+    return keys;
   }
 
   /** @throws {TypeError} */
   function unitsBy(what: string, given: Readonly<Record<string, number>>, most: number): Map<string, number> {
     const units = new Map(Object.entries(given));
     for (const [name, number] of units) {
-      if (!names.includes(name)) {
-        throw new TypeError(`${what}: expected the policies ${names.join(", ")}; found ${JSON.stringify(name)}`);
-      }
-      if (Number.isInteger(number) && number >= 0 && number <= most) continue;
-      throw new TypeError(`${what}: ${name}: expected an integer from 0, at most 10^9; found ${String(number)}`);
+      if (names.includes(name) && Number.isInteger(number) && number >= 0 && number <= most) continue;
+      const found = `${JSON.stringify(name)}: ${number}`;
+      throw new TypeError(`${what}: expected integers from 0 to 10^9 of ${names.join(", ")}; found ${found}`);
     }
     return units;
   }
 
   function settleOnce(usedOf: (policy: string) => number | undefined): Promise<void> {
-    settled ??= keepAlive(
-      Promise.all(extending).then(() => {
-        const unusedOf = (policy: string) => {
-          const before = reserved.get(policy)!;
-          return before - Math.min(MAX_UNITS, usedOf(policy) ?? before);
-        };
-        return settleCharges(charges, unusedOf, background);
-      }),
-      background,
-    );
+    settled ??= keepAlive(settleBy(usedOf), background);
     return settled;
   }
 
-  book(answered);
-  const first = charges.flatMap(({ keys }) => keys);
+  async function settleBy(usedOf: (policy: string) => number | undefined): Promise<void> {
+    await Promise.all(extending);
+    const unusedOf = (policy: string) => {
+      const units = reserved.get(policy)!;
+      return units - Math.min(MAX_UNITS, usedOf(policy) ?? units);
+    };
+    await settleCharges(charges, unusedOf, background);
+  }
+
+  const first = book(answered);
   return {
     decision,
     get reserved() {
@@ -113,10 +112,8 @@ export function createReservation({ names, answered, background, ask }: Reservat
 
     async extend(more) {
       const units = unitsBy("extend", more, MAX_UNITS);
-      if (settled || !decision.allowed) {
-        throw new TypeError(`extend: the reservation was ${settled ? "settled" : "refused"}`);
-      }
-      // Own counters and the store may both have charged a key: once each.
+      if (settled || !decision.allowed) throw new TypeError("extend: the reservation was refused or settled");
+      // Own counters and the store may both have charged a key: it is asked for once.
       const keys = new Map(first.map((key) => [key.request.key, withUnits(key, units.get(key.policy.name) ?? 0)]));
       const asked = ask([...keys.values()].filter(({ limits, request }) => limits.length > 0 && request.cost > 0));
       extending.push(asked.then(book, () => {}));
@@ -124,11 +121,9 @@ export function createReservation({ names, answered, background, ask }: Reservat
     },
 
     async settle(actual) {
-      if (typeof actual === "number" && names.length > 1) {
-        throw new TypeError("settle: expected units by policy name: the reservation has several policies");
-      }
-      const given = typeof actual === "number" ? { [names[0]!]: actual } : actual;
-      const used = unitsBy("settle", given, Number.POSITIVE_INFINITY);
+      // Without a name, a number of several policies is misuse.
+      const given = typeof actual === "number" ? { [names.length > 1 ? "" : names[0]!]: actual } : actual;
+      const used = unitsBy("settle", given, Number.MAX_VALUE);
       await settleOnce((policy) => used.get(policy));
     },
     release: () => settleOnce(() => 0),

@@ -61,14 +61,11 @@ export function createSplit(
     return groupBy(keys, ({ request }) => hashTagOf(request.key)).map(([, own]) => partOf(place, own));
   }
 
-  function chargeOf({ part, keys, requests, reply, replies }: PartReply, isKept: IsKept, slot: number): Charge {
-    const { missed, fallback } = part.isolate;
-    const charge = { keys: keptKeys(keys, isKept), atMs: reply.nowMs, slot };
-    if (replies === fallback)
-      return { ...charge, settle: (request) => fallback.take(request), at: fallback, isOwn: true };
+  function chargeOf({ part, keys, requests, reply }: PartReply, isKept: IsKept, slot: number): Charge {
+    const { settle } = part.isolate.missed;
     // A cluster can run a call over the keys of one slot only.
-    const tag = hashTagOf(requests[0]!.key);
-    return { ...charge, settle: missed.settle, at: clusters.has(part.place) ? `${part.place} ${tag}` : missed };
+    const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
+    return { keys: keptKeys(keys, isKept), atMs: reply.nowMs, slot, settle, at };
   }
 
   /** Asks a place. If it is a cluster with the keys in several slots, it has charged nothing: asks slot by slot. */
@@ -108,14 +105,17 @@ export function createSplit(
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
-      for (const reply of replies) charges.push(chargeOf(reply, isKept, slot));
+      for (const reply of replies) {
+        if (reply.replies !== reply.part.isolate.fallback) charges.push(chargeOf(reply, isKept, slot));
+      }
       for (const { part, failure } of silences) {
-        const { replies, unreleased, missed } = part.isolate;
-        const options = { replies, unreleased, slot, background, refusedGroups: refused };
+        const { replies: at, unreleased, missed } = part.isolate;
+        const options = { replies: at, unreleased, slot, background, refusedGroups: refused };
         const noted = missed.note(decision, part.requests, failure, options);
         decision = noted.decision;
+        const own = replies.find((reply) => reply.part === part);
         const keys = keptKeys(part.keys, isKept);
-        charges.push({ keys, atMs: 0, slot, settle: noted.settle, at: noted.settle });
+        charges.push({ keys, atMs: own?.reply.nowMs ?? 0, slot, settle: noted.settle });
       }
     }
     const [silence] = silences;
