@@ -40,6 +40,7 @@ export {
   type LimiterOptions,
   type OnDecision,
   type PolicyTake,
+  type Reservation,
   type TakeOptions,
 } from "./limiter.ts";
 export { type MemoryStoreOptions, memoryStore } from "./store/memory.ts";

@@ -23,12 +23,13 @@ import type { LiveReader } from "./limiter/live/reader.ts";
 import { numbersOf, type OwnNumbers } from "./limiter/numbers.ts";
 import { type DecisionContext, type OnDecision, tellAll } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
+import { createReservation, type Reservation, reservedCost } from "./limiter/reserve/reservation.ts";
 import { splitOf } from "./limiter/split/split.ts";
 import { type ClientKey, partitionHasher } from "./partition/hash.ts";
 import { isStoreError } from "./store/failure.ts";
 import type { Store } from "./store/store.ts";
 
-export type { OnDecision };
+export type { OnDecision, Reservation };
 export { type AppliedPolicy, type Background, type DecisionContext, isStoreError, type KeyByHand, namedKey };
 
 /** Options of `createLimiter`. */
@@ -120,8 +121,15 @@ export interface Limiter {
   peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
   reset(policy: string, options?: Omit<TakeOptions, "cost" | "plan" | "limits">): Promise<void>;
+  /**
+   * Reserves units whose cost is known only afterwards: `take`, and what settles it later. No policy may be named
+   * twice. Nothing of it is leased.
+   */
+  reserve(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Reservation>;
   /** `take` for policies and keys that were matched already. `regionOf` is called only if a limit counts by region. */
   takeMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Decision>;
+  /** `reserve` for policies and keys that were matched already. */
+  reserveMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Reservation>;
   /** `peek` for policies and keys that were matched already. */
   peekMatched(takes: readonly Take[], regionOf: () => string): Promise<Decision>;
 }
@@ -225,22 +233,25 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     regionOf: () => string,
     flag: Flag,
     background?: Background,
-  ): Promise<Decision> {
+    isReserving = false,
+  ): Promise<Answered> {
     const named = await Promise.all(takes.map(apply));
     const reading = live?.ready(background);
     if (reading) await reading;
-    const { applied, blocked, blockedBy } = live?.apply(named) ?? { applied: named };
-    if (applied.length === 0) return decide(store.kind, []);
+    const { applied: all, blocked, blockedBy } = live?.apply(named) ?? { applied: named };
+    const applied = isReserving ? all.map((one) => ({ ...one, cost: reservedCost(one) })) : all;
+    if (applied.length === 0) return { decision: decide(store.kind, []) };
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
 
     async function ask(): Promise<Answered> {
       const keys = keysOf(applied, region);
-      const asked = { flag, slot: slotFor(keys, flag), background, mayLease: applied.every(mayLease) };
+      const asked = { flag, slot: slotFor(keys, flag), background, mayLease: !isReserving && applied.every(mayLease) };
       return await decider.decide(keys, asked);
     }
 
-    const { decision, failure, silent }: Answered = blocked ? { decision: blocked } : await ask();
+    const answered: Answered = blocked ? { decision: blocked } : await ask();
+    const { decision, failure, silent } = answered;
     onDecision(decision, {
       takes: applied,
       get region() {
@@ -252,7 +263,29 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       ...(flag === Flag.look && { peek: true }),
       ...(background && { background }),
     });
-    return decision;
+    return answered;
+  }
+
+  async function take(...args: Parameters<typeof run>): Promise<Decision> {
+    return (await run(...args)).decision;
+  }
+
+  async function reserve(
+    takes: readonly Take[],
+    regionOf: () => string,
+    background: Background | undefined,
+  ): Promise<Reservation> {
+    const names = takes.map(({ policy }) => policy.name);
+    if (new Set(names).size < names.length) throw new TypeError("reserve: the same policy twice");
+    return createReservation({
+      names,
+      answered: await run(takes, regionOf, Flag.take, background, true),
+      background,
+      async ask(keys) {
+        if (keys.length === 0) return { decision: decide(store.kind, []) };
+        return await decider.decide(keys, { flag: Flag.take, slot: 0, background, mayLease: false });
+      },
+    });
   }
 
   async function apply({ policy, key, cost, plan, limits }: Take): Promise<AppliedPolicy & { own?: OwnNumbers }> {
@@ -293,10 +326,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     policies,
     region: ownRegion,
     async take(policy, options = {}) {
-      return await run(takesOf(policy, options), () => options.region ?? ownRegion, Flag.take, options.background);
+      return await take(takesOf(policy, options), () => options.region ?? ownRegion, Flag.take, options.background);
     },
     async peek(policy, options = {}) {
-      return await run(takesOf(policy, options), () => options.region ?? ownRegion, Flag.look);
+      return await take(takesOf(policy, options), () => options.region ?? ownRegion, Flag.look);
+    },
+    async reserve(policy, options = {}) {
+      return await reserve(takesOf(policy, options), () => options.region ?? ownRegion, options.background);
     },
     async reset(policy, options = {}) {
       await forget(await Promise.all(takesOf(policy, options).map(apply)), options.region ?? ownRegion);
@@ -317,8 +353,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return decision;
     },
     resetClient: (client, region) => forget([client], region),
-    takeMatched: (takes, regionOf, background) => run(takes, regionOf, Flag.take, background),
-    peekMatched: (takes, regionOf) => run(takes, regionOf, Flag.look),
+    takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),
+    reserveMatched: reserve,
+    peekMatched: (takes, regionOf) => take(takes, regionOf, Flag.look),
   };
 }
 

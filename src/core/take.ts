@@ -35,8 +35,8 @@ export interface KeyRequest {
   /** 1 to 8 limits. No two of them share a record. */
   readonly limits: readonly LimitSpec[];
   /**
-   * Default: the flag of the request. Only calls that go straight to a store may set it: src/isolate reads the
-   * request's flag only.
+   * Default: the flag of the request. In a request with `Flag.take` or `Flag.look` only calls that go straight to a
+   * store may set it: src/isolate lets the request's flag say whether a call decides.
    */
   readonly flag?: Flag;
   /** With `Flag.giveBack`, an instant of the bucket to give back to, ms since the epoch. Default: the request's. */

@@ -103,7 +103,7 @@ export function createIsolate(
     replies,
     refusal: (request, background, mayLease) => (background && mayLease ? leased : strict).refusal(request),
     fallback,
-    missed: createMissedByStore(calls, debts, unreleased),
+    missed: createMissedByStore({ calls, fallback, debts, unreleased }),
     unreleased,
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Refusals that are certain without a call to the store. Between two replies of the store its counts can only grow:
- * what the counts of the last reply refuse, the store would refuse too.
+ * Refusals that need no call to the store: what the counts of the last reply refuse, the store would refuse too. Since
+ * that reply its counts have grown, unless units came back: by a reset, a higher limit, or what another isolate gave
+ * back. Then a refusal may be wrong for as long as a reply is trusted.
  */
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
@@ -140,7 +141,7 @@ export function createKnownRefusals({
 
     refusedSince(request, sinceMs, localAtMs) {
       const known = request.keys.map(toldAbout);
-      // Counts that were told earlier can only have grown until the newest ones.
+      // Counts that were told earlier have grown until the newest ones, unless units came back: see above.
       const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);
       if (!newest || newest.sentAtMs <= sinceMs) return undefined;
       const nowMs = newest.storeAtMs;

@@ -1,11 +1,16 @@
 /** The slots that a request holds under concurrency limits, and how they are renewed and released. */
 
-import { isConcurrency } from "../core/concurrency.ts";
+import { type ConcurrencyLimit, isConcurrency } from "../core/concurrency.ts";
 import type { Hold } from "../core/decision.ts";
 import { Flag, type KeyRequest } from "../core/take.ts";
 import { failureOf } from "../store/failure.ts";
 import type { UnreleasedSlots } from "./repay/unreleased-slots.ts";
 import type { ReplySource } from "./reply-source.ts";
+
+/** A key with its concurrency limits alone. */
+export interface SlotKey extends KeyRequest {
+  readonly limits: readonly ConcurrencyLimit[];
+}
 
 /** Where slots are renewed and released, and what happens to a slot that cannot be given back. */
 export interface SlotOptions {
@@ -16,12 +21,17 @@ export interface SlotOptions {
   readonly unreleased?: UnreleasedSlots | undefined;
 }
 
-/** Renews and releases the slots of an admitted request. Other limits under the same keys do not change. */
-export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleased }: SlotOptions): Hold | undefined {
-  const slotKeys = keys.flatMap((request) => {
+/** The keys under which a charged request holds slots, with the limits that count them. */
+export function slotsOf(keys: readonly KeyRequest[]): SlotKey[] {
+  return keys.flatMap((request) => {
     const limits = request.limits.filter(isConcurrency);
     return limits.length > 0 && request.cost > 0 ? [{ ...request, limits }] : [];
   });
+}
+
+/** Renews and releases the slots of an admitted request. Other limits under the same keys do not change. */
+export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleased }: SlotOptions): Hold | undefined {
+  const slotKeys = slotsOf(keys);
   if (slotKeys.length === 0) return undefined;
   const timeouts = slotKeys.flatMap(({ limits }) => limits.map(({ timeoutMs }) => timeoutMs));
   return {
@@ -38,7 +48,7 @@ export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleas
     async release() {
       await replies.take({ keys: slotKeys, flag: Flag.giveBack, slot }).catch((error: unknown) => {
         failureOf(error);
-        unreleased?.add({ keys: slotKeys, slot, freeAtMs: Date.now() + Math.max(...timeouts) });
+        unreleased?.add(slotKeys, slot, Date.now());
       });
     },
   };

@@ -62,11 +62,12 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
   const refusing = new BoundedMap<string, KeyReply>(bounds());
 
   /** Whether the reply may refuse the same cost, or a request that waits for an answer at this moment. */
-  function mayRefuse({ keys }: TakeRequest, reply: TakeReply, receivedAtMs: number): boolean {
-    return keys.some(({ key, group, cost, limits }, k) => {
+  function mayRefuse({ keys, flag }: TakeRequest, reply: TakeReply, receivedAtMs: number): boolean {
+    return keys.some(({ key, group, cost, limits, flag: own = flag }, k) => {
       const wanted = Math.max(cost, waiting.units(key, receivedAtMs));
       return (
         group === ENFORCED &&
+        decides(own) &&
         limits.some((limit, l) => {
           const { refused, view } = reply.keys[k]![l]!;
           return refused || algorithmOf(limit).tell(view, limit, cost, refused, reply.nowMs).remaining < wanted;
@@ -77,11 +78,9 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
 
   return {
     hear(request, reply, sentAtMs, receivedAtMs) {
-      // Charges and give backs for other requests do not show what a request would be told.
-      const isDecision = request.flag === Flag.take || request.flag === Flag.look;
-      const isClose = isDecision && mayRefuse(request, reply, receivedAtMs);
+      const isClose = mayRefuse(request, reply, receivedAtMs);
       const storeAtMs = reply.nowMs;
-      for (const [k, { key, cost, limits }] of request.keys.entries()) {
+      for (const [k, { key, cost, limits, flag = request.flag }] of request.keys.entries()) {
         const known = newest.get(key);
         // If a request was sent after a reply had come, the store decided it later, even if the store's clock has
         // stepped back.
@@ -90,9 +89,9 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
         // Renewing or releasing a slot tells nothing about the other limits.
         const hasCounts = !limits.every(isConcurrency);
         if (hasCounts) newest.set(key, told);
-        if (isClose) refusing.set(key, told);
+        if (isClose && decides(flag)) refusing.set(key, told);
         // Units have come back: what was told before refuses too much.
-        else if (isDecision || (hasCounts && request.flag === Flag.giveBack)) refusing.delete(key);
+        else if (decides(flag) || (hasCounts && flag === Flag.giveBack)) refusing.delete(key);
       }
     },
 
@@ -119,6 +118,11 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
 
     clearRefusals: () => refusing.clear(),
   };
+}
+
+/** Charges anyway and give backs do not show what a request would be told. */
+function decides(flag: Flag): boolean {
+  return flag === Flag.take || flag === Flag.look;
 }
 
 function bounds() {

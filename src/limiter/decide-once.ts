@@ -6,7 +6,16 @@ import { direct } from "../isolate/reply-source.ts";
 import { failureOf } from "../store/failure.ts";
 import { memoryStore } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
-import { type Answered, type Asked, type Decider, decideFor, type PolicyKey, unavailable } from "./decide.ts";
+import {
+  type Answered,
+  type Asked,
+  chargedOf,
+  type Decider,
+  decideFor,
+  type PolicyKey,
+  type Settle,
+  unavailable,
+} from "./decide.ts";
 
 /**
  * @param isolate what this isolate keeps beside the store. Absent: nothing.
@@ -16,28 +25,34 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
   const replies = isolate?.replies ?? direct(store);
   const fallback = isolate?.fallback ?? direct(memoryStore(), "fallback");
 
+  const settle: Settle = isolate?.missed.settle ?? ((request) => replies.take(request).catch(failureOf));
+  const settleHere: Settle = (request) => fallback.take(request);
+
   /** Each policy says what happens, and the strictest answer wins. */
-  async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked) {
+  async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked): Promise<Answered> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
-    if (denied) return unavailable();
-    return await decideFor(counted, { replies: fallback, flag, slot });
+    if (denied) return { decision: unavailable() };
+    return await decideFor(counted, { replies: fallback, flag, slot, settle: settleHere });
   }
 
   return {
     async decide(keys, asked): Promise<Answered> {
-      const options = { ...asked, replies, unreleased: isolate?.unreleased };
+      const options = { ...asked, replies, unreleased: isolate?.unreleased, settle };
       try {
-        const decision = await decideFor(keys, options);
+        const answered = await decideFor(keys, options);
         isolate?.missed.tell(asked.background);
-        return { decision };
+        return answered;
       } catch (error) {
         const failure = failureOf(error);
         if (inParts && failure.code === "CROSSSLOT") return inParts(keys, asked);
-        let decision = await fallBack(keys, asked);
+        const own = await fallBack(keys, asked);
+        const failed = { failure: failure.code, silent: keys };
+        if (asked.flag !== Flag.take || !isolate) return { ...own, ...failed };
         const requests = keys.map(({ request }) => request);
-        if (asked.flag === Flag.take && isolate) decision = isolate.missed.note(decision, requests, failure, options);
-        return { decision, failure: failure.code, silent: keys };
+        const { decision, settle } = isolate.missed.note(own.decision, requests, failure, options);
+        const charges = own.charges?.map((charge) => ({ ...charge, keys: chargedOf(keys, decision), settle }));
+        return { decision, ...(charges && { charges }), ...failed };
       }
     },
     reset: replies.reset,

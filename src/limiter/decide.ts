@@ -57,9 +57,30 @@ export interface Asked {
   readonly mayLease?: boolean;
 }
 
+/**
+ * Settles what was charged: `giveBack` for units that were not used and for slots, `chargeAnyway` for units beyond.
+ * Never rejects because of a store.
+ */
+export type Settle = (request: TakeRequest, background?: Background) => Promise<unknown>;
+
+/** What one place has charged for a decision, or this isolate in its stead. */
+export interface Charge {
+  /** The keys that were charged, with all their units. */
+  readonly keys: readonly PolicyKey[];
+  /** The instant of the charge by the clock of the place, ms since the epoch. */
+  readonly atMs: number;
+  /** The number of the request there; 0: it holds no slots. */
+  readonly slot: number;
+  readonly settle: Settle;
+  /** Charges with the same value are settled in one call. Default: `settle`. */
+  readonly at?: unknown;
+}
+
 /** The answer to a request. */
 export interface Answered {
   readonly decision: Decision;
+  /** What was charged. Absent: nothing. */
+  readonly charges?: readonly Charge[];
   /** Why the store had no answer. Absent: it had one. */
   readonly failure?: StoreErrorCode;
   /** The keys whose store had no answer, with `failure`. */
@@ -79,8 +100,8 @@ export function unavailable(): Decision {
   return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
 }
 
-/** Where the reply comes from, and what is asked. */
-export type DecideOptions = Asked & SlotOptions;
+/** Where the reply comes from, what is asked, and where it is settled. */
+export type DecideOptions = Asked & SlotOptions & Pick<Charge, "settle">;
 
 /** A reply, and what it is about. */
 export interface KeysReply extends SourcedReply {
@@ -88,16 +109,23 @@ export interface KeysReply extends SourcedReply {
 }
 
 /** @throws {StoreError} */
-export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Decision> {
-  const { replies, flag, slot, background, mayLease } = options;
+export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Answered> {
+  const { replies, flag, slot, background, mayLease, settle } = options;
   const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
   const sourced = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
   const decision = decide(sourced.source, limitDecisions([{ ...sourced, keys }], flag));
-  if (!slot || !decision.allowed) return decision;
-  const refused = new Set(decision.shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
-  const holding = keys.filter(({ policy }) => !refused.has(policy)).map(({ request }) => request);
-  const hold = holdSlots(holding, options);
-  return hold ? { ...decision, hold } : decision;
+  if (!decision.allowed) return { decision };
+  const charged = chargedOf(keys, decision);
+  const requests = charged.map(({ request }) => request);
+  const hold = slot ? holdSlots(requests, options) : undefined;
+  const charge = { keys: charged, atMs: sourced.reply.nowMs, slot, settle };
+  return { decision: hold ? { ...decision, hold } : decision, charges: [charge] };
+}
+
+/** The keys that an admitted decision has charged: all but those of policies in shadow that refused. */
+export function chargedOf(keys: readonly PolicyKey[], { shadow }: Decision): PolicyKey[] {
+  const refused = new Set(shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
+  return keys.filter(({ policy }) => !refused.has(policy));
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */

@@ -7,7 +7,8 @@ import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
-const keys = [keyRequest("k", [{ kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 }])];
+const limits = [{ kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 }] as const;
+const keys = [{ ...keyRequest("k", limits), limits }];
 const failing = (code: ConstructorParameters<typeof StoreError>[0]): Store => {
   return { ...memoryStore(), take: () => Promise.reject(new StoreError(code)) };
 };
@@ -18,7 +19,7 @@ it.each([
   ["CROSSSLOT", 0],
 ] as const)("a slot waits on after %s if a later request may give it back", async (code, waiting) => {
   const unreleased = createUnreleasedSlots();
-  unreleased.add({ keys, slot: 1, freeAtMs: 60_000 });
+  unreleased.add(keys, 1, 0);
   await unreleased.release(failing(code), 0);
   expect(unreleased.size).toBe(waiting);
 });
@@ -26,7 +27,7 @@ it.each([
 it("slots in several slots of a Redis Cluster are given back one by one", async () => {
   const two = ["{a}", "{b}"].map((key) => ({ ...keys[0]!, key }));
   const unreleased = createUnreleasedSlots();
-  unreleased.add({ keys: two, slot: 1, freeAtMs: 60_000 });
+  unreleased.add(two, 1, 0);
   await unreleased.release(failing("CROSSSLOT"), 0);
   const given: string[][] = [];
   const take: Store["take"] = async (request) => {

@@ -10,6 +10,7 @@ import { isConcurrency } from "../../core/concurrency.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import {
   chargeWindow,
+  giveBackWindow,
   newWindow,
   rollWindow,
   type WindowLimit,
@@ -32,6 +33,15 @@ interface Debt {
   /** The longest window and the smallest limit of the key, with the largest numbers that a request had. */
   readonly span: WindowLimit;
   readonly record: WindowRecord;
+  /** The number of the first `add` of this debt. */
+  readonly since: number;
+}
+
+/** What one `add` has added. */
+export interface Owed {
+  readonly atMs: number;
+  /** The number of the `add`. */
+  readonly number: number;
 }
 
 export interface Debts {
@@ -42,7 +52,9 @@ export interface Debts {
    */
   units(key: string, nowMs: number): number;
   /** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
-  add(keys: readonly KeyRequest[], nowMs: number): void;
+  add(keys: readonly KeyRequest[], nowMs: number): Owed;
+  /** Owes these units no more, which an earlier `add` has added. What was repaid meanwhile stays charged. */
+  takeBack(keys: readonly KeyRequest[], owed: Owed): void;
   /** These keys were reset: they owe nothing. */
   forget(keys: readonly string[]): void;
   /** Charges some of the debts, in one call at most. Never rejects because of the store. */
@@ -54,16 +66,19 @@ export function createDebts(): Debts {
   /** Debts that are on their way to the store. A reset takes them out, and then they are not owed again. */
   const repaying = new Map<string, Debt>();
   let keysPerCall = KEYS_PER_CALL;
+  let adds = 0;
 
-  function add(keys: readonly KeyRequest[], nowMs: number): void {
+  function add(keys: readonly KeyRequest[], nowMs: number): Owed {
+    const number = ++adds;
     for (const { key, group, cost, limits: all } of keys) {
       const limits = all.filter((limit) => !isConcurrency(limit));
       if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
       const known = debts.get(key);
       const span = largerSpan(spanOf(limits), known?.span);
       const record = rollWindow(known?.record ?? newWindow(span, nowMs), nowMs);
-      put(key, { limits, span, record: chargeWindow(record, cost) });
+      put(key, { limits, span, record: chargeWindow(record, cost), since: known?.since ?? number });
     }
+    return { atMs: nowMs, number };
   }
 
   function put(key: string, debt: Debt): void {
@@ -83,6 +98,12 @@ export function createDebts(): Debts {
 
   return {
     add,
+    takeBack(keys, { atMs, number }) {
+      for (const { key, cost } of keys) {
+        const debt = debts.get(key);
+        if (debt && debt.since <= number) debts.set(key, { ...debt, record: giveBackWindow(debt.record, cost, atMs) });
+      }
+    },
     units(key, nowMs) {
       const debt = debts.get(key);
       return debt ? rollWindow(debt.record, nowMs).counts.reduce((sum, units) => sum + units, 0) : 0;

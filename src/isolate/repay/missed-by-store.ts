@@ -1,16 +1,17 @@
 /**
- * What the store has missed while it had no answer: units that were admitted without it, and slots that were not given
- * back to it.
+ * What the store has missed while it had no answer: units that were admitted without it, what became of reservations,
+ * and slots that were not given back to it.
  */
 
+import { isConcurrency } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
-import { Flag, type KeyRequest, type TakeReply } from "../../core/take.ts";
+import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
-import type { Background } from "../reply-source.ts";
-import { bothHolds, holdSlots, type SlotOptions } from "../slots.ts";
-import type { Takes } from "../store-calls.ts";
-import { chargedInVain } from "./charged-in-vain.ts";
-import type { Debts } from "./debts.ts";
+import type { Background, ReplySource } from "../reply-source.ts";
+import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
+import type { StoreCalls } from "../store-calls.ts";
+import { chargedInVain, refusedGroups } from "./charged-in-vain.ts";
+import type { Debts, Owed } from "./debts.ts";
 import type { UnreleasedSlots } from "./unreleased-slots.ts";
 
 /** How the store was called, and what keeps work alive after the answer. */
@@ -20,49 +21,110 @@ export interface NoteOptions extends SlotOptions {
   readonly refusedGroups?: ReadonlySet<number>;
 }
 
+/**
+ * Settles a reservation: keys with `Flag.giveBack` get units and slots back, keys with `Flag.chargeAnyway` are charged
+ * an excess. Never rejects because of the store.
+ */
+export type SettleMissed = (request: TakeRequest, background?: Background) => Promise<void>;
+
+export interface Noted {
+  /** Its hold also renews and releases the slots at the store. */
+  readonly decision: Decision;
+  /**
+   * Settles what the isolate's own counters have charged, and what the store would have. An excess is owed. Units that were not used are not owed any more; if
+   * a late reply shows that the store has charged them, the store gets them back. What was charged without such a reply
+   * lapses with its window.
+   */
+  readonly settle: SettleMissed;
+}
+
 export interface MissedByStore {
   /**
    * Notes a take that was decided without the store. What the store surely has not charged is charged later. What the
    * store has charged for a refused request, or for a refused group, is given back. Slots that the store may have given
    * are given back when the request has ended, or at once if the request was refused.
-   *
-   * @returns the decision. Its hold also renews and releases the slots at the store.
    */
-  note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Decision;
+  note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Noted;
+  /**
+   * Settles what the store has charged. If the store has no answer, the isolate's own counters are settled, an excess
+   * that surely was not charged is owed, slots are given back later, and unused units lapse with their window.
+   */
+  readonly settle: SettleMissed;
   /** The store answers again: tells it some of what it missed. */
   tell(background: Background | undefined): void;
 }
 
-export function createMissedByStore(calls: Takes, debts: Debts, unreleased: UnreleasedSlots): MissedByStore {
+export interface MissedParts {
+  readonly calls: StoreCalls;
+  readonly fallback: ReplySource;
+  readonly debts: Debts;
+  readonly unreleased: UnreleasedSlots;
+}
+
+export function createMissedByStore({ calls, fallback, debts, unreleased }: MissedParts): MissedByStore {
   return {
     note(decision, keys, { notRun, timeout }, options) {
-      const { slot, background, refusedGroups } = options;
+      const { slot, background, refusedGroups: refusedElsewhere } = options;
+      let owed: Owed | undefined;
+      let charged: TakeReply | undefined;
       const owe = () => {
-        if (decision.allowed) debts.add(keys, Date.now());
+        if (decision.allowed) owed = debts.add(keys, Date.now());
       };
-      if (notRun) {
-        owe();
-        return decision;
-      }
+      if (notRun) owe();
+      const asked = timeout?.asked ?? keys;
       const late = timeout?.answer.then(async (reply) => {
         if (!reply) return;
         if (!reply.allowed) return owe();
+        charged = reply;
         // The store has charged, but the request was refused here or elsewhere: the client must not pay.
-        const isKept = (group: number) => decision.allowed && !refusedGroups?.has(group);
-        await giveBack(calls, chargedInVain(timeout?.asked ?? keys, reply, isKept), reply, slot);
+        const isKept = (group: number) => decision.allowed && !refusedElsewhere?.has(group);
+        await giveBack(calls, chargedInVain(asked, reply, isKept), reply, slot);
       });
-      const atStore = slot ? holdSlots(keys, options) : undefined;
+      const atStore = slot && !notRun ? holdSlots(keys, options) : undefined;
       const release = async () => {
         // The release must reach the store after the take.
         await late;
         await atStore?.release();
       };
-      if (atStore && decision.allowed) return { ...decision, hold: bothHolds(decision.hold, { ...atStore, release }) };
-      if (atStore || late) {
+      const isHeld = atStore && decision.allowed;
+      if (!isHeld && (atStore || late)) {
         const released = release();
         background?.waitUntil(released);
       }
-      return decision;
+      return {
+        decision: isHeld ? { ...decision, hold: bothHolds(decision.hold, { ...atStore, release }) } : decision,
+        async settle(request) {
+          await fallback.take(request);
+          const [excess, unused] = changesOf(request);
+          debts.add(excess, Date.now());
+          await late;
+          if (owed) debts.takeBack(unused, owed);
+          if (charged) {
+            const refused = refusedGroups(asked, charged);
+            await giveBack(
+              calls,
+              unused.filter(({ group }) => !refused.has(group)),
+              charged,
+              0,
+            );
+          }
+          if (slotsOf(request.keys).length > 0) await release();
+        },
+      };
+    },
+
+    async settle(request, background) {
+      try {
+        await calls.take(request, { background });
+      } catch (error) {
+        const { notRun } = failureOf(error);
+        const [excess, unused] = changesOf(request);
+        if (excess.length + unused.length > 0)
+          await fallback.take({ keys: [...excess, ...unused], flag: Flag.giveBack });
+        if (notRun) debts.add(excess, Date.now());
+        const slots = slotsOf(request.keys);
+        if (slots.length > 0) unreleased.add(slots, request.slot!, Date.now());
+      }
     },
 
     tell(background) {
@@ -75,7 +137,25 @@ export function createMissedByStore(calls: Takes, debts: Debts, unreleased: Unre
   };
 }
 
+/** The units of a settlement without its slots: what is charged, and what is given back. */
+function changesOf({ keys }: TakeRequest): [excess: KeyRequest[], unused: KeyRequest[]] {
+  const units = keys.flatMap((key) => {
+    const limits = key.limits.filter((limit) => !isConcurrency(limit));
+    return limits.length > 0 ? [{ ...key, limits }] : [];
+  });
+  return [
+    units.filter(({ flag }) => flag === Flag.chargeAnyway),
+    units.filter(({ flag }) => flag !== Flag.chargeAnyway),
+  ];
+}
+
 /** Gives back what a late reply shows as charged. If that fails, the units lapse with their window. */
-async function giveBack(calls: Takes, keys: readonly KeyRequest[], { nowMs }: TakeReply, slot: number): Promise<void> {
+async function giveBack(
+  calls: StoreCalls,
+  all: readonly KeyRequest[],
+  { nowMs }: TakeReply,
+  slot: number,
+): Promise<void> {
+  const keys = all.map(({ flag: _, atMs: __, ...key }) => key);
   if (keys.length > 0) await calls.take({ keys, flag: Flag.giveBack, atMs: nowMs, slot }).catch(failureOf);
 }

@@ -1,7 +1,8 @@
 /** Slots that could not be given back because the store had no answer. They are given back when it answers again. */
 
-import { Flag, type KeyRequest } from "../../core/take.ts";
+import { Flag } from "../../core/take.ts";
 import { failureOf } from "../../store/failure.ts";
+import type { SlotKey } from "../slots.ts";
 import type { Takes } from "../store-calls.ts";
 
 /** Beyond this number the oldest are dropped: they free themselves after their timeout. */
@@ -10,8 +11,8 @@ const MAX_SLOTS = 1_000;
 const CALLS_PER_DECISION = 5;
 
 /** The slots of one request. */
-export interface Slot {
-  readonly keys: readonly KeyRequest[];
+interface Slot {
+  readonly keys: readonly SlotKey[];
   /** The request's number. */
   readonly slot: number;
   /** When the slots free themselves, by the local clock, ms since the epoch. */
@@ -20,7 +21,8 @@ export interface Slot {
 
 export interface UnreleasedSlots {
   readonly size: number;
-  add(slot: Slot): void;
+  /** @param nowMs by the local clock, ms since the epoch. */
+  add(keys: readonly SlotKey[], slot: number, nowMs: number): void;
   /**
    * Gives some slots back. Giving back a slot that was never taken does nothing. Never rejects because of the store.
    */
@@ -30,13 +32,16 @@ export interface UnreleasedSlots {
 export function createUnreleasedSlots(): UnreleasedSlots {
   let slots: Slot[] = [];
 
-  function add(slot: Slot): void {
+  function put(slot: Slot): void {
     slots.push(slot);
     if (slots.length > MAX_SLOTS) slots.shift();
   }
 
   return {
-    add,
+    add(keys, slot, nowMs) {
+      const timeouts = keys.flatMap(({ limits }) => limits.map(({ timeoutMs }) => timeoutMs));
+      put({ keys, slot, freeAtMs: nowMs + Math.max(...timeouts) });
+    },
     get size() {
       return slots.length;
     },
@@ -47,9 +52,9 @@ export function createUnreleasedSlots(): UnreleasedSlots {
         await store.take({ keys: one.keys, flag: Flag.giveBack, slot: one.slot }).catch((error: unknown) => {
           const { isReply, code } = failureOf(error);
           // The keys lie in several slots of a Redis Cluster.
-          if (code === "CROSSSLOT" && one.keys.length > 1) for (const key of one.keys) add({ ...one, keys: [key] });
+          if (code === "CROSSSLOT" && one.keys.length > 1) for (const key of one.keys) put({ ...one, keys: [key] });
           // Another request may still make calls.
-          if (!isReply || code === "SUBREQUESTS") add(one);
+          if (!isReply || code === "SUBREQUESTS") put(one);
         });
       };
       await Promise.all(now.map(give));

@@ -10,7 +10,15 @@ import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
 import { keepAlive } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
 import { failureOf } from "../../store/failure.ts";
-import { type Answered, type Asked, type Decider, type KeysReply, type PolicyKey, unavailable } from "../decide.ts";
+import {
+  type Answered,
+  type Asked,
+  type Charge,
+  type Decider,
+  type KeysReply,
+  type PolicyKey,
+  unavailable,
+} from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
 import { combine } from "./combine.ts";
 import { groupBy } from "./group-by.ts";
@@ -22,6 +30,9 @@ import { createUndoing } from "./undo.ts";
  * request that another place has refused, and then they come back after a round trip.
  */
 export const TRUSTED_MS = 1_000;
+
+/** Whether what was charged for a group stays charged. */
+type IsKept = (group: number) => boolean;
 
 /**
  * @param isolates what this isolate keeps beside each place.
@@ -48,6 +59,13 @@ export function createSplit(
   /** By hash tag: keys with the same tag lie in the same slot. */
   function bySlot(place: number, keys: readonly PolicyKey[]): Part[] {
     return groupBy(keys, ({ request }) => hashTagOf(request.key)).map(([, own]) => partOf(place, own));
+  }
+
+  function chargeOf({ part, keys, requests, reply }: PartReply, isKept: IsKept, slot: number): Charge {
+    const { settle } = part.isolate.missed;
+    // A cluster can run a call over the keys of one slot only.
+    const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
+    return { keys: keptKeys(keys, isKept), atMs: reply.nowMs, slot, settle, at };
   }
 
   /** Asks a place. If it is a cluster with the keys in several slots, it has charged nothing: asks slot by slot. */
@@ -81,20 +99,29 @@ export function createSplit(
     }
 
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
+    const charges: Charge[] = [];
     let decision = isDenied ? unavailable() : combine(replies, silences, flag);
     if (flag === Flag.take) {
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
+      for (const reply of replies) {
+        if (reply.replies !== reply.part.isolate.fallback) charges.push(chargeOf(reply, isKept, slot));
+      }
       for (const { part, failure } of silences) {
-        const { replies, unreleased, missed } = part.isolate;
-        const options = { replies, unreleased, slot, background, refusedGroups: refused };
-        decision = missed.note(decision, part.requests, failure, options);
+        const { replies: at, unreleased, missed } = part.isolate;
+        const options = { replies: at, unreleased, slot, background, refusedGroups: refused };
+        const noted = missed.note(decision, part.requests, failure, options);
+        decision = noted.decision;
+        const own = replies.find((reply) => reply.part === part);
+        const keys = keptKeys(part.keys, isKept);
+        charges.push({ keys, atMs: own?.reply.nowMs ?? 0, slot, settle: noted.settle });
       }
     }
     const [silence] = silences;
     const silent = silences.flatMap(({ part }) => part.keys);
-    return { decision, ...(silence && { failure: silence.failure.code, silent }) };
+    const charged = decision.allowed && { charges };
+    return { decision, ...charged, ...(silence && { failure: silence.failure.code, silent }) };
   }
 
   return {
@@ -110,6 +137,10 @@ export function createSplit(
       }
     },
   };
+}
+
+function keptKeys(keys: readonly PolicyKey[], isKept: IsKept): PolicyKey[] {
+  return keys.filter(({ request }) => isKept(request.group));
 }
 
 function denies({ policy }: PolicyKey): boolean {

@@ -1,0 +1,287 @@
+// Units that are charged before their cost is known, and settled afterwards.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
+import type { Policy } from "../../../src/core/policy.ts";
+import type { Limiter, Take } from "../../../src/limiter.ts";
+import { createLimiter, limiterOf } from "../../../src/limiter.ts";
+import { recordingStore } from "../../support/redis/stores.ts";
+
+const NOW_MS = 1_700_000_040_000;
+const minute: LimitInput = { limit: 1_000, window: "1m", buckets: 6 };
+const slots: LimitInput = { algorithm: "concurrency", limit: 2, timeout: "30s" };
+const policy = (name: string, limits: LimitInput[], more: Partial<PolicyInput> = {}): PolicyInput => {
+  return { name, key: ["global"], limits, ...more };
+};
+
+function setUp(...policies: PolicyInput[]) {
+  const store = recordingStore();
+  const limiter = createLimiter({ policies, store });
+  /** What is left under each limit, by id. */
+  const left = async (): Promise<Record<string, number>> => {
+    const { limits, shadow } = await limiter.peek(policies.map(({ name }) => ({ policy: name })));
+    store.takes.pop();
+    return Object.fromEntries([...limits, ...shadow].map(({ limit, remaining }) => [limit.id, remaining]));
+  };
+  return { limiter, left, takes: store.takes };
+}
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+describe("settling", () => {
+  it.each([
+    [0, 1_000],
+    [99, 901],
+    [100, 900],
+    [101, 899],
+    [950, 50],
+    [1_500, 0],
+  ])("%i of 100 reserved units leaves %i, in at most one call more", async (used, remaining) => {
+    const { limiter, left, takes } = setUp(policy("tokens", [minute]));
+    const reservation = await limiter.reserve("tokens", { cost: 100 });
+    expect(reservation.decision).toMatchObject({ allowed: true, remaining: 900 });
+    expect(reservation.reserved).toEqual({ tokens: 100 });
+    await reservation.settle(used);
+    expect(takes).toHaveLength(used === 100 ? 1 : 2);
+    expect(await left()).toEqual({ tokens: remaining });
+  });
+
+  it("charges, gives back and frees slots under several policies and keys in one call", async () => {
+    const { limiter, left, takes } = setUp(
+      policy("more", [minute, { ...minute, limit: 5_000, scope: "region" }]),
+      policy("less", [minute, slots]),
+      policy("same", [minute]),
+      policy("flight", [slots]),
+    );
+    const names = ["more", "less", "same", "flight"];
+    const reservation = await limiter.reserve(
+      names.map((name) => ({ policy: name })),
+      { cost: 10 },
+    );
+    await reservation.settle({ more: 25, less: 4 });
+    expect(takes).toHaveLength(2);
+    const full = { "more-1": 975, "more-2": 4_975, "less-1": 996, "less-2": 2, same: 990, flight: 2 };
+    expect(await left()).toEqual(full);
+  });
+
+  it("frees a slot beside an excess of the same policy: in a call of its own, because no key is in one call twice", async () => {
+    const { limiter, left, takes } = setUp(policy("both", [minute, slots]));
+    await (await limiter.reserve("both", { cost: 10 })).settle(30);
+    expect(takes).toHaveLength(3);
+    expect(await left()).toEqual({ "both-1": 970, "both-2": 2 });
+  });
+
+  it("counts once: the first call stands, whichever it is", async () => {
+    const { limiter, left, takes } = setUp(policy("tokens", [minute]));
+    const reservation = await limiter.reserve("tokens", { cost: 100 });
+    await Promise.all([reservation.settle(60), reservation.settle(10), reservation.release()]);
+    await reservation.release();
+    expect(takes).toHaveLength(2);
+    expect(await left()).toEqual({ tokens: 940 });
+  });
+
+  it("charges what follows a reservation of nothing", async () => {
+    const { limiter, left } = setUp(policy("tokens", [minute]));
+    const reservation = await limiter.reserve("tokens", { cost: 0 });
+    expect(reservation.reserved).toEqual({ tokens: 0 });
+    await reservation.settle(70);
+    expect(await left()).toEqual({ tokens: 930 });
+  });
+
+  it("takes more than 10^9 units for 10^9", async () => {
+    const { limiter, takes } = setUp(policy("tokens", [minute]));
+    await (await limiter.reserve("tokens", { cost: 1 })).settle(5e12);
+    expect(takes[1]!.keys.map(({ cost }) => cost)).toEqual([999_999_999]);
+  });
+
+  it.each([[-1], [1.5], [Number.NaN], [Number.POSITIVE_INFINITY], [{ tokens: "5" }], [{ token: 5 }], [null]])(
+    "rejects %j, and may be done again",
+    async (used) => {
+      const { limiter, left } = setUp(policy("tokens", [minute]));
+      const reservation = await limiter.reserve("tokens", { cost: 100 });
+      await expect(reservation.settle(used as number)).rejects.toThrow(TypeError);
+      await reservation.settle(1);
+      expect(await left()).toEqual({ tokens: 999 });
+    },
+  );
+
+  it("wants the names of several policies, each once", async () => {
+    const { limiter } = setUp(policy("a", [minute]), policy("b", [minute], { key: ["header:x"] }));
+    const reservation = await limiter.reserve([{ policy: "a" }, { policy: "b", key: "ann" }]);
+    await expect(reservation.settle(5)).rejects.toThrow("of a, b; found");
+    const twice = limiter.reserve([
+      { policy: "b", key: "ann" },
+      { policy: "b", key: "bob" },
+    ]);
+    await expect(twice).rejects.toThrow("reserve: the same policy twice");
+  });
+
+  it("does nothing after a refusal, which holds nothing", async () => {
+    const { limiter, left, takes } = setUp(policy("tokens", [minute]), policy("flight", [slots]));
+    const reservation = await limiter.reserve([{ policy: "tokens", cost: 1_001 }, { policy: "flight" }]);
+    expect([reservation.decision.allowed, reservation.reserved]).toEqual([false, {}]);
+    await reservation.settle({ tokens: 700 });
+    await expect(reservation.extend({ tokens: 1 })).rejects.toThrow("settled");
+    expect(takes).toHaveLength(1);
+    expect(await left()).toEqual({ tokens: 1_000, flight: 2 });
+  });
+
+  it("leaves a policy in shadow alone that refused, and settles one that admitted", async () => {
+    const shadow = { mode: "shadow" } as const;
+    const { limiter, left } = setUp(
+      policy("tokens", [minute]),
+      policy("small", [{ ...minute, limit: 50 }], shadow),
+      policy("large", [minute], shadow),
+    );
+    const names = ["tokens", "small", "large"];
+    const reservation = await limiter.reserve(
+      names.map((name) => ({ policy: name })),
+      { cost: 100 },
+    );
+    expect(reservation.reserved).toEqual({ tokens: 100, large: 100 });
+    await reservation.settle({ tokens: 30, small: 30, large: 30 });
+    expect(await left()).toEqual({ tokens: 970, small: 50, large: 970 });
+  });
+});
+
+describe("giving back", () => {
+  const algorithms: Record<string, LimitInput> = {
+    "a sliding window": minute,
+    "a whole sliding window": { ...minute, oldest: "whole" },
+    "a fixed window": { algorithm: "fixed-window", limit: 1_000, window: "1m" },
+    "a log": { algorithm: "sliding-log", limit: 1_000, window: "1m" },
+  };
+
+  it.each(Object.entries(algorithms))("to %s takes units from where they were charged", async (_name, limit) => {
+    const { limiter, left } = setUp(policy("tokens", [limit]));
+    const reservation = await limiter.reserve("tokens", { cost: 400 });
+    vi.setSystemTime(NOW_MS + 15_000);
+    await limiter.take("tokens", { cost: 100 });
+    await reservation.settle(150);
+    expect(await left()).toEqual({ tokens: 750 });
+    // 150 of the first instant leave, 100 of the second stay, except that a fixed window forgets them all.
+    vi.setSystemTime(NOW_MS + 70_000);
+    const isFixed = "algorithm" in limit && limit.algorithm === "fixed-window";
+    expect(await left()).toEqual({ tokens: isFixed ? 1_000 : 900 });
+  });
+
+  it.each(Object.entries(algorithms))("to %s does nothing once the window has passed", async (_name, limit) => {
+    const { limiter, left } = setUp(policy("tokens", [limit]));
+    const reservation = await limiter.reserve("tokens", { cost: 400 });
+    vi.setSystemTime(NOW_MS + 180_000);
+    await limiter.take("tokens", { cost: 100 });
+    await reservation.release();
+    expect(await left()).toEqual({ tokens: 900 });
+  });
+
+  it("fills a token bucket at once, and no higher than full", async () => {
+    const bucket: LimitInput = { algorithm: "token-bucket", limit: 60, window: "1m", burst: 100 };
+    const { limiter, left } = setUp(policy("tokens", [bucket]));
+    const reservation = await limiter.reserve("tokens", { cost: 80 });
+    vi.setSystemTime(NOW_MS + 30_000);
+    expect(await left()).toEqual({ tokens: 50 });
+    await reservation.settle(40);
+    expect(await left()).toEqual({ tokens: 90 });
+    const second = await limiter.reserve("tokens", { cost: 50 });
+    vi.setSystemTime(NOW_MS + 70_000);
+    await second.release();
+    expect(await left()).toEqual({ tokens: 100 });
+  });
+
+  it("to a leaky bucket lets the next request go earlier", async () => {
+    const limit: LimitInput = { algorithm: "leaky-bucket", limit: 60, window: "1m", burst: 10, maxDelay: "1m" };
+    const { limiter } = setUp(policy("tokens", [limit]));
+    const reservation = await limiter.reserve("tokens", { cost: 10 });
+    expect((await limiter.take("tokens", { cost: 5 })).delayMs).toBe(5_000);
+    await reservation.settle(4);
+    expect((await limiter.take("tokens", { cost: 5 })).delayMs).toBe(4_000);
+  });
+});
+
+describe("extending", () => {
+  it("charges more under all limits or none, and is settled with the rest", async () => {
+    const { limiter, left, takes } = setUp(policy("tokens", [minute]), policy("few", [{ limit: 150, window: "1m" }]));
+    const reservation = await limiter.reserve([{ policy: "tokens" }, { policy: "few" }], { cost: 100 });
+    expect((await reservation.extend({ tokens: 50, few: 50 })).allowed).toBe(true);
+    expect(reservation.reserved).toEqual({ tokens: 150, few: 150 });
+    const refused = await reservation.extend({ tokens: 50, few: 1 });
+    expect([refused.allowed, refused.limits.map(({ admitted }) => admitted)]).toEqual([false, [true, false]]);
+    expect(reservation.reserved).toEqual({ tokens: 150, few: 150 });
+    expect(await left()).toEqual({ tokens: 850, few: 0 });
+    await reservation.settle({ tokens: 120, few: 20 });
+    expect(takes).toHaveLength(4);
+    expect(await left()).toEqual({ tokens: 880, few: 130 });
+  });
+
+  it("takes no second slot, and frees the first in the call that settles", async () => {
+    const { limiter, left, takes } = setUp(policy("both", [minute, slots]), policy("flight", [{ ...slots, limit: 1 }]));
+    const reservation = await limiter.reserve([{ policy: "both" }, { policy: "flight" }], { cost: 10 });
+    expect((await reservation.extend({ both: 20, flight: 5 })).allowed).toBe(true);
+    expect((await reservation.extend({ flight: 5 })).allowed).toBe(true);
+    expect(await left()).toEqual({ "both-1": 970, "both-2": 1, flight: 0 });
+    await reservation.settle({ both: 25 });
+    expect(takes).toHaveLength(3);
+    expect(await left()).toEqual({ "both-1": 975, "both-2": 2, flight: 1 });
+  });
+
+  it("gives back bucket by bucket, the newest first, in at most five calls", async () => {
+    const { limiter, left, takes } = setUp(policy("tokens", [minute]));
+    const reservation = await limiter.reserve("tokens", { cost: 100 });
+    for (let i = 1; i <= 6; i++) {
+      vi.setSystemTime(NOW_MS + i * 5_000);
+      await reservation.extend({ tokens: 10 });
+    }
+    takes.length = 0;
+    await reservation.settle(95);
+    // 20 units were charged in each of the buckets of 10, 20 and 30 s, but the last has only 10 yet.
+    expect(takes.map(({ keys }) => keys.map(({ cost }) => cost))).toEqual([[10], [20], [20], [15]]);
+    expect(await left()).toEqual({ tokens: 905 });
+  });
+
+  it("is waited for by what settles, and ends with it", async () => {
+    const { limiter, left } = setUp(policy("tokens", [minute]));
+    const reservation = await limiter.reserve("tokens", { cost: 100 });
+    const extended = reservation.extend({ tokens: 50 });
+    await reservation.settle(120);
+    expect(await left()).toEqual({ tokens: 880 });
+    expect((await extended).allowed).toBe(true);
+    await expect(reservation.extend({ tokens: 1 })).rejects.toThrow("settled");
+  });
+
+  it.each([[{ other: 1 }], [{ tokens: -1 }], [{ tokens: 2e9 }]])("rejects %j", async (more) => {
+    const { limiter, takes } = setUp(policy("tokens", [minute]));
+    const reservation = await limiter.reserve("tokens");
+    await expect(reservation.extend(more as Record<string, number>)).rejects.toThrow(TypeError);
+    expect(takes).toHaveLength(1);
+  });
+});
+
+describe("with a meter", () => {
+  const meter = { unit: "tokens", maxOutput: 4_096, perImage: 1_000, onExceeded: "finish" } as const;
+  const bucket: LimitInput = { algorithm: "token-bucket", limit: 1_000, window: "1m", burst: 80 };
+
+  function metered(input: PolicyInput): { limiter: Limiter; take: Take } {
+    const store = recordingStore();
+    const { policies } = createLimiter({ policies: [input], store });
+    const [one] = policies.map((policy): Policy => ({ ...policy, meter }));
+    return {
+      limiter: limiterOf([one!], { store }),
+      take: { policy: one!, key: { kind: "global", values: [] }, cost: 0 },
+    };
+  }
+
+  it.each<[string, LimitInput[], string | undefined, number, number]>([
+    ["half of the smallest window", [minute, { limit: 301, window: "1d" }], undefined, 900, 150],
+    ["half of a bucket's burst, because more can never pass", [bucket], undefined, 900, 40],
+    ["half of the plan's number", [minute], "pro", 9_000, 3_000],
+    ["nothing away from a small cost", [minute], undefined, 7, 7],
+    ["nothing away from a look", [minute], undefined, 0, 0],
+    ["at least 1", [{ limit: 1, window: "1m" }], undefined, 50, 1],
+  ])("a cost is cut to %s", async (_what, limits, plan, cost, reserved) => {
+    const plans = limits.length === 1 && limits[0] === minute ? { pro: { tokens: 6_000 } } : undefined;
+    const { limiter, take } = metered(policy("tokens", limits, { ...(plans && { plans }) }));
+    const reservation = await limiter.reserveMatched([{ ...take, cost, ...(plan && { plan }) }], () => "eu");
+    expect(reservation.reserved).toEqual({ tokens: reserved });
+  });
+});
