@@ -4,12 +4,13 @@ import type * as v from "valibot";
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import type { Limit } from "../core/policy.ts";
+import { toWritten } from "../core/units.ts";
 import { formatDuration } from "./duration.ts";
 import type { LimitInput } from "./policy-input.ts";
-import type { limitSchema } from "./policy-schema.ts";
+import type { SCHEMAS } from "./policy-schema.ts";
 
 /** A limit with its defaults filled in and its durations in milliseconds. */
-export type ParsedLimit = v.InferOutput<typeof limitSchema>;
+export type ParsedLimit = v.InferOutput<(typeof SCHEMAS)["none"]["limit"]>;
 
 export function specOf(limit: ParsedLimit): LimitSpec {
   switch (limit.algorithm) {
@@ -34,7 +35,11 @@ export function specOf(limit: ParsedLimit): LimitSpec {
 
 /** The limit as an operator could write it, with defaults filled in. */
 export function writeLimit({ shadowLimit, ...limit }: Limit): LimitInput {
-  return { ...writeSpec(limit as Limit), ...(shadowLimit !== undefined && { shadowLimit }) };
+  const written = (units: number) => toWritten(units, limit.unit);
+  return {
+    ...writeSpec({ ...limit, limit: written(limit.limit) } as Limit),
+    ...(shadowLimit !== undefined && { shadowLimit: written(shadowLimit) }),
+  };
 }
 
 function writeSpec(limit: Limit): LimitInput {

@@ -1,11 +1,11 @@
 /** Checks the plans of a policy together with its limits. policy-schema.ts has checked each number by itself. */
 
 import * as v from "valibot";
-import { misfit, withNumber } from "../core/numbers.ts";
+import { misfit, withWritten } from "../core/numbers.ts";
 import type { Limit } from "../core/policy.ts";
 import { isTable } from "./bindings.ts";
 import { describeValue, type Mistake } from "./mistake.ts";
-import { EXPECTED, planNumber } from "./policy-schema.ts";
+import { EXPECTED, SCHEMAS } from "./policy-schema.ts";
 
 const PLAN_NAME = /^[a-z\d][\w.:-]{0,63}$/i;
 const NAME_EXPECTED = "1 to 64 of a-z, A-Z, 0-9 and _ . : -, not beginning with a mark";
@@ -31,9 +31,10 @@ export function checkPlans(
       if (limits.size > 0 && !limits.has(id)) {
         wrong("ERR_POLICY_PLAN_LIMIT", place, `an id of a limit: ${[...limits.keys()].join(", ")}`, id);
       }
-      const [limit, { success, output }] = [limits.get(id), v.safeParse(planNumber, number)];
+      const limit = limits.get(id);
+      const { success, output } = v.safeParse(SCHEMAS[limit?.unit ?? "none"].number, number);
       if (!limit || !success) continue;
-      const other = withNumber(limit, output);
+      const other = withWritten(limit, output);
       planned.push(other);
       const expected = misfit(other);
       if (expected) wrong("ERR_POLICY_RANGE", place, expected, output);

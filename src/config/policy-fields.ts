@@ -3,13 +3,14 @@
 import * as v from "valibot";
 import type { LimitSpec } from "../core/algorithms.ts";
 import { misfit, withNumber } from "../core/numbers.ts";
-import type { AlgorithmName, Limit, Policy } from "../core/policy.ts";
+import type { AlgorithmName, Limit, Meter, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
+import { type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { largestCost, type ParsedLimit, specOf, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { checkPlans } from "./plans.ts";
-import type { PolicyInput } from "./policy-input.ts";
-import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema } from "./policy-schema.ts";
+import type { MeterInput, PolicyInput } from "./policy-input.ts";
+import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, SCHEMAS, unitOf } from "./policy-schema.ts";
 
 /**
  * Algorithms whose units can be charged before a request comes: those with a `lease` in src/core, which a limiter over
@@ -18,7 +19,7 @@ import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, limitSchema, policySchema }
  */
 export const LEASABLE: readonly AlgorithmName[] = ["sliding-window", "fixed-window", "token-bucket"];
 
-type ParsedPolicy = v.InferOutput<typeof policySchema>;
+type ParsedPolicy = v.InferOutput<(typeof SCHEMAS)["none"]["policy"]>;
 
 export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
 
@@ -38,10 +39,10 @@ export function parseFields(
     return { mistakes: [{ code: "ERR_POLICIES_MISSING", path, expected, found: describeValue(input) }] };
   }
   const placeOf = (i: number) => places?.[i] ?? `${path}[${i}]`;
-  const parsed = input.map((policy) => v.safeParse(policySchema, policy, { abortPipeEarly: true }));
+  const parsed = input.map((policy) => v.safeParse(SCHEMAS[unitOf(policy)].policy, policy, { abortPipeEarly: true }));
   const mistakes = [
     ...parsed.flatMap(({ issues = [] }, i) => [
-      ...issues.map((issue) => fieldMistake(issue, placeOf(i))),
+      ...issues.map((issue) => fieldMistake(issue, placeOf(i), unitOf(input[i]))),
       ...(more?.(input[i], placeOf(i)) ?? []),
       ...limitMistakes(input[i], placeOf(i)),
     ]),
@@ -49,13 +50,13 @@ export function parseFields(
   ];
   if (mistakes.length > 0) return { mistakes };
 
-  const policies = parsed.map(({ output }) => compilePolicy(output as ParsedPolicy));
+  const policies = parsed.map(({ output }, i) => compilePolicy(output as ParsedPolicy, input[i] as PolicyInput));
   const taken = takenLimitIds(policies, placeOf);
   return taken.length > 0 ? { mistakes: taken } : { value: policies };
 }
 
 /** Valibot tells the place. The expected value is looked up by the field's name. */
-function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
+function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): Mistake {
   const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
   const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
   const names = keys.filter((key) => typeof key === "string");
@@ -68,7 +69,11 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string): Mistake {
     const expected = `only the fields ${siblingsOf(field, algorithm).join(", ")}`;
     return { code: "ERR_POLICY_FIELD", path: place, expected, found };
   }
-  const [code, expected] = EXPECTED[`${field} of ${algorithm}`] ?? EXPECTED[field] ?? EXPECTED[field.split(".")[0]!]!;
+  const [code, expected] =
+    EXPECTED[`${field} of ${unit}`] ??
+    EXPECTED[`${field} of ${unit === "none" ? algorithm : "meter"}`] ??
+    EXPECTED[field] ??
+    EXPECTED[names[0]!]!;
   return { code, path: place, expected, found };
 }
 
@@ -79,7 +84,7 @@ function siblingsOf(field: string, algorithm: string | undefined): string[] {
     return Object.keys(LIMIT_SCHEMAS[(algorithm ?? DEFAULT_ALGORITHM) as keyof typeof LIMIT_SCHEMAS].entries);
   }
   return Object.keys(EXPECTED)
-    .filter((name) => name.startsWith(parent) && name !== "" && !name.slice(parent.length).includes("."))
+    .filter((name) => name.startsWith(parent) && name !== "" && !/[. ]/.test(name.slice(parent.length)))
     .map((name) => name.slice(parent.length));
 }
 
@@ -87,12 +92,13 @@ function siblingsOf(field: string, algorithm: string | undefined): string[] {
 function limitMistakes(policy: unknown, path: string): Mistake[] {
   const { name, limits: list, cost: rules, consistency, ...plans } = (policy ?? {}) as Partial<Record<string, unknown>>;
   const inputs: unknown[] = Array.isArray(list) ? list : [];
+  const unit = unitOf(policy);
   const read = new Map<string, Limit | undefined>();
   const parsed = inputs.flatMap((input, i) => {
-    const { success, output } = v.safeParse(limitSchema, input);
+    const { success, output } = v.safeParse(SCHEMAS[unit].limit, input);
     // A policy without a name has no ids.
     const id = typeof name === "string" ? idOf(name, i, inputs.length) : "";
-    const compiled = success ? compileLimit(output, id) : undefined;
+    const compiled = success ? compileLimit(output, id, unit === "none" ? undefined : unit) : undefined;
     if (id) read.set(id, compiled);
     return success ? [{ limit: output, compiled: compiled!, path: `${path}.limits[${i}]` }] : [];
   });
@@ -130,7 +136,7 @@ function shadowLimitMistakes(limit: Limit, path: string): Mistake[] {
   if (shadowLimit === undefined) return [];
   const isSame = shadowLimit === limit.limit;
   const expected = isSame ? "another number than that of limit" : misfit(withNumber(limit, shadowLimit));
-  return mistakeOf("ERR_POLICY_SHADOW_LIMIT", path, expected, shadowLimit);
+  return mistakeOf("ERR_POLICY_SHADOW_LIMIT", path, expected, toWritten(shadowLimit, limit.unit));
 }
 
 /** @param expected absent: nothing is wrong. */
@@ -202,21 +208,34 @@ function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => stri
   );
 }
 
-function compilePolicy({ limits, ...policy }: ParsedPolicy): Policy {
+function compilePolicy({ limits, ...policy }: ParsedPolicy, { meter }: PolicyInput): Policy {
   return {
     ...policy,
-    limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length))),
+    ...(meter && { meter: compileMeter(meter) }),
+    limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length), meter?.unit)),
   } as Policy;
+}
+
+function compileMeter(meter: MeterInput): Meter {
+  const all = { maxOutput: 4_096, perImage: 1_000, onExceeded: "finish", ...meter };
+  // Numbers may be text.
+  return JSON.parse(JSON.stringify(all), (_, one) => (one >= 0 ? Number(one) : one)) as Meter;
 }
 
 function idOf(name: string, position: number, limits: number): string {
   return limits === 1 ? name : `${name}-${position + 1}`;
 }
 
-function compileLimit(limit: ParsedLimit, id: string): Limit {
+function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefined): Limit {
+  const limit = { ...written, limit: toUnits(written.limit, unit) };
   const { algorithm, scope } = limit;
   const shadowLimit = "shadowLimit" in limit ? limit.shadowLimit : undefined;
-  return { id, algorithm, scope, ...(shadowLimit !== undefined && { shadowLimit }), ...specOf(limit) };
+  return {
+    ...{ id, algorithm, scope },
+    ...(shadowLimit !== undefined && { shadowLimit: toUnits(shadowLimit, unit) }),
+    ...(unit && { unit }),
+    ...specOf(limit),
+  };
 }
 
 /** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */

@@ -37,6 +37,48 @@ export interface PolicyInput {
   readonly onStoreFailure?: "local" | "allow" | "deny" | undefined;
   /** Whether the limits page shows the policy. Default true. */
   readonly documented?: boolean | "true" | "false" | undefined;
+  /**
+   * For requests to language models: what a request costs is known after its answer. `reserve` charges an estimate
+   * before, and `settle` charges what was used. Not beside `cost` or `consistency: "leased"`. Algorithms:
+   * sliding-window, fixed-window and token-bucket; with `usd` fixed-window only. Default: the cost is known before.
+   */
+  readonly meter?: MeterInput | undefined;
+}
+
+/** What the limits of a policy count of requests to language models. */
+export interface MeterInput {
+  /**
+   * `"tokens"`: input and output. `"usd"`: their price. Numbers of a `usd` policy's limits are dollars above 0 … 10,000
+   * with at most 5 decimals, and are counted in units of 10 micro-dollars.
+   */
+  readonly unit: "tokens" | "usd";
+  /**
+   * The most output tokens that are reserved, and what is reserved if a request does not say its own maximum. An
+   * integer 1 … 10^9. Default 4096.
+   */
+  readonly maxOutput?: number | string | undefined;
+  /** Input tokens that an image or a file in a request counts as, an integer 0 … 10^9. Default 1000. */
+  readonly perImage?: number | string | undefined;
+  /**
+   * When a stream needs more than was reserved: `"finish"` (default) charges it at the end, `"cut"` charges it while it
+   * streams, and ends the stream when a limit refuses.
+   */
+  readonly onExceeded?: "finish" | "cut" | undefined;
+  /**
+   * With `usd` only, and required: prices by model. `*` stands for any text, and the longest match wins. The name
+   * `default` is required: models that no other name matches. Names: 1 to 128 letters, digits and `* . _ : / @ + -`.
+   */
+  readonly prices?: Readonly<Record<string, PriceInput>> | undefined;
+}
+
+/** Dollars per million tokens, 0 or more. Numbers may be text. */
+export interface PriceInput {
+  /** Input that is not cached. */
+  readonly input: number | string;
+  /** Input that the provider reads from its cache. Default: the price of other input. */
+  readonly cachedInput?: number | string | undefined;
+  /** Output, reasoning included. */
+  readonly output: number | string;
 }
 
 /** Conditions on a request: all given fields must match. A list matches if one of its values does. */
@@ -66,7 +108,10 @@ export type LimitInput =
 
 /** Fields of every limit. Numbers may be text, because a Worker's variables may bring them as text. */
 export interface LimitBase {
-  /** Units per window, an integer 1 … 10^9 (`sliding-log`: 10,000); `concurrency`: requests at a time. */
+  /**
+   * Units per window, an integer 1 … 10^9 (`sliding-log`: 10,000); `concurrency`: requests at a time. Under a `usd`
+   * meter: dollars.
+   */
   readonly limit: number | string;
   /** `"global"` (default): one count for all regions. `"region"`: each region counts by itself. */
   readonly scope?: "global" | "region" | undefined;
@@ -81,7 +126,7 @@ export interface WindowBase extends LimitBase {
 /** Fields of limits whose counts answer for other numbers too. */
 export interface ShadowLimitBase {
   /**
-   * Another number to try, an integer like `limit`: decisions tell what it would have refused by the same counts
+   * Another number to try, like `limit`: decisions tell what it would have refused by the same counts
    * (`LimitDecision.shadowLimit`), and nothing else happens.
    */
   readonly shadowLimit?: number | string | undefined;

@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import { MAX_BUCKETS, MAX_LIMITS, MAX_LOG_UNITS, MAX_UNITS, MAX_WINDOW_MS } from "../core/layout.ts";
 import type { AlgorithmName } from "../core/policy.ts";
+import { DOLLARS_EXPECTED, type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { isTable } from "./bindings.ts";
 import { parseDurationMs } from "./duration.ts";
@@ -17,22 +18,46 @@ const MAX_DELAY_MS = 60_000;
 const MIN_TIMEOUT_MS = 1_000;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
-/** By schema: the smallest and the largest integer that it takes. scripts/build/build-schema.ts tells editors. */
-export const RANGES = new Map<v.GenericSchema, readonly [min: number, max: number]>();
+/**
+ * By schema: the range of a number or of a list's length, or the form of a text. scripts/build/build-schema.ts tells
+ * editors. (Valibot's own actions for ranges and forms add 290 bytes gzip to a limiter.)
+ */
+export const BOUNDS = new Map<v.GenericSchema, readonly [min: number, max: number] | RegExp>();
 
-/** (`v.integer`, `v.minValue` and `v.maxValue` add 110 bytes gzip to a limiter.) */
-const within = (min: number, max: number) => {
-  const isWithin = (number: number) => Number.isInteger(number) && number >= min && number <= max;
+/** @param unit the number is written in it. */
+const within = (min: number, max: number, unit?: MeterUnit) => {
+  const isWithin = (written: number) => {
+    const number = toUnits(written, unit);
+    return Number.isInteger(number) && number >= min && number <= max;
+  };
   const number = v.number();
-  RANGES.set(number, [min, max]);
+  BOUNDS.set(number, [toWritten(min, unit), toWritten(max, unit)]);
   return v.pipe(number, v.check(isWithin, ""));
 };
 
-/** A number, or its text: `--var` and JSON in a variable may bring numbers as text. */
-const integer = (min: number, max: number) => {
-  const number = within(min, max);
-  return v.union([number, v.pipe(v.string(), v.regex(/^\d{1,10}$/), v.transform(Number), number)]);
+const text = (form: RegExp) => {
+  const text = v.string();
+  BOUNDS.set(text, form);
+  return v.pipe(
+    text,
+    v.check((text) => form.test(text), ""),
+  );
 };
+
+const list = <S extends v.GenericSchema>(item: S, min = 1, max = Number.POSITIVE_INFINITY) => {
+  const list = v.array(item);
+  BOUNDS.set(list, [min, max]);
+  return v.pipe(
+    list,
+    v.check(({ length }) => length >= min && length <= max, ""),
+  );
+};
+
+/** A number, or its text: `--var` and JSON in a variable may bring numbers as text. */
+const orText = <S extends v.GenericSchema<number>>(number: S) =>
+  v.union([number, v.pipe(text(/^\d{1,10}(\.\d+)?$/), v.transform(Number), number)]);
+
+const integer = (min: number, max: number) => orText(within(min, max));
 
 const boolean = v.union([
   v.boolean(),
@@ -51,17 +76,16 @@ const oneOrMore = <S extends v.GenericSchema<unknown, string>>(item: S) =>
       item,
       v.transform((one) => [one]),
     ),
-    v.pipe(v.array(item), v.minLength(1)),
+    list(item),
   ]);
 
 const method = v.pipe(
-  v.string(),
-  v.regex(/^[A-Za-z][A-Za-z-]{0,31}$/),
+  text(/^[A-Za-z][A-Za-z-]{0,31}$/),
   v.transform((name) => name.toUpperCase()),
 );
 
 /** A pattern. patterns.ts checks whether it can be parsed. */
-const pattern = v.pipe(v.string(), v.minLength(1));
+const pattern = text(/./s);
 
 const match = {
   method: v.optional(oneOrMore(method)),
@@ -76,15 +100,16 @@ const keyForms = (write: (name: string) => string) =>
     return name ? `${source}:${write(name)}` : source;
   });
 const KEY_PART = `(?:${keyForms((name) => name).join("|")})`;
-const keyKind = v.pipe(v.string(), v.regex(new RegExp(`^${KEY_PART}(?:\\+${KEY_PART})*$`)));
+const keyKind = text(new RegExp(`^${KEY_PART}(?:\\+${KEY_PART})*$`));
 
 /** The sources that can name a plan. @param write as for `keyForms`. */
 const planForms = (write: (name: string) => string) =>
   keyForms(write).filter((form) => !["ip", "asn", "global"].includes(form));
-const planSource = v.pipe(v.string(), v.regex(new RegExp(`^(?:${planForms((name) => name).join("|")})$`)));
+const planSource = text(new RegExp(`^(?:${planForms((name) => name).join("|")})$`));
 
-/** The number of a limit on a plan. */
-export const planNumber = integer(1, MAX_UNITS);
+/** A number of a limit as it is written. */
+const units = integer(1, MAX_UNITS);
+const dollars: typeof units = orText(within(1, MAX_UNITS, "usd"));
 
 /** A table with at least one name. (`v.record` adds 300 bytes gzip to a limiter, and passes over some names.) */
 const tableOf = <I, O>(item: v.GenericSchema<I, O>) =>
@@ -95,14 +120,11 @@ const tableOf = <I, O>(item: v.GenericSchema<I, O>) =>
     return schema as v.GenericSchema<Readonly<Record<string, I>>, Readonly<Record<string, O>>>;
   });
 
-/** Numbers by plan and by the id of a limit. plans.ts checks the names and what fits a limit. */
-export const plansSchema = tableOf(tableOf(planNumber));
-
-const limit = { limit: integer(1, MAX_UNITS) };
-const shadowLimit = { shadowLimit: v.optional(integer(1, MAX_UNITS)) };
+const limit = { limit: units };
+const shadowLimit = { shadowLimit: v.optional(units) };
 const window = { window: duration(1, MAX_WINDOW_MS) };
 const scope = { scope: v.optional(v.picklist(["global", "region"]), "global") };
-const burst = { burst: v.optional(integer(1, MAX_UNITS)) };
+const burst = { burst: v.optional(units) };
 const named = <N extends AlgorithmName>(name: N) => ({ algorithm: v.picklist([name]) });
 
 export const DEFAULT_ALGORITHM = "sliding-window";
@@ -144,30 +166,64 @@ export const LIMIT_SCHEMAS = {
   }),
 } as const satisfies Record<AlgorithmName, v.GenericSchema>;
 
-const ALGORITHM_NAMES = Object.keys(LIMIT_SCHEMAS) as AlgorithmName[];
-const unknownAlgorithm = v.object({ algorithm: v.picklist(ALGORITHM_NAMES) });
+const { "sliding-window": sliding, "fixed-window": fixed, "token-bucket": bucket } = LIMIT_SCHEMAS;
+/**
+ * The fields of a limit under a meter, by algorithm: those that charge units above the limit, and give back exactly what
+ * was charged earlier.
+ */
+export const METERED_LIMIT_SCHEMAS = {
+  tokens: { "sliding-window": sliding, "fixed-window": fixed, "token-bucket": bucket },
+  usd: { "fixed-window": v.strictObject({ ...fixed.entries, limit: dollars, shadowLimit: v.optional(dollars) }) },
+};
 
 /** The fields of the limit's algorithm. (`v.variant` does the same, and adds 200 bytes gzip to a limiter.) */
-export const limitSchema = v.lazy((limit) => {
-  const { algorithm = DEFAULT_ALGORITHM } = (limit ?? {}) as { algorithm?: AlgorithmName };
-  const schema = ALGORITHM_NAMES.includes(algorithm) ? LIMIT_SCHEMAS[algorithm] : unknownAlgorithm;
-  return schema as (typeof LIMIT_SCHEMAS)[AlgorithmName];
-});
+const limitOf = (schemas: Readonly<Record<string, v.GenericSchema>>) =>
+  v.lazy((limit) => {
+    const { algorithm = DEFAULT_ALGORITHM } = (limit ?? {}) as { algorithm?: string };
+    const names = Object.keys(schemas);
+    const schema = names.includes(algorithm) ? schemas[algorithm] : v.object({ algorithm: v.picklist(names) });
+    return schema as (typeof LIMIT_SCHEMAS)[AlgorithmName];
+  });
 
-export const policySchema = v.strictObject({
-  name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,31}$/)),
-  match: v.optional(v.strictObject(match), {}),
-  key: v.optional(oneOrMore(keyKind), ["ip"]),
-  cost: v.optional(v.array(v.strictObject({ ...match, cost: integer(0, MAX_UNITS) })), []),
-  limits: v.pipe(v.array(limitSchema), v.minLength(1), v.maxLength(MAX_LIMITS)),
-  plan: v.optional(planSource),
-  plans: v.optional(plansSchema),
-  consistency: v.optional(v.picklist(["strict", "leased"]), "strict"),
-  mode: v.optional(v.picklist(["enforce", "shadow"]), "enforce"),
-  onStoreFailure: v.optional(v.picklist(["local", "allow", "deny"]), "local"),
-  documented: v.optional(boolean, true),
-}) satisfies v.GenericSchema<PolicyInput, unknown>;
+/** meter.ts checks all fields of a meter. */
+const meter = v.object({ unit: v.picklist(["tokens", "usd"]) });
 
+/** @param limit of one limit. @param number of a plan's numbers. */
+const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units, isMetered: boolean) => {
+  /** Numbers by plan and by the id of a limit. plans.ts checks the names and what fits a limit. */
+  const plans = tableOf(tableOf(number));
+  const rule = v.strictObject({ ...match, cost: integer(0, MAX_UNITS) });
+  const policy = v.strictObject({
+    name: text(/^[a-z0-9][a-z0-9-]{0,31}$/),
+    match: v.optional(v.strictObject(match), {}),
+    key: v.optional(oneOrMore(keyKind), ["ip"]),
+    cost: v.optional(list(rule, 0, isMetered ? 0 : undefined), []),
+    limits: list(limit, 1, MAX_LIMITS),
+    plan: v.optional(planSource),
+    plans: v.optional(plans),
+    consistency: v.optional(v.picklist(isMetered ? ["strict"] : ["strict", "leased"]), "strict"),
+    mode: v.optional(v.picklist(["enforce", "shadow"]), "enforce"),
+    onStoreFailure: v.optional(v.picklist(["local", "allow", "deny"]), "local"),
+    documented: v.optional(boolean, true),
+    meter: v.optional(meter),
+  });
+  return { policy: policy satisfies v.GenericSchema<PolicyInput, unknown>, limit, number, plans };
+};
+
+/** By the unit of a policy's meter. */
+export const SCHEMAS = {
+  none: schemasOf(limitOf(LIMIT_SCHEMAS), units, false),
+  tokens: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.tokens), units, true),
+  usd: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.usd), dollars, true),
+};
+
+/** The unit of a policy as it was written; a wrong one counts as tokens. */
+export function unitOf(policy: unknown): keyof typeof SCHEMAS {
+  const { meter } = (policy ?? {}) as { meter?: { unit?: unknown } | null };
+  return meter === undefined ? "none" : meter?.unit === "usd" ? "usd" : "tokens";
+}
+
+const oneOf = (schemas: object) => `one of ${Object.keys(schemas).join(", ")}`;
 const METHOD = 'a method or a list of them, for example "POST"';
 
 /** The expected value of each field, by its path within a policy. */
@@ -185,10 +241,15 @@ export const EXPECTED: Readonly<Record<string, readonly [MistakeCode, string]>> 
   "cost.host": ["ERR_POLICY_COST", PATTERN_EXPECTED.host],
   "cost.cost": ["ERR_POLICY_COST", `an integer from 0 to ${MAX_UNITS}`],
   limits: ["ERR_POLICY_LIMITS", `a list of 1 to ${MAX_LIMITS} limits`],
-  "limits.algorithm": ["ERR_POLICY_ALGORITHM", `one of ${ALGORITHM_NAMES.join(", ")}`],
+  "cost of meter": ["ERR_POLICY_COST", "no cost beside meter, which says what a request costs"],
+  "limits.algorithm": ["ERR_POLICY_ALGORITHM", oneOf(LIMIT_SCHEMAS)],
+  "limits.algorithm of tokens": ["ERR_POLICY_ALGORITHM", oneOf(METERED_LIMIT_SCHEMAS.tokens)],
+  "limits.algorithm of usd": ["ERR_POLICY_ALGORITHM", oneOf(METERED_LIMIT_SCHEMAS.usd)],
   "limits.limit": ["ERR_POLICY_LIMIT", `an integer from 1 to ${MAX_UNITS}`],
+  "limits.limit of usd": ["ERR_POLICY_LIMIT", DOLLARS_EXPECTED],
   "limits.limit of sliding-log": ["ERR_POLICY_LIMIT", `an integer from 1 to ${MAX_LOG_UNITS} for a sliding-log`],
   "limits.shadowLimit": ["ERR_POLICY_SHADOW_LIMIT", `an integer from 1 to ${MAX_UNITS}`],
+  "limits.shadowLimit of usd": ["ERR_POLICY_SHADOW_LIMIT", DOLLARS_EXPECTED],
   "limits.window": ["ERR_POLICY_WINDOW", 'a duration from 1ms to 31d, for example "10s" or "1h"'],
   "limits.buckets": ["ERR_POLICY_BUCKETS", `an integer from 1 to ${MAX_BUCKETS}`],
   "limits.oldest": ["ERR_POLICY_OLDEST", '"weighted" or "whole"'],
@@ -199,8 +260,11 @@ export const EXPECTED: Readonly<Record<string, readonly [MistakeCode, string]>> 
   plan: ["ERR_POLICY_PLAN", `one of ${planForms(() => "<name>").join(", ")}`],
   plans: ["ERR_POLICY_PLANS", "numbers by plan and limit, for example { pro = { api-1 = 100 } }"],
   "plans.number": ["ERR_POLICY_PLAN_NUMBER", `an integer from 1 to ${MAX_UNITS}`],
+  "plans.number of usd": ["ERR_POLICY_PLAN_NUMBER", DOLLARS_EXPECTED],
   consistency: ["ERR_POLICY_CONSISTENCY", '"strict" or "leased"'],
+  "consistency of meter": ["ERR_POLICY_CONSISTENCY", '"strict" beside meter'],
   mode: ["ERR_POLICY_MODE", '"enforce" or "shadow"'],
   onStoreFailure: ["ERR_POLICY_ON_STORE_FAILURE", '"local", "allow" or "deny"'],
   documented: ["ERR_POLICY_DOCUMENTED", "true or false"],
+  meter: ["ERR_POLICY_METER", 'a table with unit = "tokens" or unit = "usd"'],
 };

@@ -4,6 +4,7 @@ import { Kind } from "./algorithm.ts";
 import { algorithmOf, type LimitSpec } from "./algorithms.ts";
 import { MAX_LOG_UNITS, MAX_UNITS } from "./layout.ts";
 import type { Limit } from "./policy.ts";
+import { DOLLARS_EXPECTED, type MeterUnit, toUnits, withoutNoise } from "./units.ts";
 
 /**
  * The limit with this number. A bucket's `burst` follows the number if the two were equal, as they are by default, and
@@ -16,22 +17,26 @@ export function withNumber(limit: Limit, number: number): Limit {
   return { ...others, limit: number, ...(follows && { burst: number }) } as Limit;
 }
 
+/** The limit with this number as people write it: dollars under a `usd` meter. */
+export function withWritten(limit: Limit, number: number): Limit {
+  return withNumber(limit, toUnits(number, limit.unit));
+}
+
 /**
  * The limit with its number and its `burst` multiplied, each rounded down and at least 1. `shadowLimit` is left out, as
  * by `withNumber`.
  */
 export function timesFactor(limit: Limit, factor: number): Limit {
-  // 15 digits: the product 100 * 0.29, which is 28.999999999999996 in doubles, is 29 for people.
-  const times = (units: number) => Math.max(1, Math.floor(Number((units * factor).toPrecision(15))));
+  const times = (units: number) => Math.max(1, Math.floor(withoutNoise(units * factor)));
   const multiplied = withNumber(limit, times(limit.limit));
   return limit.kind === Kind.bucket ? ({ ...multiplied, burst: times(limit.burst) } as Limit) : multiplied;
 }
 
 /** What would fit, in words, if the limit's numbers are out of range or too large for exact decisions. */
-export function misfit(limit: LimitSpec): string | undefined {
+export function misfit(limit: LimitSpec & { readonly unit?: MeterUnit }): string | undefined {
   const most = limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS;
   const isUnits = (units: number) => Number.isSafeInteger(units) && units >= 1 && units <= most;
-  if (!isUnits(limit.limit)) return `an integer from 1 to ${most}`;
+  if (!isUnits(limit.limit)) return limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${most}`;
   if (limit.kind === Kind.bucket && !isUnits(limit.burst)) return `a burst from 1 to ${most}`;
   return algorithmOf(limit).tooLarge?.(limit);
 }

@@ -16,7 +16,7 @@ export interface Policy {
   readonly limits: readonly Limit[];
   /** The key source by which a request names its client's plan. Absent: only a program names plans. */
   readonly plan?: string;
-  /** Plans by name: the numbers of limits for clients on this plan. */
+  /** Plans by name: the numbers of limits for clients on this plan, as they are written. */
   readonly plans?: Readonly<Record<string, Numbers>>;
   /** Whether units may be taken from the store ahead of demand. */
   readonly consistency: "strict" | "leased";
@@ -80,9 +80,14 @@ export type Limit = LimitSpec & {
   readonly scope: "global" | "region";
   /** Another number to ask of the same counts: what it would have refused is told, and nothing else happens. */
   readonly shadowLimit?: number;
+  /** What it counts, if its policy has a meter. With `usd` all its numbers are units of 10 micro-dollars. */
+  readonly unit?: Meter["unit"];
 };
 
-/** Numbers by the ids of limits, for example `{ "api-1": 200 }`. A limit that is not named keeps its number. */
+/**
+ * Numbers by the ids of limits as people write them, for example `{ "api-1": 200 }`: dollars under a `usd` meter. A
+ * limit that is not named keeps its number.
+ */
 export type Numbers = Readonly<Record<string, number | undefined>>;
 
 /** The algorithms: docs/algorithms.md says which to choose. */

@@ -42,6 +42,9 @@ function isTighterAlready(headers: Headers, ours: readonly [string, string][]): 
   return theirs !== null && /^\d{1,15}$/.test(theirs) && Number(theirs) < Number(remaining);
 }
 
+/** What `q` and `r` count under a meter. They are integers: dollars are told in the units that are counted. */
+const QUOTA_UNITS = { tokens: "tokens", usd: "10-micro-usd" };
+
 /** Members of `RateLimit-Policy` by limit: a limit's member is the same in every answer. */
 const policyItems = new WeakMap<Limit, string>();
 
@@ -51,7 +54,7 @@ function policyItem(limit: Limit): string {
   const { quota, windowMs } = quotaOf(limit);
   // The draft has whole seconds only. Any other window is left out: a rounded window would be wrong.
   const w = windowMs !== undefined && windowMs % 1000 === 0 ? windowMs / 1000 : undefined;
-  const qu = isConcurrency(limit) ? "concurrent-requests" : undefined;
+  const qu = isConcurrency(limit) ? "concurrent-requests" : limit.unit && QUOTA_UNITS[limit.unit];
   const text = serializeItem(item(limit.id, { q: quota, w, qu }));
   policyItems.set(limit, text);
   return text;

@@ -1,6 +1,7 @@
 /** One JSON line for each decision that an operator wants to see. */
 
 import type { LimitDecision } from "../core/decision.ts";
+import { toWritten } from "../core/units.ts";
 import { ANONYMOUS } from "../keys/sources.ts";
 import type { OnDecision } from "../limiter.ts";
 
@@ -65,7 +66,7 @@ function isShadowLimitReached({ shadowLimit }: LimitDecision): boolean {
 }
 
 function describeShadowLimit({ limit, shadowLimit }: LimitDecision) {
-  return shadowLimit ? [{ id: limit.id, ...shadowLimit }] : [];
+  return shadowLimit ? [{ id: limit.id, ...shadowLimit, limit: toWritten(shadowLimit.limit, limit.unit) }] : [];
 }
 
 function idsOf(limits: readonly LimitDecision[]): string[] {

@@ -1,6 +1,7 @@
 /** Which policies apply to a request, and at what cost. docs/matching.md has the rules. */
 
 import { BoundedMap } from "../bounded-map.ts";
+import { meterMistakes } from "../config/meter.ts";
 import { ConfigurationError } from "../config/mistake.ts";
 import { patternMistakes } from "../config/patterns.ts";
 import type { Match, Policy } from "../core/policy.ts";
@@ -64,7 +65,10 @@ const LONGEST_REMEMBERED = 512;
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
 export function compileMatcher(policies: readonly Policy[]): Matcher {
-  const mistakes = policies.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
+  const mistakes = policies.flatMap((policy, i) => [
+    ...patternMistakes(policy, `policies[${i}]`),
+    ...meterMistakes(policy, `policies[${i}]`),
+  ]);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   const compiled = policies.map((policy) => {
     const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));

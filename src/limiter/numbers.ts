@@ -1,8 +1,9 @@
 /** The numbers that hold for one client: those of the policy, of the client's plan, or of the program. */
 
 import { BoundedMap } from "../bounded-map.ts";
-import { misfit, timesFactor, withNumber } from "../core/numbers.ts";
+import { misfit, timesFactor, withWritten } from "../core/numbers.ts";
 import type { Limit, Numbers, Policy } from "../core/policy.ts";
+import { toWritten } from "../core/units.ts";
 
 /** Variants of one policy that are remembered, about 1 KiB each. Any other is made again. */
 const MAX_VARIANTS = 1_000;
@@ -19,7 +20,7 @@ export function withNumbers(policy: Policy, numbers: Numbers): Policy {
   const numberOf = ({ id }: Limit) => (Object.hasOwn(numbers, id) ? numbers[id] : undefined);
   return variantOf(policy, `${policy.limits.map((limit) => `${numberOf(limit)}`)}`, (limit) => {
     const number = numberOf(limit);
-    return number === undefined ? limit : withNumber(limit, number);
+    return number === undefined ? limit : withWritten(limit, number);
   });
 }
 
@@ -42,8 +43,9 @@ function variantOf(policy: Policy, name: string, change: (limit: Limit) => Limit
   const limits = policy.limits.map((limit) => {
     const changed = change(limit);
     const expected = misfit(changed);
-    if (expected) throw new TypeError(`limits: ${limit.id}: expected ${expected}; found ${String(changed.limit)}`);
-    return changed;
+    if (!expected) return changed;
+    const found = String(toWritten(changed.limit, limit.unit));
+    throw new TypeError(`limits: ${limit.id}: expected ${expected}; found ${found}`);
   });
   variant = limits.some((limit, l) => limit !== policy.limits[l]) ? { ...policy, limits } : policy;
   known.set(name, variant);

@@ -36,7 +36,7 @@ it("prints every mistake, with what was probably meant", async () => {
     stdout: "",
     stderr: `3 mistakes in the configuration:
 - POLICIES[0].limits: expected a list of 1 to 8 limits; found nothing (ERR_POLICY_LIMITS)
-- POLICIES[0].limts: expected only the fields name, match, key, cost, limits, plan, plans, consistency, mode, onStoreFailure, documented; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
+- POLICIES[0].limts: expected only the fields name, match, key, cost, limits, plan, plans, consistency, mode, onStoreFailure, documented, meter; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
   Did you mean limits?
 - REGION: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "?" (ERR_REGION)
 `,
@@ -192,6 +192,42 @@ describe("what is allowed and surely wrong", () => {
     const { status, stderr } = await headgate(folder, ["check"]);
     expect([status, stderr]).toEqual([0, "warning: ORIGIN_ULR is not read. Did you mean ORIGIN_URL?\n"]);
     expect(await headgate(folder, ["check", "--strict"])).toMatchObject({ status: 1 });
+  });
+});
+
+describe("a meter that is allowed and surely wrong", () => {
+  const prices = { default: { input: 15, output: 75 } };
+  const warningsOf = async (match: object, meter: object = { unit: "usd", prices }) => {
+    const limits = [{ algorithm: "fixed-window", limit: 5, window: "1d" }];
+    return (await reportOf(toml({ POLICIES: [{ name: "llm", match, meter, limits }] }))).warnings;
+  };
+
+  it.each<[string, object, object?]>([
+    ["does not match POST", { method: "GET" }],
+    ["none of its paths ends with", { path: ["/v1/completions", "/v1/:model/cancel"] }],
+    ["default are 0", {}, { unit: "usd", prices: { default: { input: 0, output: 0 } } }],
+    [
+      "per million tokens, not per token",
+      {},
+      { unit: "usd", prices: { ...prices, a: { input: 3e-6, output: 15e-6 } } },
+    ],
+    ["cached input that costs more", {}, { unit: "usd", prices: { default: { input: 1, cachedInput: 2, output: 3 } } }],
+  ])("%s", async (said, match, meter) => {
+    const warnings = await warningsOf(match, meter);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain(said);
+  });
+
+  it.each<[string, object, object?]>([
+    ["every path", {}],
+    ["a format", { method: ["GET", "POST"], path: "/openai/v1/Chat/Completions/" }],
+    ["a wildcard", { path: "/v1/*" }],
+    ["a name at the end", { path: "/v1/:what" }],
+    ["a wildcard before", { path: ["/other", "/*/messages"] }],
+    ["a free model", {}, { unit: "usd", prices: { ...prices, local: { input: 0, output: 0 } } }],
+    ["tokens", {}, { unit: "tokens" }],
+  ])("is not one with %s", async (_, match, meter) => {
+    expect(await warningsOf(match, meter)).toEqual([]);
   });
 });
 

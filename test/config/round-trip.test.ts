@@ -105,6 +105,33 @@ it("policies of every algorithm and field, written out with their defaults, are 
   ]);
 });
 
+it("policies with a meter, too: dollars are written as dollars, and counted in units of 10 micro-dollars", () => {
+  const prices = { "gpt-5*": { input: "1.25", cachedInput: 0.125, output: 10 }, default: { input: 15, output: 75 } };
+  const metered = [
+    { name: "tokens", meter: { unit: "tokens", maxOutput: "100" }, limits: [{ limit: 200_000, window: "1m" }] },
+    {
+      name: "usd",
+      meter: { unit: "usd", prices, perImage: 0, onExceeded: "cut" },
+      plans: { pro: { usd: "100.5" } },
+      limits: [{ algorithm: "fixed-window", limit: "12.50", shadowLimit: 0.00001, window: "1d" }],
+    },
+  ];
+  const first = parsePolicies(metered, "POLICIES");
+  const policies = first.mistakes ? [] : first.value;
+  expect(policies.map(({ meter }) => meter)).toEqual([
+    { unit: "tokens", maxOutput: 100, perImage: 1_000, onExceeded: "finish" },
+    {
+      ...{ unit: "usd", maxOutput: 4_096, perImage: 0, onExceeded: "cut" },
+      prices: { ...prices, "gpt-5*": { ...prices["gpt-5*"], input: 1.25 } },
+    },
+  ]);
+  expect(policies[1]!.limits).toMatchObject([{ limit: 1_250_000, shadowLimit: 1, unit: "usd" }]);
+  expect(policies[1]!.plans).toEqual({ pro: { usd: 100.5 } });
+  const written = JSON.parse(JSON.stringify(policies.map(writePolicy)));
+  expect(written[1].limits).toMatchObject([{ limit: 12.5, shadowLimit: 0.00001 }]);
+  expect(parsePolicies(written, "POLICIES")).toEqual(first);
+});
+
 it("that is every field that the schema of an algorithm has", () => {
   for (const [algorithm, { entries }] of Object.entries(LIMIT_SCHEMAS)) {
     const given = limits.find((limit) => limit.algorithm === algorithm)!;

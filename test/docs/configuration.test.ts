@@ -5,12 +5,13 @@ import * as v from "valibot";
 import { expect, it } from "vitest";
 import { formatDuration } from "../../src/config/duration.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
-import { LIMIT_SCHEMAS, limitSchema, policySchema } from "../../src/config/policy-schema.ts";
+import { LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import { blocksOf, read, tableIn } from "./markdown.ts";
 
 const PAGE = read("docs/configuration.md");
 const ABSENT = "–";
+const { limit: limitSchema, policy: policySchema } = SCHEMAS.none;
 
 /** The first table whose first heading is `heading`: from its first cell to the cell under `column`. */
 function table(heading: string, column: string): Map<string, string> {

@@ -31,3 +31,22 @@ it.each([
   expect(describeLimit(limit, () => "eu")).toBe(text.includes("region") ? text : `${text} in all regions`);
   expect(quotaOf(limit)).toEqual(quota);
 });
+
+const usd = { unit: "usd", prices: { default: { input: 15, output: 75 } } };
+const perDay = (limit: number | string) => ({ algorithm: "fixed-window", limit, window: "1d" });
+
+it.each<[object, object, string, number]>([
+  [{ unit: "tokens" }, { limit: 200_000, window: "1m" }, "200,000 tokens per 1m", 200_000],
+  [{ unit: "tokens" }, bucket(10, "1s", 1), "10 tokens per 1s, at most 1 token at once", 1],
+  [usd, perDay(100), "$100 per 1d", 10_000_000],
+  [usd, perDay("12.5"), "$12.50 per 1d", 1_250_000],
+  [usd, perDay(0.00001), "$0.00001 per 1d", 1],
+  [usd, perDay(0.29), "$0.29 per 1d", 29_000],
+  [usd, perDay("10000"), "$10,000 per 1d", 1_000_000_000],
+])("under the meter %j %j is told as %s", (meter, written, text, quota) => {
+  const parsed = parsePolicies([{ name: "llm", meter, limits: [written] }], "policies");
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  const limit = parsed.value[0]!.limits[0]!;
+  expect(describeLimit(limit, () => "eu")).toBe(`${text} in all regions`);
+  expect(quotaOf(limit).quota).toBe(quota);
+});

@@ -44,10 +44,10 @@ export function untilOf(text: string, nowMs: number): string {
 /** The end of the year 9999: later instants are not written with four digits. */
 const LAST_INSTANT_MS = Date.UTC(9999, 11, 31);
 
-/** `api-1=200` as `{ "api-1": 200 }`; `default` undoes. */
+/** `api-1=200`, or dollars as in `usd-1=12.50`, as `{ "api-1": 200 }`; `default` undoes. */
 export function limitsOf(pairs: readonly string[]): Record<string, number | null> {
   const limits = pairs.map((pair): [string, number | null] => {
-    const [, id, number] = /^([a-z0-9-]+)=(\d{1,10}|default)$/.exec(pair) ?? [];
+    const [, id, number] = /^([a-z0-9-]+)=(\d{1,10}(?:\.\d{1,5})?|default)$/.exec(pair) ?? [];
     if (id === undefined) throw new Misuse(`expected <limit>=<number>, for example api-1=200; found ${pair}`);
     return [id, number === "default" ? null : Number(number)];
   });

@@ -1,6 +1,7 @@
 /** The admin API's answers as text for people. */
 
 import { isTable } from "../../config/bindings.ts";
+import { describeUnits, toUnits } from "../../core/units.ts";
 import { Failure } from "../io.ts";
 import { printable } from "./printable.ts";
 import { table } from "./table.ts";
@@ -26,8 +27,8 @@ export function overrideText(override: unknown): string {
 
 export function countsText(body: Body): string {
   const { policy, kind, key, override } = body;
-  const rows = tablesIn(body, "limits").map(({ id, limit, remaining, resetAfterMs }) => {
-    return [id, limit, remaining, secondsOf(resetAfterMs)];
+  const rows = tablesIn(body, "limits").map(({ id, limit, remaining, resetAfterMs, unit }) => {
+    return [id, numberText(limit, unit), numberText(remaining, unit), secondsOf(resetAfterMs)];
   });
   const head = `policy ${policy}, ${kind} ${key}\noverride: ${overrideText(override)}\n\n`;
   return head + table(["limit", "units", "remaining", "full again in"], rows);
@@ -43,11 +44,14 @@ export function overridesText(body: Body): string {
 export function explanationText(body: Body): string {
   const { at, region, source, method, path, violated, retryAfterMs, failure, version, omitted } = body;
   const limits = Array.isArray(violated) && violated.length > 0 ? `over ${violated.join(", ")}` : "over no limit";
-  const policies = tablesIn(body, "policies").map((one) => [one.policy, one.kind, one.key, one.cost, one.mode]);
+  const policies = tablesIn(body, "policies").map((one) => {
+    return [one.policy, one.kind, one.key, numberText(one.cost, one.unit), one.mode];
+  });
   const rows = tablesIn(body, "limits").map((one) => {
     const verdict = `${one.admitted ? "admitted" : "refused"}${one.shadow ? ", in shadow" : ""}`;
     const wait = one.retryAfterMs === undefined ? "never" : secondsOf(one.retryAfterMs);
-    return [one.id, one.algorithm, one.limit, one.remaining, verdict, wait, secondsOf(one.resetAfterMs)];
+    const [limit, remaining] = [one.limit, one.remaining].map((number) => numberText(number, one.unit));
+    return [one.id, one.algorithm, limit, remaining, verdict, wait, secondsOf(one.resetAfterMs)];
   });
   return [
     `${method} ${path}, region ${region}, ${at}\n`,
@@ -65,6 +69,12 @@ export function explanationText(body: Body): string {
 /** The version that a change made. */
 export function versionText({ version }: Body): string {
   return typeof version === "number" ? ` (version ${version} of the live document)` : "";
+}
+
+/** A number of a limit, in the unit of its policy's meter. */
+function numberText(number: unknown, unit: unknown): unknown {
+  if (typeof number !== "number" || (unit !== "usd" && unit !== "tokens")) return number;
+  return describeUnits(toUnits(number, unit), unit);
 }
 
 function secondsOf(ms: unknown): string | undefined {

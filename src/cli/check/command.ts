@@ -9,6 +9,7 @@ import type { ExitCode, Io } from "../io.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { effective } from "./effective.ts";
+import { meterWarnings } from "./meters.ts";
 import { suggestionFor } from "./suggest.ts";
 import { surelyWrong } from "./surely-wrong.ts";
 
@@ -67,7 +68,13 @@ function reportOf(file: string | undefined, options: ReadOptions, io: Io): Repor
     const mistakes = parsed.mistakes?.map((mistake) => told(mistake, suggestionFor(mistake, bindings))) ?? [];
     const warnings = [
       ...surelyWrong({ bindings, config: read.config, environmentName }),
-      ...(parsed.mistakes ? [] : [...policyWarnings(parsed.value.policies), ...regionWarnings(parsed.value)]),
+      ...(parsed.mistakes
+        ? []
+        : [
+            ...policyWarnings(parsed.value.policies),
+            ...meterWarnings(parsed.value.policies),
+            ...regionWarnings(parsed.value),
+          ]),
     ];
     const configuration = parsed.mistakes ? null : effective(parsed.value);
     return { file: basename(configPath), configuration, mistakes, warnings, notes };

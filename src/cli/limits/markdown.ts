@@ -61,7 +61,11 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
           "A request costs 1 unit, except for those listed here; the first that matches counts.",
           table(["Request", "Under", "Units"], costs),
         ]
-      : policies.slice(0, 1).map(() => "A request costs 1 unit.")),
+      : policies
+          .filter(({ meter }) => !meter)
+          .slice(0, 1)
+          .map(() => "A request costs 1 unit.")),
+    ...policies.flatMap(({ name, meter }) => (meter ? [`Under **${name}** a request costs ${meter.meaning}.`] : [])),
     ...(fields.length > 0
       ? [
           "## Headers of an answer",

@@ -1,5 +1,6 @@
 /** `/counts/<policy>`: what each limit holds for a client. */
 
+import { toWritten } from "../../core/units.ts";
 import { backgroundOf } from "../background.ts";
 import { answer, unavailable } from "./answer.ts";
 import { audit } from "./audit.ts";
@@ -12,7 +13,9 @@ export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls
   async function look(c: Parameters<typeof backgroundOf>[0], { applied, region }: NamedClient) {
     const decision = await limiter.inspect(applied, region, backgroundOf(c));
     const limits = [...decision.limits, ...decision.shadow].map(({ limit, remaining, resetAfterMs }) => {
-      return { id: limit.id, limit: limit.limit, remaining, resetAfterMs };
+      const written = (units: number) => toWritten(units, limit.unit);
+      const numbers = { limit: written(limit.limit), remaining: written(remaining) };
+      return { id: limit.id, ...(limit.unit && { unit: limit.unit }), ...numbers, resetAfterMs };
     });
     // Of several places one may be silent: its limits are missing.
     const isWhole = decision.source !== "fallback" && limits.length === applied.policy.limits.length;

@@ -5,6 +5,7 @@
 
 import type { Decision, LimitDecision } from "../../core/decision.ts";
 import type { AlgorithmName } from "../../core/policy.ts";
+import { type MeterUnit, toWritten } from "../../core/units.ts";
 import type { DecisionContext } from "../../limiter.ts";
 import { MAX_TEXT_BYTES } from "./token.ts";
 
@@ -37,6 +38,8 @@ interface ExplainedPolicy {
   readonly key: string;
   readonly cost: number;
   readonly mode: "enforce" | "shadow";
+  /** What its meter counts: numbers of `usd` are dollars. Absent: it has no meter. */
+  readonly unit?: MeterUnit;
 }
 
 interface ExplainedLimit {
@@ -51,6 +54,8 @@ interface ExplainedLimit {
   readonly resetAfterMs: number;
   /** Of a policy in shadow: it refused nothing. */
   readonly shadow: boolean;
+  /** As of its policy. */
+  readonly unit?: MeterUnit;
 }
 
 export interface Explained {
@@ -60,7 +65,10 @@ export interface Explained {
   readonly version: number | undefined;
 }
 
-type PackedPolicy = readonly [policy: string, kind: string, key: string, cost: number, isShadow: 0 | 1];
+type PackedPolicy = readonly [
+  ...[policy: string, kind: string, key: string, cost: number, isShadow: 0 | 1],
+  ...([unit: MeterUnit] | []),
+];
 /** The policy is a position in the list of policies. The id is the policy's name and the suffix. */
 type PackedLimit = readonly [
   ...[policy: number, suffix: string, limit: number, algorithm: number, admitted: 0 | 1],
@@ -129,11 +137,11 @@ export function pack({ atMs, decision, context, version }: Explained, { method, 
 export function unpack(text: string): Explanation {
   const [atMs, region, source, retryAfterMs, failure, method, path, version, ...rest] = JSON.parse(text) as Packed;
   const [packedPolicies, packedLimits, omittedPolicies, omittedLimits] = rest;
-  const policies = packedPolicies.map(([policy, kind, key, cost, isShadow]): ExplainedPolicy => {
-    return { policy, kind, key, cost, mode: isShadow ? "shadow" : "enforce" };
+  const policies = packedPolicies.map(([policy, kind, key, cost, isShadow, unit]): ExplainedPolicy => {
+    return { policy, kind, key, cost, mode: isShadow ? "shadow" : "enforce", ...(unit && { unit }) };
   });
   const limits = packedLimits.map(([at, suffix, limit, algorithm, admitted, remaining, retryAfterMs, resetAfterMs]) => {
-    const { policy, mode } = policies[at]!;
+    const { policy, mode, unit } = policies[at]!;
     const wait = retryAfterMs !== null && { retryAfterMs };
     const [id, shadow] = [policy + suffix, mode === "shadow"];
     const told = {
@@ -144,7 +152,7 @@ export function unpack(text: string): Explanation {
       ...wait,
       resetAfterMs,
     };
-    return { id, policy, ...told, shadow };
+    return { id, policy, ...told, shadow, ...(unit && { unit }) };
   });
   return {
     ...{ at: new Date(atMs).toISOString(), region, source, allowed: false, policies, limits },
@@ -157,7 +165,9 @@ export function unpack(text: string): Explanation {
 }
 
 function packPolicy({ policy, kind, partition, cost }: DecisionContext["takes"][number]): PackedPolicy {
-  return [policy.name, kind, partition, cost, policy.mode === "shadow" ? 1 : 0];
+  const unit = policy.meter?.unit;
+  const packed = [policy.name, kind, partition, toWritten(cost, unit), policy.mode === "shadow" ? 1 : 0] as const;
+  return unit ? [...packed, unit] : packed;
 }
 
 function packLimit(
@@ -165,8 +175,9 @@ function packLimit(
   at: number,
 ): PackedLimit {
   const suffix = limit.id.slice(policy.name.length);
-  const told = [admitted ? 1 : 0, remaining, retryAfterMs ?? null, resetAfterMs] as const;
-  return [at, suffix, limit.limit, ALGORITHMS.indexOf(limit.algorithm), ...told];
+  const written = (units: number) => toWritten(units, limit.unit);
+  const told = [admitted ? 1 : 0, written(remaining), retryAfterMs ?? null, resetAfterMs] as const;
+  return [at, suffix, written(limit.limit), ALGORITHMS.indexOf(limit.algorithm), ...told];
 }
 
 /** What refused, then what has the smallest share left; policies in shadow last. */

@@ -5,8 +5,9 @@ import { writeLimit } from "../../config/limits.ts";
 import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
 import { Kind } from "../../core/algorithm.ts";
 import { decideLimit, type LimitDecision } from "../../core/decision.ts";
-import type { Limit, Match, Policy } from "../../core/policy.ts";
+import type { Limit, Match, Meter, Policy } from "../../core/policy.ts";
 import { ENFORCED, Flag, take } from "../../core/take.ts";
+import { describeUnits, toWritten } from "../../core/units.ts";
 import { KEY_DESCRIPTIONS, type KeySource, sourceOf } from "../../keys/sources.ts";
 import { withNumbers } from "../../limiter/numbers.ts";
 import { addRateLimitFields } from "../headers.ts";
@@ -47,7 +48,7 @@ function regionNames({ region, regions }: Described): string[] {
 }
 
 function describePolicy(policy: Policy, central: boolean) {
-  const { name, match, key, cost, limits, plans = {}, consistency, onStoreFailure } = policy;
+  const { name, match, key, cost, limits, plans = {}, consistency, onStoreFailure, meter } = policy;
   const planned = Object.entries(plans).map(([name, numbers]) => ({
     name,
     limits: withNumbers(policy, numbers).limits.map(describeNumbers),
@@ -65,14 +66,25 @@ function describePolicy(policy: Policy, central: boolean) {
     }),
     ...(planned.length > 0 && { plans: planned }),
     cost: cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
-    defaultCost: 1,
+    ...(meter && { meter: describeMeter(meter) }),
+    ...(!meter && { defaultCost: 1 }),
     consistency: { mode: consistency, meaning: central ? CONSISTENCY[consistency] : UNSHARED },
     storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE[onStoreFailure] },
   };
 }
 
 function describeNumbers(limit: Limit) {
-  return { id: limit.id, limit: limit.limit, ...quotaOf(limit), description: describeQuota(limit) };
+  const { quota, ...window } = quotaOf(limit);
+  const written = (units: number) => toWritten(units, limit.unit);
+  return {
+    ...{ id: limit.id, limit: written(limit.limit), quota: written(quota), ...window },
+    description: describeQuota(limit),
+  };
+}
+
+function describeMeter({ unit }: Meter) {
+  const used = { tokens: "the tokens that the model reads and writes", usd: "the price of the tokens that it uses" };
+  return { unit, meaning: `${used[unit]}, estimated before the answer and corrected after it` };
 }
 
 const CONSISTENCY = {
@@ -109,23 +121,24 @@ function describeKey(key: readonly string[]): string {
 
 /** What an algorithm promises, with the numbers of this limit. */
 function promiseOf(limit: Limit): string {
-  const most = limit.limit;
+  const units = (number: number) => describeUnits(number, limit.unit);
+  const most = units(limit.limit);
   const { window } = writeLimit(limit) as { window: string };
   switch (limit.kind) {
     case Kind.weighted: {
       const surely = formatDuration(limit.bucketMs * (limit.buckets - 1));
       const span = limit.buckets > 1 ? `never more than ${most} in any ${surely}` : "older requests fade out evenly";
-      return `${span}, at worst ${2 * most - 1} in one ${window}, when a burst comes at the end of a bucket`;
+      return `${span}, at worst ${units(2 * limit.limit - 1)} in one ${window}, when a burst comes at the end of a bucket`;
     }
     case Kind.whole:
       return `never more than ${most} in any ${window}; a unit returns up to ${formatDuration(limit.bucketMs)} late`;
     case Kind.fixedWindow:
-      return `never more than ${most} in one ${window} window of the clock, up to ${2 * most} across a boundary`;
+      return `never more than ${most} in one ${window} window of the clock, up to ${units(2 * limit.limit)} across a boundary`;
     case Kind.log:
       return `never more than ${most} in any ${window}, and every unit returns exactly on time`;
     case Kind.bucket: {
       const delay = limit.maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(limit.maxDelayMs)} first` : "";
-      return `at most ${limit.burst} at once, refilled by ${most} per ${window}, continuously${delay}`;
+      return `at most ${units(limit.burst)} at once, refilled by ${most} per ${window}, continuously${delay}`;
     }
     case Kind.concurrency:
       return `at most ${most} in flight; a lost one is freed after ${formatDuration(limit.timeoutMs)}`;

@@ -175,10 +175,18 @@ function Plans({ document }: { document: LimitsDocument }) {
 
 function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
   const rules = policies.flatMap(({ name, cost }) => cost.map((rule) => ({ name, ...rule })));
+  const metered = policies.flatMap(({ name, meter }) => (meter ? [{ name, meter }] : []));
   return (
     <>
       <h2>Costs</h2>
-      <p>A request costs 1 unit{rules.length > 0 && ", except for those below; the first that matches counts"}.</p>
+      {metered.length < policies.length && (
+        <p>A request costs 1 unit{rules.length > 0 && ", except for those below; the first that matches counts"}.</p>
+      )}
+      {metered.map(({ name, meter }) => (
+        <p>
+          Under <b>{name}</b> a request costs {meter.meaning}.
+        </p>
+      ))}
       {rules.length > 0 && (
         <table>
           <caption>Requests with a cost of their own</caption>

@@ -1,6 +1,7 @@
 /** `/.headgate/limits/me`: what the caller has left. It never charges. It is limited: each look is a Redis call. */
 
 import type { RateLimitHeaders } from "../../config/settings.ts";
+import { toWritten } from "../../core/units.ts";
 import type { InsideLimiter, Limiter } from "../../limiter.ts";
 import { createEnforce } from "../enforce.ts";
 import { clientKey, namedPlan } from "../key.ts";
@@ -56,9 +57,11 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     const limits = documented.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
       policy: policy.name,
       id: limit.id,
-      remaining,
-      quota: quotaOf(limit).quota,
-      cost: matched.find((one) => one.policy.name === policy.name)!.cost,
+      unit: limit.unit,
+      remaining: toWritten(remaining, limit.unit),
+      quota: toWritten(quotaOf(limit).quota, limit.unit),
+      // Under a meter it is known only after the answer.
+      cost: policy.meter ? undefined : matched.find((one) => one.policy.name === policy.name)!.cost,
       growsAfterMs,
       resetAfterMs,
     }));

@@ -3,8 +3,9 @@
 import { describeValue, type Mistake } from "../../config/mistake.ts";
 import { parsePolicies, writePolicy } from "../../config/policies.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
-import { timesFactor, withNumber } from "../../core/numbers.ts";
+import { timesFactor, withWritten } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
+import { DOLLARS_EXPECTED, describeUnits } from "../../core/units.ts";
 import {
   EMPTY,
   hasPlan,
@@ -149,14 +150,15 @@ function checkNumbers(value: unknown, path: string, policy: Policy): LiveMistake
   }
   const ids = policy.limits.map(({ id }) => id);
   const mistakes = Object.entries(value).flatMap(([id, number]): LiveMistake[] => {
-    if (!ids.includes(id))
-      return [mistake(`${path}.${id}`, `the id of a limit of ${policy.name}: ${ids.join(", ")}`, id)];
-    if (isNumber(number)) return [];
-    return [mistake(`${path}.${id}`, `an integer from 1 to ${MAX_UNITS}`, number)];
+    const limit = policy.limits.find((one) => one.id === id);
+    if (!limit) return [mistake(`${path}.${id}`, `the id of a limit of ${policy.name}: ${ids.join(", ")}`, id)];
+    if (isNumber(number, limit.unit)) return [];
+    const expected = limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${MAX_UNITS}`;
+    return [mistake(`${path}.${id}`, expected, number)];
   });
   if (mistakes.length > 0) return mistakes;
   const numbers = new Map(Object.entries(value as Record<string, number>));
-  return fitMistakes(policy, (limit) => withNumber(limit, numbers.get(limit.id) ?? limit.limit), path);
+  return fitMistakes(policy, (limit) => numbered(limit, numbers.get(limit.id)), path);
 }
 
 /** @param plan of the same override: the factor multiplies its numbers. */
@@ -165,11 +167,16 @@ function checkFactor(factor: unknown, path: string, policy: Policy, plan: unknow
     return [mistake(path, "a number above 0", factor)];
   }
   const planned = new Map(Object.entries((hasPlan(policy, plan) && policy.plans?.[plan]) || {}));
-  const multiplied = (limit: Limit) => timesFactor(withNumber(limit, planned.get(limit.id) ?? limit.limit), factor);
-  if (policy.limits.some((limit) => !isNumber(multiplied(limit).limit))) {
-    return [mistake(path, `a factor that leaves every limit at most ${MAX_UNITS}`, factor)];
+  const multiplied = (limit: Limit) => timesFactor(numbered(limit, planned.get(limit.id)), factor);
+  if (policy.limits.some((limit) => multiplied(limit).limit > MAX_UNITS)) {
+    const most = describeUnits(MAX_UNITS, policy.meter?.unit);
+    return [mistake(path, `a factor that leaves every limit at most ${most}`, factor)];
   }
   return fitMistakes(policy, multiplied, path);
+}
+
+function numbered(limit: Limit, number: number | undefined): Limit {
+  return number === undefined ? limit : withWritten(limit, number);
 }
 
 /** What the configuration's own validator says about a policy with other numbers. */

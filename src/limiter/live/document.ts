@@ -5,11 +5,12 @@
 
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Policy } from "../../core/policy.ts";
+import { type MeterUnit, toUnits } from "../../core/units.ts";
 
 /** What a live document changes about a policy, for all clients. */
 export interface LivePolicy {
   readonly mode?: "enforce" | "shadow";
-  /** By the id of a limit: its number, an integer of 1 … 10^9 that fits the window. */
+  /** By the id of a limit: its number as in the configuration, which fits the window. */
   readonly limits?: Readonly<Record<string, number>>;
 }
 
@@ -92,9 +93,10 @@ export function instantOf(value: unknown): number {
   return isDay ? Date.parse(text) : Number.NaN;
 }
 
-/** Whether a value can be the number of a limit. */
-export function isNumber(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_UNITS;
+/** Whether a value can be the number of a limit. @param unit of the limit: the number is written in it. */
+export function isNumber(value: unknown, unit: MeterUnit | undefined): value is number {
+  const number = typeof value === "number" ? toUnits(value, unit) : 0;
+  return Number.isSafeInteger(number) && number >= 1 && number <= MAX_UNITS;
 }
 
 export function plansOf(policy: Policy): string[] {

@@ -93,8 +93,9 @@ function knownNumbers(
 }
 
 function whyIgnored(id: string, number: unknown, policy: Policy): string | undefined {
-  if (!policy.limits.some((limit) => limit.id === id)) return "no limit has this id";
-  if (!isNumber(number)) return "not the number of a limit";
+  const limit = policy.limits.find((one) => one.id === id);
+  if (!limit) return "no limit has this id";
+  if (!isNumber(number, limit.unit)) return "not the number of a limit";
   return attempt(() => withNumbers(policy, { [id]: number })) ? undefined : "the number does not fit the limit";
 }
 

@@ -1,0 +1,38 @@
+/**
+ * Numbers of limits as people write and read them, and the units that are counted. They differ under a `usd` meter only:
+ * people write dollars, and a unit is 10 micro-dollars.
+ */
+
+import type { Meter } from "./policy.ts";
+
+/** What a limit counts. Absent: what the cost of its requests says. */
+export type MeterUnit = Meter["unit"];
+
+const UNITS_PER_DOLLAR = 100_000;
+
+/** The dollars that a limit can be, in words. */
+export const DOLLARS_EXPECTED = "dollars from 0.00001 to 10000, with at most 5 decimals";
+
+/** Units of a number as people write it. Not an integer if dollars have more than 5 decimals. */
+export function toUnits(written: number, unit: MeterUnit | undefined): number {
+  return unit === "usd" ? withoutNoise(written * UNITS_PER_DOLLAR) : written;
+}
+
+/** Units as people write them. */
+export function toWritten(units: number, unit: MeterUnit | undefined): number {
+  return unit === "usd" ? units / UNITS_PER_DOLLAR : units;
+}
+
+/** 15 digits: the product 100 * 0.29, which is 28.999999999999996 in doubles, is 29 for people. */
+export function withoutNoise(product: number): number {
+  return Number(product.toPrecision(15));
+}
+
+/** For people: `$12.50`, `200,000 tokens`; without a meter the number alone. */
+export function describeUnits(units: number, unit: MeterUnit | undefined): string {
+  if (unit === undefined) return String(units);
+  if (unit === "tokens") return `${units.toLocaleString("en-US")} ${units === 1 ? "token" : "tokens"}`;
+  const dollars = toWritten(units, unit);
+  const minimumFractionDigits = Number.isInteger(dollars) ? 0 : 2;
+  return `$${dollars.toLocaleString("en-US", { minimumFractionDigits, maximumFractionDigits: 5 })}`;
+}
