@@ -29,6 +29,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/durable-object", program: 'export * from "../src/durable-object.ts";', budgetKib: 24 },
   { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 17 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 3 },
+  { what: "headgate/llm", program: 'export * from "../src/llm/index.ts";', budgetKib: 4 },
   { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 128 },
 ];
 

@@ -15,6 +15,7 @@ const ENTRIES: readonly (readonly [specifier: string, file: string])[] = [
   ["headgate", "index.d.ts"],
   ["headgate/hono", "hono.d.ts"],
   ["headgate/client", "client/index.d.ts"],
+  ["headgate/llm", "llm/index.d.ts"],
   ["headgate/durable-object", "durable-object.d.ts"],
   ["headgate/worker", "worker.d.ts"],
   ["headgate/testing", "testing/index.d.ts"],

@@ -1,0 +1,59 @@
+/** `onExceeded: "cut"`: charges a stream while it passes, and says when it must end. */
+
+import { cutEvent } from "./errors.ts";
+import type { Format } from "./format.ts";
+import type { AnswerScanner } from "./scanner.ts";
+import type { Usage } from "./usage.ts";
+
+/** Charges what a stream uses beyond its reservation. */
+export interface Cut {
+  /** Whether the stream has used more than is charged. Then it must pause for `charge`. */
+  isOver(): boolean;
+  /** Charges more. @returns whether the stream may go on. */
+  charge(): Promise<boolean>;
+  /** The event that ends the stream when it may not go on. */
+  readonly lastEvent: Uint8Array;
+}
+
+const MESSAGE = "The limit of this client is used up: the stream ends here.";
+
+/** So many tokens of output are charged at once, and more if one event has used more. */
+const CHARGED_TOKENS = 256;
+
+/**
+ * A stream is over what is charged by at most the tokens of its last event: clients get whole events only, and the
+ * pause stands behind each. Providers send one or a few tokens in an event.
+ *
+ * @param names the policies that cut.
+ * @param unitsOf the units of a policy for a usage.
+ */
+export function createCut(
+  scanner: AnswerScanner,
+  format: Format | undefined,
+  reservation: {
+    readonly reserved: Readonly<Record<string, number>>;
+    extend(more: Readonly<Record<string, number>>): Promise<{ readonly allowed: boolean }>;
+  },
+  names: readonly string[],
+  unitsOf: (name: string, usage: Usage) => number,
+): Cut {
+  const charged: Record<string, number> = { ...reservation.reserved };
+  const missing = () => {
+    const used = scanner.streamed();
+    return names.flatMap((name) => {
+      const units = unitsOf(name, used) - charged[name]!;
+      return units > 0 ? [{ name, units }] : [];
+    });
+  };
+  return {
+    lastEvent: cutEvent(format, MESSAGE),
+    isOver: () => missing().length > 0,
+    async charge() {
+      const step = { inputTokens: 0, cachedInputTokens: 0, outputTokens: CHARGED_TOKENS };
+      const more = Object.fromEntries(missing().map(({ name, units }) => [name, Math.max(units, unitsOf(name, step))]));
+      const { allowed } = await reservation.extend(more);
+      if (allowed) for (const [name, units] of Object.entries(more)) charged[name]! += units;
+      return allowed;
+    },
+  };
+}

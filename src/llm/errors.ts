@@ -1,0 +1,78 @@
+/**
+ * Errors in the providers' own forms, so that their clients show the message and wait as they are told.
+ *
+ * OpenAI: platform.openai.com/docs/guides/error-codes. Anthropic: platform.claude.com/docs/en/api/errors.
+ */
+
+import type { Format } from "./format.ts";
+
+/** A refusal. */
+export interface ErrorOptions {
+  /** The status of the answer: 429, 403 or 503. */
+  readonly status: number;
+  /** For people: which limit it was, and what to do. */
+  readonly message: string;
+  /** When the same request would be admitted, in milliseconds. Absent: not known. */
+  readonly retryAfterMs?: number;
+  /** Whether the request can never be admitted, so that clients need not try again. */
+  readonly never?: boolean;
+}
+
+/** The type of an error, as both providers name it. */
+const TYPES: Readonly<Record<number, string>> = {
+  403: "permission_error",
+  429: "rate_limit_error",
+  503: "overloaded_error",
+};
+
+/** What OpenAI calls it, also in the middle of a stream. */
+const RATE_LIMIT_EXCEEDED = "rate_limit_exceeded";
+
+/** The longest wait that the clients of OpenAI obey (openai 7.57.0). After a longer one they try again at once. */
+const OPENAI_LONGEST_WAIT_MS = 60_000;
+
+/** The body of a refusal: `{ "type": "error", "error": … }` for Anthropic, `{ "error": … }` for all others. */
+export function errorBody(format: Format | undefined, error: Pick<ErrorOptions, "status" | "message">): string {
+  const { status, message } = error;
+  const type = TYPES[status] ?? "api_error";
+  return JSON.stringify(
+    format === "anthropic-messages"
+      ? { type: "error", error: { type, message } }
+      : { error: { message, type, param: null, code: status === 429 ? RATE_LIMIT_EXCEEDED : type } },
+  );
+}
+
+/** The fields that tell clients when to try again: `Retry-After`, `retry-after-ms`, `x-should-retry`. */
+export function retryFields(
+  format: Format | undefined,
+  { retryAfterMs, never }: Pick<ErrorOptions, "retryAfterMs" | "never">,
+): Record<string, string> {
+  const fields: Record<string, string> = {};
+  if (retryAfterMs !== undefined && !never) {
+    // Anthropic's clients do not believe in a wait of 0.
+    const waitMs = Math.max(1, Math.ceil(retryAfterMs));
+    fields["Retry-After"] = String(Math.ceil(waitMs / 1_000));
+    fields["retry-after-ms"] = String(waitMs);
+  }
+  const isTooLong = format !== "anthropic-messages" && (retryAfterMs ?? 0) > OPENAI_LONGEST_WAIT_MS;
+  if (never || isTooLong) fields["x-should-retry"] = "false";
+  return fields;
+}
+
+/** A refusal as the provider would answer it. Clients throw their own error for it, and wait as long as it says. */
+export function refusal(format: Format | undefined, error: ErrorOptions): Response {
+  const headers = { "Content-Type": "application/json", "Cache-Control": "no-store", ...retryFields(format, error) };
+  return new Response(errorBody(format, error), { status: error.status, headers });
+}
+
+/** The event that ends a stream with an error. It may stand behind any complete event. */
+export function cutEvent(format: Format | undefined, message: string): Uint8Array {
+  let event = `data: ${errorBody(format, { status: 429, message })}`;
+  if (format === "anthropic-messages") event = `event: error\n${event}`;
+  if (format === "openai-responses") {
+    // The number of the event is not known here, and clients do not read it.
+    const data = { type: "error", code: RATE_LIMIT_EXCEEDED, message, param: null, sequence_number: 0 };
+    event = `event: error\ndata: ${JSON.stringify(data)}`;
+  }
+  return new TextEncoder().encode(`${event}\n\n`);
+}

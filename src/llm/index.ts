@@ -1,0 +1,13 @@
+/**
+ * For Workers of one's own in front of language models: what a request will use, what its answer has used, and refusals
+ * that the providers' clients understand. No dependencies, and no side effects when imported.
+ */
+
+export type { Meter, Price } from "../core/policy.ts";
+export { type ErrorOptions, errorBody, refusal, retryFields } from "./errors.ts";
+export { type Estimate, type EstimateOptions, estimateRequest } from "./estimate.ts";
+export { type Format, formatOf } from "./format.ts";
+export { type MeteredReservation, type MeterOptions, meterResponse } from "./meter-response.ts";
+export { type AnswerScanner, createAnswerScanner } from "./scanner.ts";
+export { reservedUnits, usedUnits } from "./units.ts";
+export type { Usage } from "./usage.ts";
