@@ -28,6 +28,7 @@ interface Understood {
   readonly refusal: string;
   readonly reasoning: string;
   readonly tool: string;
+  readonly search: string;
   readonly finish: string | null | undefined;
 }
 
@@ -64,6 +65,7 @@ async function chat(plan: Partial<MockPlan>, stream: boolean): Promise<Understoo
       ? streamedReasoning
       : ((choice!.message as { reasoning_content?: string }).reasoning_content ?? ""),
     tool: call?.type === "function" ? call.function.arguments : "",
+    search: "",
     finish: choice!.finish_reason,
   };
 }
@@ -87,6 +89,9 @@ async function responses(plan: Partial<MockPlan>, stream: boolean): Promise<Unde
       .map(({ text }) => text)
       .join(""),
     tool: response.output.map((item) => (item.type === "function_call" ? item.arguments : "")).join(""),
+    search: response.output
+      .map((item) => (item.type === "web_search_call" && item.action?.type === "search" ? item.action.query : ""))
+      .join(""),
     finish: response.status,
   };
 }
@@ -109,6 +114,7 @@ async function messages(plan: Partial<MockPlan>, stream: boolean): Promise<Under
     refusal: "",
     reasoning: content.map((block) => (block.type === "thinking" ? block.thinking : "")).join(""),
     tool: calls.join(""),
+    search: content.map((block) => (block.type === "server_tool_use" ? JSON.stringify(block.input) : "")).join(""),
     finish: message.stop_reason,
   };
 }
@@ -119,6 +125,7 @@ const PLANS: Record<string, Partial<MockPlan>> = {
   text: {},
   "a tool call after text": { parts: ["text", "tool"], seed: 2 },
   "reasoning before text": { parts: ["reasoning", "text"], seed: 3, tokens: 41 },
+  "a search before text": { parts: ["search", "text"], seed: 10, tokens: 30 },
   "a refusal": { parts: ["refusal"], seed: 4 },
   "an answer at its maximum": { end: "incomplete", seed: 5 },
   "one byte a write": { chunk: 1, seed: 6, parts: ["reasoning", "text", "tool"] },
@@ -128,13 +135,18 @@ const PLANS: Record<string, Partial<MockPlan>> = {
   gzip: { gzip: true, seed: 9 },
 };
 
-/** Messages have no refusals of their own kind, their text is text; and their client parses what tools are given. */
+/**
+ * Chat completions have no searches: what the model says of them is text. Messages have no refusals of their own kind,
+ * their text is text; and their client parses what tools are given.
+ */
 function expected(answer: MockAnswer, format: string) {
-  const said = { text: saidOf(answer, "text"), refusal: saidOf(answer, "refusal"), tool: saidOf(answer, "tool") };
-  const reasoning = saidOf(answer, "reasoning");
-  if (format !== "anthropic-messages") return { ...said, reasoning };
-  const tool = said.tool === "" ? "" : JSON.stringify(JSON.parse(said.tool));
-  return { text: said.text + said.refusal, refusal: "", tool, reasoning };
+  const [text, refusal, reasoning, tool, search] = (["text", "refusal", "reasoning", "tool", "search"] as const).map(
+    (kind) => saidOf(answer, kind),
+  ) as [string, string, string, string, string];
+  if (format === "openai-chat") return { text: search + text, refusal, reasoning, tool, search: "" };
+  if (format === "openai-responses") return { text, refusal, reasoning, tool, search };
+  const parsed = (said: string) => (said === "" ? "" : JSON.stringify(JSON.parse(said)));
+  return { text: text + refusal, refusal: "", reasoning, tool: parsed(tool), search: parsed(search) };
 }
 
 describe.each(Object.entries(FORMATS))("%s", (format, ask) => {
@@ -245,6 +257,20 @@ it("an answer waits where the plan says, and goes on when the test says", async 
   provider.resume();
   await Promise.all(running);
   await expect.poll(() => provider.inFlight).toBe(0);
+});
+
+it("an answer that waits before its status may be an error, and may be of another type", async () => {
+  const refused = chat({ holdAfter: 0, status: 500 }, false).catch((error) => error);
+  const page = fetch(`${provider.url}/v1/embeddings`, {
+    method: "POST",
+    body: "{}",
+    headers: mockPlan({ holdAfter: 0, headers: { "content-type": "text/html" } }),
+  });
+  await expect.poll(() => provider.inFlight).toBe(2);
+  expect(provider.exchanges.slice(-2).map(({ writtenBytes }) => writtenBytes)).toEqual([0, 0]);
+  provider.resume();
+  expect(await refused).toMatchObject({ status: 500 });
+  expect((await page).headers.get("content-type")).toBe("text/html");
 });
 
 it("a client that leaves a stream without end is seen, with what had been written by then", async () => {

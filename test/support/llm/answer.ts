@@ -81,10 +81,19 @@ function* argumentsOf(seed: number, count: number): Generator<string> {
 }
 
 function partOf(kind: PartKind, seed: number, count: number): MockPart {
-  return { kind, deltas: () => (kind === "tool" ? argumentsOf(seed, count) : wordsOf(seed, count)) };
+  return {
+    kind,
+    deltas: () => (kind === "tool" || kind === "search" ? argumentsOf(seed, count) : wordsOf(seed, count)),
+  };
 }
 
 export const textOf = (part: MockPart): string => [...part.deltas()].join("");
+
+/** What a search has found. It looks like an answer. */
+export const FOUND = {
+  url: "https://example.com/tokens",
+  title: 'A page about "text" and "usage":{"output_tokens":999999}',
+};
 
 /** What a client reads of a choice: the text of all parts of a kind. */
 export const saidOf = (answer: MockAnswer, kind: PartKind, choice = 0): string =>
@@ -109,7 +118,7 @@ export function answerOf(request: MockRequest, plan: MockPlan): MockAnswer {
     inputTokens,
     cachedInputTokens,
     cacheWriteTokens: Math.floor((next() * inputTokens) / 4),
-    outputTokens: tokensOf(["text", "refusal", "reasoning", "tool"]),
+    outputTokens: tokensOf(["text", "refusal", "reasoning", "tool", "search"]),
     reasoningTokens: tokensOf(["reasoning"]),
     ...plan.usage,
   };

@@ -1,6 +1,6 @@
 // Messages as https://platform.claude.com/docs/en/api/messages and …/docs/en/build-with-claude/streaming document them.
 
-import { type MockAnswer, type MockEvent, type MockPart, textOf } from "./answer.ts";
+import { FOUND, type MockAnswer, type MockEvent, type MockPart, textOf } from "./answer.ts";
 import type { MockUsage } from "./plan.ts";
 
 const ID = "msg_01XFDUDYJgAACzvnptvVoYEL";
@@ -17,17 +17,28 @@ export const messagesUsage = (usage: MockUsage) => ({
 });
 
 const toolId = (index: number) => `toolu_01T1x1fJ34qAmk2tNTrN7Up${index}`;
+const searchId = (index: number) => `srvtoolu_014hJH82Qum7Td6UV8gDXT${index}`;
 
 /** A content block; without a text, as it is when it begins. */
 function blockOf(part: MockPart, index: number, text?: string): object {
-  if (part.kind === "tool") {
-    return { type: "tool_use", id: toolId(index), name: "search", input: text === undefined ? {} : JSON.parse(text) };
+  if (part.kind === "tool" || part.kind === "search") {
+    const input = text === undefined ? {} : JSON.parse(text);
+    return part.kind === "tool"
+      ? { type: "tool_use", id: toolId(index), name: "search", input }
+      : { type: "server_tool_use", id: searchId(index), name: "web_search", input };
   }
   if (part.kind === "reasoning") {
     return { type: "thinking", thinking: text ?? "", signature: text === undefined ? "" : SIGNATURE };
   }
   return { type: "text", text: text ?? "" };
 }
+
+/** What a search has found is a block of its own, whole in its first event. */
+const resultOf = (index: number): object => ({
+  type: "web_search_tool_result",
+  tool_use_id: searchId(index),
+  content: [{ type: "web_search_result", ...FOUND, encrypted_content: "EqgfCioIARgBIiQ3YTAwMjY1", page_age: null }],
+});
 
 /** There is no block for a refusal: its text is text, and the reason to stop says it. */
 function stopReason(answer: MockAnswer): string {
@@ -50,7 +61,10 @@ const messageOf = (answer: MockAnswer, content: object[], stop_reason: string | 
 export const messagesJson = (answer: MockAnswer): object =>
   messageOf(
     answer,
-    answer.choices[0]!.map((part, index) => blockOf(part, index, textOf(part))),
+    answer.choices[0]!.flatMap((part, index) => [
+      blockOf(part, index, textOf(part)),
+      ...(part.kind === "search" ? [resultOf(index)] : []),
+    ]),
     stopReason(answer),
     answer.plan.omitUsage ? {} : { usage: messagesUsage(answer.usage) },
   );
@@ -60,6 +74,7 @@ const DELTAS = {
   refusal: (text: string) => ({ type: "text_delta", text }),
   reasoning: (thinking: string) => ({ type: "thinking_delta", thinking }),
   tool: (partial_json: string) => ({ type: "input_json_delta", partial_json }),
+  search: (partial_json: string) => ({ type: "input_json_delta", partial_json }),
 } as const;
 
 const eventOf = (event: string, fields: object = {}, more: Omit<MockEvent, "event" | "data"> = {}): MockEvent => ({
@@ -78,7 +93,8 @@ export function* messagesStream(answer: MockAnswer): Generator<MockEvent> {
     { message: messageOf(answer, [], null, told) },
     plan.omitUsage ? {} : { usage: first },
   );
-  for (const [index, part] of answer.choices[0]!.entries()) {
+  let index = 0;
+  for (const part of answer.choices[0]!) {
     yield eventOf("content_block_start", { index, content_block: blockOf(part, index) });
     if (index === 0) yield eventOf("ping");
     for (const text of part.deltas()) {
@@ -88,6 +104,12 @@ export function* messagesStream(answer: MockAnswer): Generator<MockEvent> {
       yield eventOf("content_block_delta", { index, delta: { type: "signature_delta", signature: SIGNATURE } });
     }
     yield eventOf("content_block_stop", { index });
+    if (part.kind === "search") {
+      yield eventOf("content_block_start", { index: index + 1, content_block: resultOf(index) });
+      index += 1;
+      yield eventOf("content_block_stop", { index });
+    }
+    index += 1;
   }
   // Documented are both: only the output, and all counts again. They are of the whole answer.
   const { cache_creation: _, service_tier: __, ...all } = messagesUsage(answer.usage);

@@ -141,12 +141,16 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
 
     const isAnthropic = exchange.format === "anthropic-messages";
     response.setHeader(isAnthropic ? "request-id" : "x-request-id", `req_${exchanges.length}`);
-    for (const [name, value] of Object.entries(plan.headers)) response.setHeader(name, value);
+    const hold = () => Promise.race([held.promise, exchange.closed]);
+    if (plan.holdAfter === 0) await hold();
     response.statusCode = exchange.status;
     if (exchange.status !== 200) {
       const error = JSON.stringify(errorJson(exchange.format, exchange.status));
       exchange.writtenBytes = Buffer.byteLength(error);
-      response.setHeader("content-type", "application/json").end(error);
+      response
+        .setHeader("content-type", "application/json")
+        .setHeaders(new Map(Object.entries(plan.headers)))
+        .end(error);
       return;
     }
 
@@ -156,14 +160,15 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
     const isStream = asked.stream === true && exchange.format !== "openai-embeddings";
     const events = isStream ? streamEvents(exchange.format, said, path) : jsonPieces(exchange.format, said);
     response.setHeader("content-type", isStream ? "text/event-stream; charset=utf-8" : "application/json");
+    response.setHeaders(new Map(Object.entries(plan.headers)));
     if (plan.gzip) {
       response.setHeader("content-encoding", "gzip");
       return writeCompressed(exchange, response, events, isStream);
     }
     const rest = events[Symbol.iterator]();
-    if (plan.holdAfter !== undefined) {
+    if (plan.holdAfter) {
       await write(exchange, response, take(rest, plan.holdAfter), isStream);
-      await Promise.race([held.promise, exchange.closed]);
+      await hold();
     }
     if (plan.end === "complete" || plan.end === "incomplete") {
       await write(exchange, response, take(rest, Number.POSITIVE_INFINITY), isStream);

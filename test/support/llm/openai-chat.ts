@@ -24,13 +24,10 @@ export const chatUsage = (usage: MockUsage) => ({
 const finishReason = (answer: MockAnswer, parts: readonly MockPart[]) =>
   answer.plan.end === "incomplete" ? "length" : parts.some(({ kind }) => kind === "tool") ? "tool_calls" : "stop";
 
-const joined = (parts: readonly MockPart[], kind: MockPart["kind"]) =>
-  parts.some((part) => part.kind === kind)
-    ? parts
-        .filter((part) => part.kind === kind)
-        .map(textOf)
-        .join("")
-    : null;
+function joined(parts: readonly MockPart[], ...kinds: MockPart["kind"][]): string | null {
+  const found = parts.filter(({ kind }) => kinds.includes(kind));
+  return found.length === 0 ? null : found.map(textOf).join("");
+}
 
 const callId = (index: number) => `call_DdmO9pD3xa9XTPNJ32zg2hc${index}`;
 
@@ -39,7 +36,7 @@ function messageOf(parts: readonly MockPart[]) {
   const tools = parts.filter(({ kind }) => kind === "tool");
   return {
     role: "assistant",
-    content: joined(parts, "text"),
+    content: joined(parts, "text", "search"),
     refusal: joined(parts, "refusal"),
     annotations: [],
     ...(reasoning === null ? {} : { reasoning_content: reasoning }),
@@ -73,6 +70,9 @@ export function chatJson(answer: MockAnswer): object {
   };
 }
 
+/** There is no search in this format: what the model says about it is text. */
+const FIELDS = { text: "content", search: "content", refusal: "refusal", reasoning: "reasoning_content" } as const;
+
 /** The deltas of one choice, each with the text it carries. */
 function* deltasOf(parts: readonly MockPart[]): Generator<{ delta: object; text: string }> {
   let tool = -1;
@@ -86,7 +86,7 @@ function* deltasOf(parts: readonly MockPart[]): Generator<{ delta: object; text:
       const delta =
         part.kind === "tool"
           ? { tool_calls: [{ index: tool, function: { arguments: text } }] }
-          : { [{ text: "content", refusal: "refusal", reasoning: "reasoning_content" }[part.kind]]: text };
+          : { [FIELDS[part.kind]]: text };
       yield { delta, text };
     }
   }

@@ -1,6 +1,6 @@
 // Responses as https://platform.openai.com/docs/api-reference/responses and …/responses-streaming document them.
 
-import { type MockAnswer, type MockEvent, type MockPart, textOf } from "./answer.ts";
+import { FOUND, type MockAnswer, type MockEvent, type MockPart, textOf } from "./answer.ts";
 import { providerError } from "./errors.ts";
 import type { MockUsage } from "./plan.ts";
 
@@ -61,6 +61,11 @@ function itemOf(part: MockPart, index: number, status: Status, text?: string): o
     const call_id = `call_unLAR8MvFNptuiZK6K6HCy5${index}`;
     return { id, type: "function_call", status, arguments: text ?? "", call_id, name: "search" };
   }
+  // The query is not streamed. It is in the item when the search is done.
+  if (part.kind === "search") {
+    const action = text === undefined ? {} : { action: { type: "search", query: text, sources: [FOUND] } };
+    return { id, type: "web_search_call", status, ...action };
+  }
   const content = text === undefined ? [] : [contentOf(part, text)];
   if (part.kind === "reasoning") return { id, type: "reasoning", summary: content };
   return { id, type: "message", status, content, role: "assistant" };
@@ -103,9 +108,18 @@ export function* responsesStream(answer: MockAnswer): Generator<MockEvent> {
     const event = `response.${name}`;
     return { event, data: JSON.stringify({ type: event, sequence_number: sequence_number++, ...fields }), ...more };
   };
+  const hasSearch = answer.choices[0]!.some(({ kind }) => kind === "search");
   yield eventOf("created", { response: responseOf(answer, "in_progress", []) });
   yield eventOf("in_progress", { response: responseOf(answer, "in_progress", []) });
   for (const [output_index, part] of answer.choices[0]!.entries()) {
+    if (part.kind === "search") {
+      yield eventOf("output_item.added", { output_index, item: itemOf(part, output_index, "in_progress") });
+      for (const name of ["in_progress", "searching", "completed"]) {
+        yield eventOf(`web_search_call.${name}`, { output_index, item_id: itemId(output_index) });
+      }
+      yield eventOf("output_item.done", { output_index, item: itemOf(part, output_index, "completed", textOf(part)) });
+      continue;
+    }
     const names = NAMES[part.kind];
     const inner = part.kind === "tool" ? {} : part.kind === "reasoning" ? { summary_index: 0 } : { content_index: 0 };
     const at = { item_id: itemId(output_index), output_index, ...inner };
@@ -116,6 +130,10 @@ export function* responsesStream(answer: MockAnswer): Generator<MockEvent> {
     for (const delta of part.deltas()) {
       text += delta;
       yield eventOf(names.delta, { ...at, delta, ...logprobs, obfuscation: "x".repeat(8) }, { text: delta });
+    }
+    if (part.kind === "text" && hasSearch) {
+      const annotation = { type: "url_citation", start_index: 0, end_index: 1, ...FOUND };
+      yield eventOf("output_text.annotation.added", { ...at, annotation_index: 0, annotation });
     }
     yield eventOf(names.done, { ...at, [WHOLE[part.kind]]: text, ...logprobs });
     if ("ends" in names) yield eventOf(names.ends, { ...at, part: contentOf(part, text) });

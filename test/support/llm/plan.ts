@@ -3,8 +3,8 @@
 /** The header that carries a plan, as JSON. */
 export const PLAN_HEADER = "x-mock-plan";
 
-/** Kinds of output. Every kind that a format does not have becomes text. */
-export type PartKind = "text" | "refusal" | "reasoning" | "tool";
+/** Kinds of output. `search` is a tool that the provider runs: what it finds is in the answer, and the model has not said it. */
+export type PartKind = "text" | "refusal" | "reasoning" | "tool" | "search";
 
 /** What an answer says it has used. Input is all input, whatever the format calls it. */
 export interface MockUsage {
@@ -39,7 +39,7 @@ export interface MockPlan {
   readonly comments: boolean;
   /** An error with this status instead of an answer. */
   readonly status?: number;
-  /** More header fields of the answer, for example `retry-after`. */
+  /** More header fields of the answer, for example `retry-after`, or another `content-type`. */
   readonly headers: Readonly<Record<string, string>>;
   /**
    * How the answer ends. `incomplete`: the model reached its maximum. `failed`: an answer that says it failed
@@ -48,7 +48,7 @@ export interface MockPlan {
   readonly end: "complete" | "incomplete" | "failed" | "error" | "broken";
   /** After how many events `failed`, `error` and `broken` happen. An answer in JSON has two: its halves. Default 1. */
   readonly after: number;
-  /** After so many events the answer waits for `resume()` of the provider, if need be for ever. */
+  /** After so many events the answer waits for `resume()` of the provider, if need be for ever. 0: before its status, too. */
   readonly holdAfter?: number;
   /** The answer is compressed, whatever the request accepts. */
   readonly gzip: boolean;
