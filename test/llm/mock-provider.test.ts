@@ -1,5 +1,5 @@
-// The mock provider of test/support/llm, driven by the real clients of two providers: they must understand every format,
-// and read the usage that the provider has recorded.
+// The mock provider of test/support/llm, driven by real clients: they must understand every format, and read the usage
+// that the provider has recorded.
 
 import Anthropic, { APIError as AnthropicError } from "@anthropic-ai/sdk";
 import OpenAI, { APIError } from "openai";

@@ -39,7 +39,7 @@ export interface MockEvent {
   readonly usage?: MockUsage;
 }
 
-/** Words that scanners trip over: several bytes a character, escapes, ends of lines, and what looks like a part of the format. */
+/** Words that scanners trip over: several bytes a character, escapes, ends of lines, what looks like the format. */
 const WORDS = [
   "the ",
   "quick ",

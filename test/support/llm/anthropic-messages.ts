@@ -1,4 +1,4 @@
-// Messages as https://platform.claude.com/docs/en/api/messages and …/docs/en/build-with-claude/streaming document them.
+// Messages as https://platform.claude.com/docs/en/api/messages and …/en/build-with-claude/streaming document them.
 
 import { FOUND, type MockAnswer, type MockEvent, type MockPart, textOf } from "./answer.ts";
 import type { MockUsage } from "./plan.ts";

@@ -34,7 +34,7 @@ const JSON_OF: Record<MockFormat, (answer: MockAnswer) => object> = {
   "anthropic-messages": messagesJson,
 };
 
-/** An answer in JSON as two pieces: a test can hold it or break it in the middle. Usage is told when all of it is there. */
+/** An answer in JSON as two pieces: a test can hold it or break it in the middle. The second one tells usage. */
 export function jsonPieces(format: MockFormat, answer: MockAnswer): MockEvent[] {
   const json = JSON.stringify(JSON_OF[format](answer));
   const half = json.length >> 1;

@@ -1,5 +1,5 @@
-// A provider of language models on a free port of loopback: OpenAI chat completions, responses and embeddings, Anthropic
-// messages, as JSON and as streams. It answers as each request's plan says, and records what it received and told.
+// A provider of language models on a free port: OpenAI chat completions, responses and embeddings, Anthropic messages.
+// It answers in JSON or as a stream, as each request's plan says, and records what it received and told.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,9 +1,9 @@
-// What a test asks of the mock provider, for one request. It travels in a header, so that the body stays the client's own.
+// What a test asks of the mock provider, for one request. It travels in a header: the body stays the client's own.
 
 /** The header that carries a plan, as JSON. */
 export const PLAN_HEADER = "x-mock-plan";
 
-/** Kinds of output. `search` is a tool that the provider runs: what it finds is in the answer, and the model has not said it. */
+/** Kinds of output. `search` is run by the provider: what it finds is in the answer, and the model has not said it. */
 export type PartKind = "text" | "refusal" | "reasoning" | "tool" | "search";
 
 /** What an answer says it has used. Input is all input, whatever the format calls it. */
@@ -21,7 +21,7 @@ export interface MockUsage {
 export interface MockPlan {
   /** Everything that is random follows from it. Default 1. */
   readonly seed: number;
-  /** Output tokens of each choice: every delta of a stream is one. A stream may have any number: it is made as it is sent. Default 16. */
+  /** Output tokens of each choice: every delta of a stream is one. A stream is made as it is sent. Default 16. */
   readonly tokens: number;
   /** What the output consists of, in this order. Default `["text"]`. */
   readonly parts: readonly PartKind[];
@@ -29,7 +29,7 @@ export interface MockPlan {
   readonly usage: Partial<MockUsage>;
   /** The answer tells no usage at all. */
   readonly omitUsage: boolean;
-  /** How the bytes are written: one write an event (default), writes of so many bytes, or of 1 to 40 bytes by the seed. */
+  /** How bytes are written: one write an event (default), so many bytes a write, or 1 to 40 bytes by the seed. */
   readonly chunk: "event" | "random" | number;
   /** Milliseconds before each write. Default 0. */
   readonly delayMs: number;
@@ -43,12 +43,13 @@ export interface MockPlan {
   readonly headers: Readonly<Record<string, string>>;
   /**
    * How the answer ends. `incomplete`: the model reached its maximum. `failed`: an answer that says it failed
-   * (`response.failed`; in other formats as `error`). `error`: an error event in the stream. `broken`: the connection is cut.
+   * (`response.failed`; in other formats as `error`). `error`: an error event in the stream. `broken`: the connection
+   * is cut.
    */
   readonly end: "complete" | "incomplete" | "failed" | "error" | "broken";
   /** After how many events `failed`, `error` and `broken` happen. An answer in JSON has two: its halves. Default 1. */
   readonly after: number;
-  /** After so many events the answer waits for `resume()` of the provider, if need be for ever. 0: before its status, too. */
+  /** After so many events the answer waits for `resume()` of the provider, or for ever. 0: also before an error. */
   readonly holdAfter?: number;
   /** The answer is compressed, whatever the request accepts. */
   readonly gzip: boolean;
