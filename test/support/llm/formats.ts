@@ -1,0 +1,55 @@
+// The four formats, found by the end of the path: Azure and gateways put other things before it.
+
+import type { MockAnswer, MockEvent } from "./answer.ts";
+import { messagesJson, messagesStream } from "./anthropic-messages.ts";
+import { errorEvent } from "./errors.ts";
+import { chatJson, chatStream } from "./openai-chat.ts";
+import { embeddingsJson } from "./openai-embeddings.ts";
+import { responsesFailed, responsesJson, responsesStream } from "./openai-responses.ts";
+import type { MockUsage } from "./plan.ts";
+
+export type MockFormat = "openai-chat" | "openai-responses" | "openai-embeddings" | "anthropic-messages";
+
+const ENDS: readonly (readonly [end: string, format: MockFormat])[] = [
+  ["/chat/completions", "openai-chat"],
+  ["/responses", "openai-responses"],
+  ["/embeddings", "openai-embeddings"],
+  ["/messages", "anthropic-messages"],
+];
+
+export const formatOfPath = (path: string): MockFormat | undefined => ENDS.find(([end]) => path.endsWith(end))?.[1];
+
+/** Usage without what the format has no field for. */
+export function usageOf(format: MockFormat, usage: MockUsage): MockUsage {
+  if (format === "openai-responses") return usage;
+  if (format === "openai-chat") return { ...usage, cacheWriteTokens: 0 };
+  if (format === "anthropic-messages") return { ...usage, reasoningTokens: 0 };
+  return { ...usage, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+}
+
+const JSON_OF: Record<MockFormat, (answer: MockAnswer) => object> = {
+  "openai-chat": chatJson,
+  "openai-responses": responsesJson,
+  "openai-embeddings": embeddingsJson,
+  "anthropic-messages": messagesJson,
+};
+
+/** An answer in JSON as two pieces: a test can hold it or break it in the middle. The second one tells usage. */
+export function jsonPieces(format: MockFormat, answer: MockAnswer): MockEvent[] {
+  const json = JSON.stringify(JSON_OF[format](answer));
+  const half = json.length >> 1;
+  return [
+    { data: json.slice(0, half) },
+    { data: json.slice(half), ...(answer.plan.omitUsage ? {} : { usage: answer.usage }) },
+  ];
+}
+
+export function streamEvents(format: MockFormat, answer: MockAnswer, path: string): Iterable<MockEvent> {
+  if (format === "openai-responses") return responsesStream(answer);
+  if (format === "anthropic-messages") return messagesStream(answer);
+  return chatStream(answer, path.includes("/openai/deployments/"));
+}
+
+/** The event that ends a stream with `error` or `failed`. */
+export const lastEvent = (format: MockFormat, answer: MockAnswer): MockEvent =>
+  format === "openai-responses" && answer.plan.end === "failed" ? responsesFailed(answer) : errorEvent(format);

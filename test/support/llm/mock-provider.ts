@@ -1,0 +1,221 @@
+// A provider of language models on a free port: OpenAI chat completions, responses and embeddings, Anthropic messages.
+// It answers in JSON or as a stream, as each request's plan says, and records what it received and told.
+
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import { answerOf, type MockAnswer, type MockEvent, type MockRequest } from "./answer.ts";
+import { eventBytes, rechunk } from "./bytes.ts";
+import { errorJson } from "./errors.ts";
+import { formatOfPath, jsonPieces, lastEvent, type MockFormat, streamEvents, usageOf } from "./formats.ts";
+import { type MockPlan, type MockUsage, PLAN_HEADER, readPlan } from "./plan.ts";
+
+/** One request and what became of its answer. */
+export interface MockExchange {
+  readonly method: string;
+  /** With the query. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The bytes of the body as they arrived. */
+  readonly body: Buffer;
+  readonly format: MockFormat;
+  readonly plan: MockPlan;
+  /** What the whole answer says. Absent for an error instead of an answer. */
+  readonly answer?: MockAnswer;
+  readonly status: number;
+  /** The usage that was told last in what has been written. Absent: nothing was told. */
+  readonly usage?: MockUsage;
+  /** The text of the model in the events that have been written whole. */
+  readonly text: string;
+  /** Bytes of the answer's body that have been written. */
+  readonly writtenBytes: number;
+  /** The client closed the connection before the answer was complete. */
+  readonly clientGone: boolean;
+  /** When the answer has ended, in whatever way. */
+  readonly closed: Promise<void>;
+}
+
+export interface MockProvider {
+  /** Without a path: clients add `/v1`. */
+  readonly url: string;
+  /** All requests in the order of their arrival. */
+  readonly exchanges: readonly MockExchange[];
+  /** How many answers have begun and have not ended. */
+  readonly inFlight: number;
+  /** Lets all answers go on that wait by `holdAfter`. */
+  resume(): void;
+  /** Usage of all answers, added up as they told it. */
+  told(): MockUsage;
+  close(): Promise<void>;
+}
+
+type Mutable<T> = { -readonly [key in keyof T]: T[key] };
+type Exchange = Mutable<MockExchange>;
+
+/** The next `count` of a sequence. Unlike `for` with `break`, it leaves the sequence open. */
+function* take<T>(rest: Iterator<T>, count: number): Generator<T> {
+  for (let i = 0; i < count; i++) {
+    const { done, value } = rest.next();
+    if (done) return;
+    yield value;
+  }
+}
+
+/** Writes events, and records of each what it told when its last byte has been written. */
+async function write(exchange: Exchange, response: ServerResponse, events: Iterable<MockEvent>, isStream: boolean) {
+  const { plan } = exchange;
+  const unwritten: { end: number; event: MockEvent }[] = [];
+  let end = exchange.writtenBytes;
+  function* bytes() {
+    for (const event of events) {
+      const piece = isStream ? eventBytes(event, plan) : Buffer.from(event.data);
+      end += piece.length;
+      unwritten.push({ end, event });
+      yield piece;
+    }
+  }
+  for (const chunk of rechunk(bytes(), plan)) {
+    if (plan.delayMs > 0) await sleep(plan.delayMs);
+    if (response.destroyed) return;
+    const hasRoom = response.write(chunk);
+    exchange.writtenBytes += chunk.length;
+    while (unwritten.length > 0 && unwritten[0]!.end <= exchange.writtenBytes) {
+      const { event } = unwritten.shift()!;
+      exchange.text += event.text ?? "";
+      if (event.usage) exchange.usage = usageOf(exchange.format, event.usage);
+    }
+    if (hasRoom) continue;
+    await Promise.race([new Promise((resolve) => response.once("drain", resolve)), exchange.closed]);
+  }
+}
+
+/** The whole answer compressed: the events' bytes are not seen any more. */
+function writeCompressed(exchange: Exchange, response: ServerResponse, events: Iterable<MockEvent>, isStream: boolean) {
+  const all = [...events];
+  const bytes = gzipSync(
+    Buffer.concat(all.map((event) => (isStream ? eventBytes(event, exchange.plan) : Buffer.from(event.data)))),
+  );
+  exchange.text = all.map(({ text = "" }) => text).join("");
+  const usage = all.findLast((event) => event.usage)?.usage;
+  if (usage) exchange.usage = usageOf(exchange.format, usage);
+  exchange.writtenBytes = bytes.length;
+  response.end(bytes);
+}
+
+/** Starts a provider whose answers follow `defaults` where a request's own plan says nothing. */
+export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promise<MockProvider> {
+  const exchanges: Exchange[] = [];
+  let inFlight = 0;
+  let held = Promise.withResolvers<void>();
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = request.url!;
+    const [path = ""] = url.split("?");
+    const format = formatOfPath(path);
+    const plan = readPlan(request.headers[PLAN_HEADER]?.toString(), defaults);
+    const closed = Promise.withResolvers<void>();
+    const body = await buffer(request);
+    inFlight += 1;
+    const exchange: Exchange = {
+      method: request.method!,
+      url,
+      headers: request.headers,
+      body,
+      format: format ?? "openai-chat",
+      plan,
+      status: format ? (plan.status ?? 200) : 404,
+      text: "",
+      writtenBytes: 0,
+      clientGone: false,
+      closed: closed.promise,
+    };
+    let isBroken = false;
+    response.on("close", () => {
+      inFlight -= 1;
+      exchange.clientGone = !response.writableFinished && !isBroken;
+      closed.resolve();
+    });
+    exchanges.push(exchange);
+
+    const isAnthropic = exchange.format === "anthropic-messages";
+    response.setHeader(isAnthropic ? "request-id" : "x-request-id", `req_${exchanges.length}`);
+    const hold = () => Promise.race([held.promise, exchange.closed]);
+    if (plan.holdAfter === 0) await hold();
+    response.statusCode = exchange.status;
+    if (exchange.status !== 200) {
+      const error = JSON.stringify(errorJson(exchange.format, exchange.status));
+      exchange.writtenBytes = Buffer.byteLength(error);
+      response
+        .setHeader("content-type", "application/json")
+        .setHeaders(new Map(Object.entries(plan.headers)))
+        .end(error);
+      return;
+    }
+
+    const asked = JSON.parse(body.toString()) as MockRequest;
+    const said = answerOf(asked, plan);
+    exchange.answer = said;
+    const isStream = asked.stream === true && exchange.format !== "openai-embeddings";
+    const events = isStream ? streamEvents(exchange.format, said, path) : jsonPieces(exchange.format, said);
+    response.setHeader("content-type", isStream ? "text/event-stream; charset=utf-8" : "application/json");
+    response.setHeaders(new Map(Object.entries(plan.headers)));
+    if (plan.gzip) {
+      response.setHeader("content-encoding", "gzip");
+      return writeCompressed(exchange, response, events, isStream);
+    }
+    const rest = events[Symbol.iterator]();
+    if (plan.holdAfter) {
+      await write(exchange, response, take(rest, plan.holdAfter), isStream);
+      await hold();
+    }
+    if (plan.end === "complete" || plan.end === "incomplete") {
+      await write(exchange, response, take(rest, Number.POSITIVE_INFINITY), isStream);
+      response.end();
+      return;
+    }
+    await write(exchange, response, take(rest, plan.after), isStream);
+    if (plan.end === "broken") {
+      isBroken = true;
+      // What has been written is on its way before the connection is cut.
+      if (response.headersSent) await new Promise((resolve) => response.write("", resolve));
+      response.destroy();
+      return;
+    }
+    await write(exchange, response, [lastEvent(exchange.format, said)], isStream);
+    response.end();
+  }
+
+  const server = createServer((request, response) => {
+    // A body that is not JSON, for example. The message says it to whoever sent it.
+    answer(request, response).catch((error: Error) => {
+      if (!response.headersSent) response.statusCode = 400;
+      response.end(error.stack);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    exchanges,
+    get inFlight() {
+      return inFlight;
+    },
+    resume() {
+      held.resolve();
+      held = Promise.withResolvers();
+    },
+    told() {
+      const sum = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+      for (const { usage } of exchanges) {
+        if (usage) for (const name of Object.keys(sum) as (keyof MockUsage)[]) sum[name] += usage[name];
+      }
+      return sum;
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

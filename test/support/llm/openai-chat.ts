@@ -1,0 +1,136 @@
+// Chat completions as https://platform.openai.com/docs/api-reference/chat documents them. `reasoning_content` is what
+// https://api-docs.deepseek.com/guides/reasoning_model documents, the first chunk with `prompt_filter_results` Azure.
+
+import { type MockAnswer, type MockEvent, type MockPart, textOf } from "./answer.ts";
+import type { MockUsage } from "./plan.ts";
+
+const ID = "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT";
+const CREATED = 1741569952;
+
+/** Usage as chat completions tell it. */
+export const chatUsage = (usage: MockUsage) => ({
+  prompt_tokens: usage.inputTokens,
+  completion_tokens: usage.outputTokens,
+  total_tokens: usage.inputTokens + usage.outputTokens,
+  prompt_tokens_details: { cached_tokens: usage.cachedInputTokens, audio_tokens: 0 },
+  completion_tokens_details: {
+    reasoning_tokens: usage.reasoningTokens,
+    audio_tokens: 0,
+    accepted_prediction_tokens: 0,
+    rejected_prediction_tokens: 0,
+  },
+});
+
+const finishReason = (answer: MockAnswer, parts: readonly MockPart[]) =>
+  answer.plan.end === "incomplete" ? "length" : parts.some(({ kind }) => kind === "tool") ? "tool_calls" : "stop";
+
+function joined(parts: readonly MockPart[], ...kinds: MockPart["kind"][]): string | null {
+  const found = parts.filter(({ kind }) => kinds.includes(kind));
+  return found.length === 0 ? null : found.map(textOf).join("");
+}
+
+const callId = (index: number) => `call_DdmO9pD3xa9XTPNJ32zg2hc${index}`;
+
+function messageOf(parts: readonly MockPart[]) {
+  const reasoning = joined(parts, "reasoning");
+  const tools = parts.filter(({ kind }) => kind === "tool");
+  return {
+    role: "assistant",
+    content: joined(parts, "text", "search"),
+    refusal: joined(parts, "refusal"),
+    annotations: [],
+    ...(reasoning === null ? {} : { reasoning_content: reasoning }),
+    ...(tools.length === 0
+      ? {}
+      : {
+          tool_calls: tools.map((part, index) => ({
+            id: callId(index),
+            type: "function",
+            function: { name: "search", arguments: textOf(part) },
+          })),
+        }),
+  };
+}
+
+export function chatJson(answer: MockAnswer): object {
+  return {
+    id: ID,
+    object: "chat.completion",
+    created: CREATED,
+    model: answer.model,
+    choices: answer.choices.map((parts, index) => ({
+      index,
+      message: messageOf(parts),
+      logprobs: null,
+      finish_reason: finishReason(answer, parts),
+    })),
+    ...(answer.plan.omitUsage ? {} : { usage: chatUsage(answer.usage) }),
+    service_tier: "default",
+    system_fingerprint: "fp_44709d6fcb",
+  };
+}
+
+/** There is no search in this format: what the model says about it is text. */
+const FIELDS = { text: "content", search: "content", refusal: "refusal", reasoning: "reasoning_content" } as const;
+
+/** The deltas of one choice, each with the text it carries. */
+function* deltasOf(parts: readonly MockPart[]): Generator<{ delta: object; text: string }> {
+  let tool = -1;
+  for (const part of parts) {
+    if (part.kind === "tool") {
+      tool += 1;
+      const call = { index: tool, id: callId(tool), type: "function", function: { name: "search", arguments: "" } };
+      yield { delta: { tool_calls: [call] }, text: "" };
+    }
+    for (const text of part.deltas()) {
+      const delta =
+        part.kind === "tool"
+          ? { tool_calls: [{ index: tool, function: { arguments: text } }] }
+          : { [FIELDS[part.kind]]: text };
+      yield { delta, text };
+    }
+  }
+}
+
+/** With `include_usage` every chunk has `usage: null`, and one more chunk without choices tells it. */
+export function* chatStream(answer: MockAnswer, isAzure: boolean): Generator<MockEvent> {
+  const tellsUsage = answer.request.stream_options?.include_usage === true && !answer.plan.omitUsage;
+  const chunkOf = (choices: object[], more: object = {}) =>
+    JSON.stringify({
+      id: ID,
+      object: "chat.completion.chunk",
+      created: CREATED,
+      model: answer.model,
+      service_tier: "default",
+      system_fingerprint: "fp_44709d6fcb",
+      choices,
+      ...(tellsUsage ? { usage: null } : {}),
+      ...more,
+    });
+  const choiceOf = (index: number, delta: object, finish: string | null = null) => [
+    { index, delta, logprobs: null, finish_reason: finish },
+  ];
+  if (isAzure) {
+    const results = [{ prompt_index: 0, content_filter_results: { hate: { filtered: false, severity: "safe" } } }];
+    yield { data: JSON.stringify({ choices: [], created: 0, id: "", model: "", prompt_filter_results: results }) };
+  }
+  for (const index of answer.choices.keys()) {
+    yield { data: chunkOf(choiceOf(index, { role: "assistant", content: "", refusal: null })) };
+  }
+  // Choices are streamed side by side.
+  const running = new Map(answer.choices.map((parts, index) => [index, deltasOf(parts)]));
+  while (running.size > 0) {
+    for (const [index, deltas] of running) {
+      const { done, value } = deltas.next();
+      if (!done) {
+        // Padding of random length, documented as `include_obfuscation`.
+        yield { data: chunkOf(choiceOf(index, value.delta), { obfuscation: "x".repeat(8) }), text: value.text };
+        continue;
+      }
+      running.delete(index);
+      yield { data: chunkOf(choiceOf(index, {}, finishReason(answer, answer.choices[index]!))) };
+    }
+  }
+  if (tellsUsage) yield { data: chunkOf([], { usage: chatUsage(answer.usage) }), usage: answer.usage };
+  yield { data: "[DONE]" };
+}

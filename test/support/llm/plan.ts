@@ -1,0 +1,81 @@
+// What a test asks of the mock provider, for one request. It travels in a header: the body stays the client's own.
+
+/** The header that carries a plan, as JSON. */
+export const PLAN_HEADER = "x-mock-plan";
+
+/** Kinds of output. `search` is run by the provider: what it finds is in the answer, and the model has not said it. */
+export type PartKind = "text" | "refusal" | "reasoning" | "tool" | "search";
+
+/** What an answer says it has used. Input is all input, whatever the format calls it. */
+export interface MockUsage {
+  readonly inputTokens: number;
+  /** The part of the input that was read from a cache. */
+  readonly cachedInputTokens: number;
+  /** The part of the input that was written to a cache. Only Anthropic tells it. */
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  /** The part of the output that was reasoning. Only OpenAI tells it. */
+  readonly reasoningTokens: number;
+}
+
+export interface MockPlan {
+  /** Everything that is random follows from it. Default 1. */
+  readonly seed: number;
+  /** Output tokens of each choice: every delta of a stream is one. A stream is made as it is sent. Default 16. */
+  readonly tokens: number;
+  /** What the output consists of, in this order. Default `["text"]`. */
+  readonly parts: readonly PartKind[];
+  /** Numbers that the answer tells instead of those that follow from the seed and the output. */
+  readonly usage: Partial<MockUsage>;
+  /** The answer tells no usage at all. */
+  readonly omitUsage: boolean;
+  /** How bytes are written: one write an event (default), so many bytes a write, or 1 to 40 bytes by the seed. */
+  readonly chunk: "event" | "random" | number;
+  /** Milliseconds before each write. Default 0. */
+  readonly delayMs: number;
+  /** The end of a line in a stream. Default `\n`. */
+  readonly newline: "\n" | "\r\n" | "\r";
+  /** A comment line stands before each event of a stream. */
+  readonly comments: boolean;
+  /** An error with this status instead of an answer. */
+  readonly status?: number;
+  /** More header fields of the answer, for example `retry-after`, or another `content-type`. */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * How the answer ends. `incomplete`: the model reached its maximum. `failed`: an answer that says it failed
+   * (`response.failed`; in other formats as `error`). `error`: an error event in the stream. `broken`: the connection
+   * is cut.
+   */
+  readonly end: "complete" | "incomplete" | "failed" | "error" | "broken";
+  /** After how many events `failed`, `error` and `broken` happen. An answer in JSON has two: its halves. Default 1. */
+  readonly after: number;
+  /** After so many events the answer waits for `resume()` of the provider, or for ever. 0: also before an error. */
+  readonly holdAfter?: number;
+  /** The answer is compressed, whatever the request accepts. */
+  readonly gzip: boolean;
+}
+
+const DEFAULTS: MockPlan = {
+  seed: 1,
+  tokens: 16,
+  parts: ["text"],
+  usage: {},
+  omitUsage: false,
+  chunk: "event",
+  delayMs: 0,
+  newline: "\n",
+  comments: false,
+  headers: {},
+  end: "complete",
+  after: 1,
+  gzip: false,
+};
+
+/** Header fields that ask for a plan, for the `headers` option of a client. */
+export const mockPlan = (plan: Partial<MockPlan>): Record<string, string> => ({ [PLAN_HEADER]: JSON.stringify(plan) });
+
+export const readPlan = (header: string | undefined, defaults: Partial<MockPlan>): MockPlan => ({
+  ...DEFAULTS,
+  ...defaults,
+  ...(header === undefined ? {} : (JSON.parse(header) as Partial<MockPlan>)),
+});
