@@ -82,6 +82,7 @@ it.each<[number, string, () => Store]>([
   [500, "Redis", () => redisStore(options)],
   [100, "a Durable Object", () => remoteStore(worker.store, { timeoutMs: 30_000 })],
   [
+    100,
     "several places",
     () =>
       splitStore(
