@@ -15,7 +15,7 @@ const START_MS = 472_222 * HOUR_MS;
 const KEYS_PER_SECOND = 1_000;
 /** Clients that keep asking, each once a second. */
 const ACTIVE = 10;
-export const ACTIVE_LIMIT = 50;
+export const ACTIVE_LIMIT = 20;
 
 const window = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: HOUR_MS, buckets: 1 });
 

@@ -14,7 +14,7 @@ const MIB = 1024 * 1024;
 /** The bound for the heap. An isolate has 128 MiB (2026-11). */
 const BOUND_MIB = 64;
 /** Several times more clients than an isolate remembers, so that both forms of the run forget most of them. */
-const keys = process.argv.includes("--quick") ? 60_000 : 1_000_000;
+const keys = process.argv.includes("--quick") ? 30_000 : 1_000_000;
 
 const { gc } = globalThis;
 if (!gc) throw new Error("isolate-memory: expected node --expose-gc, found no gc()");

@@ -39,6 +39,8 @@ export interface Compatibility {
 export interface WorkerdOptions {
   /** On loopback; default any that is free. */
   readonly port?: number | undefined;
+  /** The folder of what Durable Objects store; it stays. Default: a folder that goes with the process. */
+  readonly objects?: string | undefined;
   /** Gets what the Workers write to the console, and what workerd itself has to say, message by message. */
   readonly onLog?: ((message: string) => void) | undefined;
 }
@@ -58,12 +60,12 @@ export const CF_HEADER = "CF-Blob";
 /** Resolves when the port is open. Requests go to the first of the Workers. */
 export async function startWorkerd(
   workers: readonly [WorkerdWorker, ...WorkerdWorker[]],
-  { port = 0, onLog }: WorkerdOptions = {},
+  { port = 0, objects: kept, onLog }: WorkerdOptions = {},
 ): Promise<Workerd> {
   const directory = mkdtempSync(join(tmpdir(), "headgate-workerd-"));
   try {
     for (const [i, { code }] of workers.entries()) writeFileSync(join(directory, `${i}.js`), code);
-    const objects = mkdtempSync(join(tmpdir(), "headgate-objects-"));
+    const objects = kept ?? mkdtempSync(join(tmpdir(), "headgate-objects-"));
     writeFileSync(join(directory, "config.capnp"), config(workers, port, objects));
     // File descriptor 3 is where workerd says which port it has opened.
     const child = spawnTied(PROGRAM, ["serve", "config.capnp", "--control-fd=3"], {
@@ -71,7 +73,7 @@ export async function startWorkerd(
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });
     const gone = once(child, "close");
-    child.once("close", () => rmSync(objects, { recursive: true }));
+    if (kept === undefined) child.once("close", () => rmSync(objects, { recursive: true }));
     let last = "";
     for (const stream of [child.stdout!, child.stderr!]) {
       createInterface(stream).on("line", (line) => {

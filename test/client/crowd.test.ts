@@ -9,7 +9,9 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const CLIENTS = 100;
 const LIMIT = 10;
-const SEEDS = Array.from({ length: 12 }, (_, i) => i + 1);
+const SEEDS = [1, 2, 3, 4];
+/** Moments of release in a second: so many that the lucky ones for the naive loop do not decide the averages. */
+const MOMENTS = 12;
 
 /** 10 clients are admitted at once, and 10 more each second. */
 const IDEAL_MS = 9000;
@@ -47,10 +49,13 @@ describe("released at any moment of the second", () => {
   let ours: Outcome[];
   let theirs: Outcome[];
   beforeAll(async () => {
-    const at = (seed: number) => ({ clients: CLIENTS, limit: LIMIT, seed, phaseMs: Math.round((seed * 1000) / 13) });
+    const at = (seed: number) => ({
+      ...{ clients: CLIENTS, limit: LIMIT, seed },
+      phaseMs: Math.round((seed * 1000) / (MOMENTS + 1)),
+    });
     ours = [];
     theirs = [];
-    for (const seed of SEEDS) {
+    for (let seed = 1; seed <= MOMENTS; seed++) {
       ours.push(
         await release(
           backingOff(() => fetchWithBackoff),

@@ -47,8 +47,8 @@ function workerdPeakMib(): number {
 
 describe.skipIf(process.platform !== "linux")("bodies up and down", () => {
   it.each([
-    ["512 MiB under a window", 512, { limit: 10, window: "1h" }],
-    ["256 MiB under a concurrency limit, which watches for their end", 256, { algorithm: "concurrency", limit: 10 }],
+    ["256 MiB under a window", 256, { limit: 10, window: "1h" }],
+    ["160 MiB under a concurrency limit, which watches for their end", 160, { algorithm: "concurrency", limit: 10 }],
   ])("stream in bounded memory: %s", async (_, mib, limit) => {
     const bytes = mib * MIB;
     const origin = await startOrigin(async (request, response) => {

@@ -7,6 +7,9 @@ import { expect, it } from "vitest";
 
 const script = fileURLToPath(new URL("../../bench/isolate-memory.ts", import.meta.url));
 
+/** Of 30,000 clients: about twice what it takes, and less than if every lease were kept (39 MiB, 2026-11). */
+const MOST_MIB = 32;
+
 // The timeout is long, because a busy machine may take more than a minute.
 it("stays bounded in both modes, and clients that go on asking get no more than their limit", {
   timeout: 180_000,
@@ -16,8 +19,8 @@ it("stays bounded in both modes, and clients that go on asking get no more than 
   const rows = [...stdout.matchAll(/^\| (strict|leased) \| ([\d.]+) \| [\d.]+ \| ([\d, ]+) \|$/gm)];
   expect(rows.map(([, mode]) => mode)).toEqual(["strict", "leased"]);
   for (const [, mode, mib, admitted] of rows) {
-    expect([mode, Number(mib) < 64]).toEqual([mode, true]);
+    expect([mode, Number(mib) < MOST_MIB]).toEqual([mode, true]);
     // Each client asks more often than its limit allows: exactly the limit is admitted.
-    expect([mode, admitted]).toEqual([mode, "50"]);
+    expect([mode, admitted]).toEqual([mode, "20"]);
   }
 });

@@ -7,6 +7,7 @@ import type { Gateway } from "./gateway.ts";
 
 export interface Sent {
   readonly status: number;
+  readonly headers: { get(name: string): string | null };
   /** When the request was sent, and when its answer had arrived, in ms since the epoch. */
   readonly sentAtMs: number;
   readonly answeredAtMs: number;
@@ -23,9 +24,10 @@ export function startTraffic() {
   async function send({ url }: Gateway, path: string, address = "192.0.2.1"): Promise<Sent> {
     const sentAtMs = Date.now();
     const headers = { "CF-Connecting-IP": address };
-    const { statusCode: status, body } = await agent.request({ origin: url.origin, path, method: "GET", headers });
-    await body.dump();
-    return { status, sentAtMs, answeredAtMs: Date.now() };
+    const answer = await agent.request({ origin: url.origin, path, method: "GET", headers });
+    await answer.body.dump();
+    const get = (name: string) => (answer.headers[name.toLowerCase()] as string | undefined) ?? null;
+    return { status: answer.statusCode, headers: { get }, sentAtMs, answeredAtMs: Date.now() };
   }
 
   return {

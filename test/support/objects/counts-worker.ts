@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { parse } from "smol-toml";
+import { startWorkerd } from "../../../scripts/machine/workerd.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/store.ts";
 
 /** How a Worker in Miniflare binds the class, as wrangler.toml does. */
@@ -22,6 +22,8 @@ export function compatibility() {
 export interface CountsWorker {
   /** Calls that are made at once are one request to the Worker, which makes them at once. */
   readonly store: Store;
+  /** The id of workerd's process. */
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
@@ -32,19 +34,11 @@ interface Answer {
 
 let bundled: Promise<string> | undefined;
 
-/** @param persistTo a folder in which counts survive a stop; absent: they are gone then. */
-export async function startCountsWorker(persistTo?: string): Promise<CountsWorker> {
+/** @param objects a folder in which counts survive a stop; absent: they are gone then. */
+export async function startCountsWorker(objects?: string): Promise<CountsWorker> {
   bundled ??= bundleWorker("counts-worker.ts");
-  const miniflare = new Miniflare(
-    convertV4MiniflareOptions({
-      modules: [{ type: "ESModule", path: "worker.js", contents: await bundled }],
-      ...compatibility(),
-      cf: false,
-      durableObjects: COUNTS,
-      ...(persistTo !== undefined && { resourcePersistencePath: persistTo }),
-    } as V4MiniflareOptions),
-  );
-  const url = await miniflare.ready;
+  const { port, pid, stop } = await startWorkerd([{ name: "counts", code: await bundled, counts: true }], { objects });
+  const url = `http://127.0.0.1:${port}/`;
 
   interface Waiting {
     readonly call: { readonly method: string; readonly args: readonly unknown[] };
@@ -80,7 +74,8 @@ export async function startCountsWorker(persistTo?: string): Promise<CountsWorke
       reset: (keys) => call("reset", keys),
       ping: () => call("ping"),
     },
-    stop: () => miniflare.dispose(),
+    pid,
+    stop,
   };
 }
 
