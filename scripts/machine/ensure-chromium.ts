@@ -8,8 +8,9 @@ import { canInstallDebianPackages, installDebianPackage } from "./debian-package
 function ensureChromium(): string | undefined {
   if (findChromium() !== undefined) return undefined;
   if (!canInstallDebianPackages()) return HOW_TO_GET_CHROMIUM;
-  console.log("headgate: no Chromium on PATH: installing Debian's chromium with apt-get for the browser tests");
-  const failure = installDebianPackage("chromium");
+  console.log("headgate: no Chromium on PATH: installing Debian's with apt-get for the browser tests");
+  // Systems derived from Debian may have no package of the shell.
+  const failure = installDebianPackage("chromium-headless-shell") && installDebianPackage("chromium");
   return failure ?? (findChromium() ? undefined : HOW_TO_GET_CHROMIUM);
 }
 
