@@ -139,8 +139,6 @@ function withUnits(key: PolicyKey, cost: number): PolicyKey {
 /** The units that are reserved for a cost: with a meter at most half of what can ever pass, and at least 1. */
 export function reservedCost({ policy: { meter, limits }, cost }: AppliedPolicy): number {
   if (!meter) return cost;
-  const most = Math.min(
-    ...limits.filter((limit) => !isConcurrency(limit)).map((limit) => algorithmOf(limit).quota(limit).quota),
-  );
+  const most = Math.min(...limits.map((limit) => algorithmOf(limit).quota(limit).quota));
   return Math.min(cost, Math.max(1, Math.floor(most / 2)));
 }
