@@ -60,6 +60,8 @@ export interface Stats {
   readonly flush: number;
 }
 
+/** What a meter counts: numbers of `usd` are dollars. Absent: there is no meter. */
+export type Unit = "tokens" | "usd";
 export interface Limit {
   readonly id: string;
   readonly algorithm: string;
@@ -85,6 +87,7 @@ export interface Policy {
   readonly consistency: string;
   readonly onStoreFailure: string;
   readonly plans?: Readonly<Record<string, unknown>>;
+  readonly meter?: { readonly unit: Unit };
   /** What the live document changes. */
   readonly live: LivePolicy | null;
 }
@@ -123,6 +126,7 @@ export interface Counts {
     readonly limit: number;
     readonly remaining: number;
     readonly resetAfterMs: number;
+    readonly unit?: Unit;
   }[];
 }
 /** A client as an admin names it: the parts of its raw key, of one kind, under one policy. */
@@ -145,6 +149,7 @@ export interface Explained {
     readonly key: string;
     readonly cost: number;
     readonly mode: Mode;
+    readonly unit?: Unit;
   }[];
   readonly limits: readonly {
     readonly id: string;
@@ -156,6 +161,7 @@ export interface Explained {
     readonly retryAfterMs?: number;
     readonly resetAfterMs: number;
     readonly shadow: boolean;
+    readonly unit?: Unit;
   }[];
   readonly violated: readonly string[];
   /** How many did not fit into the token. */

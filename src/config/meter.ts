@@ -12,7 +12,7 @@ const FIELDS = ["unit", "maxOutput", "perImage", "onExceeded", "prices"];
 const PRICE_FIELDS = ["input", "cachedInput", "output"];
 const EXAMPLE = "for example prices = { default = { input = 15, output = 75 } }";
 
-/** Every mistake in a policy's meter, apart from its `unit`. @param policy as it was written, or as it was understood. */
+/** Every mistake in a policy's meter but that of its `unit`. @param policy as it was written, or understood. */
 export function meterMistakes(policy: unknown, place: string): Mistake[] {
   const { meter } = (policy ?? {}) as { meter?: unknown };
   if (!isTable(meter)) return [];

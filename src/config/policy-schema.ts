@@ -168,8 +168,8 @@ export const LIMIT_SCHEMAS = {
 
 const { "sliding-window": sliding, "fixed-window": fixed, "token-bucket": bucket } = LIMIT_SCHEMAS;
 /**
- * The fields of a limit under a meter, by algorithm: those that charge units above the limit, and give back exactly what
- * was charged earlier.
+ * The fields of a limit under a meter, by algorithm: those that charge units above the limit, and give back exactly
+ * what was charged earlier.
  */
 export const METERED_LIMIT_SCHEMAS = {
   tokens: { "sliding-window": sliding, "fixed-window": fixed, "token-bucket": bucket },

@@ -1,6 +1,6 @@
 /**
- * Numbers of limits as people write and read them, and the units that are counted. They differ under a `usd` meter only:
- * people write dollars, and a unit is 10 micro-dollars.
+ * Numbers of limits as people write and read them, and the units that are counted. They differ under a `usd` meter
+ * only: people write dollars, and a unit is 10 micro-dollars.
  */
 
 import type { Meter } from "./policy.ts";

@@ -33,6 +33,15 @@ const PLANNED = [
   },
   { name: "b", plans: { team: { b: 7 } }, limits: [{ limit: 6, window: "1h" }] },
 ];
+const METERED = [
+  { name: "tokens", meter: { unit: "tokens" }, limits: [{ limit: 200_000, window: "1m" }] },
+  {
+    name: "usd",
+    meter: { unit: "usd", prices: { default: { input: 15, output: 75 } } },
+    plans: { pro: { usd: 100 } },
+    limits: [{ algorithm: "fixed-window", limit: 12.5, window: "1d" }],
+  },
+];
 const DRESSES: [string, Bindings, string?][] = [
   ["five policies in two regions", { POLICIES: fivePolicies(), ...TWO_REGIONS }, "frankfurt"],
   ["a published copy", { POLICIES: fivePolicies(), ...TWO_REGIONS }],
@@ -41,6 +50,7 @@ const DRESSES: [string, Bindings, string?][] = [
   ["no fields", { POLICIES, RATE_LIMIT_HEADERS: "none" }, "eu"],
   ["a central store", { POLICIES: fivePolicies(), ...TWO_REGIONS, ...REDIS }, "frankfurt"],
   ["plans", { POLICIES: PLANNED, ...TWO_REGIONS }, "frankfurt"],
+  ["meters", { POLICIES: METERED }, "eu"],
   ["one region, which is a continent", { POLICIES: fivePolicies(), ...REDIS }, "NA"],
 ];
 
@@ -71,6 +81,29 @@ describe("the document", () => {
   it("does not say what is undocumented or only tried out", () => {
     const said = documentOf({ POLICIES: [...SECRET_POLICIES, ...POLICIES] }, "eu");
     expect(said).toEqual(documentOf({ POLICIES }, "eu"));
+  });
+
+  it("tells tokens and dollars, and never units without a name", async () => {
+    const document = documentOf({ POLICIES: METERED });
+    const [tokens, usd] = document.regions[0]!.policies;
+    expect(tokens!.limits[0]).toMatchObject({ limit: 200_000, description: "200,000 tokens per 1m" });
+    expect(usd).toMatchObject({ meter: { unit: "usd" }, plans: [{ limits: [{ limit: 100, quota: 100 }] }] });
+    expect(usd).not.toHaveProperty("defaultCost");
+    expect(usd!.limits[0]).toMatchObject({ limit: 12.5, quota: 12.5, description: "$12.50 per 1d" });
+    expect(usd!.limits[0]!.promise).toBe(
+      "never more than $12.50 in one 1d window of the clock, up to $25 across a boundary",
+    );
+    expect(document.headers["RateLimit-Policy"]).toBe('"tokens";q=200000;w=60;qu="tokens"');
+    const [only] = METERED.slice(1);
+    const headers = documentOf({ POLICIES: [only] }).headers;
+    expect(headers["RateLimit-Policy"]).toBe('"usd";q=1250000;w=86400;qu="10-micro-usd"');
+    const said = [limitsMarkdown(document, "https://a.example"), renderPage(document, "https://a.example")];
+    for (const text of said) {
+      expect(text).toContain("$12.50 per 1d");
+      expect(text).toContain("a request costs the price of the tokens that it uses");
+      expect(text).not.toContain("costs 1 unit");
+      expect(text).not.toContain("prices");
+    }
   });
 
   it("tells match, key, costs, promise, consistency and failure of a policy", () => {

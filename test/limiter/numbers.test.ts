@@ -106,3 +106,29 @@ describe("a take", () => {
     expect((await limiter.peek("api", { key: "ann" })).limits[0]!.remaining).toBe(2);
   });
 });
+
+describe("numbers of a policy in dollars", () => {
+  const usd: PolicyInput = {
+    name: "usd",
+    meter: { unit: "usd", prices: { default: { input: 15, output: 75 } } },
+    plans: { pro: { usd: 2.5 } },
+    limits: [day(1)],
+  };
+  const [policy] = limiterOf(usd).policies as [Policy];
+  const remaining = async (options: TakeOptions) =>
+    (await limiterOf(usd).peek("usd", { key: "a", ...options })).remaining;
+
+  it("are dollars wherever they are written, and units of 10 micro-dollars where they are counted", async () => {
+    expect(await remaining({})).toBe(100_000);
+    expect(await remaining({ plan: "pro" })).toBe(250_000);
+    expect(await remaining({ plan: "pro", limits: { usd: 0.1 + 0.2 } })).toBe(30_000);
+    expect(numbersOf(withNumbers(policy, { usd: 10_000 }))).toEqual([1_000_000_000]);
+    expect(numbersOf(withFactor(withNumbers(policy, { usd: 0.29 }), 0.5))).toEqual([14_500]);
+  });
+
+  it.each([0, 0.000001, 1.234567, 10_000.00001, -1, Number.NaN])("are refused as dollars: %d", (number) => {
+    expect(() => withNumbers(policy, { usd: number })).toThrow(
+      `limits: usd: expected dollars from 0.00001 to 10000, with at most 5 decimals; found ${number}`,
+    );
+  });
+});

@@ -4,7 +4,7 @@ import { api, type Effect, type Override, Refused } from "../api.ts";
 import { policyNamed } from "../data/live.ts";
 import { admin } from "../parts/command.tsx";
 import type { Until } from "../parts/fields.tsx";
-import { shortHash } from "../parts/numbers.ts";
+import { amount, shortHash } from "../parts/numbers.ts";
 import type { Change } from "./change.ts";
 
 /** Known by its raw key, or only by its hash: from a list of limited clients, or from a log line. */
@@ -37,14 +37,16 @@ export function withoutBlock(effect: Effect): Effect | undefined {
 }
 
 /** `factor 2, until 2026-12-01 00:00 UTC`. */
-export function effectText(effect: Effect): string {
+/** @param policy its name: the numbers are in the unit of its meter. */
+export function effectText(effect: Effect, policy: string): string {
+  const unit = policyNamed(policy)?.meter?.unit;
   const { limits, factor, plan, exempt, block } = effect;
   const words = [
     block && "blocked",
     exempt && "exempt",
     factor !== undefined && `limits × ${factor}`,
     plan !== undefined && `plan ${plan}`,
-    ...Object.entries(limits ?? {}).map(([id, number]) => `${id} = ${number.toLocaleString("en-US")}`),
+    ...Object.entries(limits ?? {}).map(([id, number]) => `${id} = ${amount(number, unit)}`),
   ];
   return words.filter(Boolean).join(", ");
 }

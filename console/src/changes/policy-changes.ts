@@ -1,7 +1,8 @@
 /** Changes for all clients of a policy: its mode, and the numbers of its limits. */
 
-import { api, type LivePolicy, type Mode, type Policy, Refused } from "../api.ts";
+import { api, type LivePolicy, type Mode, type Policy, Refused, type Unit } from "../api.ts";
 import { admin } from "../parts/command.tsx";
+import { amount } from "../parts/numbers.ts";
 import type { Change } from "./change.ts";
 import { canonical } from "./client-changes.ts";
 
@@ -38,7 +39,7 @@ export function changePolicy(policy: Policy, edit: PolicyEdit, traffic: string):
   };
   const touches = `Every client of ${policy.name}. ${traffic}`;
   const send = async (body: PolicyEdit) => (await api.patchPolicy(policy.name, body)).version;
-  const title = `Change ${policy.name}: ${wordsOf(edit)}`;
+  const title = `Change ${policy.name}: ${wordsOf(edit, policy.meter?.unit)}`;
   const shown = (one: LivePolicy) => (Object.keys(one).length > 0 ? one : undefined);
   return {
     ...{ title, touches, isDangerous: true, before: shown(before), after: shown(after) },
@@ -58,9 +59,9 @@ export function changePolicy(policy: Policy, edit: PolicyEdit, traffic: string):
   };
 }
 
-function wordsOf({ mode, limits = {} }: PolicyEdit): string {
+function wordsOf({ mode, limits = {} }: PolicyEdit, unit: Unit | undefined): string {
   const numbers = Object.entries(limits).map(
-    ([id, number]) => `${id} ${number?.toLocaleString("en-US") ?? "as deployed"}`,
+    ([id, number]) => `${id} ${number === null ? "as deployed" : amount(number, unit)}`,
   );
   return [...(mode === undefined ? [] : [`mode ${mode ?? "as deployed"}`]), ...numbers].join(", ");
 }

@@ -1,6 +1,7 @@
 /** What a client has left of a limit. */
 
-import { count, duration } from "../parts/numbers.ts";
+import type { Unit } from "../api.ts";
+import { amount, duration } from "../parts/numbers.ts";
 
 interface LimitBarProps {
   readonly id: string;
@@ -8,16 +9,17 @@ interface LimitBarProps {
   readonly capacity: number;
   readonly remaining: number;
   readonly resetAfterMs: number;
+  readonly unit?: Unit;
 }
 
-export function LimitBar({ id, capacity, remaining, resetAfterMs }: LimitBarProps) {
+export function LimitBar({ id, capacity, remaining, resetAfterMs, unit }: LimitBarProps) {
   const used = Math.max(0, capacity - remaining);
   const isNear = remaining <= capacity * 0.05;
   return (
     <li class="limit">
       <span class="name">{id}</span>
       <span class="of">
-        <b>{count(remaining)}</b> of {count(capacity)} left
+        <b>{amount(remaining, unit)}</b> of {amount(capacity, unit)} left
       </span>
       {/* biome-ignore lint/a11y/useSemanticElements: browsers do not agree on the looks of a meter. */}
       <span
@@ -27,7 +29,7 @@ export function LimitBar({ id, capacity, remaining, resetAfterMs }: LimitBarProp
         aria-valuemin={0}
         aria-valuemax={capacity}
         aria-valuenow={Math.min(used, capacity)}
-        aria-valuetext={`${count(used)} of ${count(capacity)} used`}
+        aria-valuetext={`${amount(used, unit)} of ${amount(capacity, unit)} used`}
       >
         <span class={isNear ? "part full" : "part"} style={{ width: `${Math.min(100, (used / capacity) * 100)}%` }} />
       </span>

@@ -8,6 +8,7 @@ import { type Client, changeOverride, nameOf, resetCounts, withoutBlock, wordsOf
 import { live, policyNamed } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
 import { NumberField, TextField, type Until, UntilField, untilOf } from "../parts/fields.tsx";
+import { amount } from "../parts/numbers.ts";
 import { Panel } from "../parts/panel.tsx";
 
 interface ClientActionsProps {
@@ -138,8 +139,9 @@ function ActionForm({ action, policy, client, before, onDone, onCancel }: Action
           {policy.limits.map(({ id, limit }) => (
             <NumberField
               key={id}
+              unit={policy.meter?.unit}
               label={`or ${id}`}
-              placeholder={String(limit)}
+              placeholder={amount(limit, policy.meter?.unit)}
               value={limits[id] ?? ""}
               onInput={(text) => setLimits({ ...limits, [id]: text })}
             />

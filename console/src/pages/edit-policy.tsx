@@ -5,6 +5,7 @@ import type { Mode, Policy } from "../api.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
 import { changePolicy, isEmpty, type PolicyEdit } from "../changes/policy-changes.ts";
 import { NumberField } from "../parts/fields.tsx";
+import { amount } from "../parts/numbers.ts";
 import { Panel } from "../parts/panel.tsx";
 
 /** What the form holds: `default` is "as deployed". */
@@ -65,8 +66,13 @@ export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: strin
           {policy.limits.map(({ id: limit, limit: number, window }) => (
             <NumberField
               key={limit}
+              unit={policy.meter?.unit}
               label={window === undefined ? limit : `${limit}, per ${window}`}
-              placeholder={policy.live?.limits?.[limit] === undefined ? `${number}, as deployed` : "as deployed"}
+              placeholder={
+                policy.live?.limits?.[limit] === undefined
+                  ? `${amount(number, policy.meter?.unit)}, as deployed`
+                  : "as deployed"
+              }
               value={form.limits[limit] ?? ""}
               onInput={(text) => setForm({ ...form, limits: { ...form.limits, [limit]: text } })}
             />

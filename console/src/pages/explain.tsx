@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { api, type Explained } from "../api.ts";
 import { admin, Command } from "../parts/command.tsx";
 import { Failed } from "../parts/notice.tsx";
-import { count, duration, NONE, plural, shortHash } from "../parts/numbers.ts";
+import { amount, duration, NONE, plural, shortHash } from "../parts/numbers.ts";
 import { Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
 
@@ -92,10 +92,10 @@ function Decision({ decision }: { decision: Explained }) {
               <td data-of="Policy">{limit.policy}</td>
               <td data-of="Algorithm">{limit.algorithm}</td>
               <td class="number" data-of="Limit">
-                {count(limit.limit)}
+                {amount(limit.limit, limit.unit)}
               </td>
               <td class="number" data-of="Remaining">
-                {count(limit.remaining)}
+                {amount(limit.remaining, limit.unit)}
               </td>
               <td class="number" data-of="Admits after">
                 {limit.admitted ? NONE : limit.retryAfterMs === undefined ? "never" : duration(limit.retryAfterMs)}
@@ -135,7 +135,7 @@ function Decision({ decision }: { decision: Explained }) {
           </tr>
         </thead>
         <tbody>
-          {policies.map(({ policy, kind, key, cost, mode }) => (
+          {policies.map(({ policy, kind, key, cost, mode, unit }) => (
             <tr key={policy}>
               <th scope="row">
                 <a href={hrefOf("policies", policy)}>{policy}</a>
@@ -146,7 +146,7 @@ function Decision({ decision }: { decision: Explained }) {
                 </a>
               </td>
               <td class="number" data-of="Cost">
-                {count(cost)}
+                {amount(cost, unit)}
               </td>
               <td data-of="Mode">{mode}</td>
             </tr>
@@ -193,13 +193,14 @@ function Sentence({ decision }: { decision: Explained }) {
   }
   return (
     <>
-      {request} was <b>refused by {limit.id}</b>: of {count(limit.limit)}, {count(limit.remaining)} were left for{" "}
+      {request} was <b>refused by {limit.id}</b>: of {amount(limit.limit, limit.unit)},{" "}
+      {amount(limit.remaining, limit.unit)} were left for{" "}
       {client && (
         <>
           {client.kind} <code>{shortHash(client.key)}</code>
         </>
       )}
-      , and it costs {count(client?.cost ?? 1)}.{" "}
+      , and it costs {amount(client?.cost ?? 1, client?.unit)}.{" "}
       {limit.retryAfterMs === undefined
         ? "It costs more than the limit: it can never pass."
         : `It would have passed ${duration(limit.retryAfterMs)} later.`}

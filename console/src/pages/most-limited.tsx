@@ -58,7 +58,7 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
                   <span class="part full" style={{ width: `${(refused / most) * 100}%` }} />
                 </span>
               </td>
-              <td data-of="Override">{effect ? effectText(effect) : <span class="muted">none</span>}</td>
+              <td data-of="Override">{effect ? effectText(effect, policy) : <span class="muted">none</span>}</td>
               <td>
                 <a
                   class="button small"

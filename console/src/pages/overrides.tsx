@@ -34,7 +34,7 @@ export function Overrides({ document }: { document: LiveDocument }) {
                 {kind} <code title={key}>{shortHash(key)}</code>
               </th>
               <td data-of="Policy">{policy}</td>
-              <td data-of="Effect">{effectText(override)}</td>
+              <td data-of="Effect">{effectText(override, policy)}</td>
               <td data-of="Until">{until ? <Until instant={until} /> : "removed by hand"}</td>
               <td data-of="Note">{note ?? <span class="muted">none</span>}</td>
               <td>
@@ -69,7 +69,7 @@ export function OverrideText({ override }: { override: Override | null }) {
   if (!effect) return <span class="muted">none: the policy's own limits hold</span>;
   return (
     <>
-      <span class={effect.block ? "refused" : ""}>{effectText(effect)}</span>
+      <span class={effect.block ? "refused" : ""}>{effectText(effect, override!.policy)}</span>
       {effect.until && (
         <>
           {", until "}

@@ -6,7 +6,7 @@ import { refusals, sum, total, within } from "../data/sums.ts";
 import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
 import { Loading } from "../parts/notice.tsx";
-import { count, percent } from "../parts/numbers.ts";
+import { amount, percent } from "../parts/numbers.ts";
 import { keyText, limitText, matchText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 
@@ -31,7 +31,7 @@ export function Policies() {
         </thead>
         <tbody>
           {known.policies.map((policy) => {
-            const { name, match, key, limits, mode, live } = policy;
+            const { name, match, key, limits, mode, live, meter } = policy;
             return (
               <tr key={name}>
                 <th scope="row">
@@ -44,7 +44,7 @@ export function Policies() {
                 <td data-of="Limits">
                   {limits.map((limit) => (
                     <span key={limit.id} class="line">
-                      {limitText(limit)}
+                      {limitText(limit, meter?.unit)}
                       {live?.limits?.[limit.id] !== undefined && <small class="tag">changed live</small>}
                     </span>
                   ))}
@@ -83,7 +83,7 @@ function Refuse({ policy, view }: { policy: Policy; view: View }) {
         .filter(({ shadowLimit }) => shadowLimit !== undefined)
         .map(({ id, shadowLimit }) => (
           <span key={id} class="line would">
-            {id} at {count(shadowLimit!)} would refuse{" "}
+            {id} at {amount(shadowLimit!, policy.meter?.unit)} would refuse{" "}
             {percent(total(tried.filter(({ limit }) => limit === id)), sums.all)}
           </span>
         ))}

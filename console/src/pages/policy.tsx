@@ -7,7 +7,7 @@ import { groupOf, latency, refusals, sum, sumBy, total, within } from "../data/s
 import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
 import { Loading, Notice } from "../parts/notice.tsx";
-import { count, NONE, percent, rate } from "../parts/numbers.ts";
+import { amount, count, NONE, percent, rate } from "../parts/numbers.ts";
 import { keyText, limitText, matchText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 import { EditPolicy } from "./edit-policy.tsx";
@@ -85,7 +85,7 @@ function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
           <tr key={limit.id}>
             <th scope="row">{limit.id}</th>
             <td data-of="In force">
-              {limitText(limit)}
+              {limitText(limit, policy.meter?.unit)}
               {policy.live?.limits?.[limit.id] !== undefined && <small class="tag">changed live</small>}
             </td>
             <td data-of="Algorithm">{limit.algorithm}</td>
@@ -95,7 +95,7 @@ function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
             {hasTrial && (
               <>
                 <td class="number" data-of="Tried beside it">
-                  {limit.shadowLimit === undefined ? NONE : count(limit.shadowLimit)}
+                  {limit.shadowLimit === undefined ? NONE : amount(limit.shadowLimit, policy.meter?.unit)}
                 </td>
                 <td class="number would" data-of="Would refuse">
                   {limit.shadowLimit === undefined || !numbers ? NONE : percent(ofLimit(shadow, limit.id), all.all)}

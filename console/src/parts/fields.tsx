@@ -1,6 +1,6 @@
 /** Fields of forms. */
 
-import { now } from "../api.ts";
+import { now, type Unit } from "../api.ts";
 import { utc } from "./time.tsx";
 
 interface TextFieldProps {
@@ -20,18 +20,25 @@ export function TextField({ label, onInput, ...rest }: TextFieldProps) {
   );
 }
 
-/** Digits only; empty is allowed. */
-export function NumberField({ onInput, ...rest }: TextFieldProps) {
+interface NumberFieldProps extends TextFieldProps {
+  /** `usd`: decimals too. */
+  readonly unit: Unit | undefined;
+}
+
+/** Digits only, and one point in dollars; empty is allowed. */
+export function NumberField({ onInput, unit, ...rest }: NumberFieldProps) {
   return (
     <label>
       {rest.label}
       <input
         value={rest.value}
         placeholder={rest.placeholder}
-        inputMode="numeric"
+        inputMode={unit === "usd" ? "decimal" : "numeric"}
         autocomplete="off"
         onInput={(event) => {
-          const digits = event.currentTarget.value.replace(/\D/g, "").slice(0, 10);
+          const text = event.currentTarget.value;
+          const dollars = /\d+(?:\.\d{0,5})?/.exec(text.replace(/[^\d.]/g, ""))?.[0] ?? "";
+          const digits = unit === "usd" ? dollars : text.replace(/\D/g, "").slice(0, 10);
           event.currentTarget.value = digits;
           onInput(digits);
         }}

@@ -1,5 +1,7 @@
 /** Numbers for people: with their unit, and never more precise than they are. */
 
+import type { Unit } from "../api.ts";
+
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const ONE = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
@@ -9,6 +11,15 @@ export const NONE = "–";
 
 export function count(n: number): string {
   return n < 1e7 ? WHOLE.format(n) : COMPACT.format(n);
+}
+
+/** A number of a limit, in the unit of its policy's meter: `$12.50`, `9,000 tokens`. */
+export function amount(n: number, unit: Unit | undefined): string {
+  if (unit === "usd") {
+    const minimumFractionDigits = Number.isInteger(n) ? 0 : 2;
+    return `$${n.toLocaleString("en-US", { minimumFractionDigits, maximumFractionDigits: 5 })}`;
+  }
+  return unit === "tokens" ? plural(n, "token") : count(n);
 }
 
 export function plural(n: number, one: string, many = `${one}s`): string {

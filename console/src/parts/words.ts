@@ -1,14 +1,15 @@
 /** What a limit and a policy are, in words. */
 
-import type { Limit, Policy } from "../api.ts";
-import { count } from "./numbers.ts";
+import type { Limit, Policy, Unit } from "../api.ts";
+import { amount, count } from "./numbers.ts";
 
 /** `600 per 1m`, with what is special about it. */
-export function limitText({ limit, window, timeout, algorithm, burst, scope, buckets, oldest }: Limit): string {
+export function limitText(one: Limit, unit: Unit | undefined): string {
+  const { limit, window, timeout, algorithm, burst, scope, buckets, oldest } = one;
   if (algorithm === "concurrency") return `${count(limit)} at once, freed after ${timeout}`;
   return [
-    `${count(limit)} per ${window}`,
-    ...(burst !== undefined && burst !== limit ? [`burst ${count(burst)}`] : []),
+    `${amount(limit, unit)} per ${window}`,
+    ...(burst !== undefined && burst !== limit ? [`burst ${amount(burst, unit)}`] : []),
     ...(buckets !== undefined && buckets > 1 ? [`${buckets} buckets`] : []),
     ...(oldest === "whole" ? ["oldest bucket whole"] : []),
     ...(scope === "region" ? ["per region"] : []),

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { checkDocument, checkOverride, checkPolicy, type LiveMistake } from "../../../src/limiter/live/check.ts";
-import { ANN, BOB, OWN_SECRET, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
+import { ANN, BOB, checkedPolicies, OWN_SECRET, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
 
 const NAME = "the name of a policy of this gateway";
 const KEY = "the hash of a client's key: 22 letters, digits, - or _";
@@ -371,6 +371,38 @@ describe("one override or policy alone", () => {
   it("is checked like one in a document", () => {
     expect(checkPolicy({ mode: "off" }, "policies.api", policyOf("api")).map(({ path }) => path)).toEqual([
       "policies.api.mode",
+    ]);
+  });
+});
+
+describe("a policy in dollars", () => {
+  const [policy] = checkedPolicies([
+    {
+      name: "usd",
+      meter: { unit: "usd", prices: { default: { input: 15, output: 75 } } },
+      plans: { pro: { usd: 5_000 } },
+      limits: [{ algorithm: "fixed-window", limit: 12.5, window: "1d" }],
+    },
+  ]);
+  const DOLLARS = "dollars from 0.00001 to 10000, with at most 5 decimals";
+
+  it.each([0.00001, 7.25, 10_000])("takes %d as the number of a limit", (usd) => {
+    expect(checkPolicy({ limits: { usd } }, "", policy)).toEqual([]);
+    expect(checkOverride({ limits: { usd } }, "", policy!)).toEqual([]);
+  });
+
+  it.each([0, 0.000001, 10_000.5, "5"])("does not take %j", (usd) => {
+    const mistakes = [{ path: "limits.usd", expected: DOLLARS, found: JSON.stringify(usd) }];
+    expect(checkPolicy({ limits: { usd } }, "", policy)).toEqual(mistakes);
+  });
+
+  it("takes factors whose products fit", () => {
+    expect(checkOverride({ factor: 800 }, "", policy!)).toEqual([]);
+    expect(checkOverride({ plan: "pro", factor: 2 }, "", policy!)).toEqual([]);
+    const expected = "a factor that leaves every limit at most $10,000";
+    expect(checkOverride({ factor: 801 }, "", policy!)).toEqual([{ path: "factor", expected, found: "801" }]);
+    expect(checkOverride({ plan: "pro", factor: 2.1 }, "", policy!)).toEqual([
+      { path: "factor", expected, found: "2.1" },
     ]);
   });
 });
