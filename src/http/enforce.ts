@@ -33,8 +33,8 @@ export interface OwnRules {
   /** Who is counted, under every policy. Undefined or empty: the policy's `key` decides. */
   readonly key?: () => string | undefined | Promise<string | undefined>;
   /**
-   * Units under every policy, an integer 0 … 10^9. Undefined: the policy's `cost` decides. Under a `meter` it is what is
-   * reserved.
+   * Units under every policy, an integer 0 … 10^9. Undefined: the policy's `cost` decides. Under a `meter` it is what
+   * is reserved.
    */
   readonly cost?: () => number | undefined | Promise<number | undefined>;
   /** The client's plan, under every policy. Undefined or empty: the policy's `plan` says where it is read. */

@@ -1,11 +1,10 @@
 /** The door of this folder: requests under policies whose cost is known only after the answer (docs/llm.md). */
 
-import type { Hold } from "../../core/decision.ts";
 import type { Meter, Policy } from "../../core/policy.ts";
 import type { Reservation } from "../../limiter.ts";
 import { type Estimate, estimateRequest } from "../../llm/estimate.ts";
 import { reservedUnits } from "../../llm/units.ts";
-import { type Next, settling } from "./settling.ts";
+import { type Settling, settling } from "./settling.ts";
 
 export { providerRefusal } from "./provider-refusal.ts";
 
@@ -15,14 +14,6 @@ export interface MeteredRequest {
   unitsOf(meter: Meter): number;
   /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
   settling(reservation: Reservation): Settling;
-}
-
-/** Settles one reservation. */
-export interface Settling {
-  /** Lets `next` answer. The answer is read while it passes. */
-  answer(next: Next): Promise<Response>;
-  /** What to keep until the answer has ended. Its release settles, in the same call that gives slots back. */
-  readonly hold: Pick<Hold, "release"> & Partial<Hold>;
 }
 
 /** Only these have a cost under a meter. Other requests look at its limits: they reach no model. */

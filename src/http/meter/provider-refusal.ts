@@ -1,4 +1,4 @@
-/** Refusals as the providers write theirs: the clients of OpenAI and Anthropic show the message, and wait as it says. */
+/** Refusals as the providers write theirs: the clients of OpenAI and Anthropic show the message and obey the wait. */
 
 import { type ErrorOptions, errorBody, retryFields } from "../../llm/errors.ts";
 import { formatOf } from "../../llm/format.ts";

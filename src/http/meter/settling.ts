@@ -8,10 +8,18 @@ import { passThrough } from "../../llm/pass-through.ts";
 import { createAnswerScanner } from "../../llm/scanner.ts";
 import { usedUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
+import type { Held } from "../keep-slots.ts";
 import { logUnread } from "./log-unread.ts";
-import type { Settling } from "./meter.ts";
 
-export type Next = (request: Request) => Response | Promise<Response>;
+/** Settles one reservation. */
+export interface Settling {
+  /** Lets `next` answer. The answer is read while it passes. */
+  answer(next: Next): Promise<Response>;
+  /** What to keep until the answer has ended. Its release settles, in the same call that gives slots back. */
+  readonly hold: Held;
+}
+
+type Next = (request: Request) => Response | Promise<Response>;
 
 export interface SettlingOptions {
   /** To be sent on. */
@@ -34,7 +42,7 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
   const whatIsReserved = () => ({});
   let used: () => Units = nothing;
 
-  /** There is no answer of a model. A client that has left before pays what was reserved: nobody knows what was used. */
+  /** No model has answered. A client that has left before pays what was reserved: nobody knows what was used. */
   function giveBack(): void {
     if (!signal.aborted) used = nothing;
   }
