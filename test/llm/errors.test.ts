@@ -1,0 +1,89 @@
+// Refusals and cut streams as the providers' own clients understand them.
+
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { describe, expect, it } from "vitest";
+import { cutEvent, refusal } from "../../src/llm/errors.ts";
+import type { Format } from "../../src/llm/index.ts";
+
+const ERROR = { status: 429, message: "Over the limit tokens.", retryAfterMs: 20 };
+
+/** Clients with a `fetch` that gives the answers in turn, and how often they have asked. */
+function clients(...answers: (() => Response)[]) {
+  let calls = 0;
+  const fetch = async () => answers[Math.min(calls++, answers.length - 1)]!();
+  const options = { apiKey: "k", fetch };
+  return { openai: new OpenAI(options), anthropic: new Anthropic(options), calls: () => calls };
+}
+
+const messages = [{ role: "user" as const, content: "hi" }];
+const ask: Readonly<Record<Format, (c: ReturnType<typeof clients>) => Promise<unknown>>> = {
+  "openai-chat": ({ openai }) => openai.chat.completions.create({ model: "m", messages }),
+  "openai-responses": ({ openai }) => openai.responses.create({ model: "m", input: "hi" }),
+  "openai-embeddings": ({ openai }) => openai.embeddings.create({ model: "m", input: "hi" }),
+  "anthropic-messages": ({ anthropic }) => anthropic.messages.create({ model: "m", max_tokens: 1, messages }),
+};
+const FORMATS = Object.keys(ask) as Format[];
+
+describe.each(FORMATS)("a refusal of %s", (format) => {
+  it("is an error with its message, after it was tried again", async () => {
+    const all = clients(() => refusal(format, ERROR));
+    await expect(ask[format](all)).rejects.toMatchObject({
+      status: 429,
+      message: expect.stringContaining(ERROR.message),
+    });
+    expect(all.calls()).toBe(3);
+  });
+
+  it("is not tried again if that is useless", async () => {
+    const all = clients(() => refusal(format, { status: 429, message: "Too large.", never: true }));
+    await expect(ask[format](all)).rejects.toThrow("Too large.");
+    expect(all.calls()).toBe(1);
+  });
+});
+
+it("an openai client does not ignore a wait above a minute", async () => {
+  const all = clients(() => refusal("openai-chat", { ...ERROR, retryAfterMs: 60_001 }));
+  await expect(ask["openai-chat"](all)).rejects.toThrow(ERROR.message);
+  expect(all.calls()).toBe(1);
+});
+
+it("the fields tell the wait in seconds and in milliseconds", () => {
+  const { headers } = refusal("openai-chat", { ...ERROR, retryAfterMs: 1_200.5 });
+  expect([headers.get("Retry-After"), headers.get("retry-after-ms")]).toEqual(["2", "1201"]);
+});
+
+describe("a cut stream", () => {
+  const stream = (format: Format, begin: string) => () =>
+    new Response(begin + new TextDecoder().decode(cutEvent(format, "Used up.")), {
+      headers: { "Content-Type": "text/event-stream" },
+    });
+  const consume = async (events: Promise<AsyncIterable<unknown>>) => {
+    let count = 0;
+    try {
+      for await (const _ of await events) count++;
+    } catch (error) {
+      return { count, error: String(error) };
+    }
+    return { count, error: undefined };
+  };
+
+  it("is an error of each client behind the events before it", async () => {
+    const chat = clients(stream("openai-chat", 'data: {"choices":[]}\n\n')).openai;
+    const responses = clients(
+      stream("openai-responses", 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta"}\n\n'),
+    ).openai;
+    const anthropic = clients(stream("anthropic-messages", 'event: ping\ndata: {"type":"ping"}\n\n')).anthropic;
+    const error = expect.stringContaining("Used up.");
+    expect(await consume(chat.chat.completions.create({ model: "m", messages, stream: true }))).toEqual({
+      count: 1,
+      error,
+    });
+    expect(await consume(responses.responses.create({ model: "m", input: "hi", stream: true }))).toEqual({
+      count: 1,
+      error,
+    });
+    const told = anthropic.messages.create({ model: "m", max_tokens: 1, messages, stream: true });
+    expect(await consume(told)).toMatchObject({ error });
+  });
+});

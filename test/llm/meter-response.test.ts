@@ -1,0 +1,174 @@
+// When and with what a reservation is settled, and that the body passes as it comes.
+
+import { describe, expect, it } from "vitest";
+import { createCut } from "../../src/llm/cut.ts";
+import { type MeterOptions, meterResponse } from "../../src/llm/index.ts";
+
+const SSE = { "Content-Type": "text/event-stream" };
+const encoder = new TextEncoder();
+const delta = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+const USAGE = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 4 } })}\n\n`;
+
+function reservationOf(reserved: Record<string, number>, admits: () => boolean = () => true) {
+  const calls: unknown[] = [];
+  return {
+    calls,
+    reserved,
+    extend: async (more: unknown) => {
+      calls.push(["extend", more]);
+      return { allowed: admits() };
+    },
+    settle: async (actual: unknown) => {
+      calls.push(["settle", actual]);
+    },
+    release: async () => {
+      calls.push(["release"]);
+    },
+  };
+}
+
+const ESTIMATE = { format: "openai-chat" as const, inputTokens: 10, isStream: true };
+function optionsOf(meters: MeterOptions["meters"] = { tokens: { unit: "tokens" } }) {
+  const work: Promise<unknown>[] = [];
+  const background = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
+  return { options: { estimate: ESTIMATE, meters, background }, done: () => Promise.all(work) };
+}
+
+/** A body whose chunks the test sends. */
+function source() {
+  let controller!: ReadableStreamDefaultController<Uint8Array>;
+  let cancelled = false;
+  const body = new ReadableStream<Uint8Array>({
+    start: (one) => {
+      controller = one;
+    },
+    cancel: () => {
+      cancelled = true;
+    },
+  });
+  const send = (text: string) => controller.enqueue(encoder.encode(text));
+  return {
+    body,
+    send,
+    close: () => controller.close(),
+    fail: () => controller.error(new Error("gone")),
+    isCancelled: () => cancelled,
+  };
+}
+
+describe("settled", () => {
+  it("by the usage that the answer tells, when it has ended", async () => {
+    const reservation = reservationOf({ tokens: 100, requests: 1 });
+    const { options, done } = optionsOf();
+    const answer = meterResponse(new Response(delta("Hello") + USAGE, { headers: SSE }), reservation, options);
+    expect(reservation.calls).toEqual([]);
+    expect(await answer.text()).toBe(delta("Hello") + USAGE);
+    await done();
+    expect(reservation.calls).toEqual([["settle", { tokens: 7 }]]);
+  });
+
+  it.each(["cancel", "fail", "abort"])("by what was streamed, after %s", async (how) => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const [given, client] = [source(), new AbortController()];
+    const response = new Response(given.body, { headers: SSE });
+    const answer = meterResponse(response, reservation, { ...options, signal: client.signal });
+    const reader = answer.body!.getReader();
+    given.send(delta("12345678"));
+    await reader.read();
+    if (how === "cancel") await reader.cancel();
+    if (how === "abort") client.abort();
+    if (how === "fail") {
+      given.fail();
+      await expect(reader.read()).rejects.toThrow("gone");
+    }
+    await done();
+    expect(reservation.calls).toEqual([["settle", { tokens: 12 }]]);
+    expect(given.isCancelled()).toBe(how !== "fail");
+  });
+
+  it.each([302, 400, 429, 500, 529])("with nothing for status %i", async (status) => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    meterResponse(new Response("{}", { status }), reservation, options);
+    await done();
+    expect(reservation.calls).toEqual([["release"]]);
+  });
+
+  it.each([
+    ["encoded", { "Content-Type": "application/json", "Content-Encoding": "gzip" }],
+    ["neither JSON nor a stream of events", { "Content-Type": "audio/mpeg" }],
+  ])("with what was reserved if the answer is %s", async (_, headers) => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    await meterResponse(new Response(USAGE, { headers }), reservation, options).text();
+    await done();
+    expect(reservation.calls).toEqual([["settle", {}]]);
+  });
+
+  it("in each meter's own unit", async () => {
+    const reservation = reservationOf({ tokens: 100, dollars: 50, requests: 1 });
+    const prices = { default: { input: 10, output: 100 } };
+    const { options, done } = optionsOf({
+      tokens: { unit: "tokens" },
+      dollars: { unit: "usd", prices },
+      idle: { unit: "tokens" },
+    });
+    await meterResponse(new Response(USAGE, { headers: SSE }), reservation, options).text();
+    await done();
+    expect(reservation.calls).toEqual([["settle", { tokens: 7, dollars: 43 }]]);
+  });
+});
+
+it("sends each chunk on before the next arrives, and asks for no chunk before the client does", async () => {
+  const { options } = optionsOf();
+  const given = source();
+  const reader = meterResponse(
+    new Response(given.body, { headers: SSE }),
+    reservationOf({ tokens: 9 }),
+    options,
+  ).body!.getReader();
+  for (const text of ["data: {", '"choices', '":[]}\n', "\n"]) {
+    given.send(text);
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe(text);
+  }
+});
+
+describe("cut", () => {
+  const meters = { tokens: { unit: "tokens", onExceeded: "cut" } } as const;
+  const run = async (admitted: number, text: string, reserved = 20) => {
+    let left = admitted;
+    const reservation = reservationOf({ tokens: reserved }, () => left-- > 0);
+    const { options, done } = optionsOf(meters);
+    const answer = meterResponse(new Response(text, { headers: SSE }), reservation, options, createCut);
+    const received = await answer.text();
+    await done();
+    return { calls: reservation.calls, received };
+  };
+  /** 100 events of 4 tokens, after 10 tokens of input. */
+  const text = delta("x".repeat(16)).repeat(100);
+
+  it("charges 256 tokens at once while the limit admits", async () => {
+    const { calls, received } = await run(9, text);
+    expect(calls).toEqual([
+      ["extend", { tokens: 256 }],
+      ["extend", { tokens: 256 }],
+      ["settle", { tokens: 410 }],
+    ]);
+    expect(received).toBe(text);
+  });
+
+  it("ends behind the event that was too much, with the format's error", async () => {
+    const { calls, received } = await run(1, text);
+    // 276 are charged: 10 of input and 66 events of 4 tokens. The 67th event is 2 tokens too much.
+    expect(calls.at(-1)).toEqual(["settle", { tokens: 278 }]);
+    const events = received.trim().split("\n\n");
+    expect(events).toHaveLength(68);
+    expect(JSON.parse(events.at(-1)!.slice(5))).toMatchObject({ error: { code: "rate_limit_exceeded" } });
+    for (const event of events) expect(() => JSON.parse(event.slice(5))).not.toThrow();
+  });
+
+  it("charges nothing that was reserved", async () => {
+    expect((await run(0, text, 410)).calls).toEqual([["settle", { tokens: 410 }]]);
+  });
+});

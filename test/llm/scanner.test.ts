@@ -1,0 +1,205 @@
+// The scanner against JSON.parse: the same usage and the same text, however the bytes are divided.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createAnswerScanner } from "../../src/llm/index.ts";
+
+const SSE = "text/event-stream; charset=utf-8";
+const JSON_TYPE = "application/json";
+const encoder = new TextEncoder();
+const ESTIMATE = { inputTokens: 77 };
+
+function scannerOf(type: string) {
+  return createAnswerScanner(new Headers({ "Content-Type": type }), ESTIMATE)!;
+}
+
+/** @param cuts where the bytes are divided. */
+function scan(type: string, text: string, cuts: readonly number[] = []) {
+  const scanner = scannerOf(type);
+  const bytes = encoder.encode(text);
+  const at = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+  for (let i = 1; i < at.length; i++) scanner.push(bytes.subarray(at[i - 1], at[i]));
+  return { usage: scanner.usage(), streamed: scanner.streamed() };
+}
+
+const event = (data: unknown, name?: string) => `${name ? `event: ${name}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
+const usageOf = (inputTokens: number, cachedInputTokens: number, outputTokens: number) => ({
+  inputTokens,
+  cachedInputTokens,
+  outputTokens,
+});
+
+describe("usage", () => {
+  it("of a chat stream is in its last chunk, and null in all others", () => {
+    const chunk = (choices: unknown, usage: unknown) => event({ object: "chat.completion.chunk", choices, usage });
+    const text =
+      chunk([{ index: 0, delta: { role: "assistant", content: "Hello" } }], null) +
+      chunk([{ index: 1, delta: { tool_calls: [{ index: 0, function: { arguments: '{"a":' } }] } }], null);
+    const last = chunk([], {
+      prompt_tokens: 19,
+      completion_tokens: 10,
+      total_tokens: 29,
+      prompt_tokens_details: { cached_tokens: 4, audio_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 5 },
+    });
+    expect(scan(SSE, text)).toEqual({ usage: undefined, streamed: usageOf(77, 0, Math.ceil((5 + 5) / 4)) });
+    expect(scan(SSE, `${text}${last}data: [DONE]\n\n`).usage).toEqual(usageOf(19, 4, 10));
+  });
+
+  it.each(["response.completed", "response.incomplete", "response.failed"])("of responses is in %s", (type) => {
+    const usage = { input_tokens: 37, input_tokens_details: { cached_tokens: 7 }, output_tokens: 11 };
+    const text =
+      event({ type: "response.created", response: { usage: null } }, "response.created") +
+      event({ type: "response.output_text.delta", delta: "Hi there" }, "response.output_text.delta") +
+      event({ type: "response.output_text.done", text: "Hi there" }, "response.output_text.done") +
+      event({ type, response: { output: [{ content: [{ text: "Hi there" }] }], usage } }, type);
+    expect(scan(SSE, text)).toEqual({ usage: usageOf(37, 7, 11), streamed: usageOf(37, 7, 2) });
+  });
+
+  it("of messages is told in parts: the input first, the output last and cumulative", () => {
+    const start = event(
+      {
+        type: "message_start",
+        message: {
+          usage: { input_tokens: 3, cache_creation_input_tokens: 20, cache_read_input_tokens: 100, output_tokens: 1 },
+        },
+      },
+      "message_start",
+    );
+    const delta = event(
+      { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "abcdefgh" } },
+      "content_block_delta",
+    );
+    const end = [5, 15].map((output_tokens) => event({ type: "message_delta", delta: {}, usage: { output_tokens } }));
+    const ping = event({ type: "ping" }, "ping");
+    expect(scan(SSE, start + ping + delta)).toEqual({ usage: undefined, streamed: usageOf(123, 100, 2) });
+    expect(scan(SSE, start + delta + end[0] + end[1]).usage).toEqual(usageOf(123, 100, 15));
+  });
+
+  it.each([
+    [
+      "chat",
+      { choices: [{ message: { content: "a" } }], usage: { prompt_tokens: 5, completion_tokens: 6 } },
+      [5, 0, 6],
+    ],
+    ["embeddings", { data: [{ embedding: [0.1, -2e-3] }], usage: { prompt_tokens: 8, total_tokens: 8 } }, [8, 0, 0]],
+    ["only a sum", { usage: { total_tokens: 8 } }, [8, 0, 0]],
+    ["responses", { output: [], usage: { input_tokens: 1, output_tokens: 2 } }, [1, 0, 2]],
+    ["messages", { usage: { input_tokens: 1, cache_read_input_tokens: 4, output_tokens: 2 } }, [5, 4, 2]],
+  ])("of a JSON answer: %s", (_, answer, [input, cached, output]) => {
+    for (const text of [JSON.stringify(answer), JSON.stringify(answer, null, 2)]) {
+      expect(scan(JSON_TYPE, text).usage).toEqual(usageOf(input!, cached!, output!));
+    }
+  });
+
+  it.each([
+    ["in a text", { choices: [{ message: { content: '"usage":{"prompt_tokens":1,"completion_tokens":1}' } }] }],
+    ["elsewhere", { choices: [{ usage: { prompt_tokens: 1 } }], x: { usage: { prompt_tokens: 1 } } }],
+    ["in a list", { usage: [{ prompt_tokens: 1, completion_tokens: 1 }] }],
+    ["without counts", { usage: { prompt_tokens: "1", completion_tokens: -1, output_tokens: 1.5, cost: 3 } }],
+  ])("is not taken %s", (_, answer) => {
+    expect(scan(JSON_TYPE, JSON.stringify(answer)).usage).toBeUndefined();
+  });
+
+  it("is not taken from an object that was cut off", () => {
+    const text = '{"usage":{"prompt_tokens":12,"completion_tokens":34';
+    expect(scan(JSON_TYPE, text).usage).toBeUndefined();
+    expect(scan(JSON_TYPE, `${text}}`).usage).toEqual(usageOf(12, 0, 34));
+  });
+
+  it("needs an answer that can be read", () => {
+    const of = (headers: Record<string, string>) => createAnswerScanner(new Headers(headers), ESTIMATE);
+    expect(of({ "Content-Type": JSON_TYPE, "Content-Encoding": "gzip" })).toBeUndefined();
+    expect(of({ "Content-Type": "text/html" })).toBeUndefined();
+    expect(of({})).toBeUndefined();
+    expect(of({ "Content-Type": JSON_TYPE, "Content-Encoding": "identity" })).toBeDefined();
+    expect(of({ "Content-Type": "application/problem+json" })).toBeDefined();
+  });
+});
+
+describe("streams", () => {
+  const data = { choices: [{ delta: { content: "four" } }], usage: { prompt_tokens: 1, completion_tokens: 2 } };
+  it.each([
+    ["CRLF", event(data).replaceAll("\n", "\r\n")],
+    ["CR", event(data).replaceAll("\n", "\r")],
+    ["comments, ids and a byte order mark", `\uFEFF: hi\nid: 7\nretry: 1\ndata2: {"usage":1}\n${event(data)}`],
+    ["data over several lines", `data: ${JSON.stringify(data, null, 2).replaceAll("\n", "\ndata:")}\n\n`],
+    ["no last line end", event(data).trimEnd()],
+    ["a broken event before", `data: {"a":"b\n\ndata: [[{\n\n${event(data)}`],
+  ])("with %s", (_, text) => {
+    const bytes = encoder.encode(text).length;
+    const expected = { usage: usageOf(1, 0, 2), streamed: usageOf(1, 0, 1) };
+    for (let cut = 0; cut <= bytes; cut++) expect(scan(SSE, text, [cut])).toEqual(expected);
+  });
+});
+
+/** Any text, with what needs an escape. */
+const words = fc.string({ unit: fc.constantFrom("a", '"', "\\", "\n", "é", "日", "🎉", "{", "}", ":", ",", "\u0001") });
+const counts = fc.nat(1e6);
+/** Members that no format knows, with traps in them. */
+const unknown = fc.dictionary(
+  fc.constantFrom("x", "usage2", "obfuscation", "logprobs"),
+  fc.oneof(words, fc.constant({ usage: { prompt_tokens: 9 } }), fc.constant([1, "usage", null, { text: "t" }])),
+);
+const anEvent = fc.oneof(
+  fc.record({ content: words, more: unknown }).map(({ content, more }) => ({
+    value: { ...more, choices: [{ index: 0, delta: { content }, finish_reason: null }], usage: null },
+    text: content,
+  })),
+  fc.record({ text: words, more: unknown }).map(({ text, more }) => ({
+    value: { type: "content_block_delta", ...more, delta: { type: "text_delta", text } },
+    text,
+  })),
+  words.map((delta) => ({ value: { type: "response.output_text.delta", delta }, text: delta })),
+  fc.record({ input: counts, output: counts, text: words }).map(({ input, output, text }) => ({
+    value: { response: { output: [{ content: [{ text }] }], usage: { input_tokens: input, output_tokens: output } } },
+    text: "",
+    usage: usageOf(input, 0, output),
+  })),
+);
+
+it("says what JSON.parse of the events says, for any division of the bytes", () => {
+  const drawn = fc.record({
+    events: fc.array(anEvent, { maxLength: 8 }),
+    cuts: fc.array(fc.nat(), { maxLength: 20 }),
+    isEscaped: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(drawn, ({ events, cuts, isEscaped }) => {
+      const ascii = (json: string) =>
+        isEscaped ? json.replace(/[^\0-~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`) : json;
+      const text = events.map(({ value }) => `data: ${ascii(JSON.stringify(value))}\n\n`).join("");
+      const bytes = encoder.encode(events.map((one) => one.text).join("")).length;
+      const usage = events.map((one) => ("usage" in one ? one.usage : undefined)).findLast((one) => one);
+      const found = scan(SSE, text, cuts);
+      expect(found.usage).toEqual(usage);
+      expect(found.streamed.outputTokens).toBe(Math.ceil(bytes / 4));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it("never throws, for any bytes and any division", () => {
+  const bytes = fc.string({ unit: fc.constantFrom(...'{}[]":,\\u0a \n\r', "usage", "data:", "1", "prompt_tokens") });
+  fc.assert(
+    fc.property(bytes, fc.constantFrom(SSE, JSON_TYPE), fc.array(fc.nat()), (text, type, cuts) => {
+      expect(scan(type, text, cuts)).toEqual(scan(type, text));
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+it("keeps nothing of what it read", () => {
+  // What a scanner keeps is in its variables: numbers, and an object of at most 8 numbers. It holds no chunk and no
+  // text: the same chunk may be overwritten after each push.
+  const scanner = scannerOf(SSE);
+  const chunk = encoder.encode(event({ choices: [{ delta: { content: "four" } }] }));
+  const reused = new Uint8Array(chunk.length);
+  const tokens = 20_000;
+  for (let i = 0; i < tokens; i++) {
+    reused.set(chunk);
+    scanner.push(reused);
+    reused.fill(0x7b);
+  }
+  expect(scanner.streamed().outputTokens).toBe(tokens);
+});
