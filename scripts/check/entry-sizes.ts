@@ -4,7 +4,10 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-/** What users import. Hono is not counted, because users bring it themselves. */
+/**
+ * What users import. Hono is not counted, because users bring it themselves. `reserve` and what settles it are in
+ * every limiter.
+ */
 const ENTRIES: readonly { readonly what: string; readonly program: string; readonly budgetKib: number }[] = [
   {
     what: "headgate, a limiter with the memory store",
@@ -14,24 +17,21 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, the same in front of a handler",
     program: 'export { createLimiter, memoryStore, withRateLimit } from "../src/index.ts";',
-    // The fields of a meter are checked here, as patterns are: 0.8 KiB.
     budgetKib: 27,
   },
   {
     what: "headgate, with Redis",
     program: 'export { createLimiter, redisStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 66,
+    budgetKib: 67,
   },
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    // Dollars and meters: 0.5 KiB.
-    budgetKib: 43,
+    budgetKib: 44,
   },
   { what: "headgate/durable-object", program: 'export * from "../src/durable-object.ts";', budgetKib: 24 },
   { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 17 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 3 },
-  { what: "headgate/llm", program: 'export * from "../src/llm/index.ts";', budgetKib: 4 },
   { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 128 },
 ];
 

@@ -34,7 +34,7 @@ export interface Reservation {
    * Charges more units of these policies if every limit admits them, or none. They are reserved then. `onDecision` is
    * not called. Policies that have reserved nothing are passed over.
    *
-   * @throws {TypeError} after a refusal, after `settle` or `release`, for a policy that was not asked for, and for units
+   * @throws {TypeError} after a refusal, after `settle` or `release`, for a policy that was not asked for, for units
    * that are not an integer of 0 … 10^9.
    */
   extend(more: Readonly<Record<string, number>>): Promise<Decision>;
