@@ -23,7 +23,7 @@ const LISTS = new Set(["vary", "access-control-expose-headers", "link"]);
  * let an answer be stored are dropped from every refusal (http/refusal.ts).
  */
 const ABOUT_THE_ANSWER =
-  /^(?:content-(?!security-policy).*|accept-ranges|(?:repr-)?digest|retry-after|x-should-retry)$/;
+  /^(?:content-(?!security-policy).*|accept-ranges|(?:repr-)?digest|retry-after(?:-ms)?|x-should-retry)$/;
 
 /**
  * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.
@@ -60,6 +60,7 @@ export function rateLimit<E extends Env = Env>(
       ...(rules.key && { key: () => keepingBody(c, rules.key!) }),
       ...(rules.plan && { plan: () => keepingBody(c, rules.plan!) }),
       ...(rules.limits && { limits: () => keepingBody(c, rules.limits!) }),
+      unread: () => unread(c),
       onDecision: (decision: Decision) => note(c, decision),
       refused: async (standard: Response, decision: Decision) => {
         isRefused = true;
@@ -67,11 +68,16 @@ export function rateLimit<E extends Env = Env>(
         return withEarlier(answer, c.res.headers);
       },
     };
-    const goOn = async () => {
+    const given = c.req.raw;
+    const goOn = async (request: Request) => {
+      const { raw } = c.req;
+      if (request !== given) c.req.raw = request;
       await next();
+      // Earlier middleware sees the client's own headers again.
+      if (request !== given) c.req.raw = raw;
       return c.res;
     };
-    const answer = await enforceOf(c.env)(c.req.raw, goOn, backgroundOf(c), own);
+    const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), own);
     if (answer === c.res && !isRefused) return;
     // Without this line Hono copies the earlier answer's headers over the new ones.
     c.res = undefined;
@@ -83,8 +89,13 @@ export function rateLimit<E extends Env = Env>(
 async function keepingBody<T>(c: Context, read: () => T | Promise<T>): Promise<T> {
   const wasUsed = c.req.raw.bodyUsed;
   const result = await read();
-  if (!wasUsed && c.req.raw.bodyUsed) c.req.raw = await cloneRawRequest(c.req);
+  if (!wasUsed) await unread(c);
   return result;
+}
+
+async function unread(c: Context): Promise<Request> {
+  if (c.req.raw.bodyUsed) c.req.raw = await cloneRawRequest(c.req);
+  return c.req.raw;
 }
 
 function note(c: Context, decision: Decision): void {

@@ -8,6 +8,7 @@ import { addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
 import { clientKey, namedPlan } from "./key.ts";
 import { compileMatcher } from "./match.ts";
+import { isMetered, readMetered } from "./meter/meter.ts";
 import type { ProblemOptions } from "./problem.ts";
 import { asRefusal, refusal } from "./refusal.ts";
 
@@ -31,12 +32,17 @@ export type Enforce = (
 export interface OwnRules {
   /** Who is counted, under every policy. Undefined or empty: the policy's `key` decides. */
   readonly key?: () => string | undefined | Promise<string | undefined>;
-  /** Units under every policy, an integer 0 … 10^9. Undefined: the policy's `cost` decides. */
+  /**
+   * Units under every policy, an integer 0 … 10^9. Undefined: the policy's `cost` decides. Under a `meter` it is what
+   * is reserved.
+   */
   readonly cost?: () => number | undefined | Promise<number | undefined>;
   /** The client's plan, under every policy. Undefined or empty: the policy's `plan` says where it is read. */
   readonly plan?: () => string | undefined | Promise<string | undefined>;
   /** Other numbers for this client by the ids of limits. They come before those of a plan. */
   readonly limits?: () => Numbers | undefined | Promise<Numbers | undefined>;
+  /** The request with a body that nobody has read, after the functions above. Absent: the request that was given. */
+  readonly unread?: () => Request | Promise<Request>;
   /** Called before the request goes on or is refused. */
   readonly onDecision?: (decision: Decision) => void;
   /** Answers in place of the standard refusal. The wait and the rate limit fields of the standard refusal are added. */
@@ -54,21 +60,38 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
     const region = () => (known ??= regionOf(request));
     const [ownKey, ownCost] = [own.key && (await own.key()), own.cost && (await own.cost())];
     const [ownPlan, limits] = [own.plan && (await own.plan()), own.limits && (await own.limits())];
+    const isMeteredPath = matched.some(({ policy }) => policy.meter);
+    const metered =
+      isMeteredPath && isMetered(request)
+        ? await readMetered(
+            matched.map(({ policy }) => policy),
+            (await own.unread?.()) ?? request,
+          )
+        : undefined;
+    // It has left while its body was read.
+    if (metered && request.signal.aborted) return clientIsGone();
     const takes = matched.map(({ policy, cost }): Take => {
       const key = ownKey ? namedKey(ownKey) : clientKey(policy.key, request, region);
       const plan = ownPlan || (policy.plan && namedPlan(policy.plan, request, region));
-      return { policy, cost: ownCost === undefined ? cost : checkCost(ownCost), key, plan, limits };
+      const ruled = policy.meter ? metered?.unitsOf(policy.meter) : cost;
+      // Under a meter, a request that is not metered only looks: nothing would settle it.
+      const units = ruled === undefined ? 0 : ownCost === undefined ? ruled : checkCost(ownCost);
+      return { policy, cost: units, key, plan, limits };
     });
-    const decision = await limiter.takeMatched(takes, region, background);
+    const reservation = metered && (await limiter.reserveMatched(takes, region, background));
+    const decision = reservation?.decision ?? (await limiter.takeMatched(takes, region, background));
     const decidedAtMs = Date.now();
     own.onDecision?.(decision);
+    const settling = reservation && metered.settling(reservation);
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
-      return request.signal.aborted ? clientIsGone() : await next(request);
+      if (request.signal.aborted) return clientIsGone();
+      return await (settling ? settling.answer(next) : next(request));
     };
-    const { allowed, hold } = decision;
+    const { allowed } = decision;
+    const hold = settling?.hold ?? decision.hold;
     if (!allowed) {
-      const standard = refusal(request, decision, region, shown);
+      const standard = refusal(request, decision, region, { ...shown, isMeteredPath });
       const answer = own.refused
         ? asRefusal(changeable(await own.refused(standard, decision)), standard, request)
         : standard;

@@ -1,4 +1,7 @@
-/** Keeps the slots of a request in flight: until the body of the answer has ended, failed or been cancelled. */
+/**
+ * Keeps the slots of a request in flight, or its reservation: until the body of the answer has ended, failed or been
+ * cancelled.
+ */
 
 import type { Hold } from "../core/decision.ts";
 import type { Background } from "../limiter.ts";
@@ -9,6 +12,9 @@ import type { Background } from "../limiter.ts";
  */
 const MAX_RENEWALS = 1_000;
 
+/** What a request holds. Without slots there is nothing to renew. */
+export type Held = Pick<Hold, "release"> & Partial<Hold>;
+
 /**
  * Runs `answer` and releases the slots when the body is done. A WebSocket keeps the slots for its handshake only. The
  * background waits for the release before `answer` begins: slots are released also when the client goes away.
@@ -16,7 +22,7 @@ const MAX_RENEWALS = 1_000;
  * When the slots cannot be renewed any more, the body ends with an error: a request without a slot must not go on.
  */
 export async function keepSlots(
-  hold: Hold,
+  hold: Held,
   request: Request,
   background: Background | undefined,
   answer: () => Promise<Response>,
@@ -28,12 +34,15 @@ export async function keepSlots(
   const tooLong = new AbortController();
   let renewals = 0;
   let renewed: Promise<unknown> = Promise.resolve();
-  const renewal = setInterval(() => {
-    if (renewals++ === MAX_RENEWALS) cut();
-    else renewed = Promise.all([renewed, hold.renew().then((mayRenew) => mayRenew || cut())]);
-  }, hold.renewEveryMs);
+  const { renew } = hold;
+  const renewal =
+    renew &&
+    setInterval(() => {
+      if (renewals++ === MAX_RENEWALS) cut();
+      else renewed = Promise.all([renewed, renew().then((mayRenew) => mayRenew || cut())]);
+    }, hold.renewEveryMs);
   const end = () => {
-    clearInterval(renewal);
+    if (renewal !== undefined) clearInterval(renewal);
     resolveEnded();
   };
   const cut = () => {

@@ -4,9 +4,7 @@ import type { LimitDecision } from "../core/decision.ts";
 import { toWritten } from "../core/units.ts";
 import { ANONYMOUS } from "../keys/sources.ts";
 import type { OnDecision } from "../limiter.ts";
-
-/** A flood of requests must not become a flood of log lines. */
-const LINES_PER_SECOND = 10;
+import { createLines } from "./lines.ts";
 
 /**
  * Logs refusals, blocked clients, shadow refusals (of a policy in shadow, or of a `shadowLimit`), decisions without the
@@ -16,9 +14,7 @@ const LINES_PER_SECOND = 10;
  * @param write where lines go. Default: the console, which `wrangler tail` and Workers Logs show.
  */
 export function logDecisions(write: (line: string) => void = console.log): OnDecision {
-  let second = 0;
-  let lines = 0;
-  let suppressed = 0;
+  const writeLine = createLines(write);
 
   return (decision, context) => {
     const { takes, failure } = context;
@@ -28,17 +24,10 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
     const anonymous = takes.some(({ kind }) => kind === ANONYMOUS.kind);
     if (decision.allowed && !isRefusedInShadow && failure === undefined && !anonymous) return;
 
-    const nowMs = Date.now();
-    const thisSecond = Math.floor(nowMs / 1000);
-    if (thisSecond !== second) [second, lines] = [thisSecond, 0];
-    if (++lines > LINES_PER_SECOND) {
-      suppressed++;
-      return;
-    }
     const shadowLimits = [...decision.limits, ...decision.shadow].flatMap(describeShadowLimit);
-    const line = {
+    writeLine({
       event: decision.blocked ? "blocked" : eventOf(decision.allowed, isRefusedInShadow, failure !== undefined),
-      at: new Date(nowMs).toISOString(),
+      at: new Date().toISOString(),
       region: context.region,
       source: decision.source,
       policies: takes.map(({ policy, kind, partition, cost }) => ({ policy: policy.name, kind, key: partition, cost })),
@@ -47,10 +36,7 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
       ...(shadowLimits.length > 0 && { shadowLimits }),
       ...(decision.retryAfterMs && { retryAfterMs: decision.retryAfterMs }),
       ...(failure !== undefined && { failure }),
-      ...(suppressed > 0 && { suppressed }),
-    };
-    suppressed = 0;
-    write(JSON.stringify(line));
+    });
   };
 }
 

@@ -3,66 +3,88 @@
 import type { Decision, LimitDecision } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
 import { toSeconds } from "./headers.ts";
-import { type ProblemOptions, ProblemType, problemResponse, SHOULD_RETRY } from "./problem.ts";
+import { providerRefusal } from "./meter/meter.ts";
+import { type Problem, type ProblemOptions, ProblemType, problemResponse, SHOULD_RETRY } from "./problem.ts";
 import { describeLimit, describeQuota } from "./quota.ts";
 
+const RETRY_AFTER_MS = "retry-after-ms";
 /** Fields that tell when to try again. */
-const WAIT_FIELDS = ["Retry-After", SHOULD_RETRY];
+const WAIT_FIELDS = ["Retry-After", RETRY_AFTER_MS, SHOULD_RETRY];
 
 /** Fields by which a cache could store a refusal for others, or answer it with 304. */
 const STORING = /^(?:etag|last-modified|expires|age|surrogate-control)$|-cache-control$/;
 
 /** How long a client should wait while the store does not answer: the breaker probes about every second. */
-const UNAVAILABLE_RETRY_SECONDS = 1;
+const UNAVAILABLE_RETRY_MS = 1_000;
 
-/** @param region the region that answers; called only for a limit per region. */
-export function refusal(request: Request, decision: Decision, region: () => string, shown: ProblemOptions): Response {
-  if (decision.unavailable) {
-    return problemResponse(
-      request,
-      {
-        type: ProblemType.temporaryReducedCapacity,
-        title: "Temporary Reduced Capacity",
-        status: 503,
-        detail: "The rate limit of this resource cannot be checked at the moment.",
-      },
-      { "Retry-After": String(UNAVAILABLE_RETRY_SECONDS) },
-      { anyOrigin: shown.anyOrigin },
-    );
-  }
-  if (decision.blocked) return blocked(request, decision, shown);
-  const violated = decision.limits.filter(({ admitted }) => !admitted);
-  const { retryAfterMs } = decision;
-  const seconds = retryAfterMs === undefined ? undefined : Math.max(1, toSeconds(retryAfterMs));
-  return problemResponse(
-    request,
-    {
-      type: ProblemType.quotaExceeded,
-      title: "Quota Exceeded",
-      status: 429,
-      detail: describeRefusal(decision, violated, seconds, region),
-      "violated-policies": violated.map(({ limit }) => limit.id),
-      ...(seconds === undefined && { retry: "never" }),
-    },
-    seconds === undefined ? { [SHOULD_RETRY]: "false" } : { "Retry-After": String(seconds) },
-    shown,
-  );
+export interface RefusalOptions extends ProblemOptions {
+  /** Whether a policy of the request has a meter, also in shadow: its clients expect errors in the provider's form. */
+  readonly isMeteredPath?: boolean;
 }
 
-/** The client can do nothing about it: there is no page to read, and only a block with an end is worth waiting for. */
-function blocked(request: Request, { retryAfterMs }: Decision, { anyOrigin }: ProblemOptions): Response {
-  const seconds = retryAfterMs === undefined ? undefined : Math.max(1, toSeconds(retryAfterMs));
-  return problemResponse(
-    request,
-    {
+/** What a refusal says, in whatever form. */
+interface Reason {
+  readonly problem: Problem;
+  /** Absent: the same request can never be admitted. */
+  readonly retryAfterMs: number | undefined;
+  /** Whether clients find more on the page of limits. */
+  readonly isOnPage?: true;
+}
+
+/** @param region the region that answers; called only for a limit per region. */
+export function refusal(request: Request, decision: Decision, region: () => string, options: RefusalOptions): Response {
+  const { problem, retryAfterMs, isOnPage } = reasonOf(decision, region);
+  const { status, detail: message } = problem;
+  const { anyOrigin } = options;
+  const shown = isOnPage ? options : { anyOrigin };
+  if (options.isMeteredPath) {
+    return providerRefusal(request, { status, message, ...waitFor(retryAfterMs) }, shown);
+  }
+  const wait = secondsOf(retryAfterMs);
+  const field = wait === undefined ? { [SHOULD_RETRY]: "false" } : { "Retry-After": String(wait) };
+  return problemResponse(request, problem, field, shown);
+}
+
+function waitFor(retryAfterMs: number | undefined) {
+  return retryAfterMs === undefined ? { never: true } : { retryAfterMs };
+}
+
+function reasonOf(decision: Decision, region: () => string): Reason {
+  const { retryAfterMs } = decision;
+  if (decision.unavailable) {
+    const problem = {
+      type: ProblemType.temporaryReducedCapacity,
+      title: "Temporary Reduced Capacity",
+      status: 503,
+      detail: "The rate limit of this resource cannot be checked at the moment.",
+    };
+    return { problem, retryAfterMs: UNAVAILABLE_RETRY_MS };
+  }
+  const seconds = secondsOf(retryAfterMs);
+  if (decision.blocked) {
+    // The client can do nothing about it: only a block with an end is worth waiting for.
+    const problem = {
       type: ProblemType.blocked,
       title: "Blocked",
       status: 403,
       detail: `The operator has blocked this client.${seconds === undefined ? "" : ` ${tryAgain(seconds)}`}`,
-    },
-    seconds === undefined ? { [SHOULD_RETRY]: "false" } : { "Retry-After": String(seconds) },
-    { anyOrigin },
-  );
+    };
+    return { problem, retryAfterMs };
+  }
+  const violated = decision.limits.filter(({ admitted }) => !admitted);
+  const problem = {
+    type: ProblemType.quotaExceeded,
+    title: "Quota Exceeded",
+    status: 429,
+    detail: describeRefusal(decision, violated, seconds, region),
+    "violated-policies": violated.map(({ limit }) => limit.id),
+    ...(seconds === undefined && { retry: "never" }),
+  };
+  return { problem, retryAfterMs, isOnPage: true };
+}
+
+function secondsOf(retryAfterMs: number | undefined): number | undefined {
+  return retryAfterMs === undefined ? undefined : Math.max(1, toSeconds(retryAfterMs));
 }
 
 function tryAgain(seconds: number): string {
@@ -88,7 +110,11 @@ export function asRefusal(answer: Response, standard: Response, request: Request
   const { headers } = answer;
   for (const name of [...headers.keys()]) if (STORING.test(name)) headers.delete(name);
   headers.set("Cache-Control", "no-store");
-  const missing = WAIT_FIELDS.filter((name) => standard.headers.has(name) && !headers.has(name));
+  // Clients prefer the wait in milliseconds: it must not stand beside another one in seconds.
+  const hasWait = headers.has("Retry-After");
+  const missing = WAIT_FIELDS.filter((name) => {
+    return standard.headers.has(name) && !headers.has(name) && !(hasWait && name === RETRY_AFTER_MS);
+  });
   for (const name of missing) headers.set(name, standard.headers.get(name)!);
   if (missing.length > 0 && request.headers.has("Origin")) {
     headers.append("Access-Control-Expose-Headers", missing.join(", "));

@@ -47,8 +47,8 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
   const ruled = { ...options, ...ofCopy };
 
   const fetch: ExportedHandlerFetchHandler<Env> = async (request, env, ctx) => {
-    const next = () => answer.call(handler, request, env, ctx);
-    if (await options.skip?.(request)) return await next();
+    const next = (one: Request) => answer.call(handler, one as typeof request, env, ctx);
+    if (await options.skip?.(request)) return await next(request);
     return await enforceOf(env)(request, next, ctx, ownRules(ruled, request));
   };
   return { ...(!isFunction && boundMembers(handler)), fetch };

@@ -1,0 +1,51 @@
+/** The door of this folder: requests under policies whose cost is known only after the answer (docs/llm.md). */
+
+import type { Meter, Policy } from "../../core/policy.ts";
+import type { Reservation } from "../../limiter.ts";
+import { type Estimate, estimateRequest } from "../../llm/estimate.ts";
+import { reservedUnits } from "../../llm/units.ts";
+import { type Settling, settling } from "./settling.ts";
+
+export { providerRefusal } from "./provider-refusal.ts";
+
+/** A request whose body was read for an estimate. */
+export interface MeteredRequest {
+  /** The units to reserve under a policy with a meter. */
+  unitsOf(meter: Meter): number;
+  /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
+  settling(reservation: Reservation): Settling;
+}
+
+/** Only these have a cost under a meter. Other requests look at its limits: they reach no model. */
+export function isMetered({ method, body, headers }: Request): boolean {
+  return method === "POST" && body !== null && !/^websocket$/i.test(headers.get("Upgrade") ?? "");
+}
+
+/** Reads the begin of the body, and makes the same request again. @param policies those that match the request. */
+export async function readMetered(policies: readonly Policy[], given: Request): Promise<MeteredRequest> {
+  const meters = new Map(policies.flatMap(({ name, meter }) => (meter ? [[name, meter]] : [])));
+  const estimates = new Map<number, Estimate>();
+  let request = given;
+  for (const { perImage } of meters.values()) {
+    if (estimates.has(perImage)) continue;
+    const read = await estimateRequest(request, { perImage });
+    estimates.set(perImage, read.estimate);
+    request = read.request;
+  }
+  const estimateOf = ({ perImage }: Meter) => estimates.get(perImage)!;
+  const asking = askingForPlain(request);
+
+  return {
+    unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
+    settling: (reservation) => settling(reservation, { request: asking, signal: given.signal, meters, estimateOf }),
+  };
+}
+
+/** A compressed answer could not be read. */
+function askingForPlain(request: Request): Request {
+  // The program around the limiter has read the body. Whoever answers has it from there.
+  if (request.bodyUsed || request.body?.locked) return request;
+  const asking = new Request(request);
+  asking.headers.set("Accept-Encoding", "identity");
+  return asking;
+}

@@ -1,0 +1,89 @@
+/** From a reservation and the answer to what was used. */
+
+import type { Meter } from "../../core/policy.ts";
+import type { Reservation } from "../../limiter.ts";
+import { createCut } from "../../llm/cut.ts";
+import type { Estimate } from "../../llm/estimate.ts";
+import { passThrough } from "../../llm/pass-through.ts";
+import { createAnswerScanner } from "../../llm/scanner.ts";
+import { usedUnits } from "../../llm/units.ts";
+import type { Usage } from "../../llm/usage.ts";
+import type { Held } from "../keep-slots.ts";
+import { logUnread } from "./log-unread.ts";
+
+/** Settles one reservation. */
+export interface Settling {
+  /** Lets `next` answer. The answer is read while it passes. */
+  answer(next: Next): Promise<Response>;
+  /** What to keep until the answer has ended. Its release settles, in the same call that gives slots back. */
+  readonly hold: Held;
+}
+
+type Next = (request: Request) => Response | Promise<Response>;
+
+export interface SettlingOptions {
+  /** To be sent on. */
+  readonly request: Request;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /** The meters of the request by the names of their policies. */
+  readonly meters: ReadonlyMap<string, Meter>;
+  estimateOf(meter: Meter): Estimate;
+}
+
+/** Units by the name of the policy. A policy that is not named keeps what it has reserved. */
+type Units = Readonly<Record<string, number>>;
+
+export function settling(reservation: Reservation, options: SettlingOptions): Settling {
+  const { request, signal, meters, estimateOf } = options;
+  const unitsBy = (unitsOf: (meter: Meter) => number): Units =>
+    Object.fromEntries([...meters].map(([name, meter]) => [name, unitsOf(meter)]));
+  const nothing = () => unitsBy(() => 0);
+  const whatIsReserved = () => ({});
+  let used: () => Units = nothing;
+
+  /** No model has answered. A client that has left before pays what was reserved: nobody knows what was used. */
+  function giveBack(): void {
+    if (!signal.aborted) used = nothing;
+  }
+
+  /** Reads an answer while it passes. */
+  function read(response: Response): Response {
+    const { body, headers } = response;
+    const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
+    if (!body || names.length === 0) return response;
+    const estimate = estimateOf(meters.get(names[0]!)!);
+    const scanner = createAnswerScanner(headers, estimate);
+    if (!scanner) {
+      logUnread(names, headers);
+      return response;
+    }
+    const unitsOf = (meter: Meter, usage: Usage) => usedUnits(meter, estimate.model, usage);
+    used = () => unitsBy((meter) => unitsOf(meter, scanner.usage() ?? scanner.streamed()));
+    const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");
+    const cut =
+      cutting.length > 0
+        ? createCut(scanner, estimate.format, reservation, cutting, (name, usage) => unitsOf(meters.get(name)!, usage))
+        : undefined;
+    const passed = new Response(passThrough(body, scanner, cut, signal, undefined).body, response);
+    // A stream that is cut has another length.
+    if (cut) passed.headers.delete("Content-Length");
+    return passed;
+  }
+
+  return {
+    async answer(next) {
+      used = whatIsReserved;
+      try {
+        const response = await next(request);
+        if (response.ok) return read(response);
+        giveBack();
+        return response;
+      } catch (error) {
+        giveBack();
+        throw error;
+      }
+    },
+    hold: { ...reservation.decision.hold, release: () => reservation.settle(used()) },
+  };
+}

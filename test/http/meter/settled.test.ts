@@ -1,0 +1,242 @@
+// What a metered request has cost in the end: by its answer, by what was streamed, or by what was reserved.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  CHAT,
+  data,
+  delta,
+  json,
+  meteredHandler,
+  openStream,
+  type PolicyInput,
+  stream,
+  TOKENS,
+  usageOf,
+} from "../../support/llm/metered-handler.ts";
+
+/** 1 token of text. */
+const PROMPT = { messages: ["four"] };
+/** What is reserved for `PROMPT` with these output tokens. */
+const ASKED = { ...PROMPT, max_tokens: 500 };
+const RESERVED = 501;
+const EIGHT_BYTES = "12345678";
+
+// Far from the end of a window.
+beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 10, 10), toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+describe("an answer", () => {
+  it.each<[string, () => Response | Promise<Response>, number]>([
+    ["with usage, as JSON", () => json({ usage: usageOf(30, 40) }), 70],
+    ["with usage above what was reserved", () => json({ usage: usageOf(30, 4_000) }), 4_030],
+    ["with usage, as a stream", () => stream(delta("hi"), data({ choices: [], usage: usageOf(30, 4) })), 34],
+    ["without usage, as JSON", () => json({ choices: [{ message: { content: EIGHT_BYTES } }] }), 1 + 2],
+    ["without usage, as a stream", () => stream(delta(EIGHT_BYTES), data("[DONE]")), 1 + 2],
+    ["that is an error", () => json({ error: {} }, { status: 500 }), 0],
+    ["that is an error with usage", () => json({ usage: usageOf(30, 40) }, { status: 429 }), 0],
+    ["that is an error without a body", () => new Response(null, { status: 400 }), 0],
+    ["that is a redirect", () => Response.redirect("https://example.com/", 307), 0],
+    ["that has no body", () => new Response(null, { status: 204 }), RESERVED],
+  ])("%s, costs what it says or what was reserved", async (_, answer, cost) => {
+    const { chat, used, calls } = meteredHandler(answer);
+    await (await chat(ASKED)).text();
+    expect(await used()).toBe(cost);
+    expect(calls()).toBe(cost === RESERVED ? 1 : 2);
+  });
+
+  it.each([
+    ["is compressed", json({ usage: usageOf(3, 4) }, { headers: { "Content-Encoding": "gzip" } })],
+    ["is text", new Response("hello")],
+    ["has no type", new Response(new Uint8Array(3))],
+  ])("that %s keeps what was reserved, and is logged", async (_, answer) => {
+    const log = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const { chat, used, calls } = meteredHandler(() => answer);
+    await (await chat(ASKED)).arrayBuffer();
+    expect([await used(), calls()]).toEqual([RESERVED, 1]);
+    expect(JSON.parse(log.mock.lastCall![0])).toMatchObject({ event: "answer-not-metered", policies: ["tokens"] });
+    log.mockRestore();
+  });
+
+  it("that is thrown, costs nothing, and is thrown on", async () => {
+    const { chat, used } = meteredHandler(() => Promise.reject(new Error("down")));
+    await expect(chat(ASKED)).rejects.toThrow("down");
+    expect(await used()).toBe(0);
+  });
+
+  it("that breaks costs what was streamed", async () => {
+    const provider = openStream();
+    const { chat, used } = meteredHandler(() => provider.response);
+    const answer = await chat(ASKED);
+    provider.send(delta(EIGHT_BYTES));
+    const reader = answer.body!.getReader();
+    await reader.read();
+    provider.fail();
+    await expect(reader.read()).rejects.toThrow("the provider is gone");
+    expect(await used()).toBe(1 + 2);
+  });
+
+  it("costs what was reserved until it has ended", async () => {
+    const provider = openStream();
+    const { chat, calls, done } = meteredHandler(() => provider.response);
+    const answer = await chat(ASKED);
+    provider.send(data({ choices: [], usage: usageOf(2, 3) }));
+    const reader = answer.body!.getReader();
+    await reader.read();
+    expect(calls()).toBe(1);
+    provider.end();
+    expect((await reader.read()).done).toBe(true);
+    await done();
+    expect(calls()).toBe(2);
+  });
+});
+
+describe("a client that leaves", () => {
+  it.each<[string, (client: AbortController, body: ReadableStreamDefaultReader<Uint8Array>) => unknown]>([
+    ["as its request says", (client) => client.abort()],
+    ["by cancelling the body", (_, body) => body.cancel()],
+  ])("in the middle, %s, pays what was streamed, and the provider is told", async (_, leave) => {
+    const provider = openStream();
+    const client = new AbortController();
+    const { chat, used, calls } = meteredHandler(() => provider.response);
+    const answer = await chat(ASKED, { signal: client.signal });
+    provider.send(delta(EIGHT_BYTES));
+    const body = answer.body!.getReader();
+    await body.read();
+    leave(client, body);
+    await provider.cancelled;
+    expect([await used(), calls()]).toEqual([1 + 2, 2]);
+  });
+
+  it.each([
+    ["with an answer", () => json({ usage: usageOf(2, 3) })],
+    ["with an error", () => json({}, { status: 502 })],
+    ["with nothing", () => Promise.reject(new Error("aborted"))],
+  ])("before the answer pays what was reserved, also if the provider then comes %s", async (_, later) => {
+    const client = new AbortController();
+    const { chat, used } = meteredHandler(async () => {
+      client.abort();
+      return await later();
+    });
+    await chat(ASKED, { signal: client.signal }).then(
+      (answer) => answer.body?.cancel(),
+      () => {},
+    );
+    expect(await used()).toBe(RESERVED);
+  });
+
+  it("while its body is read reserves nothing, and the provider is not asked", async () => {
+    const client = new AbortController();
+    const asked = vi.fn(() => json({}));
+    const { send, used, calls } = meteredHandler(asked);
+    const body = new ReadableStream({
+      pull(controller) {
+        client.abort();
+        controller.error(new Error("gone"));
+      },
+    });
+    const request = new Request(CHAT, { method: "POST", body, duplex: "half", signal: client.signal } as RequestInit);
+    expect((await send(request)).status).toBe(499);
+    expect([asked.mock.calls, calls(), await used()]).toEqual([[], 0, 0]);
+  });
+
+  it("while a leaky bucket delays it gets its units back: the provider was not asked", async () => {
+    const client = new AbortController();
+    const drip: PolicyInput = {
+      name: "drip",
+      key: "global",
+      limits: [{ algorithm: "leaky-bucket", limit: 1, window: "10s", burst: 1, maxDelay: "60s" }],
+    };
+    const asked = vi.fn(() => json({ usage: usageOf(2, 3) }));
+    const { chat, used, done } = meteredHandler(asked, [TOKENS, drip]);
+    await (await chat(ASKED)).text();
+    expect(await used()).toBe(5);
+    const waiting = chat(ASKED, { signal: client.signal });
+    await vi.waitFor(async () => expect(asked).toHaveBeenCalledTimes(1));
+    setTimeout(() => client.abort(), 20);
+    expect((await waiting).status).toBe(499);
+    await done();
+    expect(asked).toHaveBeenCalledTimes(1);
+    expect(await used()).toBe(5);
+  });
+});
+
+describe("what a provider gets", () => {
+  it("is the same body, and asks for a plain answer", async () => {
+    const seen: unknown[] = [];
+    const { chat } = meteredHandler(async (request) => {
+      const { headers } = request;
+      seen.push([await request.text(), headers.get("Accept-Encoding"), headers.get("X-Own")]);
+      return json({});
+    });
+    const text = '{ "model" : "m", "input":"é\\u00e9" }\n';
+    await chat(text, { headers: { "Accept-Encoding": "gzip, br", "X-Own": "1" } });
+    expect(seen).toEqual([[text, "identity", "1"]]);
+  });
+
+  it.each([
+    ["GET", {}],
+    ["PUT", { body: "{}" }],
+    ["POST", {}],
+    ["POST", { body: "{}", headers: { Upgrade: "websocket" } }],
+  ])("by %s %o is the request itself, which costs nothing under a meter", async (method, init) => {
+    const seen: Request[] = [];
+    const requests: PolicyInput = { name: "requests", key: "global", limits: [{ limit: 10, window: "1d" }] };
+    const { send, used } = meteredHandler(
+      (request) => {
+        seen.push(request);
+        return json({ usage: usageOf(3, 4) });
+      },
+      [TOKENS, requests],
+      { cost: 2 },
+    );
+    const request = new Request(CHAT, { method, ...init });
+    await send(request);
+    expect(seen[0]).toBe(request);
+    expect([await used(), await used("requests")]).toEqual([0, 2]);
+  });
+});
+
+describe("what is reserved", () => {
+  const held = (policies?: PolicyInput[], options = {}) => {
+    const provider = openStream();
+    const handler = meteredHandler(() => provider.response, policies, options);
+    const reservedBy = async (body: object) => {
+      const answer = await handler.chat(body);
+      const left = Number(/"tokens";r=(\d+)/.exec(answer.headers.get("RateLimit")!)![1]);
+      await answer.body!.cancel();
+      return 100_000 - left;
+    };
+    return { ...handler, reservedBy };
+  };
+
+  it("is the estimate", async () => {
+    expect(await held().reservedBy(ASKED)).toBe(RESERVED);
+    expect(await held().reservedBy(PROMPT)).toBe(1 + 4_096);
+  });
+
+  it("is at most half of the limit", async () => {
+    const meter = { unit: "tokens", maxOutput: 1_000_000 } as const;
+    expect(await held([{ ...TOKENS, meter }]).reservedBy({ max_tokens: 400_000 })).toBe(50_000);
+  });
+
+  it("is the program's own cost, which may read the body, and is settled by the answer", async () => {
+    const cost = async (request: Request) => ((await request.json()) as { max_tokens: number }).max_tokens * 2;
+    expect(await held(undefined, { cost }).reservedBy(ASKED)).toBe(1_000);
+    const { chat, used } = meteredHandler(() => json({ usage: usageOf(2, 3) }), undefined, { cost });
+    await (await chat(ASKED)).text();
+    expect(await used()).toBe(5);
+  });
+
+  it("counts images by the number of each policy", async () => {
+    const image = { messages: [{ content: [{ type: "image_url" }] }], max_tokens: 0 };
+    const meter = (perImage: number) => ({ unit: "tokens" as const, perImage });
+    const policies = [
+      { ...TOKENS, meter: meter(100) },
+      { ...TOKENS, name: "others", meter: meter(7) },
+    ];
+    const { chat, used } = meteredHandler(() => new Response(null), policies);
+    await chat(image);
+    const [tokens, others] = [await used("tokens"), await used("others")];
+    expect(tokens - others).toBe(93);
+  });
+});
