@@ -18,11 +18,17 @@ const MAX_DELAY_MS = 60_000;
 const MIN_TIMEOUT_MS = 1_000;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
+/** The two ways to write a value. */
+interface Either {
+  readonly anyOf: readonly v.GenericSchema[];
+}
+
 /**
- * By schema: the range of a number or of a list's length, or the form of a text. scripts/build/build-schema.ts tells
- * editors. (Valibot's own actions for ranges and forms add 290 bytes gzip to a limiter.)
+ * By schema: the range of a number or of a list's length, the form of a text, or the two ways to write a value.
+ * scripts/build/build-schema.ts tells editors. (Valibot's own actions for ranges and forms add 290 bytes gzip to a
+ * limiter, and `v.union` 100.)
  */
-export const BOUNDS = new Map<v.GenericSchema, readonly [min: number, max: number] | RegExp>();
+export const BOUNDS = new Map<v.GenericSchema, readonly [min: number, max: number] | RegExp | Either>();
 
 /** @param unit the number is written in it. */
 const within = (min: number, max: number, unit?: MeterUnit) => {
@@ -53,31 +59,49 @@ const list = <S extends v.GenericSchema>(item: S, min = 1, max = Number.POSITIVE
   );
 };
 
+/** A value that may be written in two ways. @param isSecond tells them apart. */
+const either = <A extends v.GenericSchema, B extends v.GenericSchema>(
+  first: A,
+  isSecond: (value: unknown) => boolean,
+  second: B,
+) => {
+  const either = v.lazy((value): A | B => (isSecond(value) ? second : first));
+  BOUNDS.set(either, { anyOf: [first, second] });
+  return either;
+};
+
+const isText = (value: unknown) => typeof value === "string";
+
 /** A number, or its text: `--var` and JSON in a variable may bring numbers as text. */
 const orText = <S extends v.GenericSchema<number>>(number: S) =>
-  v.union([number, v.pipe(text(/^\d{1,10}(\.\d+)?$/), v.transform(Number), number)]);
+  either(number, isText, v.pipe(text(/^\d{1,10}(\.\d+)?$/), v.transform(Number), number));
 
 const integer = (min: number, max: number) => orText(within(min, max));
 
-const boolean = v.union([
+const boolean = either(
   v.boolean(),
+  isText,
   v.pipe(
     v.picklist(["true", "false"]),
     v.transform((text) => text === "true"),
   ),
-]);
+);
 
-const duration = (minMs: number, maxMs: number) =>
-  v.pipe(v.union([v.number(), v.string()]), v.transform(parseDurationMs), within(minMs, maxMs));
+const duration = (minMs: number, maxMs: number) => {
+  const ms = within(minMs, maxMs);
+  const read = (text: string) => parseDurationMs(text) ?? Number.NaN;
+  return either(ms, isText, v.pipe(v.string(), v.transform(read), ms));
+};
 
 const oneOrMore = <S extends v.GenericSchema<unknown, string>>(item: S) =>
-  v.union([
+  either(
     v.pipe(
       item,
       v.transform((one) => [one]),
     ),
+    Array.isArray,
     list(item),
-  ]);
+  );
 
 const method = v.pipe(
   text(/^[A-Za-z][A-Za-z-]{0,31}$/),
