@@ -56,6 +56,7 @@ function bounded(schema: v.GenericSchema, json: JsonSchema): JsonSchema | undefi
   const bounds = BOUNDS.get(schema);
   if (bounds === undefined) return undefined;
   if (bounds instanceof RegExp) return { ...json, pattern: bounds.source };
+  if ("anyOf" in bounds) return { anyOf: bounds.anyOf.map((one) => convert(one)) };
   const [min, max] = bounds;
   if (schema.type === "array") {
     return { ...json, ...(min > 0 && { minItems: min }), ...(max < Number.POSITIVE_INFINITY && { maxItems: max }) };
@@ -64,18 +65,20 @@ function bounded(schema: v.GenericSchema, json: JsonSchema): JsonSchema | undefi
   return { type: Number.isInteger(min) ? "integer" : "number", minimum: min, maximum: max };
 }
 
+// JSON Schema cannot express what only code checks (patterns, divisibility, unique names). The Worker checks these.
+const options: ConversionConfig = {
+  typeMode: "input",
+  errorMode: "ignore",
+  target: "draft-07",
+  overrideSchema: ({ valibotSchema, jsonSchema }) => bounded(valibotSchema as v.GenericSchema, jsonSchema),
+};
+
+function convert(schema: v.GenericSchema, more: ConversionConfig = {}): JsonSchema {
+  const { $schema: _, $defs: _unused, ...rest } = toJsonSchema(schema, { ...options, ...more });
+  return rest;
+}
+
 export function generate(): string {
-  // JSON Schema cannot express what only code checks (patterns, divisibility, unique names). The Worker checks these.
-  const options: ConversionConfig = {
-    typeMode: "input",
-    errorMode: "ignore",
-    target: "draft-07",
-    overrideSchema: ({ valibotSchema, jsonSchema }) => bounded(valibotSchema as v.GenericSchema, jsonSchema),
-  };
-  const convert = (schema: v.GenericSchema, more: ConversionConfig = {}) => {
-    const { $schema: _, $defs: _unused, ...rest } = toJsonSchema(schema, { ...options, ...more });
-    return rest;
-  };
   const table = (items: object) => ({ type: "object" as const, minProperties: 1, additionalProperties: items });
 
   /** @param unit of the policy's meter. @param limits the schemas of its limits by algorithm. */

@@ -23,7 +23,7 @@ export function checkPlans(
   const wrong = (code: Mistake["code"], place: string, expected: string, found: unknown) => {
     mistakes.push({ code, path: `${path}.plans${place}`, expected, found: describeValue(found) });
   };
-  if (plan !== undefined && plans === undefined) wrong("ERR_POLICY_PLANS", "", EXPECTED.plans![1], plans);
+  if (plan !== undefined && plans === undefined) wrong("ERR_POLICY_PLANS", "", EXPECTED.plans!, plans);
   for (const [name, numbers] of entries(plans)) {
     if (!PLAN_NAME.test(name)) wrong("ERR_POLICY_PLANS", "", NAME_EXPECTED, name);
     for (const [id, number] of entries(numbers)) {

@@ -5,12 +5,12 @@ import type { LimitSpec } from "../core/algorithms.ts";
 import { misfit, withNumber } from "../core/numbers.ts";
 import type { AlgorithmName, Limit, Meter, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
-import { type MeterUnit, toUnits, toWritten } from "../core/units.ts";
+import { DOLLARS_EXPECTED, type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { largestCost, type ParsedLimit, specOf, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { checkPlans } from "./plans.ts";
 import type { MeterInput, PolicyInput } from "./policy-input.ts";
-import { DEFAULT_ALGORITHM, EXPECTED, LIMIT_SCHEMAS, SCHEMAS, unitOf } from "./policy-schema.ts";
+import { EXPECTED, fieldsOf, SCHEMAS, UNITS_EXPECTED, unitOf } from "./policy-schema.ts";
 
 /**
  * Algorithms whose units can be charged before a request comes: those with a `lease` in src/core, which a limiter over
@@ -59,33 +59,31 @@ export function parseFields(
 function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): Mistake {
   const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
   const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
-  const names = keys.filter((key) => typeof key === "string");
+  const [table = "type", name, planNumber] = keys.filter((key) => typeof key === "string");
   // Below `plans` the names are the operator's own.
-  const field = names[0] === "plans" && names[2] ? "plans.number" : names.join(".");
-  const found = describeValue(issue.path ? issue.path.at(-1)!.value : issue.input);
-  const { algorithm: named } = (issue.path?.at(-1)?.input ?? {}) as { algorithm?: unknown };
-  const algorithm = typeof named === "string" ? named : undefined;
+  const field = table === "plans" ? (planNumber ? "planNumber" : table) : (name ?? table);
+  const last = issue.path?.at(-1) as v.ObjectPathItem | undefined;
+  // As it was written: the issue may have the default.
+  const found = describeValue(last ? last.input[last.key] : issue.input);
+  const named = last?.input.algorithm;
+  const algorithm = typeof named === "string" ? (named as AlgorithmName) : undefined;
   if (issue.type === "strict_object" && issue.expected === "never") {
-    const expected = `only the fields ${siblingsOf(field, algorithm).join(", ")}`;
+    const expected = `only the fields ${fieldsOf(name === undefined ? name : table, algorithm).join(", ")}`;
     return { code: "ERR_POLICY_FIELD", path: place, expected, found };
   }
-  const [code, expected] =
-    EXPECTED[`${field} of ${unit}`] ??
+  const expected =
+    EXPECTED[`${table}.${name}`] ??
     EXPECTED[`${field} of ${unit === "none" ? algorithm : "meter"}`] ??
     EXPECTED[field] ??
-    EXPECTED[names[0]!]!;
-  return { code, path: place, expected, found };
+    issue.expected!.replace(/[()]/g, "").replaceAll(" | ", " or ");
+  const isDollars = unit === "usd" && expected === UNITS_EXPECTED;
+  const code = codeOf(table === "limits" || table === "plans" ? field : table);
+  return { code, path: place, expected: isDollars ? DOLLARS_EXPECTED : expected, found };
 }
 
-/** The fields that are allowed beside an unknown field. */
-function siblingsOf(field: string, algorithm: string | undefined): string[] {
-  const parent = field.slice(0, field.lastIndexOf(".") + 1);
-  if (parent === "limits.") {
-    return Object.keys(LIMIT_SCHEMAS[(algorithm ?? DEFAULT_ALGORITHM) as keyof typeof LIMIT_SCHEMAS].entries);
-  }
-  return Object.keys(EXPECTED)
-    .filter((name) => name.startsWith(parent) && name !== "" && !/[. ]/.test(name.slice(parent.length)))
-    .map((name) => name.slice(parent.length));
+/** The code for a wrong field: `maxDelay` has `ERR_POLICY_MAX_DELAY`. */
+function codeOf(field: string): MistakeCode {
+  return `ERR_POLICY_${field.replace(/[A-Z]/g, "_$&").toUpperCase()}` as MistakeCode;
 }
 
 /** Checks a limit's fields together, and a policy's limits together. A limit with a wrong field is left out. */

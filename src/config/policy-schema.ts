@@ -3,11 +3,11 @@
 import * as v from "valibot";
 import { MAX_BUCKETS, MAX_LIMITS, MAX_LOG_UNITS, MAX_UNITS, MAX_WINDOW_MS } from "../core/layout.ts";
 import type { AlgorithmName } from "../core/policy.ts";
-import { DOLLARS_EXPECTED, type MeterUnit, toUnits, toWritten } from "../core/units.ts";
+import { type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { isTable } from "./bindings.ts";
 import { parseDurationMs } from "./duration.ts";
-import { type MistakeCode, PATTERN_EXPECTED } from "./mistake.ts";
+import { PATTERN_EXPECTED } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
 
 export type { PolicyInput };
@@ -18,11 +18,17 @@ const MAX_DELAY_MS = 60_000;
 const MIN_TIMEOUT_MS = 1_000;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
+/** The two ways to write a value. */
+interface Either {
+  readonly anyOf: readonly v.GenericSchema[];
+}
+
 /**
- * By schema: the range of a number or of a list's length, or the form of a text. scripts/build/build-schema.ts tells
- * editors. (Valibot's own actions for ranges and forms add 290 bytes gzip to a limiter.)
+ * By schema: the range of a number or of a list's length, the form of a text, or the two ways to write a value.
+ * scripts/build/build-schema.ts tells editors. (Valibot's own actions for ranges and forms add 290 bytes gzip to a
+ * limiter, and `v.union` 100.)
  */
-export const BOUNDS = new Map<v.GenericSchema, readonly [min: number, max: number] | RegExp>();
+export const BOUNDS = new Map<v.GenericSchema, readonly [min: number, max: number] | RegExp | Either>();
 
 /** @param unit the number is written in it. */
 const within = (min: number, max: number, unit?: MeterUnit) => {
@@ -53,31 +59,49 @@ const list = <S extends v.GenericSchema>(item: S, min = 1, max = Number.POSITIVE
   );
 };
 
+/** A value that may be written in two ways. @param isSecond tells them apart. */
+const either = <A extends v.GenericSchema, B extends v.GenericSchema>(
+  first: A,
+  isSecond: (value: unknown) => boolean,
+  second: B,
+) => {
+  const either = v.lazy((value): A | B => (isSecond(value) ? second : first));
+  BOUNDS.set(either, { anyOf: [first, second] });
+  return either;
+};
+
+const isText = (value: unknown) => typeof value === "string";
+
 /** A number, or its text: `--var` and JSON in a variable may bring numbers as text. */
 const orText = <S extends v.GenericSchema<number>>(number: S) =>
-  v.union([number, v.pipe(text(/^\d{1,10}(\.\d+)?$/), v.transform(Number), number)]);
+  either(number, isText, v.pipe(text(/^\d{1,10}(\.\d+)?$/), v.transform(Number), number));
 
 const integer = (min: number, max: number) => orText(within(min, max));
 
-const boolean = v.union([
+const boolean = either(
   v.boolean(),
+  isText,
   v.pipe(
     v.picklist(["true", "false"]),
     v.transform((text) => text === "true"),
   ),
-]);
+);
 
-const duration = (minMs: number, maxMs: number) =>
-  v.pipe(v.union([v.number(), v.string()]), v.transform(parseDurationMs), within(minMs, maxMs));
+const duration = (minMs: number, maxMs: number) => {
+  const ms = within(minMs, maxMs);
+  const read = (text: string) => parseDurationMs(text) ?? Number.NaN;
+  return either(ms, isText, v.pipe(v.string(), v.transform(read), ms));
+};
 
 const oneOrMore = <S extends v.GenericSchema<unknown, string>>(item: S) =>
-  v.union([
+  either(
     v.pipe(
       item,
       v.transform((one) => [one]),
     ),
+    Array.isArray,
     list(item),
-  ]);
+  );
 
 const method = v.pipe(
   text(/^[A-Za-z][A-Za-z-]{0,31}$/),
@@ -92,6 +116,8 @@ const match = {
   path: v.optional(oneOrMore(pattern)),
   host: v.optional(oneOrMore(pattern)),
 };
+
+const rule = v.strictObject({ ...match, cost: integer(0, MAX_UNITS) });
 
 /** Each key source as it is written. @param write writes what follows the source and a colon. */
 const keyForms = (write: (name: string) => string) =>
@@ -181,7 +207,9 @@ const limitOf = (schemas: Readonly<Record<string, v.GenericSchema>>) =>
   v.lazy((limit) => {
     const { algorithm = DEFAULT_ALGORITHM } = (limit ?? {}) as { algorithm?: string };
     const names = Object.keys(schemas);
-    const schema = names.includes(algorithm) ? schemas[algorithm] : v.object({ algorithm: v.picklist(names) });
+    const schema = names.includes(algorithm)
+      ? schemas[algorithm]
+      : v.object({ algorithm: v.optional(v.picklist(names), algorithm) });
     return schema as (typeof LIMIT_SCHEMAS)[AlgorithmName];
   });
 
@@ -192,7 +220,6 @@ const meter = v.object({ unit: v.picklist(["tokens", "usd"]) });
 const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units, isMetered: boolean) => {
   /** Numbers by plan and by the id of a limit. plans.ts checks the names and what fits a limit. */
   const plans = tableOf(tableOf(number));
-  const rule = v.strictObject({ ...match, cost: integer(0, MAX_UNITS) });
   const policy = v.strictObject({
     name: text(/^[a-z0-9][a-z0-9-]{0,31}$/),
     match: v.optional(v.strictObject(match), {}),
@@ -223,48 +250,47 @@ export function unitOf(policy: unknown): keyof typeof SCHEMAS {
   return meter === undefined ? "none" : meter?.unit === "usd" ? "usd" : "tokens";
 }
 
-const oneOf = (schemas: object) => `one of ${Object.keys(schemas).join(", ")}`;
-const METHOD = 'a method or a list of them, for example "POST"';
+/** The fields that a table in a policy may have. @param table absent: the policy itself. */
+export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = DEFAULT_ALGORITHM): string[] {
+  const tables: Readonly<Record<string, object>> = {
+    match,
+    cost: rule.entries,
+    limits: LIMIT_SCHEMAS[algorithm].entries,
+  };
+  return Object.keys(table === undefined ? SCHEMAS.none.policy.entries : tables[table]!);
+}
 
-/** The expected value of each field, by its path within a policy. */
-export const EXPECTED: Readonly<Record<string, readonly [MistakeCode, string]>> = {
-  "": ["ERR_POLICY_TYPE", "a table with name, key and limits"],
-  name: ["ERR_POLICY_NAME", "1 to 32 of a-z, 0-9 and -, not beginning with -"],
-  match: ["ERR_POLICY_MATCH", "a table with method, path or host"],
-  "match.method": ["ERR_POLICY_MATCH", METHOD],
-  "match.path": ["ERR_POLICY_MATCH", PATTERN_EXPECTED.path],
-  "match.host": ["ERR_POLICY_MATCH", PATTERN_EXPECTED.host],
-  key: ["ERR_POLICY_KEY", `a list of ${keyForms(() => "<name>").join(", ")}, or several joined by +`],
-  cost: ["ERR_POLICY_COST", 'a list of rules, for example { path = "/v1/search", cost = 100 }'],
-  "cost.method": ["ERR_POLICY_COST", METHOD],
-  "cost.path": ["ERR_POLICY_COST", PATTERN_EXPECTED.path],
-  "cost.host": ["ERR_POLICY_COST", PATTERN_EXPECTED.host],
-  "cost.cost": ["ERR_POLICY_COST", `an integer from 0 to ${MAX_UNITS}`],
-  limits: ["ERR_POLICY_LIMITS", `a list of 1 to ${MAX_LIMITS} limits`],
-  "cost of meter": ["ERR_POLICY_COST", "no cost beside meter, which says what a request costs"],
-  "limits.algorithm": ["ERR_POLICY_ALGORITHM", oneOf(LIMIT_SCHEMAS)],
-  "limits.algorithm of tokens": ["ERR_POLICY_ALGORITHM", oneOf(METERED_LIMIT_SCHEMAS.tokens)],
-  "limits.algorithm of usd": ["ERR_POLICY_ALGORITHM", oneOf(METERED_LIMIT_SCHEMAS.usd)],
-  "limits.limit": ["ERR_POLICY_LIMIT", `an integer from 1 to ${MAX_UNITS}`],
-  "limits.limit of usd": ["ERR_POLICY_LIMIT", DOLLARS_EXPECTED],
-  "limits.limit of sliding-log": ["ERR_POLICY_LIMIT", `an integer from 1 to ${MAX_LOG_UNITS} for a sliding-log`],
-  "limits.shadowLimit": ["ERR_POLICY_SHADOW_LIMIT", `an integer from 1 to ${MAX_UNITS}`],
-  "limits.shadowLimit of usd": ["ERR_POLICY_SHADOW_LIMIT", DOLLARS_EXPECTED],
-  "limits.window": ["ERR_POLICY_WINDOW", 'a duration from 1ms to 31d, for example "10s" or "1h"'],
-  "limits.buckets": ["ERR_POLICY_BUCKETS", `an integer from 1 to ${MAX_BUCKETS}`],
-  "limits.oldest": ["ERR_POLICY_OLDEST", '"weighted" or "whole"'],
-  "limits.burst": ["ERR_POLICY_BURST", `an integer from 1 to ${MAX_UNITS}`],
-  "limits.maxDelay": ["ERR_POLICY_MAX_DELAY", 'a duration from 0 to 60s, for example "2s"'],
-  "limits.timeout": ["ERR_POLICY_TIMEOUT", 'a duration from 1s to 31d, for example "60s"'],
-  "limits.scope": ["ERR_POLICY_SCOPE", '"global" or "region"'],
-  plan: ["ERR_POLICY_PLAN", `one of ${planForms(() => "<name>").join(", ")}`],
-  plans: ["ERR_POLICY_PLANS", "numbers by plan and limit, for example { pro = { api-1 = 100 } }"],
-  "plans.number": ["ERR_POLICY_PLAN_NUMBER", `an integer from 1 to ${MAX_UNITS}`],
-  "plans.number of usd": ["ERR_POLICY_PLAN_NUMBER", DOLLARS_EXPECTED],
-  consistency: ["ERR_POLICY_CONSISTENCY", '"strict" or "leased"'],
-  "consistency of meter": ["ERR_POLICY_CONSISTENCY", '"strict" beside meter'],
-  mode: ["ERR_POLICY_MODE", '"enforce" or "shadow"'],
-  onStoreFailure: ["ERR_POLICY_ON_STORE_FAILURE", '"local", "allow" or "deny"'],
-  documented: ["ERR_POLICY_DOCUMENTED", "true or false"],
-  meter: ["ERR_POLICY_METER", 'a table with unit = "tokens" or unit = "usd"'],
+/** What a number of a limit is. */
+export const UNITS_EXPECTED = `an integer from 1 to ${MAX_UNITS}`;
+
+/**
+ * The expected value of each field, by its name. Fields of the same name have the same value, unless they are here with
+ * the name of their table. Not here: fields with a few possible words, which the schema names.
+ */
+export const EXPECTED: Readonly<Record<string, string>> = {
+  type: "a table with name, key and limits",
+  name: "1 to 32 of a-z, 0-9 and -, not beginning with -",
+  match: "a table with method, path or host",
+  method: 'a method or a list of them, for example "POST"',
+  ...PATTERN_EXPECTED,
+  key: `a list of ${keyForms(() => "<name>").join(", ")}, or several joined by +`,
+  cost: 'a list of rules, for example { path = "/v1/search", cost = 100 }',
+  "cost.cost": `an integer from 0 to ${MAX_UNITS}`,
+  "cost of meter": "no cost beside meter, which says what a request costs",
+  limits: `a list of 1 to ${MAX_LIMITS} limits`,
+  limit: UNITS_EXPECTED,
+  "limit of sliding-log": `an integer from 1 to ${MAX_LOG_UNITS} for a sliding-log`,
+  shadowLimit: UNITS_EXPECTED,
+  window: 'a duration from 1ms to 31d, for example "10s" or "1h"',
+  buckets: `an integer from 1 to ${MAX_BUCKETS}`,
+  burst: UNITS_EXPECTED,
+  maxDelay: 'a duration from 0 to 60s, for example "2s"',
+  timeout: 'a duration from 1s to 31d, for example "60s"',
+  plan: `one of ${planForms(() => "<name>").join(", ")}`,
+  plans: "numbers by plan and limit, for example { pro = { api-1 = 100 } }",
+  planNumber: UNITS_EXPECTED,
+  "consistency of meter": '"strict" beside meter',
+  documented: "true or false",
+  unit: '"tokens" or "usd"',
+  meter: 'a table with unit = "tokens" or unit = "usd"',
 };
