@@ -12,6 +12,7 @@ import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, limiterOf } from "../../../src/limiter.ts";
 import { countDecision } from "../../../src/stats/count-decision.ts";
 import { Tally } from "../../../src/stats/tally.ts";
+import { memoryLive } from "../../../src/store/live.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
 import {
@@ -81,6 +82,41 @@ describe("beside other policies", () => {
     expect(answer.headers.get("RateLimit")).toContain('"tokens";r=50');
     await answer.body!.cancel();
     expect(await used()).toBe(1);
+  });
+
+  it("what operators change for a client holds: block, exempt, another number", async () => {
+    const live = memoryLive();
+    const limiter = limiterOf(createLimiter({ policies: [TOKENS, requests], store: memoryStore() }).policies, {
+      store: remoteStore({ ...memoryStore(), kind: "far", live }),
+      liveRefreshMs: 30_000,
+    });
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
+    const { kind, partition: key } = await limiter.client("tokens", {});
+    let version = 0;
+    const sendWith = async (effect: object) => {
+      const overrides = [{ policy: "tokens", kind, key, ...effect }];
+      version = (await live.write(JSON.stringify({ policies: {}, overrides }), version))!;
+      await limiter.live!.refresh();
+      return await enforce(new Request(CHAT, { method: "POST", body: JSON.stringify(ASKED) }), answering, background);
+    };
+    const works: Promise<unknown>[] = [];
+    const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+
+    const blocked = await sendWith({ block: true });
+    expect([blocked.status, blocked.headers.get("x-should-retry")]).toEqual([403, "false"]);
+    expect(await blocked.json()).toHaveProperty("error.type", "permission_error");
+
+    const exempt = await sendWith({ exempt: true });
+    expect(exempt.headers.get("RateLimit")).not.toContain("tokens");
+    expect(await exempt.json()).toEqual({ usage: usageOf(2, 3) });
+
+    const smaller = await sendWith({ limits: { tokens: 100 } });
+    expect(smaller.headers.get("RateLimit")).toContain('"tokens";r=50');
+    await smaller.text();
+    await Promise.all(works);
+    const counts = await sendWith({ limits: { tokens: 50_000 } });
+    // The request before it has cost 5, and the exempt one nothing.
+    expect(counts.headers.get("RateLimit")).toContain(`"tokens";r=${50_000 - 5 - RESERVED}`);
   });
 
   it("metrics count what was reserved", async () => {
