@@ -1,5 +1,6 @@
 // A meter beside other policies, rules of the program, other middleware, and a store that fails.
 
+import { Readable } from "node:stream";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { compress } from "hono/compress";
@@ -336,7 +337,7 @@ describe("in a Hono app", () => {
     app.post("*", () => {
       const chunks = ["", delta("four"), "", data("[DONE]")].map((text) => new TextEncoder().encode(text));
       const headers = { "Content-Type": "text/event-stream" };
-      return new Response(ReadableStream.from(chunks) as never, { headers });
+      return new Response(Readable.toWeb(Readable.from(chunks)) as ReadableStream, { headers });
     });
     expect(await (await post()).text()).toBe(delta("four") + data("[DONE]"));
     await expect.poll(used).toBe(1 + 1);

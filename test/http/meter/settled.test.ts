@@ -220,7 +220,7 @@ describe("what is reserved", () => {
   });
 
   it("is the program's own cost, which may read the body, and is settled by the answer", async () => {
-    const cost = async (request: Request) => ((await request.json()) as { max_tokens: number }).max_tokens * 2;
+    const cost = async (request: Request) => ((await request.clone().json()) as typeof ASKED).max_tokens * 2;
     expect(await held(undefined, { cost }).reservedBy(ASKED)).toBe(1_000);
     const { chat, used } = meteredHandler(() => json({ usage: usageOf(2, 3) }), undefined, { cost });
     await (await chat(ASKED)).text();
