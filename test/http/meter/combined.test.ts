@@ -55,6 +55,20 @@ describe("beside other policies", () => {
     expect(calls()).toBe(3);
   });
 
+  it("the slot is renewed while the answer streams", async () => {
+    const provider = openStream();
+    const short = { ...slots, limits: [{ algorithm: "concurrency" as const, limit: 1, timeout: "1s" }] };
+    const { chat, calls, done } = meteredHandler(() => provider.response, [TOKENS, short]);
+    const answer = await chat(ASKED);
+    await expect.poll(calls, { timeout: 10_000 }).toBe(2);
+    provider.end();
+    await answer.text();
+    await done();
+    const ended = calls();
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(calls()).toBe(ended);
+  });
+
   it("an error gives back tokens and the slot in one call, and requests stay counted", async () => {
     const { chat, used, calls } = meteredHandler(() => json({}, { status: 500 }), [TOKENS, slots, requests]);
     await (await chat(ASKED)).text();
@@ -171,17 +185,18 @@ describe("cut", () => {
       },
       { highWaterMark: 0 },
     );
-    return {
-      answer: () => new Response(body, { headers: { "Content-Type": "text/event-stream" } }),
-      isLeft: () => isLeft,
-    };
+    const headers = { "Content-Type": "text/event-stream", "Content-Length": "1000000" };
+    return { answer: () => new Response(body, { headers }), isLeft: () => isLeft };
   };
   const tokensIn = (text: string) => text.split("four").length - 1;
 
   it("charges 256 tokens at a time, and ends the stream when the limit refuses", async () => {
     const { answer, isLeft } = endless();
     const { chat, used, calls } = meteredHandler(answer, [cutting(2_000)]);
-    const text = await (await chat({ max_tokens: 400 })).text();
+    const cut = await chat({ max_tokens: 400 });
+    // It has another length than the provider said.
+    expect(cut.headers.has("Content-Length")).toBe(false);
+    const text = await cut.text();
     expect(text).toMatch(/"code":"rate_limit_exceeded"\}\}\n\n$/);
     // 400 were reserved, 6 times 256 fit, and the 7th was refused when one token more had been sent.
     expect([tokensIn(text), isLeft()]).toEqual([400 + 6 * 256 + 1, true]);

@@ -124,6 +124,16 @@ describe("a client that leaves", () => {
     expect(await used()).toBe(RESERVED);
   });
 
+  it("before the answer pays what was reserved, also if the request to the provider fails with it", async () => {
+    const client = new AbortController();
+    const { chat, used } = meteredHandler(() => {
+      setTimeout(() => client.abort());
+      return new Promise((_, reject) => client.signal.addEventListener("abort", () => reject(new Error("aborted"))));
+    });
+    await expect(chat(ASKED, { signal: client.signal })).rejects.toThrow("aborted");
+    expect(await used()).toBe(RESERVED);
+  });
+
   it("while its body is read reserves nothing, and the provider is not asked", async () => {
     const client = new AbortController();
     const asked = vi.fn(() => json({}));
