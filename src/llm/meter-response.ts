@@ -43,8 +43,8 @@ export interface MeterOptions {
  * reservation at once. An encoded answer, or one that is neither JSON nor an event stream, keeps what was reserved: ask
  * the provider with `Accept-Encoding: identity`.
  *
- * The body is not held back: each chunk goes on when it arrives. With `cutWith`, a meter with `onExceeded: "cut"` pauses
- * the stream while it charges more, and ends it with the format's error event when a limit refuses.
+ * The body is not held back: each chunk goes on when it arrives. With `cutWith`, a meter with `onExceeded: "cut"`
+ * pauses the stream while it charges more, and ends it with the format's error event when a limit refuses.
  *
  * @param cutWith `cutStreams`. Absent: every stream may end, and is charged then.
  * @returns the same answer, to be sent to the client instead of the given one.

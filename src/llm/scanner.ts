@@ -47,7 +47,7 @@ const CLOSE = 0x7d;
 /** Bytes outside of strings that are not skipped: 1. Line ends are skipped only in a JSON answer. */
 const STOPS = Uint8Array.from({ length: 256 }, (_, c) => Number('",:[]{}\n\r'.includes(String.fromCharCode(c))));
 
-/** A line of an event stream: how many bytes of `data:` it begins with; all of them, then its JSON; or another field. */
+/** A line of an event stream: how many bytes of `data:` it begins with (all of them: then its JSON), or another field. */
 const LINE_START = 0;
 const IN_DATA = 5;
 const OTHER_FIELD = 6;

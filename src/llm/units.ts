@@ -7,7 +7,7 @@ import type { Usage } from "./usage.ts";
 /** The members of a meter by which units are computed. */
 export type Pricing = Pick<Meter, "unit" | "prices">;
 
-/** A price is a whole number of micro-dollars a million tokens: 10^-12 dollars a token. Further decimals are rounded. */
+/** A price is a whole number of micro-dollars a million tokens: 10^-12 dollars a token. More decimals are rounded. */
 const PER_DOLLAR = 1_000_000;
 /** 10 micro-dollars, in 10^-12 dollars. */
 const UNIT = 10_000_000n;
