@@ -1,71 +1,276 @@
-// Metered policies through a real gateway and a real Redis: what the origin gets, and what is charged afterwards.
+// Metered policies through a real gateway and a real Redis: what the origin gets, what the client gets and when, and
+// what is charged afterwards. test/http/meter has the cases one by one.
 
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
+import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
+import { freePort } from "../../scripts/machine/redis-server.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
-import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { type Gateway, type GatewayOptions, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
 
 const LIMIT = 100_000;
 const PATH = "/v1/chat/completions";
+const MIB = 1024 * 1024;
+
+type Answer = (body: Buffer, response: ServerResponse, request: IncomingMessage) => unknown;
 
 /** A gateway with a policy of tokens, in front of an origin that answers as the test says. */
-async function metered(answer: (body: Buffer, response: ServerResponse, request: IncomingMessage) => unknown) {
+async function metered(answer: Answer, { meter = {}, limit = LIMIT, also = [] as object[], ...more } = {}) {
   const name = uniqueName("tokens");
-  const bodies: Buffer[] = [];
+  const posts: { headers: IncomingMessage["headers"]; body: Buffer }[] = [];
   const origin = await startOrigin(async (request, response) => {
     const body = await buffer(request);
     if (request.method === "GET") return response.end();
-    bodies.push(body);
+    posts.push({ headers: request.headers, body });
     await answer(body, response, request);
   });
-  const limits = [{ limit: LIMIT, window: "1d", algorithm: "fixed-window" }];
+  const limits = [{ limit, window: "1d", algorithm: "fixed-window" }];
+  const { vars, ...others } = more as Partial<GatewayOptions>;
   const gateway = await startGateway({
-    policies: [{ name, key: ["global"], meter: { unit: "tokens" }, limits }],
-    vars: { ORIGIN_URL: origin.url },
+    policies: [{ name, key: ["global"], meter: { unit: "tokens", ...meter }, limits }, ...also],
+    vars: { ORIGIN_URL: origin.url, ...vars },
+    ...others,
   });
-  return { gateway, origin, bodies, used: () => usedOf(gateway, name) };
-}
-
-/** What the policy counts at the moment: a look, which charges nothing. */
-async function usedOf(gateway: Gateway, name: string): Promise<number> {
-  const look = await gateway.fetch(PATH);
-  return LIMIT - (fieldsOf(look).states![name]!.r as number);
+  /** What the policy counts at the moment: a look, which charges nothing. */
+  const used = async () => {
+    const look = await gateway.fetch(PATH);
+    return limit - (fieldsOf(look).states![name]!.r as number);
+  };
+  return { gateway, origin, posts, used };
 }
 
 const chat = (gateway: Gateway, body: object, init: RequestInit = {}) =>
   gateway.fetch(PATH, { method: "POST", body: JSON.stringify({ model: "m", ...body }), ...init });
 
 const USAGE = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+const WITH_USAGE = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`;
+const DONE = "data: [DONE]\n\n";
+const delta = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }], usage: null })}\n\n`;
 
 function sendJson(response: ServerResponse, body: object): void {
-  response.setHeader("Content-Type", "application/json").end(JSON.stringify(body));
+  const text = JSON.stringify(body);
+  response.writeHead(200, { "Content-Type": "application/json", "Content-Length": text.length }).end(text);
 }
 
+function begin(response: ServerResponse): ServerResponse {
+  return response.writeHead(200, { "Content-Type": "text/event-stream" });
+}
+
+const settled = { timeout: 10_000, interval: 20 };
+
 describe("the cost of an answer", () => {
-  it("is its usage, as JSON and as a stream, and the origin is asked for a plain answer to the same body", async () => {
-    const { gateway, origin, bodies, used } = await metered((body, response) => {
-      if (!JSON.parse(body.toString()).stream) return sendJson(response, { usage: USAGE });
-      response.setHeader("Content-Type", "text/event-stream");
-      response.write(`data: ${JSON.stringify({ choices: [{ delta: { content: "hello" } }], usage: null })}\n\n`);
-      response.end(`data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\ndata: [DONE]\n\n`);
+  it("is its usage, as JSON and as a stream, in two calls to the store that free the slot, too", async () => {
+    const slots = uniqueName("slots");
+    const calls: string[] = [];
+    const bridge = await startOrigin(async (request, response) => {
+      const [{ url, headers, method }, body] = [request, await buffer(request)];
+      calls.push(url!);
+      const reply = await fetch(new URL(url!, inject("restUrl")), {
+        method: method!,
+        headers: { Authorization: headers.authorization!, "Content-Type": "application/json" },
+        body: new Uint8Array(body),
+      });
+      response.writeHead(reply.status).end(await reply.text());
     });
+    const { gateway, posts, used } = await metered(
+      (body, response) => {
+        if (!JSON.parse(body.toString()).stream) return sendJson(response, { usage: USAGE });
+        begin(response).write(delta("hello"));
+        response.end(WITH_USAGE + DONE);
+      },
+      {
+        also: [{ name: slots, match: { method: "POST" }, key: ["global"], limits: [atATime(1)] }],
+        redis: { url: bridge.url, token: inject("restToken") },
+      },
+    );
+    // The first call teaches Redis the script.
+    expect(await used()).toBe(0);
+    calls.length = 0;
 
     const json = await chat(gateway, { max_tokens: 500 });
-    expect(fieldsOf(json).states).toMatchObject({});
-    expect(await json.json()).toEqual({ usage: USAGE });
-    await expect.poll(used).toBe(18);
+    expect([await json.json(), json.headers.get("Content-Length")]).toEqual([{ usage: USAGE }, "70"]);
+    await watchSlots(slots).free();
+    expect(calls).toHaveLength(2);
+    expect(await used()).toBe(18);
 
+    calls.length = 0;
     const stream = await chat(gateway, { stream: true });
-    expect(await stream.text()).toContain("hello");
-    await expect.poll(used).toBe(36);
+    expect(await stream.text()).toBe(delta("hello") + WITH_USAGE + DONE);
+    await watchSlots(slots).free();
+    expect(calls).toHaveLength(2);
+    expect(await used()).toBe(36);
 
-    expect(bodies.map(String)).toEqual(['{"model":"m","max_tokens":500}', '{"model":"m","stream":true}']);
-    const asked = origin.requests.filter(({ method }) => method === "POST");
-    expect(asked.map(({ headers }) => [headers["accept-encoding"], headers["content-length"]])).toEqual([
-      ["identity", "30"],
-      ["identity", "27"],
+    expect(posts.map(({ body, headers }) => [String(body), headers["accept-encoding"]])).toEqual([
+      ['{"model":"m","max_tokens":500}', "identity"],
+      ['{"model":"m","stream":true}', "identity"],
     ]);
+  });
+
+  it.each<[string, number, Answer]>([
+    ["400", 400, (_, response) => response.writeHead(400).end("{}")],
+    ["529", 529, (_, response) => response.writeHead(529).end()],
+    ["302", 302, (_, response) => response.writeHead(302, { Location: "/" }).end()],
+    ["a hang-up", 502, (_, __, request) => request.socket.destroy()],
+  ])("is nothing when the origin answers %s", async (_, status, answer) => {
+    const { gateway, used } = await metered(answer);
+    const refused = await chat(gateway, {});
+    expect(refused.status).toBe(status);
+    expect(fieldsOf(refused).states).toBeDefined();
+    await refused.arrayBuffer();
+    await expect.poll(used, settled).toBe(0);
+  });
+
+  it("is nothing when the origin is down", async () => {
+    const { gateway, used } = await metered(() => {}, { vars: { ORIGIN_URL: `http://127.0.0.1:${await freePort()}` } });
+    expect((await chat(gateway, {})).status).toBe(502);
+    await expect.poll(used, settled).toBe(0);
+  });
+
+  it("is what was streamed when the origin breaks off, and the client sees the break", async () => {
+    const { gateway, used } = await metered((_, response) => {
+      begin(response).write(delta("12345678"), () => setTimeout(() => response.destroy(), 50));
+    });
+    const answer = await chat(gateway, { stream: true });
+    await expect(answer.text()).rejects.toThrow();
+    // `{"model":"m","stream":true}` has no text for the model.
+    await expect.poll(used, settled).toBe(2);
+  });
+
+  it("is what was streamed when the client leaves, and the origin is left, too", async () => {
+    const left = Promise.withResolvers<void>();
+    const { gateway, used } = await metered((_, response) => {
+      begin(response).write(delta("12345678"));
+      response.on("close", () => left.resolve());
+    });
+    const client = socket(gateway, '{"stream":true}');
+    await once(client, "data");
+    client.resetAndDestroy();
+    await left.promise;
+    await expect.poll(used, settled).toBe(2);
+  });
+
+  it("is what was reserved when the client leaves before the answer, and the origin is left, too", async () => {
+    const [asked, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { gateway, used } = await metered((_, response) => {
+      response.on("close", () => left.resolve());
+      asked.resolve();
+    });
+    const client = socket(gateway, '{"max_tokens":300}');
+    await asked.promise;
+    client.resetAndDestroy();
+    await left.promise;
+    // By now it would have been given back.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await used()).toBe(300);
+  });
+
+  it("is nothing when the client leaves while it sends its body, and the origin hears nothing", async () => {
+    const { gateway, posts, used } = await metered((_, response) => sendJson(response, {}));
+    const client = socket(gateway, '{"max_tokens":', 100);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    client.resetAndDestroy();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect([posts, await used()]).toEqual([[], 0]);
+  });
+});
+
+describe("bodies", () => {
+  it("reach the origin byte for byte, with their length or chunked", async () => {
+    const { gateway, posts } = await metered((_, response) => sendJson(response, { usage: USAGE }), {
+      limit: 1_000_000_000,
+    });
+    const json = Buffer.from(JSON.stringify({ messages: [{ content: "é".repeat(600_000) }] }));
+    const bodies = [Buffer.alloc(0), Buffer.from("{}"), json, ...[MIB, MIB + 1, 5 * MIB].map((n) => randomBytes(n))];
+    for (const body of bodies) {
+      for (const isChunked of [false, true]) {
+        const status = await send(gateway, body, isChunked ? { "Transfer-Encoding": "chunked" } : {});
+        expect(status).toBe(200);
+        const { headers, body: got } = posts.at(-1)!;
+        expect([got.length, hash(got)]).toEqual([body.length, hash(body)]);
+        // A body that was read whole has a length: that is the same message.
+        if (!isChunked) expect(headers["content-length"]).toBe(String(body.length));
+      }
+    }
+  });
+
+  it("that are compressed pass as they are", async () => {
+    const { gateway, posts } = await metered((_, response) => sendJson(response, { usage: USAGE }));
+    const body = randomBytes(1000);
+    expect(await send(gateway, body, { "Content-Encoding": "gzip" })).toBe(200);
+    expect([hash(posts[0]!.body), posts[0]!.headers["content-encoding"]]).toEqual([hash(body), "gzip"]);
+  });
+});
+
+/** Sends a request from a socket that the test can reset: workerd does not notice a client that closes its side. */
+function socket({ url }: Gateway, body: string, length = body.length) {
+  const client = connect(Number(url.port), url.hostname);
+  client.write(`POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${body}`);
+  return client;
+}
+
+const hash = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
+
+/** @returns the status of the answer. */
+async function send({ url }: Gateway, body: Buffer, headers: OutgoingHttpHeaders): Promise<number> {
+  const length = headers["Transfer-Encoding"] ? {} : { "Content-Length": body.length };
+  const outgoing = httpRequest(new URL(PATH, url), { method: "POST", headers: { ...length, ...headers } });
+  outgoing.end(body);
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  await buffer(response);
+  return response.statusCode!;
+}
+
+describe("streams", () => {
+  it("are not held back: each event arrives while the origin holds back the next one", async () => {
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { gateway } = await metered(async (_, response) => {
+      begin(response).flushHeaders();
+      await first.promise;
+      response.write(delta("one"));
+      await second.promise;
+      response.end(delta("two"));
+    });
+    // The answer's head arrives before its first event.
+    const answer = await chat(gateway, { stream: true });
+    const reader = answer.body!.getReader();
+    first.resolve();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("one"));
+    second.resolve();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("two"));
+    expect((await reader.read()).done).toBe(true);
+  });
+
+  it("are cut with the format's error when the limit refuses more, at most 255 tokens too late", async () => {
+    const left = Promise.withResolvers<void>();
+    let isGone = false;
+    const { gateway, used } = await metered(
+      async (_, response) => {
+        response.on("close", () => {
+          isGone = true;
+          left.resolve();
+        });
+        begin(response);
+        while (!isGone) {
+          response.write(delta("four"));
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      },
+      { limit: 2_000, meter: { onExceeded: "cut" } },
+    );
+    const answer = await chat(gateway, { stream: true, max_tokens: 100 });
+    const text = await answer.text();
+    expect(text).toMatch(
+      /"error":\{"message":"[^"]+","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"\}\}\n\n$/,
+    );
+    await left.promise;
+    const tokens = text.split("four").length - 1;
+    expect(tokens).toBeGreaterThan(2_000 - 256);
+    expect(tokens).toBeLessThanOrEqual(2_000 + 255);
+    await expect.poll(used, settled).toBe(Math.min(2_000, tokens));
   });
 });
