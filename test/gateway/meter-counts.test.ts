@@ -45,7 +45,12 @@ beforeAll(async () => {
     policies: [
       { name: REQUESTS, ...POSTS, limits: [fixed(1_000_000)] },
       { name: SLOTS, ...POSTS, limits: [atATime(100)] },
-      { name: TOKENS, ...POSTS, meter: { unit: "tokens" }, limits: [fixed(1e9), { limit: 2e8, window: "30d", buckets: 60 }] },
+      {
+        name: TOKENS,
+        ...POSTS,
+        meter: { unit: "tokens" },
+        limits: [fixed(1e9), { limit: 2e8, window: "30d", buckets: 60 }],
+      },
       { name: DOLLARS, ...POSTS, meter: { unit: "usd", prices: PRICES }, limits: [fixed(10_000)] },
     ],
     stopAfter: (stop) => stops.push(stop),

@@ -41,10 +41,11 @@ export const WAYS: readonly (readonly [format: MockFormat, stream: boolean])[] =
   ["openai-embeddings", false],
 ];
 
-/** @param url of a gateway or a provider, without a path. */
+/** @param url of a gateway or a provider; the clients add `/v1`. */
 export function clientsOf(url: string, maxRetries = 0): Clients {
-  const openai = new OpenAI({ apiKey: "key", baseURL: new URL("/v1", url).href, maxRetries });
-  const anthropic = new Anthropic({ apiKey: "key", baseURL: new URL(url).origin, maxRetries });
+  const base = url.replace(/\/$/, "");
+  const openai = new OpenAI({ apiKey: "key", baseURL: `${base}/v1`, maxRetries });
+  const anthropic = new Anthropic({ apiKey: "key", baseURL: base, maxRetries });
 
   const asks: Record<MockFormat, (ask: Ask, headers: Record<string, string>) => Promise<ReadUsage>> = {
     async "openai-chat"({ model, prompt, maxTokens, stream }, headers) {
