@@ -142,7 +142,7 @@ it("after 500 requests of random sizes, 20 at a time, in 2 calls to the store fo
     await expectCounts();
     expect(metered.storeCalls()).toBeLessThanOrEqual(200);
   }
-  await watchSlots(SLOTS).free();
+  await watchSlots(SLOTS, metered.redis).free();
   // Both sides have counted the same.
   const told = metered.provider.told();
   expect(sum.tokens).toBe(told.inputTokens + told.outputTokens);

@@ -14,6 +14,7 @@ import type { MockPlan } from "./plan.ts";
 export interface MeteredGateway extends Clients {
   readonly gateway: Gateway;
   readonly provider: MockProvider;
+  readonly redis: Redis;
   /** The units that Redis counts under a policy with the key `global`: one number for each limit that counts units. */
   counted(policy: string): Promise<number[]>;
   /** Requests to the REST service since the last time this was read. */
@@ -54,6 +55,7 @@ export async function startMeteredGateway(options: MeteredGatewayOptions): Promi
   return {
     gateway,
     provider,
+    redis,
     ...clientsOf(gateway.url.href, maxRetries),
     async counted(policy) {
       const keys = (await redis.keys(`hg:2:{${policy}:*`)).filter((key) => !key.includes("#"));
