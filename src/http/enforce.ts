@@ -66,6 +66,7 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
         ? await readMetered(
             matched.map(({ policy }) => policy),
             (await own.unread?.()) ?? request,
+            background,
           )
         : undefined;
     // It has left while its body was read.

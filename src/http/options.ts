@@ -26,7 +26,8 @@ export interface RateLimitOptions<C> {
   readonly key?: (c: C) => string | undefined | Promise<string | undefined>;
   /**
    * Units of a request under every policy that matches, an integer 0 … 10^9; 0 looks without charging. Default: the
-   * policy's `cost`. A function may read the body: the handler can read it again.
+   * policy's `cost`. A function may read the body: the handler can read it again. Under a policy with a `meter` it is
+   * what is reserved, and a request that is not metered costs nothing.
    *
    * The body that the function reads is kept in memory for the handler. Limit its size: look at `Content-Length` first,
    * or put a body limit in front. Any other result is a `TypeError` for the caller, and nothing is charged.
@@ -44,7 +45,7 @@ export interface RateLimitOptions<C> {
   readonly skip?: (c: C) => boolean | Promise<boolean>;
   /**
    * Answers a refused request in place of `standard`: the problem document with its `Retry-After` (429, or 503 if the
-   * store does not answer and a policy says `deny`). The returned answer gets the rate limit fields, the `Retry-After`
+   * store does not answer and a policy says `deny`), or the provider's error if a policy of the request has a `meter`. The returned answer gets the rate limit fields, the `Retry-After`
    * of `standard` unless it has its own, and `Cache-Control: no-store` in place of fields that let an answer be stored.
    */
   readonly response?: (decision: Decision, c: C, standard: Response) => Response | Promise<Response>;

@@ -16,13 +16,14 @@ export type LimitedHandler<Env, QueueMessage> = ExportedHandler<Env, QueueMessag
  *
  * Requests that no policy matches go straight to the handler. Other requests are charged first; a refused request is
  * answered 429 and never reaches the handler. An answer keeps its own headers and gets the rate limit fields. Errors of
- * the handler are thrown on.
+ * the handler are thrown on. Under a policy with a `meter` the handler gets a copy of the request with the same body,
+ * which asks for an answer that is not compressed.
  *
  * Pages of other origins cannot read a refusal: the handler, which may allow it, did not run. To allow an origin:
  * `response: (_decision, _request, standard) => { standard.headers.set("Access-Control-Allow-Origin", origin); return
  * standard; }`.
  *
- * `ctx` is needed to release slots (`concurrency`) and to take leases after the answer.
+ * `ctx` is needed to release slots (`concurrency`), to settle (`meter`) and to take leases after the answer.
  *
  * @param handler `(request, env, ctx) => Response`, or an object or an instance with such a `fetch`, a Hono app for
  * example.

@@ -58,7 +58,8 @@ export function passThrough(
         return false;
       }
     }
-    if (sent < chunk.length) send(chunk.subarray(sent));
+    // A stream asks for the next chunk only when it got one, be it empty.
+    if (sent < chunk.length || chunk.length === 0) send(chunk.subarray(sent));
     // Read after it was sent: the client does not wait for the scanner.
     if (!cut) scanner?.push(chunk);
     return true;

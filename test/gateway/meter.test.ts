@@ -198,6 +198,28 @@ describe("bodies", () => {
     }
   });
 
+  it("that 32 clients send slowly leave others 16 KiB to be read, until these clients leave", async () => {
+    const { gateway, used } = await metered((_, response) => response.writeHead(204).end());
+    const body = { messages: ["x".repeat(20_000)], max_tokens: 10 };
+    const slow = Array.from({ length: 40 }, () => socket(gateway, '{"messages":', 100));
+    await Promise.all(slow.map((client) => once(client, "ready")));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await chat(gateway, body);
+    // The maximum is behind the bytes that were read.
+    expect(await used()).toBeGreaterThan(5_000 + 4_096);
+
+    for (const client of slow) client.resetAndDestroy();
+    const before = await used();
+    await expect
+      .poll(async () => {
+        const from = await used();
+        await chat(gateway, body);
+        return (await used()) - from;
+      }, settled)
+      .toBe(5_010);
+    expect(before).toBeLessThan(5_100 + 4_096);
+  });
+
   it("that are compressed pass as they are", async () => {
     const { gateway, posts } = await metered((_, response) => sendJson(response, { usage: USAGE }));
     const body = randomBytes(1000);

@@ -1,7 +1,7 @@
 /** The door of this folder: requests under policies whose cost is known only after the answer (docs/llm.md). */
 
 import type { Meter, Policy } from "../../core/policy.ts";
-import type { Reservation } from "../../limiter.ts";
+import type { Background, Reservation } from "../../limiter.ts";
 import { type Estimate, estimateRequest } from "../../llm/estimate.ts";
 import { reservedUnits } from "../../llm/units.ts";
 import { type Settling, settling } from "./settling.ts";
@@ -21,17 +21,26 @@ export function isMetered({ method, body, headers }: Request): boolean {
   return method === "POST" && body !== null && !/^websocket$/i.test(headers.get("Upgrade") ?? "");
 }
 
+/**
+ * How many bodies this isolate reads at once up to 1 MiB. Further ones are read up to 16 KiB: clients that send slowly
+ * must not fill the 128 MB of an isolate before any limit is asked.
+ */
+const MAX_LONG_READS = 32;
+const SHORT_READ_BYTES = 16 * 1024;
+
+let longReads = 0;
+
 /** Reads the begin of the body, and makes the same request again. @param policies those that match the request. */
-export async function readMetered(policies: readonly Policy[], given: Request): Promise<MeteredRequest> {
+export async function readMetered(
+  policies: readonly Policy[],
+  given: Request,
+  background: Background | undefined,
+): Promise<MeteredRequest> {
   const meters = new Map(policies.flatMap(({ name, meter }) => (meter ? [[name, meter]] : [])));
-  const estimates = new Map<number, Estimate>();
-  let request = given;
-  for (const { perImage } of meters.values()) {
-    if (estimates.has(perImage)) continue;
-    const read = await estimateRequest(request, { perImage });
-    estimates.set(perImage, read.estimate);
-    request = read.request;
-  }
+  const reading = read(meters, given);
+  // Workerd forgets the work of a request whose client has left, unless the background has it: this counts reads.
+  background?.waitUntil(reading);
+  const { request, estimates } = await reading;
   const estimateOf = ({ perImage }: Meter) => estimates.get(perImage)!;
   const asking = askingForPlain(request);
 
@@ -39,6 +48,22 @@ export async function readMetered(policies: readonly Policy[], given: Request): 
     unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
     settling: (reservation) => settling(reservation, { request: asking, signal: given.signal, meters, estimateOf }),
   };
+}
+
+/** @returns the request to go on with, and an estimate for each `perImage`. */
+async function read(meters: ReadonlyMap<string, Meter>, given: Request) {
+  const estimates = new Map<number, Estimate>();
+  const bound = longReads >= MAX_LONG_READS && { maxBytes: SHORT_READ_BYTES };
+  let request = given;
+  longReads++;
+  for (const { perImage } of meters.values()) {
+    if (estimates.has(perImage)) continue;
+    const read = await estimateRequest(request, { perImage, ...bound });
+    estimates.set(perImage, read.estimate);
+    request = read.request;
+  }
+  longReads--;
+  return { request, estimates };
 }
 
 /** A compressed answer could not be read. */

@@ -44,7 +44,10 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
 
   /** No model has answered. A client that has left before pays what was reserved: nobody knows what was used. */
   function giveBack(): void {
-    if (!signal.aborted) used = nothing;
+    if (signal.aborted) return;
+    used = nothing;
+    // Slots are held until the error's body has ended, and go back in the same call.
+    if (!reservation.decision.hold) reservation.settle(used());
   }
 
   /** Reads an answer while it passes. */
