@@ -49,9 +49,11 @@ export interface Meter {
 
 /** Dollars per million tokens. */
 export interface Price {
+  /** Of all input, or of what the provider did not have in its cache. */
   readonly input: number;
   /** Absent: the price of other input. */
   readonly cachedInput?: number;
+  /** Of the answer, with reasoning that is not shown. */
   readonly output: number;
 }
 

@@ -18,6 +18,9 @@ export interface ErrorOptions {
   readonly never?: boolean;
 }
 
+/** The longest wait that the clients of OpenAI obey (openai 7.57.0). After a longer one they try again at once. */
+const OPENAI_LONGEST_WAIT_MS = 60_000;
+
 /** The type of an error, as both providers name it. */
 const TYPES: Readonly<Record<number, string>> = {
   403: "permission_error",
@@ -27,9 +30,6 @@ const TYPES: Readonly<Record<number, string>> = {
 
 /** What OpenAI calls it, also in the middle of a stream. */
 const RATE_LIMIT_EXCEEDED = "rate_limit_exceeded";
-
-/** The longest wait that the clients of OpenAI obey (openai 7.57.0). After a longer one they try again at once. */
-const OPENAI_LONGEST_WAIT_MS = 60_000;
 
 /** The body of a refusal: `{ "type": "error", "error": … }` for Anthropic, `{ "error": … }` for all others. */
 export function errorBody(format: Format | undefined, error: Pick<ErrorOptions, "status" | "message">): string {
