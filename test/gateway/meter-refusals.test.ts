@@ -2,9 +2,10 @@
 
 import * as anthropic from "@anthropic-ai/sdk";
 import * as openai from "openai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
-import { type Ask, clientsOf, WAYS } from "../support/llm/clients.ts";
+import { clientsOf, WAYS } from "../support/llm/clients.ts";
 import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
 
 const NAME = uniqueName("refused");
@@ -23,15 +24,7 @@ beforeAll(async () => {
   metered = await startMeteredGateway({
     policies: [
       policy("day", { algorithm: "fixed-window", limit: 100, window: "31d" }),
-      policy("bucket", { algorithm: "token-bucket", limit: 1_000, window: "2s" }),
-      policy("slow", { algorithm: "token-bucket", limit: 1_000, window: "5m" }),
-      policy("requests", { limit: 1_000_000, window: "1m" }),
-      {
-        name: `${NAME}-few`,
-        match: { path: "/requests/*" },
-        key: ["global"],
-        limits: [{ algorithm: "token-bucket", limit: 1, window: "1s" }],
-      },
+      policy("soon", { algorithm: "token-bucket", limit: 1_000, window: "1s" }),
     ],
     stopAfter: (stop) => stops.push(stop),
   });
@@ -40,40 +33,54 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-const soon = { timeout: 20_000, interval: 10 };
-const clientsAt = (kind: string, maxRetries: number) => clientsOf(`${metered.gateway.url.href}${kind}`, maxRetries);
-const ask = (format: Ask["format"], stream: boolean, tokens: number): Ask => ({
-  ...{ format, stream, model: "m", prompt: "Hi", maxTokens: 10 },
-  plan: { tokens: 2, usage: { inputTokens: tokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 } },
+const clientsAt = (kind: string, maxRetries: number, fetch?: typeof globalThis.fetch) =>
+  clientsOf(`${metered.gateway.url.href}${kind}`, maxRetries, fetch);
+const using = (inputTokens: number) => ({
+  ...{ model: "m", prompt: "Hi", maxTokens: 10 },
+  plan: { tokens: 2, usage: { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 } },
 });
 
-/** Sends one request that uses up the limit and more. */
-async function useUp(kind: string, tokens: number): Promise<void> {
-  await clientsAt(kind, 0).ask(ask("openai-chat", false, tokens));
-  const count = async () => (await metered.redis.keys(`hg:2:{${NAME}-${kind}:*`)).length;
-  await expect.poll(count, soon).toBe(1);
-}
-
-describe("a limit that is used up for long", () => {
-  it.each(WAYS)("is a RateLimitError with a message, without another try: %s, stream: %s", async (format, stream) => {
-    if (format === "openai-chat" && !stream) await useUp("day", 500);
-    await expect.poll(() => metered.counted(`${NAME}-day`), soon).toEqual([500]);
-    const sent = metered.provider.exchanges.length;
+it("a limit that is used up for long is a RateLimitError with a message, and no client tries again", async () => {
+  await clientsAt("day", 0).ask({ format: "openai-chat", stream: false, ...using(500) });
+  await expect.poll(() => metered.counted(`${NAME}-day`), { timeout: 20_000, interval: 10 }).toEqual([500]);
+  const sent = metered.provider.exchanges.length;
+  const { ask } = clientsAt("day", 2);
+  for (const [format, stream] of WAYS) {
     const startedAt = performance.now();
-    const error = await clientsAt("day", 2)
-      .ask(ask(format, stream, 1))
-      .catch((thrown) => thrown);
+    const error = await ask({ format, stream, ...using(1) }).catch((thrown) => thrown);
     const isAnthropic = format === "anthropic-messages";
     expect(error).toBeInstanceOf(isAnthropic ? anthropic.RateLimitError : openai.RateLimitError);
-    expect(error.message).toMatch(/^429 .*100 tokens/);
-    expect(error.message).not.toContain("no body");
+    expect(error.message).toMatch(/^429 .*Over the limit .*100 tokens per 31d/);
+    expect(error).toMatchObject({ status: 429, type: "rate_limit_error" });
+    if (!isAnthropic) expect(error).toMatchObject({ code: "rate_limit_exceeded" });
+    expect(error.headers.get("x-should-retry")).toBe("false");
     expect(Number(error.headers.get("retry-after"))).toBeGreaterThan(60);
-    expect(metered.provider.exchanges).toHaveLength(sent);
-    if (!isAnthropic) {
-      expect(error).toMatchObject({ code: "rate_limit_exceeded", type: "rate_limit_error" });
-      expect(error.headers.get("x-should-retry")).toBe("false");
-    }
-    // The first wait between two tries is 500 ms.
-    expect(performance.now() - startedAt).toBeLessThan(400);
-  });
+    // The clients wait at least 350 ms between two tries.
+    expect(performance.now() - startedAt).toBeLessThan(350);
+  }
+  expect(metered.provider.exchanges).toHaveLength(sent);
+});
+
+it.each([
+  ["openai-chat", false],
+  ["anthropic-messages", true],
+] as const)("a short wait is obeyed, and the next try is admitted: %s", async (format, stream) => {
+  // Beyond the limit by 1,000 tokens: they come back in a second.
+  await clientsAt("soon", 0).ask({ format, stream, ...using(2_000) });
+  const left = async () => fieldsOf(await metered.gateway.fetch("/soon/look")).states![`${NAME}-soon`]!.r;
+  await expect.poll(left, { timeout: 20_000, interval: 10 }).toBe(0);
+
+  const answers: { atMs: number; status: number; waitMs: number }[] = [];
+  const recording: typeof fetch = async (...request) => {
+    const askedAtMs = performance.now();
+    const response = await fetch(...request);
+    const [previous] = answers;
+    if (previous) expect(askedAtMs - previous.atMs).toBeGreaterThanOrEqual(previous.waitMs);
+    const waitMs = Number(response.headers.get("retry-after-ms"));
+    answers.unshift({ atMs: performance.now() - 1, status: response.status, waitMs });
+    return response;
+  };
+  await clientsAt("soon", 1, recording).ask({ format, stream, ...using(1) });
+  expect(answers.map(({ status }) => status)).toEqual([200, 429]);
+  expect(answers[1]!.waitMs).toBeGreaterThan(0);
 });

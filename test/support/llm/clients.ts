@@ -42,10 +42,10 @@ export const WAYS: readonly (readonly [format: MockFormat, stream: boolean])[] =
 ];
 
 /** @param url of a gateway or a provider; the clients add `/v1`. */
-export function clientsOf(url: string, maxRetries = 0): Clients {
+export function clientsOf(url: string, maxRetries = 0, fetch: typeof globalThis.fetch = globalThis.fetch): Clients {
   const base = url.replace(/\/$/, "");
-  const openai = new OpenAI({ apiKey: "key", baseURL: `${base}/v1`, maxRetries });
-  const anthropic = new Anthropic({ apiKey: "key", baseURL: base, maxRetries });
+  const openai = new OpenAI({ apiKey: "key", baseURL: `${base}/v1`, maxRetries, fetch });
+  const anthropic = new Anthropic({ apiKey: "key", baseURL: base, maxRetries, fetch });
 
   const asks: Record<MockFormat, (ask: Ask, headers: Record<string, string>) => Promise<ReadUsage>> = {
     async "openai-chat"({ model, prompt, maxTokens, stream }, headers) {
