@@ -5,7 +5,8 @@
  *   npm run bench:llm
  */
 
-import { createAnswerScanner, estimateRequest } from "../src/llm/index.ts";
+import { estimateRequest } from "../src/llm/estimate.ts";
+import { createAnswerScanner } from "../src/llm/scanner.ts";
 
 const MIB = 1_048_576;
 const CHUNK = 16_384;

@@ -49,11 +49,11 @@ export interface Meter {
 
 /** Dollars per million tokens. */
 export interface Price {
-  /** Of input that the provider does not have in its cache. */
+  /** Of all input, or of what the provider did not have in its cache. */
   readonly input: number;
   /** Absent: the price of other input. */
   readonly cachedInput?: number;
-  /** Of output, with that of reasoning that is not shown. */
+  /** Of the answer, with reasoning that is not shown. */
   readonly output: number;
 }
 

@@ -9,18 +9,15 @@ export function closeJson(text: string): { readonly json: string; readonly lengt
   const open: string[] = [];
   let length = 0;
   for (let i = 0; i < text.length; i++) {
-    const c = text[i]!;
-    if (c === '"') {
+    if (text[i] === '"') {
       for (i++; i < text.length && text[i] !== '"'; i++) if (text[i] === "\\") i++;
-    } else if (c === "{" || c === "[") {
-      open.push(c === "{" ? "}" : "]");
-      length = i + 1;
-    } else if (c === "}" || c === "]") {
-      open.pop();
-      length = i + 1;
-    } else if (c === ",") {
-      length = i;
+      continue;
     }
+    const kind = "{[,]}".indexOf(text[i]!);
+    if (kind < 0) continue;
+    if (kind < 2) open.push("}]"[kind]!);
+    if (kind > 2) open.pop();
+    length = kind === 2 ? i : i + 1;
   }
   return { json: text.slice(0, length) + open.reverse().join(""), length };
 }

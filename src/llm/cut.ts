@@ -5,14 +5,15 @@ import type { Format } from "./format.ts";
 import type { AnswerScanner } from "./scanner.ts";
 import type { Usage } from "./usage.ts";
 
-/** Charges what a stream uses beyond its reservation. */
+/** Sends a stream on, and charges what it uses beyond its reservation. */
 export interface Cut {
-  /** Whether the stream has used more than is charged. Then it must pause for `charge`. */
-  isOver(): boolean;
-  /** Charges more. @returns whether the stream may go on. */
-  charge(): Promise<boolean>;
-  /** The event that ends the stream when it may not go on. */
-  readonly lastEvent: Uint8Array;
+  /**
+   * Sends a chunk on event by event. The stream pauses while more is charged.
+   *
+   * @param isOver whether the stream has ended meanwhile.
+   * @returns whether the stream may go on.
+   */
+  pass(chunk: Uint8Array, send: (bytes: Uint8Array) => void, isOver: () => boolean): Promise<boolean>;
 }
 
 const MESSAGE = "The limit of this client is used up: the stream ends here.";
@@ -45,15 +46,34 @@ export function createCut(
       return units > 0 ? [{ name, units }] : [];
     });
   };
+  /** @returns whether the stream may go on. */
+  async function charge(units: ReturnType<typeof missing>): Promise<boolean> {
+    const step = { inputTokens: 0, cachedInputTokens: 0, outputTokens: CHARGED_TOKENS };
+    const more = Object.fromEntries(units.map(({ name, units }) => [name, Math.max(units, unitsOf(name, step))]));
+    const { allowed } = await reservation.extend(more);
+    if (allowed) for (const [name, units] of Object.entries(more)) charged[name]! += units;
+    return allowed;
+  }
+
   return {
-    lastEvent: cutEvent(format, MESSAGE),
-    isOver: () => missing().length > 0,
-    async charge() {
-      const step = { inputTokens: 0, cachedInputTokens: 0, outputTokens: CHARGED_TOKENS };
-      const more = Object.fromEntries(missing().map(({ name, units }) => [name, Math.max(units, unitsOf(name, step))]));
-      const { allowed } = await reservation.extend(more);
-      if (allowed) for (const [name, units] of Object.entries(more)) charged[name]! += units;
-      return allowed;
+    async pass(chunk, send, isOver) {
+      let sent = 0;
+      for (let at = 0; at < chunk.length; ) {
+        at = scanner.push(chunk, at, true);
+        const units = scanner.isBetweenEvents() ? missing() : [];
+        if (units.length === 0) continue;
+        send(chunk.subarray(sent, at));
+        sent = at;
+        const mayGoOn = await charge(units);
+        if (isOver()) return false;
+        if (!mayGoOn) {
+          send(cutEvent(format, MESSAGE));
+          return false;
+        }
+      }
+      // A stream asks for the next chunk only when it got one, be it empty.
+      if (sent < chunk.length || chunk.length === 0) send(chunk.subarray(sent));
+      return true;
     },
   };
 }

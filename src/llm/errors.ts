@@ -18,6 +18,12 @@ export interface ErrorOptions {
   readonly never?: boolean;
 }
 
+/**
+ * The longest wait that clients obey: openai 7.57.0 and the Python clients of both providers try again at once after a
+ * longer one. @anthropic-ai/sdk 1.12.0 would sleep for it, for days if it must, and its caller would not know why.
+ */
+const LONGEST_WAIT_MS = 60_000;
+
 /** The type of an error, as both providers name it. */
 const TYPES: Readonly<Record<number, string>> = {
   403: "permission_error",
@@ -27,9 +33,6 @@ const TYPES: Readonly<Record<number, string>> = {
 
 /** What OpenAI calls it, also in the middle of a stream. */
 const RATE_LIMIT_EXCEEDED = "rate_limit_exceeded";
-
-/** The longest wait that the clients of OpenAI obey (openai 7.57.0). After a longer one they try again at once. */
-const OPENAI_LONGEST_WAIT_MS = 60_000;
 
 /** The body of a refusal: `{ "type": "error", "error": … }` for Anthropic, `{ "error": … }` for all others. */
 export function errorBody(format: Format | undefined, error: Pick<ErrorOptions, "status" | "message">): string {
@@ -43,10 +46,10 @@ export function errorBody(format: Format | undefined, error: Pick<ErrorOptions, 
 }
 
 /** The fields that tell clients when to try again: `Retry-After`, `retry-after-ms`, `x-should-retry`. */
-export function retryFields(
-  format: Format | undefined,
-  { retryAfterMs, never }: Pick<ErrorOptions, "retryAfterMs" | "never">,
-): Record<string, string> {
+export function retryFields({
+  retryAfterMs,
+  never,
+}: Pick<ErrorOptions, "retryAfterMs" | "never">): Record<string, string> {
   const fields: Record<string, string> = {};
   if (retryAfterMs !== undefined && !never) {
     // Anthropic's clients do not believe in a wait of 0.
@@ -54,14 +57,13 @@ export function retryFields(
     fields["Retry-After"] = String(Math.ceil(waitMs / 1_000));
     fields["retry-after-ms"] = String(waitMs);
   }
-  const isTooLong = format !== "anthropic-messages" && (retryAfterMs ?? 0) > OPENAI_LONGEST_WAIT_MS;
-  if (never || isTooLong) fields["x-should-retry"] = "false";
+  if (never || (retryAfterMs ?? 0) > LONGEST_WAIT_MS) fields["x-should-retry"] = "false";
   return fields;
 }
 
 /** A refusal as the provider would answer it. Clients throw their own error for it, and wait as long as it says. */
 export function refusal(format: Format | undefined, error: ErrorOptions): Response {
-  const headers = { "Content-Type": "application/json", "Cache-Control": "no-store", ...retryFields(format, error) };
+  const headers = { "Content-Type": "application/json", "Cache-Control": "no-store", ...retryFields(error) };
   return new Response(errorBody(format, error), { status: error.status, headers });
 }
 

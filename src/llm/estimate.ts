@@ -3,18 +3,18 @@
 import { closeJson } from "./close-json.ts";
 import { type Format, formatOf } from "./format.ts";
 import { readBody } from "./read-body.ts";
-import { bytesOfText, tokensOfBytes } from "./tokens.ts";
+import { BYTES_PER_TOKEN, bytesOfText, tokensOfBytes } from "./tokens.ts";
 
 /** What a request will use, by its body. */
 export interface Estimate {
   /** By the path, see `formatOf`. */
-  readonly format?: Format;
+  readonly format?: Format | undefined;
   /** As the request names it, or the deployment in the path of an Azure request. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** Input tokens, by the length of the text. */
   readonly inputTokens: number;
   /** The most output tokens that the request asks for, over all of its choices. Absent: it does not say. */
-  readonly outputTokens?: number;
+  readonly outputTokens?: number | undefined;
   /** Whether the request asks for an event stream. */
   readonly isStream: boolean;
 }
@@ -27,16 +27,13 @@ export interface EstimateOptions {
   readonly maxBytes?: number;
 }
 
-const DEFAULT_PER_IMAGE = 1_000;
-const DEFAULT_MAX_BYTES = 1_048_576;
-
 /** The members of a body that reach the model. */
 const INPUTS = "messages input instructions system prompt tools functions response_format text output_config".split(
   " ",
 );
 
 /** Parts that are not text, by their `type`: `image_url`, `input_image`, `document`, `file` … */
-const MEDIA = /^(?:input_)?(?:image|image_url|audio|video|video_url|file|document)$/;
+const MEDIA = /^(input_)?((image|video)(_url)?|audio|file|document)$/;
 /** The source of an Anthropic document that is text: it counts as text. */
 const TEXT_SOURCES: readonly unknown[] = ["text", "content"];
 /** A file as a text, wherever it stands. */
@@ -59,20 +56,17 @@ export async function estimateRequest(
   request: Request,
   options: EstimateOptions = {},
 ): Promise<{ readonly request: Request; readonly estimate: Estimate }> {
-  const { perImage = DEFAULT_PER_IMAGE, maxBytes = DEFAULT_MAX_BYTES } = options;
+  const { perImage = 1_000, maxBytes = 1_048_576 } = options;
   const format = formatOf(request);
-  const { request: same, text, restBytes } = await readBody(request, maxBytes);
-  const { body, unreadBytes } = parse(text);
-  const { images, bytes } = inputOf(body);
-  const outputTokens = format === "openai-embeddings" ? 0 : outputOf(body);
-  const model = typeof body.model === "string" ? body.model : deploymentOf(request.url);
+  const { text, isCut, restBytes } = await readBody(request, maxBytes);
+  const { body, unreadBytes } = parse(text, isCut);
   return {
-    request: same,
+    request,
     estimate: {
-      ...(format && { format }),
-      ...(model !== undefined && { model }),
-      inputTokens: tokensOfBytes(bytes + unreadBytes + restBytes) + images * perImage,
-      ...(outputTokens !== undefined && { outputTokens }),
+      format,
+      model: typeof body.model === "string" ? body.model : deploymentOf(request.url),
+      inputTokens: tokensOfBytes(inputOf(body, perImage) + unreadBytes + restBytes),
+      outputTokens: format === "openai-embeddings" ? 0 : outputOf(body),
       isStream: body.stream === true,
     },
   };
@@ -81,63 +75,55 @@ export async function estimateRequest(
 type Body = Readonly<Record<string, unknown>>;
 
 /** @returns the body as far as it is JSON, and the bytes of the text after that. */
-function parse(text: string): { body: Body; unreadBytes: number } {
+function parse(text: string, isCut: boolean): { body: Body; unreadBytes: number } {
+  const { json, length } = isCut ? closeJson(text) : { json: text, length: text.length };
   try {
-    return { body: asObject(JSON.parse(text)), unreadBytes: 0 };
+    const body: unknown = JSON.parse(json);
+    if (isObject(body) && !Array.isArray(body)) return { body, unreadBytes: bytesOfText(text.slice(length)) };
   } catch {
-    const { json, length } = closeJson(text);
-    try {
-      return { body: asObject(JSON.parse(json)), unreadBytes: bytesOfText(text.slice(length)) };
-    } catch {
-      return { body: {}, unreadBytes: bytesOfText(text) };
-    }
+    // It is not JSON.
   }
+  return { body: {}, unreadBytes: bytesOfText(text) };
 }
 
-function asObject(value: unknown): Body {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError();
-  return value as Body;
+function isObject(value: unknown): value is Body {
+  return typeof value === "object" && value !== null;
 }
 
-/** Bytes of text that reach the model, names of members included, and how many images, files and sounds do. */
-function inputOf(body: Body): { images: number; bytes: number } {
-  let [images, bytes] = [0, 0];
+/** Bytes of text that reach the model, names of members included. Each image, file or sound counts as some. */
+function inputOf(body: Body, perImage: number): number {
+  const bytesOfImage = perImage * BYTES_PER_TOKEN;
+  let bytes = 0;
   // A list instead of recursion: a body may be nested deeper than the stack.
   const open: unknown[] = INPUTS.map((name) => body[name]);
   while (open.length > 0) {
     const value = open.pop();
     if (typeof value === "string") {
-      if (BASE64.test(value)) images++;
-      else bytes += bytesOfText(value);
+      bytes += BASE64.test(value) ? bytesOfImage : bytesOfText(value);
     } else if (typeof value === "number") {
       // Embeddings take text as numbers of tokens. A number is a token elsewhere, too.
-      bytes += 4;
-    } else if (Array.isArray(value)) {
-      for (const item of value) open.push(item);
-    } else if (typeof value === "object" && value !== null) {
+      bytes += BYTES_PER_TOKEN;
+    } else if (isObject(value)) {
       const { type, source } = value as { type?: unknown; source?: { type?: unknown } | null };
       if (typeof type === "string" && MEDIA.test(type) && !TEXT_SOURCES.includes(source?.type)) {
-        images++;
+        bytes += bytesOfImage;
       } else {
-        for (const [name, member] of Object.entries(value)) {
-          bytes += bytesOfText(name);
-          open.push(member);
-        }
+        if (!Array.isArray(value)) bytes += bytesOfText(Object.keys(value).join(""));
+        for (const item of Object.values(value)) open.push(item);
       }
     }
   }
-  return { images, bytes };
+  return bytes;
 }
 
 /** The largest maximum that the request names, times its choices. */
 function outputOf({ max_completion_tokens, max_tokens, max_output_tokens, n }: Body): number | undefined {
-  const asked = [max_completion_tokens, max_tokens, max_output_tokens].filter(isCount);
-  if (asked.length === 0) return undefined;
-  return Math.min(MAX_TOKENS, Math.ceil(Math.max(...asked)) * (isCount(n) ? Math.max(1, Math.ceil(n)) : 1));
+  const asked = Math.max(...[max_completion_tokens, max_tokens, max_output_tokens].filter(isCount));
+  return asked < 0 ? undefined : Math.min(MAX_TOKENS, Math.ceil(asked) * Math.max(1, isCount(n) ? Math.ceil(n) : 1));
 }
 
 function isCount(value: unknown): value is number {
-  return typeof value === "number" && value >= 0 && value < Infinity;
+  return Number.isFinite(value) && (value as number) >= 0;
 }
 
 /** Azure names the model in the path: `/openai/deployments/<name>/chat/completions`. */

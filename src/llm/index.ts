@@ -4,10 +4,9 @@
  */
 
 export type { Meter, Price } from "../core/policy.ts";
-export { type ErrorOptions, errorBody, refusal, retryFields } from "./errors.ts";
+export { type ErrorOptions, refusal } from "./errors.ts";
 export { type Estimate, type EstimateOptions, estimateRequest } from "./estimate.ts";
 export { type Format, formatOf } from "./format.ts";
 export { type MeteredReservation, type MeterOptions, meterResponse } from "./meter-response.ts";
-export { type AnswerScanner, createAnswerScanner } from "./scanner.ts";
 export { reservedUnits, usedUnits } from "./units.ts";
 export type { Usage } from "./usage.ts";

@@ -2,7 +2,6 @@
 
 import type { Hold } from "../core/decision.ts";
 import type { Meter } from "../core/policy.ts";
-import type { createCut } from "./cut.ts";
 import type { Estimate } from "./estimate.ts";
 import { passThrough } from "./pass-through.ts";
 import { createAnswerScanner } from "./scanner.ts";
@@ -15,8 +14,6 @@ export interface MeteredReservation {
   readonly reserved: Readonly<Record<string, number>>;
   /** Its slots are renewed while the body passes. */
   readonly decision?: { readonly hold?: Pick<Hold, "renew" | "renewEveryMs"> | undefined };
-  /** Charges more units if every limit admits them. */
-  extend(more: Readonly<Record<string, number>>): Promise<{ readonly allowed: boolean }>;
   /** Charges or gives back the difference to what was used, by the name of the policy. */
   settle(actual: Readonly<Record<string, number>>): Promise<void>;
   /** Gives everything back. */
@@ -28,7 +25,7 @@ export interface MeterOptions {
   /** What `estimateRequest` has said about the request. */
   readonly estimate: Estimate;
   /** The meters by the names of their policies. Other policies of the reservation keep what they reserved. */
-  readonly meters: Readonly<Record<string, Pick<Meter, "unit"> & Partial<Pick<Meter, "prices" | "onExceeded">>>>;
+  readonly meters: Readonly<Record<string, Pick<Meter, "unit" | "prices">>>;
   /** Lets the reservation be settled also when the client has left: the `ctx` of a Worker. */
   readonly background: { waitUntil(work: Promise<unknown>): void };
   /** Aborted when the client leaves: `request.signal`. Absent: known when the runtime cancels the body. */
@@ -43,44 +40,30 @@ export interface MeterOptions {
  * reservation at once. An encoded answer, or one that is neither JSON nor an event stream, keeps what was reserved: ask
  * the provider with `Accept-Encoding: identity`.
  *
- * The body is not held back: each chunk goes on when it arrives. With `cutWith`, a meter with `onExceeded: "cut"`
- * pauses the stream while it charges more, and ends it with the format's error event when a limit refuses.
+ * The body is not held back: each chunk goes on when it arrives. Every stream may end, and is charged then:
+ * `onExceeded: "cut"` is for the gateway, `withRateLimit` and the Hono middleware.
  *
- * @param cutWith `cutStreams`. Absent: every stream may end, and is charged then.
  * @returns the same answer, to be sent to the client instead of the given one.
  */
-export function meterResponse(
-  response: Response,
-  reservation: MeteredReservation,
-  options: MeterOptions,
-  cutWith?: typeof createCut,
-): Response {
+export function meterResponse(response: Response, reservation: MeteredReservation, options: MeterOptions): Response {
   const { estimate, meters, background, signal, onSettled } = options;
   const { reserved } = reservation;
-  if (!response.ok) {
+  const { ok, body, headers } = response;
+  if (!ok || !body) {
     onSettled?.(undefined);
-    background.waitUntil(reservation.release());
+    background.waitUntil(ok ? reservation.settle({}) : reservation.release());
     return response;
   }
-  if (!response.body) {
-    onSettled?.(undefined);
-    background.waitUntil(reservation.settle({}));
-    return response;
-  }
-
-  const scanner = createAnswerScanner(response.headers, estimate);
-  const metered = Object.keys(meters).filter((name) => reserved[name] !== undefined);
-  const unitsOf = (name: string, usage: Usage) => usedUnits(meters[name]!, estimate.model, usage);
-  const cutting = metered.filter((name) => meters[name]!.onExceeded === "cut");
-  const cut =
-    scanner && cutting.length > 0 ? cutWith?.(scanner, estimate.format, reservation, cutting, unitsOf) : undefined;
-  const { body, ended } = passThrough(response.body, scanner, cut, signal, reservation.decision?.hold);
-  background.waitUntil(
-    ended.then(() => {
-      const usage = scanner && (scanner.usage() ?? scanner.streamed());
-      onSettled?.(usage);
-      return reservation.settle(usage ? Object.fromEntries(metered.map((name) => [name, unitsOf(name, usage)])) : {});
-    }),
-  );
-  return new Response(body, response);
+  const scanner = createAnswerScanner(headers, estimate);
+  const passed = passThrough(body, scanner, undefined, signal, reservation.decision?.hold);
+  const settle = () => {
+    const usage = scanner && (scanner.usage() ?? scanner.streamed());
+    onSettled?.(usage);
+    const used = Object.entries(meters).flatMap(([name, meter]) =>
+      usage && reserved[name] !== undefined ? [[name, usedUnits(meter, estimate.model, usage)]] : [],
+    );
+    return reservation.settle(Object.fromEntries(used));
+  };
+  background.waitUntil(passed.ended.then(settle));
+  return new Response(passed.body, response);
 }

@@ -4,7 +4,7 @@
  * OpenAI's rule of thumb is 4 characters of English a token (help.openai.com, article 4936856, "What are tokens and how
  * to count them?"). Counted in bytes of UTF-8, text of other scripts gets more tokens a character, as it does there.
  */
-const BYTES_PER_TOKEN = 4;
+export const BYTES_PER_TOKEN = 4;
 
 export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);

@@ -10,9 +10,12 @@ export type Pricing = Pick<Meter, "unit" | "prices">;
 /** A price is a whole number of micro-dollars a million tokens: 10^-12 dollars a token. More decimals are rounded. */
 const PER_DOLLAR = 1_000_000;
 /** 10 micro-dollars, in 10^-12 dollars. */
-const UNIT = 10_000_000n;
+const UNIT = 10_000_000;
 /** The most that a limiter charges at once. */
 const MAX_UNITS = 1_000_000_000;
+
+/** As in the configuration. */
+const DEFAULT_MAX_OUTPUT = 4_096;
 
 /**
  * The units to reserve: the estimated input, and the output that the request asks for, at most `maxOutput`; `maxOutput`
@@ -20,36 +23,38 @@ const MAX_UNITS = 1_000_000_000;
  */
 export function reservedUnits(meter: Pricing & Partial<Pick<Meter, "maxOutput">>, estimate: Estimate): number {
   const { maxOutput = DEFAULT_MAX_OUTPUT } = meter;
-  const outputTokens = Math.min(estimate.outputTokens ?? maxOutput, maxOutput);
-  return usedUnits(meter, estimate.model, { inputTokens: estimate.inputTokens, cachedInputTokens: 0, outputTokens });
+  const { model, inputTokens, outputTokens = maxOutput } = estimate;
+  return usedUnits(meter, model, {
+    inputTokens,
+    cachedInputTokens: 0,
+    outputTokens: Math.min(outputTokens, maxOutput),
+  });
 }
-
-/** As in the configuration. */
-const DEFAULT_MAX_OUTPUT = 4_096;
 
 /**
- * The units that an answer has used: tokens, or with `usd` units of 10 micro-dollars. The sum is exact and rounded up
- * once.
+ * The units that an answer has used: tokens, or with `usd` units of 10 micro-dollars, rounded up once.
+ *
+ * The sum is one of whole numbers. It is exact up to 2^53, which are 9,007 dollars; above that, up to the most that is
+ * charged at once, the result may be wrong by 1 unit. Below 2^30 units doubles are at most 2^-23 units apart. A sum that
+ * is not a multiple of a unit is at least 10^-7 units from it: more than half of that, so that the quotient is not
+ * rounded to a whole number.
  */
 export function usedUnits(meter: Pricing, model: string | undefined, usage: Usage): number {
-  const [input, output] = [whole(usage.inputTokens), whole(usage.outputTokens)];
-  if (meter.unit === "tokens") return Math.min(MAX_UNITS, input + output);
+  const [all, cached, output] = [usage.inputTokens, usage.cachedInputTokens, usage.outputTokens].map(whole) as Counts;
+  if (meter.unit === "tokens") return Math.min(MAX_UNITS, all + output);
   const price = priceOf(meter.prices ?? {}, model);
-  if (!price) throw new TypeError("usedUnits: expected prices with a default");
-  const cached = Math.min(input, whole(usage.cachedInputTokens));
-  const sum =
-    cost(input - cached, price.input) + cost(cached, price.cachedInput ?? price.input) + cost(output, price.output);
-  const units = (sum + UNIT - 1n) / UNIT;
-  return Math.min(MAX_UNITS, Number(units));
+  if (!price) throw new TypeError("expected prices with a default");
+  const cost = (tokens: number, dollars = price.input) => tokens * Math.round(dollars * PER_DOLLAR);
+  const read = Math.min(all, cached);
+  const sum = cost(all - read) + cost(read, price.cachedInput) + cost(output, price.output);
+  return Math.min(MAX_UNITS, Math.ceil(sum / UNIT));
 }
 
-function cost(tokens: number, dollarsPerMillion: number): bigint {
-  return BigInt(tokens) * BigInt(Math.round(dollarsPerMillion * PER_DOLLAR));
-}
+type Counts = [number, number, number];
 
 /** Usage comes from outside. */
 function whole(tokens: number): number {
-  return tokens > 0 ? Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(tokens)) : 0;
+  return tokens > 0 ? Math.min(MAX_UNITS, Math.ceil(tokens)) : 0;
 }
 
 /**
@@ -57,35 +62,26 @@ function whole(tokens: number): number {
  * with fewer `*`. Otherwise `default`.
  */
 export function priceOf(prices: Readonly<Record<string, Price>>, model: string | undefined): Price | undefined {
-  let best: string | undefined;
-  if (model !== undefined) {
-    for (const pattern of Object.keys(prices)) {
-      if (matches(pattern, model) && (best === undefined || isCloser(pattern, best))) best = pattern;
-    }
-  }
-  return prices[best ?? "default"];
-}
-
-function isCloser(pattern: string, than: string): boolean {
-  const more = textOf(pattern).length - textOf(than).length;
-  return more > 0 || (more === 0 && pattern.length < than.length);
+  const [best = "default"] = Object.keys(prices)
+    .filter((pattern) => model !== undefined && matches(pattern, model))
+    .sort((a, b) => textOf(b).length - textOf(a).length || a.length - b.length);
+  return prices[best];
 }
 
 function textOf(pattern: string): string {
   return pattern.replaceAll("*", "");
 }
 
-/** Takes the first place for each part: no model, however long, makes it slow. */
+/**
+ * Takes the first place for each part: no model, however long, makes it slow. The line ends are a begin and an end that
+ * are nowhere else.
+ */
 function matches(pattern: string, model: string): boolean {
-  const [first = "", ...parts] = pattern.split("*");
-  if (!model.startsWith(first)) return false;
-  const last = parts.pop();
-  if (last === undefined) return model === first;
-  let at = first.length;
-  for (const part of parts) {
-    const found = model.indexOf(part, at);
-    if (found < 0) return false;
+  const text = `\n${model.replaceAll("\n", " ")}\n`;
+  let at = 0;
+  return `\n${pattern}\n`.split("*").every((part) => {
+    const found = text.indexOf(part, at);
     at = found + part.length;
-  }
-  return model.length - last.length >= at && model.endsWith(last);
+    return found >= 0;
+  });
 }

@@ -10,36 +10,37 @@ export interface Usage {
   readonly outputTokens: number;
 }
 
-/** Numbers that a `usage` object may hold. Absent: not told. */
-export interface UsageFields {
+/** Numbers of a `usage` object. Each has one name or two. */
+export const FIELD_NAMES = [
   // OpenAI chat completions and embeddings.
-  prompt_tokens?: number;
-  completion_tokens?: number;
-  total_tokens?: number;
+  "prompt_tokens",
   // OpenAI responses and Anthropic messages.
-  input_tokens?: number;
-  output_tokens?: number;
+  "input_tokens",
+  "total_tokens",
+  "completion_tokens output_tokens",
   // Anthropic: not part of `input_tokens`.
-  cache_creation_input_tokens?: number;
-  cache_read_input_tokens?: number;
+  "cache_creation_input_tokens",
+  "cache_read_input_tokens",
   // OpenAI, in `prompt_tokens_details` or `input_tokens_details`: part of the input.
-  cached_tokens?: number;
-}
+  "cached_tokens",
+];
 
-/** @returns the input tokens that were told: all of them, and the cached part. `undefined`: none were told. */
-export function inputOf(told: UsageFields): Pick<Usage, "inputTokens" | "cachedInputTokens"> | undefined {
-  const { prompt_tokens, input_tokens, total_tokens, cache_creation_input_tokens = 0 } = told;
-  const { cache_read_input_tokens: read = 0, cached_tokens: cached = read } = told;
-  if (prompt_tokens !== undefined) return { inputTokens: prompt_tokens, cachedInputTokens: cached };
-  if (input_tokens !== undefined) {
-    return { inputTokens: input_tokens + cache_creation_input_tokens + read, cachedInputTokens: cached };
-  }
-  // Embeddings of some providers tell only the sum.
-  return total_tokens === undefined
-    ? undefined
-    : { inputTokens: Math.max(0, total_tokens - outputOf(told)), cachedInputTokens: cached };
-}
+/** In the order of `FIELD_NAMES`. Absent: not told. */
+export type ToldFields = (number | undefined)[];
 
-export function outputOf({ completion_tokens, output_tokens }: UsageFields): number {
-  return completion_tokens ?? output_tokens ?? 0;
+/** @param estimated the input if none was told. @param output default: what was told. */
+export function usageOf(told: ToldFields, estimated: number, output = told[3] ?? 0): Usage {
+  const [prompt, input, total, toldOutput = 0, created = 0, read = 0, cached = read] = told;
+  return {
+    // Embeddings of some providers tell only the sum.
+    inputTokens:
+      prompt ??
+      (input !== undefined
+        ? input + created + read
+        : total !== undefined
+          ? Math.max(0, total - toldOutput)
+          : estimated),
+    cachedInputTokens: cached,
+    outputTokens: output,
+  };
 }

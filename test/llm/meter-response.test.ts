@@ -3,6 +3,10 @@
 import { describe, expect, it } from "vitest";
 import { createCut } from "../../src/llm/cut.ts";
 import { type MeterOptions, meterResponse } from "../../src/llm/index.ts";
+import { passThrough } from "../../src/llm/pass-through.ts";
+import { createAnswerScanner } from "../../src/llm/scanner.ts";
+import { usedUnits } from "../../src/llm/units.ts";
+import type { Usage } from "../../src/llm/usage.ts";
 
 const SSE = { "Content-Type": "text/event-stream" };
 const encoder = new TextEncoder();
@@ -135,14 +139,16 @@ it("sends each chunk on before the next arrives, and asks for no chunk before th
 });
 
 describe("cut", () => {
-  const meters = { tokens: { unit: "tokens", onExceeded: "cut" } } as const;
   const run = async (admitted: number, text: string, reserved = 20) => {
     let left = admitted;
     const reservation = reservationOf({ tokens: reserved }, () => left-- > 0);
-    const { options, done } = optionsOf(meters);
-    const answer = meterResponse(new Response(text, { headers: SSE }), reservation, options, createCut);
-    const received = await answer.text();
-    await done();
+    const scanner = createAnswerScanner(new Headers(SSE), ESTIMATE)!;
+    const unitsOf = (usage: Usage) => usedUnits({ unit: "tokens" }, undefined, usage);
+    const cut = createCut(scanner, ESTIMATE.format, reservation, ["tokens"], (_, usage) => unitsOf(usage));
+    const { body, ended } = passThrough(new Response(text).body!, scanner, cut, undefined, undefined);
+    const received = await new Response(body).text();
+    await ended;
+    await reservation.settle({ tokens: unitsOf(scanner.streamed()) });
     return { calls: reservation.calls, received };
   };
   /** 100 events of 4 tokens, after 10 tokens of input. */

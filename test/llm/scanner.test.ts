@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createAnswerScanner } from "../../src/llm/index.ts";
+import { createAnswerScanner } from "../../src/llm/scanner.ts";
 
 const SSE = "text/event-stream; charset=utf-8";
 const JSON_TYPE = "application/json";

@@ -16,9 +16,12 @@ export interface MeteredRequest {
   settling(reservation: Reservation): Settling;
 }
 
-/** Only these have a cost under a meter. Other requests look at its limits: they reach no model. */
-export function isMetered({ method, body, headers }: Request): boolean {
-  return method === "POST" && body !== null && !/^websocket$/i.test(headers.get("Upgrade") ?? "");
+/**
+ * Only these have a cost under a meter. Other requests look at its limits: they reach no model. A handshake of a
+ * WebSocket is a GET: a POST that asks for one is an ordinary request, and must not be free.
+ */
+export function isMetered({ method, body }: Request): boolean {
+  return method === "POST" && body !== null;
 }
 
 /**

@@ -9,7 +9,7 @@ export function providerRefusal(request: Request, error: ErrorOptions, shown: Pr
   const { helpPath, anyOrigin = true } = shown;
   const format = formatOf(request);
   const origin = request.headers.get("Origin");
-  const waits = retryFields(format, error);
+  const waits = retryFields(error);
   return new Response(request.method === "HEAD" ? null : errorBody(format, error), {
     status: error.status,
     headers: {

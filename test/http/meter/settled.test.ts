@@ -187,7 +187,6 @@ describe("what a provider gets", () => {
     ["GET", {}],
     ["PUT", { body: "{}" }],
     ["POST", {}],
-    ["POST", { body: "{}", headers: { Upgrade: "websocket" } }],
   ])("by %s %o is the request itself, which costs nothing under a meter", async (method, init) => {
     const seen: Request[] = [];
     const requests: PolicyInput = { name: "requests", key: "global", limits: [{ limit: 10, window: "1d" }] };
@@ -203,6 +202,13 @@ describe("what a provider gets", () => {
     await send(request);
     expect(seen[0]).toBe(request);
     expect([await used(), await used("requests")]).toEqual([0, 2]);
+  });
+
+  it("by POST is metered, also if it claims to be a handshake of a WebSocket", async () => {
+    const { chat, used } = meteredHandler(() => json({ usage: usageOf(3, 4) }));
+    const answer = await chat({}, { headers: { Upgrade: "websocket" } });
+    await answer.text();
+    expect(await used()).toBe(7);
   });
 });
 

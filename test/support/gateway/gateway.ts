@@ -40,8 +40,11 @@ export interface GatewayOptions {
 const REDIS_TIMEOUT_MS = 10_000;
 const NAME = "gateway";
 
-/** Starts a gateway for the running test, and stops it after the test. */
-export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+/** Starts a gateway for the running test, and stops it after the test. @param stopAfter for several tests: gets the stop. */
+export async function startGateway(
+  options: GatewayOptions,
+  stopAfter: (stop: () => Promise<void>) => void = onTestFinished,
+): Promise<Gateway> {
   const redis = options.redis === undefined ? { url: inject("restUrl"), token: inject("restToken") } : options.redis;
   const { origin } = options;
   const logs: string[] = [];
@@ -65,7 +68,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     ],
     { port: options.port, onLog: (message) => logs.push(message) },
   );
-  onTestFinished(stop);
+  stopAfter(stop);
   const url = new URL(`http://127.0.0.1:${port}`);
 
   return {

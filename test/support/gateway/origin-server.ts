@@ -11,9 +11,10 @@ export interface OriginServer {
   readonly server: Server;
 }
 
-/** Starts an origin for the running test. Closes it and all its connections after the test. */
+/** Starts an origin. @param stopAfter gets what closes it and all its connections; default: after the running test. */
 export async function startOrigin(
   answer: (...exchange: Parameters<RequestListener>) => unknown,
+  stopAfter: (stop: () => void) => void = onTestFinished,
 ): Promise<OriginServer> {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
@@ -25,7 +26,7 @@ export async function startOrigin(
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
+  stopAfter(() => {
     server.close();
     server.closeAllConnections();
   });

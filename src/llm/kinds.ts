@@ -1,0 +1,33 @@
+/** What the scanner knows the parts of an answer as. Numbers without imports: compilers put them in place. */
+
+/**
+ * What an object, a list or the value of a member is. Of other objects nothing is read, whatever they hold: users and
+ * models write names there.
+ */
+export const UNKNOWN = 0;
+export const IN_TEXT = 1;
+/** A string counts; what an object or a list of it holds is `IN_TEXT`. */
+export const TEXT = 2;
+export const ROOT = 3;
+export const RESPONSE = 4;
+/** That of `message_start` tells the input, and an output that is only the first tokens. */
+export const MESSAGE = 5;
+export const USAGE = 6;
+export const DETAILS = 7;
+/** The first of the numbers of a usage, in the order of `FIELD_NAMES`. */
+export const FIELD = 8;
+
+/** Deeper objects and lists are only counted. Arguments of a tool call stand at depth 7. */
+export const MAX_DEPTH = 16;
+
+/** Where the scanner is. Up to 4: how many bytes of `data:` the line begins with. */
+export const OTHER_FIELD = -1;
+export const LINE_START = 0;
+export const OUTSIDE = 5;
+/** In a string: one that is skipped, the name of a member (or an item of a list, never used), or text to count. */
+export const SKIPPED = 6;
+export const NAME = 7;
+export const COUNTED = 8;
+
+/** Instead of a hash: the value of the member follows. */
+export const AFTER_COLON = -1;

@@ -1,0 +1,150 @@
+// Tokens, dollars, requests and slots in one policy list, through real clients: after every answer the counts in Redis
+// are the `usage` of all answers, exactly.
+
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { uniqueName } from "../support/gateway/gateway.ts";
+import { random } from "../support/llm/answer.ts";
+import { type Ask, atOnce, type ReadUsage, WAYS } from "../support/llm/clients.ts";
+import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
+import type { MockUsage, PartKind } from "../support/llm/plan.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
+
+const NAME = uniqueName("meter");
+const [REQUESTS, TOKENS, DOLLARS, SLOTS] = ["requests", "tokens", "dollars", "slots"].map(
+  (end) => `${NAME}-${end}`,
+) as [string, string, string, string];
+/** Dollars per million tokens. The longest pattern wins. */
+const PRICES = {
+  "gpt-5*": { input: 1.25, cachedInput: 0.125, output: 10 },
+  "gpt-5-mini*": { input: 0.25, cachedInput: 0.025, output: 2 },
+  "claude-*": { input: 3, cachedInput: 0.3, output: 15 },
+  "*embedding*": { input: 0.02, output: 0 },
+  default: { input: 15, output: 75 },
+};
+const MODELS: readonly (readonly [model: string, price: keyof typeof PRICES])[] = [
+  ["gpt-5.2", "gpt-5*"],
+  ["gpt-5-mini-2026-08", "gpt-5-mini*"],
+  ["claude-opus-5-5", "claude-*"],
+  ["text-embedding-3-small", "*embedding*"],
+  ["unheard-of", "default"],
+];
+const PARTS: readonly PartKind[][] = [
+  ["text"],
+  ["reasoning", "text"],
+  ["text", "tool"],
+  ["refusal"],
+  ["search", "text"],
+];
+const POSTS = { match: { method: "POST" }, key: ["global"] };
+const fixed = (limit: number) => ({ algorithm: "fixed-window", limit, window: "31d" });
+
+let metered: MeteredGateway;
+const stops: (() => unknown)[] = [];
+beforeAll(async () => {
+  metered = await startMeteredGateway({
+    policies: [
+      { name: REQUESTS, ...POSTS, limits: [fixed(1_000_000)] },
+      { name: SLOTS, ...POSTS, limits: [atATime(100)] },
+      {
+        name: TOKENS,
+        ...POSTS,
+        meter: { unit: "tokens" },
+        limits: [fixed(1e9), { limit: 2e8, window: "30d", buckets: 60 }],
+      },
+      { name: DOLLARS, ...POSTS, meter: { unit: "usd", prices: PRICES }, limits: [fixed(10_000)] },
+    ],
+    stopAfter: (stop) => stops.push(stop),
+  });
+});
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
+/** Units of 10 micro-dollars, by whole thousandths of a dollar: rounded up once for each request. */
+function unitsOf({ input, cached, output }: ReadUsage, priceOf: keyof typeof PRICES): number {
+  const price: { input: number; cachedInput?: number; output: number } = PRICES[priceOf];
+  const perMille = (dollars: number) => BigInt(Math.round(dollars * 1_000));
+  const sum =
+    BigInt(input - cached) * perMille(price.input) +
+    BigInt(cached) * perMille(price.cachedInput ?? price.input) +
+    BigInt(output) * perMille(price.output);
+  return Number((sum + 9_999n) / 10_000n);
+}
+
+/** What all answers so far have used. */
+const sum = { requests: 0, tokens: 0, units: 0 };
+
+async function askAndAdd(ask: Omit<Ask, "model">, [model, price]: (typeof MODELS)[number]): Promise<void> {
+  const read = await metered.ask({ ...ask, model });
+  sum.requests += 1;
+  sum.tokens += read.input + read.output;
+  sum.units += unitsOf(read, price);
+}
+
+/** The counts are settled in the background, soon after the answer. */
+async function expectCounts(): Promise<void> {
+  const counts = async () => [
+    ...(await metered.counted(REQUESTS)),
+    ...(await metered.counted(TOKENS)),
+    ...(await metered.counted(DOLLARS)),
+  ];
+  await expect
+    .poll(counts, { timeout: 20_000, interval: 20 })
+    .toEqual([sum.requests, sum.tokens, sum.tokens, sum.units]);
+}
+
+it("after each answer of each format, whatever it has used", async () => {
+  const usages: Partial<MockUsage>[] = [
+    {},
+    // Exactly what was reserved is not special, and neither is nothing.
+    { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 },
+    { inputTokens: 300_000, cachedInputTokens: 299_999, cacheWriteTokens: 0, outputTokens: 90_000 },
+  ];
+  for (const [i, [format, stream]] of WAYS.entries()) {
+    for (const usage of usages) {
+      await askAndAdd(
+        { format, stream, prompt: "How many?", plan: { seed: i + 1, usage } },
+        MODELS[i % MODELS.length]!,
+      );
+      await expectCounts();
+    }
+  }
+});
+
+it("after 500 requests of random sizes, 20 at a time, in 2 calls to the store for each", async () => {
+  const seed = Date.now() % 2 ** 31;
+  console.log(`seed ${seed}`);
+  const next = random(seed);
+  const upTo = (most: number) => Math.floor(next() * (most + 1));
+  const one = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
+  await expectCounts();
+  metered.storeCalls();
+  for (let round = 1; round <= 5; round++) {
+    await atOnce(100, 20, async () => {
+      const [format, stream] = one(WAYS);
+      const ask = {
+        format,
+        stream,
+        prompt: "é🙂 word ".repeat(upTo(one([3, 300]))),
+        ...(next() < 0.5 && { maxTokens: 1 + upTo(8_000) }),
+        plan: {
+          seed: upTo(2 ** 31),
+          tokens: 1 + upTo(one([4, 4, 40])),
+          parts: one(PARTS),
+          chunk: one(["event", 300, 1_000] as const),
+          newline: one(["\n", "\r\n"] as const),
+          end: one(["complete", "incomplete"] as const),
+          usage: { outputTokens: upTo(12_000) },
+        },
+      };
+      await askAndAdd(ask, one(MODELS));
+    });
+    await expectCounts();
+    expect(metered.storeCalls()).toBeLessThanOrEqual(200);
+  }
+  await watchSlots(SLOTS, metered.redis).free();
+  // Both sides have counted the same.
+  const told = metered.provider.told();
+  expect(sum.tokens).toBe(told.inputTokens + told.outputTokens);
+  expect(metered.gateway.logs).toEqual([]);
+});

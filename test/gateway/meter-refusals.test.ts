@@ -1,0 +1,86 @@
+// Refusals of metered requests, as the real clients of OpenAI and Anthropic understand them.
+
+import * as anthropic from "@anthropic-ai/sdk";
+import * as openai from "openai";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { uniqueName } from "../support/gateway/gateway.ts";
+import { clientsOf, WAYS } from "../support/llm/clients.ts";
+import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
+
+const NAME = uniqueName("refused");
+const policy = (kind: string, limit: object, more: object = {}) => ({
+  name: `${NAME}-${kind}`,
+  match: { path: `/${kind}/*` },
+  key: ["global"],
+  meter: { unit: "tokens" },
+  limits: [limit],
+  ...more,
+});
+
+let metered: MeteredGateway;
+const stops: (() => unknown)[] = [];
+beforeAll(async () => {
+  metered = await startMeteredGateway({
+    policies: [
+      policy("day", { algorithm: "fixed-window", limit: 100, window: "31d" }),
+      policy("soon", { algorithm: "token-bucket", limit: 1_000, window: "1s" }),
+    ],
+    stopAfter: (stop) => stops.push(stop),
+  });
+});
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
+const clientsAt = (kind: string, maxRetries: number, fetch?: typeof globalThis.fetch) =>
+  clientsOf(`${metered.gateway.url.href}${kind}`, maxRetries, fetch);
+const using = (inputTokens: number) => ({
+  ...{ model: "m", prompt: "Hi", maxTokens: 10 },
+  plan: { tokens: 2, usage: { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 } },
+});
+
+it("a limit that is used up for long is a RateLimitError with a message, and no client tries again", async () => {
+  await clientsAt("day", 0).ask({ format: "openai-chat", stream: false, ...using(500) });
+  await expect.poll(() => metered.counted(`${NAME}-day`), { timeout: 20_000, interval: 10 }).toEqual([500]);
+  const sent = metered.provider.exchanges.length;
+  const { ask } = clientsAt("day", 2);
+  for (const [format, stream] of WAYS) {
+    const startedAt = performance.now();
+    const error = await ask({ format, stream, ...using(1) }).catch((thrown) => thrown);
+    const isAnthropic = format === "anthropic-messages";
+    expect(error).toBeInstanceOf(isAnthropic ? anthropic.RateLimitError : openai.RateLimitError);
+    expect(error.message).toMatch(/^429 .*Over the limit .*100 tokens per 31d/);
+    expect(error).toMatchObject({ status: 429, type: "rate_limit_error" });
+    if (!isAnthropic) expect(error).toMatchObject({ code: "rate_limit_exceeded" });
+    expect(error.headers.get("x-should-retry")).toBe("false");
+    expect(Number(error.headers.get("retry-after"))).toBeGreaterThan(60);
+    // The clients wait at least 350 ms between two tries.
+    expect(performance.now() - startedAt).toBeLessThan(350);
+  }
+  expect(metered.provider.exchanges).toHaveLength(sent);
+});
+
+it.each([
+  ["openai-chat", false],
+  ["anthropic-messages", true],
+] as const)("a short wait is obeyed, and the next try is admitted: %s", async (format, stream) => {
+  // Beyond the limit by 1,000 tokens: they come back in a second.
+  await clientsAt("soon", 0).ask({ format, stream, ...using(2_000) });
+  const left = async () => fieldsOf(await metered.gateway.fetch("/soon/look")).states![`${NAME}-soon`]!.r;
+  await expect.poll(left, { timeout: 20_000, interval: 10 }).toBe(0);
+
+  const answers: { atMs: number; status: number; waitMs: number }[] = [];
+  const recording: typeof fetch = async (...request) => {
+    const askedAtMs = performance.now();
+    const response = await fetch(...request);
+    const [previous] = answers;
+    if (previous) expect(askedAtMs - previous.atMs).toBeGreaterThanOrEqual(previous.waitMs);
+    const waitMs = Number(response.headers.get("retry-after-ms"));
+    answers.unshift({ atMs: performance.now() - 1, status: response.status, waitMs });
+    return response;
+  };
+  await clientsAt("soon", 1, recording).ask({ format, stream, ...using(1) });
+  expect(answers.map(({ status }) => status)).toEqual([200, 429]);
+  expect(answers[1]!.waitMs).toBeGreaterThan(0);
+});

@@ -1,0 +1,112 @@
+// The real clients of the providers, asked in one way for every format, and what each has read of `usage`.
+
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import type { MockFormat } from "./formats.ts";
+import { type MockPlan, mockPlan } from "./plan.ts";
+
+export interface Ask {
+  readonly format: MockFormat;
+  readonly stream: boolean;
+  readonly model: string;
+  /** What the model is asked. */
+  readonly prompt: string;
+  /** Absent: the request names no maximum. Anthropic's needs one: 1,024. */
+  readonly maxTokens?: number;
+  readonly plan: Partial<MockPlan>;
+}
+
+/** Tokens as a client has read them. */
+export interface ReadUsage {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
+
+export interface Clients {
+  readonly openai: OpenAI;
+  readonly anthropic: Anthropic;
+  /** Reads the whole answer. @throws what the client throws. */
+  ask(ask: Ask): Promise<ReadUsage>;
+}
+
+/** The formats that can stream, and embeddings, which cannot. */
+export const WAYS: readonly (readonly [format: MockFormat, stream: boolean])[] = [
+  ["openai-chat", false],
+  ["openai-chat", true],
+  ["openai-responses", false],
+  ["openai-responses", true],
+  ["anthropic-messages", false],
+  ["anthropic-messages", true],
+  ["openai-embeddings", false],
+];
+
+/** @param url of a gateway or a provider; the clients add `/v1`. */
+export function clientsOf(url: string, maxRetries = 0, fetch: typeof globalThis.fetch = globalThis.fetch): Clients {
+  const base = url.replace(/\/$/, "");
+  const openai = new OpenAI({ apiKey: "key", baseURL: `${base}/v1`, maxRetries, fetch });
+  const anthropic = new Anthropic({ apiKey: "key", baseURL: base, maxRetries, fetch });
+
+  const asks: Record<MockFormat, (ask: Ask, headers: Record<string, string>) => Promise<ReadUsage>> = {
+    async "openai-chat"({ model, prompt, maxTokens, stream }, headers) {
+      const body = {
+        model,
+        messages: [{ role: "user" as const, content: prompt }],
+        ...(maxTokens !== undefined && { max_completion_tokens: maxTokens }),
+      };
+      const read = (usage: OpenAI.CompletionUsage | null | undefined): ReadUsage => ({
+        input: usage!.prompt_tokens,
+        cached: usage!.prompt_tokens_details!.cached_tokens!,
+        output: usage!.completion_tokens,
+      });
+      if (!stream) return read((await openai.chat.completions.create(body, { headers })).usage);
+      const more = { stream: true, stream_options: { include_usage: true } } as const;
+      let usage: OpenAI.CompletionUsage | null | undefined;
+      for await (const chunk of await openai.chat.completions.create({ ...body, ...more }, { headers })) {
+        usage = chunk.usage;
+      }
+      return read(usage);
+    },
+
+    async "openai-responses"({ model, prompt, maxTokens, stream }, headers) {
+      const body = { model, input: prompt, ...(maxTokens !== undefined && { max_output_tokens: maxTokens }) };
+      let response: OpenAI.Responses.Response | undefined;
+      if (stream) {
+        for await (const event of await openai.responses.create({ ...body, stream: true }, { headers })) {
+          if ("response" in event) response = event.response;
+        }
+      } else response = await openai.responses.create(body, { headers });
+      const usage = response!.usage!;
+      return {
+        input: usage.input_tokens,
+        cached: usage.input_tokens_details.cached_tokens,
+        output: usage.output_tokens,
+      };
+    },
+
+    async "openai-embeddings"({ model, prompt }, headers) {
+      const { usage } = await openai.embeddings.create({ model, input: prompt }, { headers });
+      return { input: usage.prompt_tokens, cached: 0, output: 0 };
+    },
+
+    async "anthropic-messages"({ model, prompt, maxTokens = 1024, stream }, headers) {
+      const body = { model, max_tokens: maxTokens, messages: [{ role: "user" as const, content: prompt }] };
+      const message = stream
+        ? await anthropic.messages.stream(body, { headers }).finalMessage()
+        : await anthropic.messages.create(body, { headers });
+      const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = message.usage;
+      const cached = cache_read_input_tokens!;
+      return { input: input_tokens + cache_creation_input_tokens! + cached, cached, output: output_tokens };
+    },
+  };
+  return { openai, anthropic, ask: (ask) => asks[ask.format](ask, mockPlan(ask.plan)) };
+}
+
+/** Runs `work` for 0 … count - 1, so many at a time. */
+export async function atOnce(count: number, most: number, work: (i: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: Math.min(most, count) }, worker));
+}

@@ -1,0 +1,77 @@
+// A gateway with metered policies in front of the mock provider, and what Redis itself counts.
+
+import { request as httpRequest } from "node:http";
+import { decodeMulti } from "@msgpack/msgpack";
+import { Redis } from "ioredis";
+import { inject } from "vitest";
+import { type Gateway, type GatewayOptions, startGateway } from "../gateway/gateway.ts";
+import { startOrigin } from "../gateway/origin-server.ts";
+import { recordsIn } from "../redis/records-codec.ts";
+import { type Clients, clientsOf } from "./clients.ts";
+import { type MockProvider, startMockProvider } from "./mock-provider.ts";
+import type { MockPlan } from "./plan.ts";
+
+export interface MeteredGateway extends Clients {
+  readonly gateway: Gateway;
+  readonly provider: MockProvider;
+  readonly redis: Redis;
+  /** The units that Redis counts under a policy with the key `global`: one number for each limit that counts units. */
+  counted(policy: string): Promise<number[]>;
+  /** Requests to the REST service since the last time this was read. */
+  storeCalls(): number;
+}
+
+export interface MeteredGatewayOptions extends Omit<GatewayOptions, "redis"> {
+  readonly plan?: Partial<MockPlan>;
+  readonly maxRetries?: number;
+  /** Stops after something else than the running test: gets what to do then. */
+  readonly stopAfter: (stop: () => unknown) => void;
+}
+
+export async function startMeteredGateway(options: MeteredGatewayOptions): Promise<MeteredGateway> {
+  const { plan, maxRetries, stopAfter, vars, ...rest } = options;
+  const provider = await startMockProvider(plan);
+  stopAfter(() => provider.close());
+  const redis = new Redis(inject("redisUrl"), { disableClientInfo: true });
+  stopAfter(() => redis.disconnect());
+  let calls = 0;
+  const bridge = await startOrigin((request, response) => {
+    calls++;
+    const target = new URL(request.url!, inject("restUrl"));
+    const outgoing = httpRequest(target, { method: request.method, headers: request.headers }, (reply) => {
+      response.writeHead(reply.statusCode!, reply.headers);
+      reply.pipe(response);
+    });
+    request.pipe(outgoing);
+  }, stopAfter);
+  const gateway = await startGateway(
+    {
+      ...rest,
+      redis: { url: bridge.url, token: inject("restToken") },
+      vars: { ORIGIN_URL: provider.url, ...vars },
+    },
+    stopAfter,
+  );
+  return {
+    gateway,
+    provider,
+    redis,
+    ...clientsOf(gateway.url.href, maxRetries),
+    async counted(policy) {
+      const keys = (await redis.keys(`hg:2:{${policy}:*`)).filter((key) => !key.includes("#"));
+      const rows = await Promise.all(keys.map((key) => redis.getBuffer(key)));
+      return rows.flatMap((row) => recordsIn([...decodeMulti(row!)])).map(unitsOf);
+    },
+    storeCalls() {
+      const sum = calls;
+      calls = 0;
+      return sum;
+    },
+  };
+}
+
+function unitsOf(record: ReturnType<typeof recordsIn>[number]): number {
+  if ("counts" in record) return record.counts.reduce((sum, count) => sum + count, 0);
+  if ("count" in record) return record.count;
+  throw new Error("expected a window");
+}
