@@ -244,13 +244,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
 
-    async function ask(): Promise<Answered> {
-      const keys = keysOf(applied, region);
-      const asked = { flag, slot: slotFor(keys, flag), background, mayLease: !isReserving && applied.every(mayLease) };
-      return await decider.decide(keys, asked);
-    }
-
-    const answered: Answered = blocked ? { decision: blocked } : await ask();
+    const keys = blocked ? [] : keysOf(applied, region);
+    const slot = slotFor(keys, flag);
+    const mayLeaseAll = !isReserving && applied.every(mayLease);
+    const answered: Answered = blocked
+      ? { decision: blocked }
+      : await decider.decide(keys, { flag, slot, background, mayLease: mayLeaseAll });
     const { decision, failure, silent } = answered;
     onDecision(decision, {
       takes: applied,

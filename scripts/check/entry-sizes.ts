@@ -4,7 +4,10 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-/** What users import. Hono is not counted, because users bring it themselves. */
+/**
+ * What users import. Hono is not counted, because users bring it themselves. `reserve` and what settles it are in
+ * every limiter.
+ */
 const ENTRIES: readonly { readonly what: string; readonly program: string; readonly budgetKib: number }[] = [
   {
     what: "headgate, a limiter with the memory store",
@@ -14,17 +17,17 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, the same in front of a handler",
     program: 'export { createLimiter, memoryStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 26,
+    budgetKib: 27,
   },
   {
     what: "headgate, with Redis",
     program: 'export { createLimiter, redisStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 66,
+    budgetKib: 67,
   },
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 42,
+    budgetKib: 44,
   },
   { what: "headgate/durable-object", program: 'export * from "../src/durable-object.ts";', budgetKib: 24 },
   { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 17 },

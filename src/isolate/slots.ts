@@ -1,16 +1,11 @@
 /** The slots that a request holds under concurrency limits, and how they are renewed and released. */
 
-import { type ConcurrencyLimit, isConcurrency } from "../core/concurrency.ts";
+import { isConcurrency } from "../core/concurrency.ts";
 import type { Hold } from "../core/decision.ts";
 import { Flag, type KeyRequest } from "../core/take.ts";
 import { failureOf } from "../store/failure.ts";
-import type { UnreleasedSlots } from "./repay/unreleased-slots.ts";
+import type { SlotKey, UnreleasedSlots } from "./repay/unreleased-slots.ts";
 import type { ReplySource } from "./reply-source.ts";
-
-/** A key with its concurrency limits alone. */
-export interface SlotKey extends KeyRequest {
-  readonly limits: readonly ConcurrencyLimit[];
-}
 
 /** Where slots are renewed and released, and what happens to a slot that cannot be given back. */
 export interface SlotOptions {

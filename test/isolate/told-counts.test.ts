@@ -22,7 +22,7 @@ function memoryOf() {
     const reply = store.take([key], flag, NOW_MS + storeMs);
     told.hear({ keys: [key], flag }, reply, NOW_MS + sentMs, NOW_MS + heardMs);
   };
-  return { told, call };
+  return { told, call, store };
 }
 
 /** The units in the counts that are remembered. */
@@ -65,6 +65,18 @@ describe("what is remembered of a key", () => {
     call(keyOf(4, window), Flag.chargeAnyway, 2);
     expect(unitsOf(told.refusing("k"))).toBe(10);
     expect(unitsOf(told.begin("k"))).toBe(14);
+  });
+
+  it("of a call with several flags follows the flag of each key", () => {
+    const { told, call, store } = memoryOf();
+    const keys = ["back", "more", "asked"].map((key) => ({ ...keyOf(10, window), key }));
+    for (const key of keys) call(key, Flag.take, 0);
+    const flags = [Flag.giveBack, Flag.chargeAnyway, Flag.take];
+    const mixed = keys.map((key, k) => ({ ...key, cost: k + 1, flag: flags[k]!, atMs: NOW_MS }));
+    const reply = store.take(mixed, Flag.giveBack, NOW_MS + 1);
+    told.hear({ keys: mixed, flag: Flag.giveBack }, reply, NOW_MS + 1, NOW_MS + 1);
+    expect(keys.map(({ key }) => told.refusing(key)?.storeAtMs)).toEqual([undefined, NOW_MS, NOW_MS + 1]);
+    expect(keys.map(({ key }) => unitsOf(told.begin(key)))).toEqual([9, 12, 10]);
   });
 
   it("refuses no more when units have come back, unless they are slots, and a later reply refuses again", () => {

@@ -1,14 +1,19 @@
 /** Slots that could not be given back because the store had no answer. They are given back when it answers again. */
 
-import { Flag } from "../../core/take.ts";
+import type { ConcurrencyLimit } from "../../core/concurrency.ts";
+import { Flag, type KeyRequest } from "../../core/take.ts";
 import { failureOf } from "../../store/failure.ts";
-import type { SlotKey } from "../slots.ts";
 import type { Takes } from "../store-calls.ts";
 
 /** Beyond this number the oldest are dropped: they free themselves after their timeout. */
 const MAX_SLOTS = 1_000;
 /** Each slot is one call. */
 const CALLS_PER_DECISION = 5;
+
+/** A key with its concurrency limits alone. */
+export interface SlotKey extends KeyRequest {
+  readonly limits: readonly ConcurrencyLimit[];
+}
 
 /** The slots of one request. */
 interface Slot {

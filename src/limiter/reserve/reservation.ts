@@ -34,7 +34,7 @@ export interface Reservation {
    * Charges more units of these policies if every limit admits them, or none. They are reserved then. `onDecision` is
    * not called. Policies that have reserved nothing are passed over.
    *
-   * @throws {TypeError} after a refusal, after `settle` or `release`, for a policy that was not asked for, and for units
+   * @throws {TypeError} after a refusal, after `settle` or `release`, for a policy that was not asked for, for units
    * that are not an integer of 0 … 10^9.
    */
   extend(more: Readonly<Record<string, number>>): Promise<Decision>;
@@ -139,8 +139,6 @@ function withUnits(key: PolicyKey, cost: number): PolicyKey {
 /** The units that are reserved for a cost: with a meter at most half of what can ever pass, and at least 1. */
 export function reservedCost({ policy: { meter, limits }, cost }: AppliedPolicy): number {
   if (!meter) return cost;
-  const most = Math.min(
-    ...limits.filter((limit) => !isConcurrency(limit)).map((limit) => algorithmOf(limit).quota(limit).quota),
-  );
+  const most = Math.min(...limits.map((limit) => algorithmOf(limit).quota(limit).quota));
   return Math.min(cost, Math.max(1, Math.floor(most / 2)));
 }

@@ -363,3 +363,35 @@ it("reads the document of the first of several places", async () => {
   expect(decision.limits[0]!.limit.limit).toBe(1);
   expect([first.takes.length, second.takes.length]).toEqual([0, 1]);
 });
+
+describe("a reservation", () => {
+  it("does not ask and does not settle what the client is exempt from", async () => {
+    const { override, limiter, takes } = gateway();
+    await override("api", { exempt: true });
+    takes.length = 0;
+    const both = ["api", "login"].map((policy) => ({ policy, key: "ann", cost: 2 }));
+    const reservation = await limiter.reserve(both);
+    expect(reservation.reserved).toEqual({ login: 2 });
+    await reservation.settle({ api: 3, login: 1 });
+    expect(takes.map(({ keys }) => keys.length)).toEqual([1, 1]);
+    expect((await limiter.peek("login", { key: "ann" })).remaining).toBe(1);
+  });
+
+  it("of a blocked client holds nothing, and asks for nothing", async () => {
+    const { override, limiter, takes } = gateway();
+    await override("api", { block: true });
+    takes.length = 0;
+    const reservation = await limiter.reserve("api", { key: "ann" });
+    expect([reservation.decision.blocked, reservation.reserved]).toEqual([true, {}]);
+    await reservation.settle(3);
+    expect(takes).toEqual([]);
+  });
+
+  it("is never leased", async () => {
+    const { limiter, takes } = gateway();
+    const reservation = await limiter.reserve("leased", { key: "ann", background });
+    expect(takes.map(({ keys }) => keys.map(({ cost }) => cost))).toEqual([[1]]);
+    await reservation.settle(5);
+    expect((await limiter.peek("leased", { key: "ann" })).remaining).toBe(995);
+  });
+});

@@ -3,8 +3,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Policy } from "../../../src/core/policy.ts";
+import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
+import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import type { Limiter, Take } from "../../../src/limiter.ts";
 import { createLimiter, limiterOf } from "../../../src/limiter.ts";
+import { type Store, StoreError } from "../../../src/store/store.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 
 const NOW_MS = 1_700_000_040_000;
@@ -284,4 +287,50 @@ describe("with a meter", () => {
     const reservation = await limiter.reserveMatched([{ ...take, cost, ...(plan && { plan }) }], () => "eu");
     expect(reservation.reserved).toEqual({ tokens: reserved });
   });
+});
+
+it("settles in every place, however many they are", async () => {
+  const stores = Array.from({ length: 7 }, recordingStore);
+  const names = stores.map((_, i) => `p${i}`);
+  const store = splitStore(
+    stores.map((one) => remoteStore({ ...one, kind: "far" })),
+    (key) => Number(/\{p(\d)/.exec(key)![1]),
+  );
+  const limiter = createLimiter({ policies: names.map((name) => policy(name, [minute])), store });
+  const reservation = await limiter.reserve(
+    names.map((name) => ({ policy: name })),
+    { cost: 50 },
+  );
+  await reservation.settle(Object.fromEntries(names.map((name, i) => [name, 45 + i])));
+  // The place of 50 has nothing to settle.
+  expect(stores.map(({ takes }) => takes.length)).toEqual([2, 2, 2, 2, 2, 1, 2]);
+  const { limits } = await limiter.peek(names.map((name) => ({ policy: name })));
+  expect(limits.map(({ remaining }) => remaining)).toEqual([955, 954, 953, 952, 951, 950, 949]);
+});
+
+it("settles each place on its own when one was silent at the reservation", async () => {
+  const stores = [recordingStore(), recordingStore()];
+  let isAway = true;
+  const silent: Store = {
+    ...stores[1]!,
+    take: (request) => (isAway ? Promise.reject(new StoreError("NETWORK", "READONLY")) : stores[1]!.take(request)),
+  };
+  const places = [stores[0]!, silent].map((one) => remoteStore({ ...one, kind: "far" }));
+  const store = splitStore(places, (key) => (key.includes("{tokens:") ? 0 : 1));
+  const limiter = createLimiter({
+    policies: [policy("tokens", [minute]), policy("other", [minute])],
+    store,
+    onDecision() {},
+  });
+  const both = [{ policy: "tokens" }, { policy: "other" }];
+  const works: Promise<unknown>[] = [];
+  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+  const reservation = await limiter.reserve(both, { cost: 100, background });
+  expect(reservation.reserved).toEqual({ tokens: 100, other: 100 });
+  await reservation.settle({ tokens: 130, other: 30 });
+  isAway = false;
+  await limiter.take(both, { cost: 0, background });
+  await Promise.all(works);
+  const { limits } = await limiter.peek(both);
+  expect(limits.map(({ remaining }) => remaining)).toEqual([870, 970]);
 });
