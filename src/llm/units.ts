@@ -42,7 +42,7 @@ export function usedUnits(meter: Pricing, model: string | undefined, usage: Usag
   const [all, cached, output] = [usage.inputTokens, usage.cachedInputTokens, usage.outputTokens].map(whole) as Counts;
   if (meter.unit === "tokens") return Math.min(MAX_UNITS, all + output);
   const price = priceOf(meter.prices ?? {}, model);
-  if (!price) throw new TypeError("expected prices with a default");
+  if (!price) throw new TypeError("expected a default price");
   const cost = (tokens: number, dollars = price.input) => tokens * Math.round(dollars * PER_DOLLAR);
   const read = Math.min(all, cached);
   const sum = cost(all - read) + cost(read, price.cachedInput) + cost(output, price.output);

@@ -175,7 +175,7 @@ describe("slots", () => {
     given.send(delta("12345678"));
     await reader.read();
     const next = reader.read();
-    const failed = expect(next).rejects.toThrow("its slots cannot be renewed any more");
+    const failed = expect(next).rejects.toThrow("its slots are lost");
     await vi.advanceTimersByTimeAsync(1_000);
     await failed;
     await done();
