@@ -13,9 +13,9 @@ export interface ErrorOptions {
   /** For people: which limit it was, and what to do. */
   readonly message: string;
   /** When the same request would be admitted, in milliseconds. Absent: not known. */
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
   /** Whether the request can never be admitted, so that clients need not try again. */
-  readonly never?: boolean;
+  readonly never?: boolean | undefined;
 }
 
 /**

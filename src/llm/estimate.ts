@@ -48,9 +48,8 @@ const MAX_TOKENS = 1_000_000_000;
  * The input is a token for each 4 bytes of the text in messages, instructions and tools. What the provider keeps of a
  * conversation (`previous_response_id`, `conversation`) is not in the request and not in the estimate.
  *
- * @returns the estimate, and the request to send on: its body is the same byte for byte, and keeps its
- * `Content-Length`. The given request's body is used. A body that is longer than `maxBytes` and of unknown length counts
- * by what was read.
+ * @returns the estimate, and the request to send on: the given one, whose body is still there, byte for byte. A body
+ * that is longer than `maxBytes` and of unknown length counts by what was read.
  */
 export async function estimateRequest(
   request: Request,

@@ -37,7 +37,7 @@ export function passThrough(
   const renew = async (one: Pick<Hold, "renew">) => {
     if ((await one.renew()) || isOver) return;
     // A request without its slots must not go on.
-    lost = new Error("its slots cannot be renewed any more");
+    lost = new Error("its slots are lost");
     stop(lost);
   };
   const renewal =

@@ -13,8 +13,8 @@ export interface BegunBody {
 }
 
 /**
- * Never rejects. It reads a clone: the runtime keeps what the clone has read for whoever reads the request, and sends it
- * on with its `Content-Length`.
+ * Never rejects. It reads a clone: the runtime keeps what the clone has read for the one that reads the request, and
+ * sends it on with its `Content-Length`.
  */
 export async function readBody(request: Request, maxBytes: number): Promise<BegunBody> {
   const { headers } = request;

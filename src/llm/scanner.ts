@@ -89,28 +89,31 @@ export function createAnswerScanner(
 
   /** Reads a line that is not data, or its begin: up to its JSON, or to its end. */
   function readField(chunk: Uint8Array, from: number): number {
-    for (let i = from; i < chunk.length; i++) {
-      const c = chunk[i]!;
-      if (c !== LF && c !== CR) {
-        isAfterCr = isBetween = false;
-        // A byte order mark may stand before the first line.
-        if (mode !== LINE_START || c < 0x80) mode = c === "data:".charCodeAt(mode) ? mode + 1 : OTHER_FIELD;
-        if (mode === OUTSIDE) return i + 1;
-        if (mode === OTHER_FIELD) while (i + 1 < chunk.length && chunk[i + 1] !== LF && chunk[i + 1] !== CR) i++;
-      } else if (c === LF && isAfterCr) {
-        isAfterCr = false;
-      } else {
+    let [i, at] = [from, mode];
+    while (i < chunk.length && at < OUTSIDE) {
+      const c = chunk[i++]!;
+      if (c === LF || c === CR) {
+        const isRest = c === LF && isAfterCr;
         isAfterCr = c === CR;
-        if (mode === LINE_START) {
+        if (isRest) continue;
+        mode = LINE_START;
+        if (at === LINE_START) {
           isBetween = true;
           depth = escaped = hash = 0;
           wanted = ROOT;
-          return i + 1;
+          return i;
         }
-        mode = LINE_START;
+        at = LINE_START;
+      } else if (at === OTHER_FIELD) {
+        while (i < chunk.length && chunk[i] !== LF && chunk[i] !== CR) i++;
+      } else {
+        isAfterCr = isBetween = false;
+        // A byte order mark may stand before the first line.
+        if (at !== LINE_START || c < 0x80) at = c === "data:".charCodeAt(at) ? at + 1 : OTHER_FIELD;
       }
     }
-    return chunk.length;
+    mode = at;
+    return i;
   }
 
   /** Reads the byte behind a backslash, or a digit of its number. */
@@ -131,11 +134,12 @@ export function createAnswerScanner(
   /** Reads JSON up to the end of its line. What every byte needs is in local variables: it is read twice as fast. */
   function readJson(chunk: Uint8Array, from: number): number {
     const end = chunk.length;
-    let [i, at, want, h, kind] = [from, mode, wanted, hash, kinds[depth]!];
+    let [i, at, want, h, d, value] = [from, mode, wanted, hash, depth, number];
+    let kind = kinds[d]!;
     while (i < end) {
       let c = chunk[i]!;
-      if (isStream && (c === LF || c === CR)) {
-        // The end of the line is read as that of any other field.
+      // The end of the line is read as that of any other field.
+      if (c <= CR && isStream && (c === LF || c === CR)) {
         at = OTHER_FIELD;
         break;
       }
@@ -152,20 +156,20 @@ export function createAnswerScanner(
           const member = MEMBERS.get(h);
           if (member !== undefined && member >> 4 === kind) want = member & 15;
           h = AFTER_COLON;
-          number = -1;
+          value = -1;
         } else if (c > SPACE && STOPS[c] !== 0) {
-          if (want >= FIELD && number >= 0) fields[want - FIELD] = number;
+          if (want >= FIELD && value >= 0) fields[want - FIELD] = value;
           if (c === OPEN || c === OPEN_LIST) {
             kind = want === TEXT ? IN_TEXT : c === OPEN || want === IN_TEXT ? want : UNKNOWN;
-            kinds[++depth] = kind;
+            kinds[++d] = kind;
             if (kind === USAGE) fields = [];
-          } else if (c !== COMMA && depth > 0) {
-            depth--;
+          } else if (c !== COMMA && d > 0) {
+            d--;
             if (kind === USAGE && fields.length > 0) {
               Object.assign(told, fields);
-              isTold ||= kinds[depth] !== MESSAGE;
+              isTold ||= kinds[d] !== MESSAGE;
             }
-            kind = kinds[depth]!;
+            kind = kinds[d]!;
           }
           want = kind === IN_TEXT ? IN_TEXT : UNKNOWN;
           h = 0;
@@ -173,7 +177,7 @@ export function createAnswerScanner(
           while (i < end && STOPS[chunk[i]!] === 0) i++;
         } else if (c > SPACE) {
           // Counts of tokens are whole: another number is not read.
-          number = Math.max(number, 0) * 10 + (c >= ZERO && c <= NINE ? c - ZERO : NaN);
+          value = Math.max(value, 0) * 10 + (c >= ZERO && c <= NINE ? c - ZERO : NaN);
         }
       } else if (escaped !== 0) {
         if (at === COUNTED) readEscaped(c);
@@ -203,6 +207,8 @@ export function createAnswerScanner(
     mode = at;
     wanted = want;
     hash = h;
+    depth = d;
+    number = value;
     return i;
   }
 

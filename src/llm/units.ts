@@ -7,7 +7,7 @@ import type { Usage } from "./usage.ts";
 /** The members of a meter by which units are computed. */
 export type Pricing = Pick<Meter, "unit" | "prices">;
 
-/** A price is a whole number of micro-dollars a million tokens: 10^-12 dollars a token. Further decimals are rounded. */
+/** A price is a whole number of micro-dollars a million tokens: 10^-12 dollars a token. More decimals are rounded. */
 const PER_DOLLAR = 1_000_000;
 /** 10 micro-dollars, in 10^-12 dollars. */
 const UNIT = 10_000_000;
@@ -34,16 +34,15 @@ export function reservedUnits(meter: Pricing & Partial<Pick<Meter, "maxOutput">>
 /**
  * The units that an answer has used: tokens, or with `usd` units of 10 micro-dollars, rounded up once.
  *
- * The sum is one of whole numbers. It is exact up to 2^53, which are 9,007 dollars; above that, up to the most that is
- * charged at once, the result may be wrong by 1 unit. Below 2^30 units doubles are at most 2^-23 units apart. A sum that
- * is not a multiple of a unit is at least 10^-7 units from it: more than half of that, so that the quotient is not
- * rounded to a whole number.
+ * The sum adds whole numbers, and is exact up to 2^53: 9,007 dollars. Above that, up to the most that is charged at
+ * once, the result may be wrong by 1 unit. The quotient is rounded up correctly: doubles below 2^30 are at most 2^-23
+ * apart, and a quotient that is not whole is at least 10^-7 away from a whole number, which is more than half of 2^-23.
  */
 export function usedUnits(meter: Pricing, model: string | undefined, usage: Usage): number {
   const [all, cached, output] = [usage.inputTokens, usage.cachedInputTokens, usage.outputTokens].map(whole) as Counts;
   if (meter.unit === "tokens") return Math.min(MAX_UNITS, all + output);
   const price = priceOf(meter.prices ?? {}, model);
-  if (!price) throw new TypeError("expected prices with a default");
+  if (!price) throw new TypeError("expected a default price");
   const cost = (tokens: number, dollars = price.input) => tokens * Math.round(dollars * PER_DOLLAR);
   const read = Math.min(all, cached);
   const sum = cost(all - read) + cost(read, price.cachedInput) + cost(output, price.output);

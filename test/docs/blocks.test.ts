@@ -146,6 +146,7 @@ async function workerOf(text: string): Promise<{ fetch(...args: unknown[]): Prom
       "headgate/durable-object": join(ROOT, "src/durable-object.ts"),
       "cloudflare:workers": join(ROOT, "test/support/objects/no-workers.ts"),
       "headgate/hono": join(ROOT, "src/hono.ts"),
+      "headgate/llm": join(ROOT, "src/llm/index.ts"),
       headgate: join(ROOT, "src/index.ts"),
     },
     bundle: true,

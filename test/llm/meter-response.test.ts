@@ -1,6 +1,6 @@
 // When and with what a reservation is settled, and that the body passes as it comes.
 
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createCut } from "../../src/llm/cut.ts";
 import { type MeterOptions, meterResponse } from "../../src/llm/index.ts";
 import { passThrough } from "../../src/llm/pass-through.ts";
@@ -136,6 +136,69 @@ it("sends each chunk on before the next arrives, and asks for no chunk before th
     given.send(text);
     expect(new TextDecoder().decode((await reader.read()).value)).toBe(text);
   }
+});
+
+describe("slots", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** @param renew what the renewals answer, one after another. */
+  function metered(renew: () => Promise<boolean>) {
+    const reservation = { ...reservationOf({ tokens: 100 }), decision: { hold: { renewEveryMs: 1_000, renew } } };
+    const { options, done } = optionsOf();
+    const given = source();
+    const answer = meterResponse(new Response(given.body, { headers: SSE }), reservation, options);
+    return { reservation, given, done, answer, reader: answer.body!.getReader() };
+  }
+
+  it("are renewed while the body passes, and not after its end", async () => {
+    let renewals = 0;
+    const { given, done, reader, reservation } = metered(async () => ++renewals > 0);
+    await vi.advanceTimersByTimeAsync(3_500);
+    expect(renewals).toBe(3);
+    given.send(USAGE);
+    given.close();
+    expect((await reader.read()).done).toBe(false);
+    expect((await reader.read()).done).toBe(true);
+    await done();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([renewals, vi.getTimerCount()]).toEqual([3, 0]);
+    expect(reservation.calls).toEqual([["settle", { tokens: 7 }]]);
+  });
+
+  it("that cannot be renewed end the body with an error, and what was streamed is settled", async () => {
+    const { given, done, reader, reservation } = metered(async () => false);
+    given.send(delta("12345678"));
+    await reader.read();
+    const next = reader.read();
+    const failed = expect(next).rejects.toThrow("its slots are lost");
+    await vi.advanceTimersByTimeAsync(1_000);
+    await failed;
+    await done();
+    expect(given.isCancelled()).toBe(true);
+    expect(reservation.calls).toEqual([["settle", { tokens: 12 }]]);
+  });
+
+  it("are given back only after a renewal that is under way", async () => {
+    let renewed = (_mayGoOn: boolean) => {};
+    const { done, reader, reservation } = metered(
+      () =>
+        new Promise((resolve) => {
+          renewed = resolve;
+        }),
+    );
+    await vi.advanceTimersByTimeAsync(1_000);
+    await reader.cancel();
+    await vi.advanceTimersByTimeAsync(10);
+    expect(reservation.calls).toEqual([]);
+    renewed(true);
+    await done();
+    expect(reservation.calls).toEqual([["settle", { tokens: 10 }]]);
+  });
 });
 
 describe("cut", () => {

@@ -1,34 +1,73 @@
-import { createLimiter, storeFromEnv, withRateLimit } from "headgate";
+import { createLimiter, storeFromEnv } from "headgate";
+import { estimateRequest, meterResponse, refusal, reservedUnits } from "headgate/llm";
 
 interface Env {
   readonly OPENAI_URL: string;
 }
 
-/** The body is read into memory to find its cost. A larger body gets the cost NEVER, which no limit admits. */
-const MAX_BODY_BYTES = 1_000_000;
-const NEVER = 1_000_000_000;
+/** Dollars per million tokens: put in your provider's. */
+const prices = {
+  "gpt-5*": { input: 1.25, cachedInput: 0.125, output: 10 },
+  default: { input: 15, output: 75 },
+};
 
-/** The tokens that a request may use: about one per four characters of its body, plus its `max_tokens`. */
-async function estimateTokens(request: Request): Promise<number> {
-  if (request.method !== "POST") return 1;
-  if (!(Number(request.headers.get("Content-Length") ?? NEVER) <= MAX_BODY_BYTES)) return NEVER;
-  const text = await request.text();
-  const asked = /"max_(?:completion_|output_)?tokens"\s*:\s*(\d{1,8})/.exec(text)?.[1] ?? 1000;
-  return Math.ceil(text.length / 4) + Number(asked);
+function makeLimiter(env: Env) {
+  return createLimiter({
+    policies: [
+      { name: "requests", key: "bearer", limits: [{ limit: 60, window: "1m" }] },
+      { name: "tokens", key: "bearer", meter: { unit: "tokens" }, limits: [{ limit: 10_000, window: "1m" }] },
+      {
+        name: "dollars",
+        key: "bearer",
+        meter: { unit: "usd", prices },
+        limits: [{ algorithm: "fixed-window", limit: 5, window: "1d" }],
+      },
+      { name: "at-once", key: "bearer", limits: [{ algorithm: "concurrency", limit: 10 }] },
+    ],
+    store: storeFromEnv(env),
+  });
 }
 
-export default withRateLimit<Env>(
-  (request, env) => {
+let limiter: ReturnType<typeof makeLimiter> | undefined;
+
+export default {
+  async fetch(given, env, ctx) {
+    const token = /^Bearer (.+)$/i.exec(given.headers.get("Authorization") ?? "")?.[1];
+    if (token === undefined) return new Response("expected Authorization: Bearer <key>", { status: 401 });
+    limiter ??= makeLimiter(env);
+    const { request, estimate } = await estimateRequest(given);
+
+    // Only what is sent to a model has a price.
+    const applying = limiter.policies.filter(({ meter }) => !meter || request.method === "POST");
+    const takes = applying.map(({ name, meter }) => ({
+      policy: name,
+      cost: meter ? reservedUnits(meter, estimate) : 1,
+      kind: "bearer",
+      key: token,
+    }));
+    const reservation = await limiter.reserve(takes, { background: ctx });
+    const { allowed, limits, retryAfterMs, unavailable } = reservation.decision;
+    if (!allowed) {
+      const names = limits.filter(({ admitted }) => !admitted).map(({ policy }) => policy.name);
+      return refusal(estimate.format, {
+        status: unavailable ? 503 : 429,
+        message: `Over the limit of ${names.join(" and ")}.`,
+        retryAfterMs,
+        never: !unavailable && retryAfterMs === undefined,
+      });
+    }
+
     const { pathname, search } = new URL(request.url);
-    return fetch(new Request(env.OPENAI_URL + pathname + search, request));
+    const asking = new Request(env.OPENAI_URL + pathname + search, request);
+    // A compressed answer cannot be read.
+    asking.headers.set("Accept-Encoding", "identity");
+    try {
+      const meters = Object.fromEntries(applying.flatMap(({ name, meter }) => (meter ? [[name, meter]] : [])));
+      const options = { estimate, meters, background: ctx, signal: given.signal };
+      return meterResponse(await fetch(asking), reservation, options);
+    } catch (error) {
+      ctx.waitUntil(reservation.release());
+      throw error;
+    }
   },
-  (env) =>
-    createLimiter({
-      policies: [
-        { name: "tokens", key: "bearer", limits: [{ algorithm: "token-bucket", limit: 10_000, window: "1m" }] },
-        { name: "tokens-address", key: "ip", limits: [{ algorithm: "token-bucket", limit: 50_000, window: "1m" }] },
-      ],
-      store: storeFromEnv(env),
-    }),
-  { cost: estimateTokens },
-);
+} satisfies ExportedHandler<Env>;
