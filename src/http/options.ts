@@ -45,8 +45,9 @@ export interface RateLimitOptions<C> {
   readonly skip?: (c: C) => boolean | Promise<boolean>;
   /**
    * Answers a refused request in place of `standard`: the problem document with its `Retry-After` (429, or 503 if the
-   * store does not answer and a policy says `deny`), or the provider's error if a policy of the request has a `meter`. The returned answer gets the rate limit fields, the `Retry-After`
-   * of `standard` unless it has its own, and `Cache-Control: no-store` in place of fields that let an answer be stored.
+   * store does not answer and a policy says `deny`), or the provider's error if a policy of the request has a `meter`.
+   * The returned answer gets the rate limit fields, the `Retry-After` of `standard` unless it has its own, and
+   * `Cache-Control: no-store` in place of fields that let an answer be stored.
    */
   readonly response?: (decision: Decision, c: C, standard: Response) => Response | Promise<Response>;
 }

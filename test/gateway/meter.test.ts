@@ -17,10 +17,18 @@ const LIMIT = 100_000;
 const PATH = "/v1/chat/completions";
 const MIB = 1024 * 1024;
 
+interface MeteredOptions extends Partial<GatewayOptions> {
+  readonly meter?: object;
+  readonly limit?: number;
+  /** Policies beside the one of tokens. */
+  readonly also?: readonly object[];
+}
+
 type Answer = (body: Buffer, response: ServerResponse, request: IncomingMessage) => unknown;
 
 /** A gateway with a policy of tokens, in front of an origin that answers as the test says. */
-async function metered(answer: Answer, { meter = {}, limit = LIMIT, also = [] as object[], ...more } = {}) {
+async function metered(answer: Answer, options: MeteredOptions = {}) {
+  const { meter = {}, limit = LIMIT, also = [], vars, ...others } = options;
   const name = uniqueName("tokens");
   const posts: { headers: IncomingMessage["headers"]; body: Buffer }[] = [];
   const origin = await startOrigin(async (request, response) => {
@@ -30,7 +38,6 @@ async function metered(answer: Answer, { meter = {}, limit = LIMIT, also = [] as
     await answer(body, response, request);
   });
   const limits = [{ limit, window: "1d", algorithm: "fixed-window" }];
-  const { vars, ...others } = more as Partial<GatewayOptions>;
   const gateway = await startGateway({
     policies: [{ name, key: ["global"], meter: { unit: "tokens", ...meter }, limits }, ...also],
     vars: { ORIGIN_URL: origin.url, ...vars },

@@ -1,5 +1,6 @@
 // A meter beside other policies, rules of the program, other middleware, and a store that fails.
 
+import { Readable } from "node:stream";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { compress } from "hono/compress";
@@ -52,6 +53,20 @@ describe("beside other policies", () => {
     expect([await used(), await used("slots"), await used("requests")]).toEqual([50, 0, 1]);
     // Two for the first request, one for the refused one.
     expect(calls()).toBe(3);
+  });
+
+  it("the slot is renewed while the answer streams", async () => {
+    const provider = openStream();
+    const short = { ...slots, limits: [{ algorithm: "concurrency" as const, limit: 1, timeout: "1s" }] };
+    const { chat, calls, done } = meteredHandler(() => provider.response, [TOKENS, short]);
+    const answer = await chat(ASKED);
+    await expect.poll(calls, { timeout: 10_000 }).toBe(2);
+    provider.end();
+    await answer.text();
+    await done();
+    const ended = calls();
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(calls()).toBe(ended);
   });
 
   it("an error gives back tokens and the slot in one call, and requests stay counted", async () => {
@@ -170,17 +185,18 @@ describe("cut", () => {
       },
       { highWaterMark: 0 },
     );
-    return {
-      answer: () => new Response(body, { headers: { "Content-Type": "text/event-stream" } }),
-      isLeft: () => isLeft,
-    };
+    const headers = { "Content-Type": "text/event-stream", "Content-Length": "1000000" };
+    return { answer: () => new Response(body, { headers }), isLeft: () => isLeft };
   };
   const tokensIn = (text: string) => text.split("four").length - 1;
 
   it("charges 256 tokens at a time, and ends the stream when the limit refuses", async () => {
     const { answer, isLeft } = endless();
     const { chat, used, calls } = meteredHandler(answer, [cutting(2_000)]);
-    const text = await (await chat({ max_tokens: 400 })).text();
+    const cut = await chat({ max_tokens: 400 });
+    // It has another length than the provider said.
+    expect(cut.headers.has("Content-Length")).toBe(false);
+    const text = await cut.text();
     expect(text).toMatch(/"code":"rate_limit_exceeded"\}\}\n\n$/);
     // 400 were reserved, 6 times 256 fit, and the 7th was refused when one token more had been sent.
     expect([tokensIn(text), isLeft()]).toEqual([400 + 6 * 256 + 1, true]);
@@ -336,7 +352,7 @@ describe("in a Hono app", () => {
     app.post("*", () => {
       const chunks = ["", delta("four"), "", data("[DONE]")].map((text) => new TextEncoder().encode(text));
       const headers = { "Content-Type": "text/event-stream" };
-      return new Response(ReadableStream.from(chunks) as never, { headers });
+      return new Response(Readable.toWeb(Readable.from(chunks)) as ReadableStream, { headers });
     });
     expect(await (await post()).text()).toBe(delta("four") + data("[DONE]"));
     await expect.poll(used).toBe(1 + 1);

@@ -7,7 +7,6 @@ import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../../src/hono.ts";
 import { createEnforce } from "../../../src/http/enforce.ts";
-import { withRateLimit } from "../../../src/http/with-rate-limit.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { CHAT, json, meteredHandler, type PolicyInput, TOKENS } from "../../support/llm/metered-handler.ts";
@@ -71,9 +70,8 @@ describe("a refusal", () => {
   });
 
   it("tells clients not to retry what can never be admitted", async () => {
-    const limiter = createLimiter({ policies: [TOKENS, once("1h")], store: memoryStore() });
-    const handler = withRateLimit(() => json({}), limiter, { limits: () => ({ once: 1 }), cost: 2 });
-    const answer = await handler.fetch(post(CHAT) as never, {}, undefined as never);
+    const { chat } = meteredHandler(() => json({}), [TOKENS, once("1h")], { cost: 2 });
+    const answer = await chat();
     expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([429, "false"]);
     expect([answer.headers.get("Retry-After"), answer.headers.get("retry-after-ms")]).toEqual([null, null]);
   });

@@ -124,6 +124,16 @@ describe("a client that leaves", () => {
     expect(await used()).toBe(RESERVED);
   });
 
+  it("before the answer pays what was reserved, also if the request to the provider fails with it", async () => {
+    const client = new AbortController();
+    const { chat, used } = meteredHandler(() => {
+      setTimeout(() => client.abort());
+      return new Promise((_, reject) => client.signal.addEventListener("abort", () => reject(new Error("aborted"))));
+    });
+    await expect(chat(ASKED, { signal: client.signal })).rejects.toThrow("aborted");
+    expect(await used()).toBe(RESERVED);
+  });
+
   it("while its body is read reserves nothing, and the provider is not asked", async () => {
     const client = new AbortController();
     const asked = vi.fn(() => json({}));
@@ -226,7 +236,7 @@ describe("what is reserved", () => {
   });
 
   it("is the program's own cost, which may read the body, and is settled by the answer", async () => {
-    const cost = async (request: Request) => ((await request.json()) as { max_tokens: number }).max_tokens * 2;
+    const cost = async (request: Request) => ((await request.clone().json()) as typeof ASKED).max_tokens * 2;
     expect(await held(undefined, { cost }).reservedBy(ASKED)).toBe(1_000);
     const { chat, used } = meteredHandler(() => json({ usage: usageOf(2, 3) }), undefined, { cost });
     await (await chat(ASKED)).text();

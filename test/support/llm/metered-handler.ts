@@ -1,6 +1,7 @@
 // A limiter in front of a handler that stands for a provider, with the counts in memory.
 
-import { type WithRateLimitOptions, withRateLimit } from "../../../src/http/with-rate-limit.ts";
+import { createEnforce } from "../../../src/http/enforce.ts";
+import { ownRules, type RateLimitOptions } from "../../../src/http/options.ts";
 import { createLimiter, type LimiterOptions } from "../../../src/limiter.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { recordingStore } from "../redis/stores.ts";
@@ -34,16 +35,16 @@ export interface MeteredHandler {
 export function meteredHandler(
   handler: (request: Request) => Response | Promise<Response>,
   policies: readonly PolicyInput[] = [TOKENS],
-  options: WithRateLimitOptions & { readonly store?: Store } = {},
+  options: RateLimitOptions<Request> & { readonly store?: Store } = {},
 ): MeteredHandler {
   const recording = recordingStore();
   const { store = recording, ...rules } = options;
   const limiter = createLimiter({ policies, store, ...(store !== recording && { onDecision: [] }) });
-  const worker = withRateLimit(handler as ExportedHandlerFetchHandler, limiter, rules);
+  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", anyOrigin: false });
   const work: Promise<unknown>[] = [];
   let looks = 0;
-  const context = { waitUntil: (one: Promise<unknown>) => void work.push(one) } as unknown as ExecutionContext;
-  const send = async (request: Request) => await worker.fetch(request as never, {}, context);
+  const background = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
+  const send = (request: Request) => enforce(request, handler, background, ownRules(rules, request));
   const done = async () => {
     // Work may bring more work.
     for (let i = 0; i < work.length; i++) await work[i];
