@@ -1,0 +1,97 @@
+/**
+ * How much later the first byte of a stream arrives with a meter: two gateways in workerd, one with a policy of tokens,
+ * one with the same policy without a meter, in front of one provider and one Redis. They take turns.
+ *
+ *   npm run bench:meter
+ *
+ * Ends with status 1 if the medians differ by more than the target.
+ */
+
+import { once } from "node:events";
+import { Agent, createServer, type IncomingMessage, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { startRedisServer } from "../scripts/machine/redis-server.ts";
+import { startService } from "./support/service.ts";
+import { median, percentile } from "./support/stats.ts";
+import { bundleWorker, startWorkerd } from "./support/workerd.ts";
+
+const TARGET_MS = 5;
+const TURNS = 200;
+/** The JIT compiler is at work in the first turns. */
+const WARM_UP = 60;
+const BODY_BYTES = [2_000, 100_000, 1_000_000];
+
+const EVENT = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}\n\n';
+const END = 'data: {"choices":[],"usage":{"prompt_tokens":500,"completion_tokens":10}}\n\ndata: [DONE]\n\n';
+/** Answers when it has the whole body. The rest of the stream comes later: only the first event is measured. */
+const provider = createServer((incoming, response) => {
+  incoming.resume().on("end", () => {
+    response.writeHead(200, { "Content-Type": "text/event-stream" }).write(EVENT);
+    setTimeout(() => response.end(EVENT.repeat(9) + END), 5);
+  });
+});
+await new Promise<void>((resolve) => provider.listen(0, "127.0.0.1", resolve));
+
+const redis = await startRedisServer();
+const service = await startService(redis.url);
+const code = await bundleWorker("gateway.mjs");
+const gatewayWith = (name: string, meter: object) =>
+  startWorkerd(code, {
+    POLICIES: [{ name, key: ["global"], limits: [{ limit: 1_000_000_000, window: "1h" }], ...meter }],
+    ORIGIN_URL: `http://127.0.0.1:${(provider.address() as AddressInfo).port}`,
+    UPSTASH_REDIS_REST_URL: `${service.url}/${name}`,
+    UPSTASH_REDIS_REST_TOKEN: service.token,
+    REDIS_TIMEOUT_MS: 10_000,
+  });
+const gateways = [await gatewayWith("plain", {}), await gatewayWith("metered", { meter: { unit: "tokens" } })];
+const cpuMs = () => gateways.map((gateway) => gateway.cpuMs() ?? Number.NaN);
+const agent = new Agent({ keepAlive: true });
+
+/** @returns the ms from sending a request to the first byte of the answer's body. */
+async function firstByteMs(port: number, body: Buffer): Promise<number> {
+  const startedAt = performance.now();
+  const outgoing = request({
+    ...{ agent, host: "127.0.0.1", port, path: "/v1/chat/completions", method: "POST" },
+    headers: { "Content-Type": "application/json", "Content-Length": body.length },
+  });
+  outgoing.end(body);
+  const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
+  if (answer.statusCode !== 200) throw new Error(`bench: expected 200, found ${answer.statusCode}`);
+  await once(answer, "readable");
+  const ms = performance.now() - startedAt;
+  answer.resume();
+  await once(answer, "end");
+  return ms;
+}
+
+try {
+  console.log(
+    "| body | without a meter, ms | with a meter, ms | later by, ms | 9 of 10 later by at most, ms | CPU without, ms | CPU with, ms |\n|---|---|---|---|---|---|---|",
+  );
+  for (const bytes of BODY_BYTES) {
+    const content = "word ".repeat(bytes / 5);
+    const body = Buffer.from(JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content }] }));
+    const turns: [number[], number[]] = [[], []];
+    let cpuBefore: number[] = [];
+    for (let turn = -WARM_UP; turn < TURNS; turn++) {
+      if (turn === 0) cpuBefore = cpuMs();
+      for (const [i, { port }] of gateways.entries()) {
+        const ms = await firstByteMs(port, body);
+        if (turn >= 0) turns[i]!.push(ms);
+      }
+    }
+    const [plain, metered] = turns.map(median) as [number, number];
+    const later = turns[1].map((ms, i) => ms - turns[0][i]!);
+    const [plainCpu, meteredCpu] = cpuMs().map((ms, i) => (ms - cpuBefore[i]!) / TURNS) as [number, number];
+    const figures = [plain, metered, metered - plain, percentile(later, 0.9), plainCpu, meteredCpu];
+    console.log(`| ${bytes / 1_000} KB | ${figures.map((ms) => ms.toFixed(2)).join(" | ")} |`);
+    if (metered - plain > TARGET_MS) process.exitCode = 1;
+  }
+} finally {
+  agent.destroy();
+  for (const gateway of gateways) await gateway.stop();
+  provider.close();
+  provider.closeAllConnections();
+  await service.stop();
+  await redis.stop();
+}
