@@ -18,8 +18,8 @@ const WINDOW_MS = 60_000;
 /** Ten units come back each second. */
 const LIMIT: LimitSpec = { kind: Kind.weighted, limit: 600, bucketMs: WINDOW_MS, buckets: 1 };
 const START_MS = 1_800_000_000_000;
-const WARM_UP_MS = 3_000;
-const MEASURED_MS = 5_000;
+const WARM_UP_MS = 2_000;
+const MEASURED_MS = 2_000;
 
 interface Asked {
   readonly atMs: number;
