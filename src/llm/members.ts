@@ -3,7 +3,7 @@
 import { DETAILS, FIELD, IN_TEXT, MESSAGE, RESPONSE, ROOT, TEXT, USAGE } from "./kinds.ts";
 import { FIELD_NAMES } from "./usage.ts";
 
-/** Members by a hash of the kind of their object and their name. The value is both kinds: that of the object times 16. */
+/** By a hash of an object's kind and a name in it: the kind of the object times 16, plus that of the value. */
 export const MEMBERS = new Map<number, number>();
 
 /** One step of a hash, which has 30 bits: larger numbers would be slower. */

@@ -40,7 +40,7 @@ export interface GatewayOptions {
 const REDIS_TIMEOUT_MS = 10_000;
 const NAME = "gateway";
 
-/** Starts a gateway for the running test, and stops it after the test. @param stopAfter for several tests: gets the stop. */
+/** Starts a gateway for the running test, and stops it after it. @param stopAfter for several tests: gets the stop. */
 export async function startGateway(
   options: GatewayOptions,
   stopAfter: (stop: () => Promise<void>) => void = onTestFinished,
