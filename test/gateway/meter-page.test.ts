@@ -11,7 +11,10 @@ const { vars } = parse(blocksOf("docs/llm.md", "toml")[0]!.text) as { vars: { PO
 it("clients see the fields of the page, whichever way they tell their key", async () => {
   const { gateway, openai, anthropic } = await startMeteredGateway({
     policies: vars.POLICIES,
-    stopAfter: onTestFinished,
+    stopAfter: (stop) =>
+      onTestFinished(async () => {
+        await stop();
+      }),
   });
   const role = "role user content".length - 2;
   const prompt = "x".repeat(12_345 - role);
