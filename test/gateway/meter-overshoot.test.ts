@@ -70,7 +70,7 @@ describe("200 streams on a limit that fits 50", () => {
     let refused = 0;
     const all = atOnce(STREAMS, STREAMS, async (i) => {
       const usage = { inputTokens: 90, cachedInputTokens: 0, outputTokens: used[i]! - 90 };
-      const plan = { seed: i, tokens: 4, holdAfter: 2, usage };
+      const plan = { seed: i, tokens: 4, holdAfter: 0, usage };
       try {
         await ask({
           ...{ format: "openai-chat", stream: true, model: "m", maxTokens: MAX_OUTPUT, plan },
@@ -131,7 +131,7 @@ describe("200 streams on a limit that fits 50", () => {
       // Each fourth stream ends early: the others get what it leaves.
       const tokens = i % 4 === 0 ? { tokens: 2 } : { tokens: 100_000, delayMs: 10 };
       const usage = { inputTokens: 100, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 10 };
-      const plan = { seed: i, holdAfter: 2, usage, ...tokens };
+      const plan = { seed: i, holdAfter: 0, usage, ...tokens };
       await ask({ format, stream: true, model: "m", maxTokens: MAX_OUTPUT, prompt: promptOf(format), plan }).then(
         () => outcomes.ended++,
         ({ status, message }) => {

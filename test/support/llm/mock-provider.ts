@@ -194,6 +194,8 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
       response.end(error.stack);
     });
   });
+  // Node's default of 5 s closes idle connections that a gateway may be about to use.
+  server.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 
   return {

@@ -1,0 +1,43 @@
+// docs/llm.md: its example through a real gateway.
+
+import { parse } from "smol-toml";
+import { expect, it, onTestFinished } from "vitest";
+import { blocksOf, sectionOf } from "../docs/markdown.ts";
+import { startMeteredGateway } from "../support/llm/metered-gateway.ts";
+import { mockPlan } from "../support/llm/plan.ts";
+
+const { vars } = parse(blocksOf("docs/llm.md", "toml")[0]!.text) as { vars: { POLICIES: object[] } };
+
+it("clients see the fields of the page, whichever way they tell their key", async () => {
+  const { gateway, openai, anthropic } = await startMeteredGateway({
+    policies: vars.POLICIES,
+    stopAfter: (stop) =>
+      onTestFinished(async () => {
+        await stop();
+      }),
+  });
+  const role = "role user content".length - 2;
+  const prompt = "x".repeat(12_345 - role);
+  const usage = { inputTokens: 2_950, cachedInputTokens: 2_048, cacheWriteTokens: 0, outputTokens: 412 };
+  const body = { model: "gpt-5-mini", max_tokens: 1_000, messages: [{ role: "user" as const, content: prompt }] };
+  const answers: Response[] = [];
+  // Nobody has used these keys before.
+  const key = () => crypto.randomUUID();
+  const headers = mockPlan({ usage });
+  const chat = openai.withOptions({ apiKey: key() }).chat.completions.create(body, { headers });
+  answers.push((await chat.withResponse()).response);
+  const message = anthropic.withOptions({ apiKey: key() }).messages.create(body, { headers });
+  answers.push((await message.withResponse()).response);
+  // Other clients of Anthropic.
+  for (const field of [key(), key()]) {
+    const init = { method: "POST", body: JSON.stringify(body), headers: { ...headers, "x-api-key": field } };
+    answers.push(await gateway.fetch("/v1/messages", init));
+  }
+  const page = sectionOf("docs/llm.md", "What clients see").replaceAll(/;t=\d+/g, "");
+  for (const response of answers) {
+    const fields = ["RateLimit-Policy", "RateLimit"].flatMap((name) => response.headers.get(name)!.split(/,\s*/));
+    const named = fields.map((field) => field.replace(/;t=\d+/, "")).filter((field) => !field.includes("tokens-2"));
+    expect(named).toHaveLength(4);
+    for (const field of named) expect(page).toContain(`\`${field}\``);
+  }
+});
