@@ -47,15 +47,21 @@ function workerdPeakMib(): number {
 
 describe.skipIf(process.platform !== "linux")("bodies up and down", () => {
   it.each([
-    ["256 MiB under a window", 256, { limit: 10, window: "1h" }],
-    ["160 MiB under a concurrency limit, which watches for their end", 160, { algorithm: "concurrency", limit: 10 }],
-  ])("stream in bounded memory: %s", async (_, mib, limit) => {
+    ["256 MiB under a window", 256, { limits: [{ limit: 10, window: "1h" }] }],
+    [
+      "160 MiB under a concurrency limit, which watches for their end",
+      160,
+      { limits: [{ algorithm: "concurrency", limit: 10 }] },
+    ],
+    // Its begin is read from a copy.
+    ["64 MiB under a meter", 64, { meter: { unit: "tokens" }, limits: [{ limit: 1e9, window: "1h" }] }],
+  ])("stream in bounded memory: %s", async (_, mib, rules) => {
     const bytes = mib * MIB;
     const origin = await startOrigin(async (request, response) => {
       if (request.method === "GET") Readable.from(chunks(bytes)).pipe(response);
       else response.end(String(await length(request)));
     });
-    const policies = [{ name: uniqueName("large"), key: ["ip"], limits: [limit] }];
+    const policies = [{ name: uniqueName("large"), key: ["ip"], ...rules }];
     const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
     await gateway.fetch("/", { method: "POST", body: "warm-up" });
     const before = workerdPeakMib();
