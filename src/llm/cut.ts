@@ -42,7 +42,7 @@ export function createCut(
   const missing = () => {
     const used = scanner.streamed();
     return names.flatMap((name) => {
-      const units = unitsOf(name, used) - charged[name]!;
+      const units = used ? unitsOf(name, used) - charged[name]! : 0;
       return units > 0 ? [{ name, units }] : [];
     });
   };

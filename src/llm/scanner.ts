@@ -45,8 +45,11 @@ export interface AnswerScanner {
   isBetweenEvents(): boolean;
   /** What the answer itself says that it used. `undefined`: it has not said it, or not yet. */
   usage(): Usage | undefined;
-  /** What was used by the text so far: the input as told or as estimated, and a token for each 4 bytes of text. */
-  streamed(): Usage;
+  /**
+   * What was used by the text so far: the input as told or as estimated, and a token for each 4 bytes of text.
+   * `undefined`: a JSON answer has no text so far. Its model may work on, and be asked later.
+   */
+  streamed(): Usage | undefined;
 }
 
 /** 1 for each byte that is not skipped. Line ends are skipped only in a JSON answer. */
@@ -223,6 +226,6 @@ export function createAnswerScanner(
     },
     isBetweenEvents: () => isBetween,
     usage: () => (isTold ? usageOf(told, inputTokens) : undefined),
-    streamed: () => usageOf(told, inputTokens, tokensOfBytes(textBytes)),
+    streamed: () => (isStream || textBytes > 0 ? usageOf(told, inputTokens, tokensOfBytes(textBytes)) : undefined),
   };
 }

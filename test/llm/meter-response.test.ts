@@ -110,6 +110,28 @@ describe("settled", () => {
     expect(reservation.calls).toEqual([["settle", {}]]);
   });
 
+  it("with what was reserved if its model works on: JSON without usage and without text", async () => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const queued = Response.json({ status: "queued", usage: null, output: [] });
+    await meterResponse(queued, reservation, options).text();
+    await done();
+    expect(reservation.calls).toEqual([["settle", {}]]);
+  });
+
+  it("goes on behind an empty chunk under cut", async () => {
+    const scanner = createAnswerScanner(new Headers(SSE), ESTIMATE)!;
+    const cut = createCut(scanner, "openai-chat", reservationOf({ tokens: 100 }), ["tokens"], () => 0);
+    const sent: string[] = [];
+    const pass = (text: string) =>
+      cut.pass(
+        encoder.encode(text),
+        (bytes) => sent.push(`${bytes.length}`),
+        () => false,
+      );
+    expect([await pass(""), await pass("data: {}\n\n"), sent]).toEqual([true, true, ["0", "10"]]);
+  });
+
   it("in each meter's own unit", async () => {
     const reservation = reservationOf({ tokens: 100, dollars: 50, requests: 1 });
     const prices = { default: { input: 10, output: 100 } };

@@ -62,7 +62,10 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
       return response;
     }
     const unitsOf = (meter: Meter, usage: Usage) => usedUnits(meter, estimate.model, usage);
-    used = () => unitsBy((meter) => unitsOf(meter, scanner.usage() ?? scanner.streamed()));
+    used = () => {
+      const usage = scanner.usage() ?? scanner.streamed();
+      return usage ? unitsBy((meter) => unitsOf(meter, usage)) : whatIsReserved();
+    };
     const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");
     const cut =
       cutting.length > 0

@@ -31,6 +31,7 @@ describe("an answer", () => {
     ["with usage above what was reserved", () => json({ usage: usageOf(30, 4_000) }), 4_030],
     ["with usage, as a stream", () => stream(delta("hi"), data({ choices: [], usage: usageOf(30, 4) })), 34],
     ["without usage, as JSON", () => json({ choices: [{ message: { content: EIGHT_BYTES } }] }), 1 + 2],
+    ["whose model works on in the background", () => json({ status: "queued", usage: null, output: [] }), RESERVED],
     ["without usage, as a stream", () => stream(delta(EIGHT_BYTES), data("[DONE]")), 1 + 2],
     ["that is an error", () => json({ error: {} }, { status: 500 }), 0],
     ["that is an error with usage", () => json({ usage: usageOf(30, 40) }, { status: 429 }), 0],
