@@ -98,7 +98,7 @@ it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts 
       expect(full).toEqual(atLast.flatMap(({ limits }) => limits));
       expect(written).not.toHaveBeenCalled();
     }),
-    { numRuns: 24 },
+    { numRuns: 40 },
   );
   // Without these cases the property would prove nothing.
   expect(local).toBeGreaterThan(100);

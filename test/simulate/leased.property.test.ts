@@ -9,7 +9,7 @@ import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import type { BucketLimit } from "../../src/core/token-bucket.ts";
 import { type Admission, KEYS, type Key, mostUnits, of, run, traffics } from "./adversary.ts";
 
-const RUNS = { numRuns: 12 };
+const RUNS = { numRuns: 20 };
 const units = fc.oneof(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 5, max: 50 }));
 const spans = fc.constantFrom(50, 200, 1_000, 3_000);
 

@@ -99,7 +99,7 @@ it("the isolate that resets spends and gives back nothing that it had leased bef
         if (admitted > 0.9 * LIMIT) usedUp++;
       }
     }),
-    { numRuns: 20 },
+    { numRuns: 40 },
   );
   expect(usedUp).toBeGreaterThan(10);
 });
