@@ -9,7 +9,7 @@ import { BYTES_PER_TOKEN, bytesOfText, tokensOfBytes } from "./tokens.ts";
 export interface Estimate {
   /** By the path, see `formatOf`. */
   readonly format?: Format | undefined;
-  /** As the request names it, or the deployment in the path of an Azure request. */
+  /** The deployment in the path of an Azure request, which decides. Otherwise as the body names it. */
   readonly model?: string | undefined;
   /** Input tokens, by the length of the text. */
   readonly inputTokens: number;
@@ -17,6 +17,8 @@ export interface Estimate {
   readonly outputTokens?: number | undefined;
   /** Whether the request asks for an event stream. */
   readonly isStream: boolean;
+  /** Whether the model works on when the client has left: its output can be fetched later. */
+  readonly isBackground?: boolean;
 }
 
 /** How a request is read. */
@@ -37,7 +39,7 @@ const MEDIA = /^(input_)?((image|video)(_url)?|audio|file|document)$/;
 /** The source of an Anthropic document that is text: it counts as text. */
 const TEXT_SOURCES: readonly unknown[] = ["text", "content"];
 /** A file as a text, wherever it stands. */
-const BASE64 = /^data:[^,]{0,200};base64,/;
+const BASE64 = /^data:[^,\s]{0,200};base64,[\w+/=-]*$/;
 
 /** A limiter counts at most this many units at once. Larger numbers are no numbers of tokens. */
 const MAX_TOKENS = 1_000_000_000;
@@ -63,10 +65,11 @@ export async function estimateRequest(
     request,
     estimate: {
       format,
-      model: typeof body.model === "string" ? body.model : deploymentOf(request.url),
+      model: deploymentOf(request.url) ?? (typeof body.model === "string" ? body.model : undefined),
       inputTokens: tokensOfBytes(inputOf(body, perImage) + unreadBytes + restBytes),
       outputTokens: format === "openai-embeddings" ? 0 : outputOf(body),
       isStream: body.stream === true,
+      isBackground: body.background === true,
     },
   };
 }
@@ -127,5 +130,10 @@ function isCount(value: unknown): value is number {
 
 /** Azure names the model in the path: `/openai/deployments/<name>/chat/completions`. */
 function deploymentOf(url: string): string | undefined {
-  return /\/deployments\/([^/]+)\//.exec(new URL(url).pathname)?.[1];
+  const name = /\/deployments\/+([^/]+)\//i.exec(new URL(url).pathname)?.[1];
+  try {
+    return name && decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }

@@ -50,19 +50,20 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
   const { reserved } = reservation;
   const { ok, body, headers } = response;
   if (!ok || !body) {
-    onSettled?.(undefined);
     background.waitUntil(ok ? reservation.settle({}) : reservation.release());
+    onSettled?.(undefined);
     return response;
   }
   const scanner = createAnswerScanner(headers, estimate);
   const passed = passThrough(body, scanner, undefined, signal, reservation.decision?.hold);
   const settle = () => {
-    const usage = scanner && (scanner.usage() ?? scanner.streamed());
-    onSettled?.(usage);
+    const usage = scanner && (scanner.usage() ?? (estimate.isBackground ? undefined : scanner.streamed()));
     const used = Object.entries(meters).flatMap(([name, meter]) =>
       usage && reserved[name] !== undefined ? [[name, usedUnits(meter, estimate.model, usage)]] : [],
     );
-    return reservation.settle(Object.fromEntries(used));
+    const settled = reservation.settle(Object.fromEntries(used));
+    onSettled?.(usage);
+    return settled;
   };
   background.waitUntil(passed.ended.then(settle));
   return new Response(passed.body, response);

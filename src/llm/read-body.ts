@@ -12,6 +12,9 @@ export interface BegunBody {
   readonly restBytes: number;
 }
 
+/** A body that is not read to its end, and does not tell its length, counts as at least this long. */
+const UNKNOWN_BYTES = 1_048_576;
+
 /**
  * Never rejects. It reads a clone: the runtime keeps what the clone has read for the one that reads the request, and
  * sends it on with its `Content-Length`.
@@ -20,7 +23,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<Begu
   const { headers } = request;
   const isUnreadable = isEncoded(headers);
   const decoder = new TextDecoder();
-  let [text, bytes, isCut] = ["", 0, true];
+  let [text, bytes, isCut, leastBytes] = ["", 0, true, 0];
   try {
     const reader = request.clone().body!.getReader() as ReadableStreamDefaultReader<Uint8Array>;
     // One byte more is asked for, so that the end of a body of just as many bytes is seen.
@@ -33,11 +36,13 @@ export async function readBody(request: Request, maxBytes: number): Promise<Begu
         bytes += value.length;
       }
     }
+    // A body of unknown length is not cheaper than one that tells its length.
+    leastBytes = UNKNOWN_BYTES;
     // Fulfilled only when the request has been read, too.
     reader.cancel().catch(() => {});
   } catch {
     // There is no body, or somebody else has it, or it fails: it fails in the same way when the request is sent on.
   }
-  const all = isCut ? Math.max(bytes, Number(headers.get("Content-Length")) || 0) : bytes;
+  const all = isCut ? Math.max(bytes, Number(headers.get("Content-Length")) || leastBytes) : bytes;
   return { text, isCut, restBytes: isUnreadable ? all : all - Math.min(bytes, maxBytes) };
 }

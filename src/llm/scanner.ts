@@ -225,7 +225,8 @@ export function createAnswerScanner(
       return i;
     },
     isBetweenEvents: () => isBetween,
-    usage: () => (isTold ? usageOf(told, inputTokens) : undefined),
+    // Some tell their input only.
+    usage: () => (isTold ? usageOf(told, inputTokens, told[3] ?? tokensOfBytes(textBytes)) : undefined),
     streamed: () => (isStream || textBytes > 0 ? usageOf(told, inputTokens, tokensOfBytes(textBytes)) : undefined),
   };
 }

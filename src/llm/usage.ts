@@ -28,8 +28,8 @@ export const FIELD_NAMES = [
 /** In the order of `FIELD_NAMES`. Absent: not told. */
 export type ToldFields = (number | undefined)[];
 
-/** @param estimated the input if none was told. @param output default: what was told. */
-export function usageOf(told: ToldFields, estimated: number, output = told[3] ?? 0): Usage {
+/** @param estimated the input if none was told. */
+export function usageOf(told: ToldFields, estimated: number, output: number): Usage {
   const [prompt, input, total, toldOutput = 0, created = 0, read = 0, cached = read] = told;
   return {
     // Embeddings of some providers tell only the sum.

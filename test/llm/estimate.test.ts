@@ -27,8 +27,8 @@ describe("an estimate", () => {
     const messages = [{ role: "user", content: "日本" }];
     const bytes = "role".length + "user".length + "content".length + 6;
     const expected = { format: "openai-chat", model: "m", inputTokens: Math.ceil(bytes / 4), isStream: false };
-    expect(await estimateOf({ model: "m", messages })).toEqual(expected);
-    expect(await estimateOf({ model: "m", messages, metadata: { a: "x".repeat(400) } })).toEqual(expected);
+    expect(await estimateOf({ model: "m", messages })).toEqual({ ...expected, isBackground: false });
+    expect(await estimateOf({ model: "m", messages, metadata: { a: "x".repeat(400) } })).toMatchObject(expected);
     const more = await estimateOf({ model: "m", messages, tools: [{ name: "x".repeat(400) }] });
     expect(more.inputTokens).toBe(Math.ceil((bytes + 404) / 4));
   });
@@ -46,7 +46,27 @@ describe("an estimate", () => {
   it("takes the deployment of an Azure path as the model", async () => {
     const url = "https://a.test/openai/deployments/gpt-5/chat/completions";
     expect(await estimateOf({ messages: [] }, url)).toMatchObject({ model: "gpt-5" });
-    expect(await estimateOf({ messages: [], model: "m" }, url)).toMatchObject({ model: "m" });
+    // The path says which model answers: a client does not choose its price.
+    expect(await estimateOf({ messages: [], model: "cheap" }, url)).toMatchObject({ model: "gpt-5" });
+    const spelled = "https://a.test/openai/Deployments//gpt%2D5/chat/completions";
+    expect(await estimateOf({ messages: [] }, spelled)).toMatchObject({ model: "gpt-5" });
+    const broken = "https://a.test/openai/deployments/%E0%A4%A/chat/completions";
+    expect(await estimateOf({ messages: [] }, broken)).toMatchObject({ model: "%E0%A4%A" });
+  });
+
+  it("counts text that only begins like a file as text", async () => {
+    const content = `data:;base64,${"hello world ".repeat(1_000)}`;
+    const { inputTokens } = await estimateOf({ messages: [{ role: "user", content }] });
+    expect(inputTokens).toBeGreaterThan(3_000);
+  });
+
+  it("counts a body that is not read to its end, and tells no length, as no shorter than 1 MiB", async () => {
+    const messages = [{ role: "user", content: "x".repeat(40_000) }];
+    const body = new Blob([JSON.stringify({ messages })]).stream();
+    const init = { method: "POST", body, duplex: "half" } as RequestInit;
+    const request = new Request("https://a.test/v1/chat/completions", init);
+    const { estimate } = await estimateRequest(request, { maxBytes: 16_384 });
+    expect(estimate.inputTokens).toBeGreaterThanOrEqual(1_048_576 / 4 - 10);
   });
 
   it.each([

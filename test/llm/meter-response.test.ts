@@ -119,6 +119,26 @@ describe("settled", () => {
     expect(reservation.calls).toEqual([["settle", {}]]);
   });
 
+  it("with what was reserved if its model works on in the background", async () => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const background = { ...options, estimate: { ...ESTIMATE, isBackground: true } };
+    await meterResponse(new Response(delta("12345678"), { headers: SSE }), reservation, background).text();
+    await done();
+    expect(reservation.calls).toEqual([["settle", {}]]);
+  });
+
+  it("also if onSettled throws", async () => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const onSettled = () => {
+      throw new Error("wrong");
+    };
+    await meterResponse(new Response(USAGE, { headers: SSE }), reservation, { ...options, onSettled }).text();
+    await expect(done()).rejects.toThrow("wrong");
+    expect(reservation.calls).toEqual([["settle", { tokens: 7 }]]);
+  });
+
   it("goes on behind an empty chunk under cut", async () => {
     const scanner = createAnswerScanner(new Headers(SSE), ESTIMATE)!;
     const cut = createCut(scanner, "openai-chat", reservationOf({ tokens: 100 }), ["tokens"], () => 0);

@@ -51,7 +51,7 @@ export default {
       const names = limits.filter(({ admitted }) => !admitted).map(({ policy }) => policy.name);
       return refusal(estimate.format, {
         status: unavailable ? 503 : 429,
-        message: `Over the limit of ${names.join(" and ")}.`,
+        message: unavailable ? "The limits cannot be checked now." : `Over the limit of ${names.join(" and ")}.`,
         retryAfterMs,
         never: !unavailable && retryAfterMs === undefined,
       });
@@ -66,7 +66,8 @@ export default {
       const options = { estimate, meters, background: ctx, signal: given.signal };
       return meterResponse(await fetch(asking), reservation, options);
     } catch (error) {
-      ctx.waitUntil(reservation.release());
+      // If the client has left, nobody knows what the model has done.
+      ctx.waitUntil(given.signal.aborted ? reservation.settle({}) : reservation.release());
       throw error;
     }
   },

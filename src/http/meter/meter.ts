@@ -17,11 +17,11 @@ export interface MeteredRequest {
 }
 
 /**
- * Only these have a cost under a meter. Other requests look at its limits: they reach no model. A handshake of a
- * WebSocket is a GET: a POST that asks for one is an ordinary request, and must not be free.
+ * Only requests with a body have a cost under a meter. Others look at its limits: they reach no model. The method does
+ * not matter: an origin may take another one, or an override of it, as a POST.
  */
-export function isMetered({ method, body }: Request): boolean {
-  return method === "POST" && body !== null;
+export function isMetered({ body }: Request): boolean {
+  return body !== null;
 }
 
 /**

@@ -56,14 +56,19 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
     const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
     if (!body || names.length === 0) return response;
     const estimate = estimateOf(meters.get(names[0]!)!);
-    const scanner = createAnswerScanner(headers, estimate);
+    // An input that the answer does not tell is each meter's own estimate.
+    const scanner = createAnswerScanner(headers, { inputTokens: Number.NaN });
     if (!scanner) {
       logUnread(names, headers);
       return response;
     }
-    const unitsOf = (meter: Meter, usage: Usage) => usedUnits(meter, estimate.model, usage);
+    const unitsOf = (meter: Meter, usage: Usage) => {
+      const inputTokens = Number.isNaN(usage.inputTokens) ? estimateOf(meter).inputTokens : usage.inputTokens;
+      return usedUnits(meter, estimate.model, { ...usage, inputTokens });
+    };
     used = () => {
-      const usage = scanner.usage() ?? scanner.streamed();
+      // A model in the background works on when its client has left.
+      const usage = scanner.usage() ?? (estimate.isBackground ? undefined : scanner.streamed());
       return usage ? unitsBy((meter) => unitsOf(meter, usage)) : whatIsReserved();
     };
     const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");

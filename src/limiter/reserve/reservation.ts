@@ -6,7 +6,7 @@ import type { Decision } from "../../core/decision.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import type { Answered, AppliedPolicy, Charge, PolicyKey } from "../decide.ts";
-import { settleCharges } from "./settlement.ts";
+import { bothCharges, isSameCharge, settleCharges } from "./settlement.ts";
 
 /**
  * What a request has reserved. Settle or release it once, when its cost is known: the first call counts, later ones do
@@ -65,12 +65,19 @@ export function createReservation({ names, answered, background, ask }: Reservat
   const { decision } = answered;
   const charges: Charge[] = [];
   const reserved = new Map<string, number>();
-  const extending: Promise<unknown>[] = [];
+  let extending: Promise<unknown> = Promise.resolve();
   let settled: Promise<void> | undefined;
+
+  /** A long stream has thousands of extensions: those of the same buckets become one charge. */
+  function join(charge: Charge): void {
+    const at = charges.findIndex((one) => isSameCharge(one, charge));
+    if (at < 0) charges.push(charge);
+    else charges[at] = bothCharges(charges[at]!, charge);
+  }
 
   /** @returns the keys that were charged. */
   function book({ charges: more = [] }: Answered): PolicyKey[] {
-    charges.push(...more);
+    for (const charge of more) join(charge);
     const keys = more.flatMap(({ keys }) => keys);
     // A policy may have several keys, all with the same cost.
     const units = new Map(keys.map(({ policy, request }) => [policy.name, request.cost]));
@@ -95,7 +102,7 @@ export function createReservation({ names, answered, background, ask }: Reservat
   }
 
   async function settleBy(usedOf: (policy: string) => number | undefined): Promise<void> {
-    await Promise.all(extending);
+    await extending;
     const unusedOf = (policy: string) => {
       const units = reserved.get(policy)!;
       return units - Math.min(MAX_UNITS, usedOf(policy) ?? units);
@@ -116,7 +123,7 @@ export function createReservation({ names, answered, background, ask }: Reservat
       // Own counters and the store may both have charged a key: it is asked for once.
       const keys = new Map(first.map((key) => [key.request.key, withUnits(key, units.get(key.policy.name) ?? 0)]));
       const asked = ask([...keys.values()].filter(({ limits, request }) => limits.length > 0 && request.cost > 0));
-      extending.push(asked.then(book, () => {}));
+      extending = Promise.all([extending, asked.then(book, () => {})]);
       return (await asked).decision;
     },
 

@@ -47,7 +47,7 @@ export async function settleCharges(
       place.changes.set(key, changes);
       const last = changes.at(-1);
       const limits = request.limits.filter((limit) => !isConcurrency(limit));
-      if (last && back > 0 && isSameBucket(last, atMs)) {
+      if (last?.flag === Flag.giveBack && back > 0 && areSameBuckets(last.limits, last.atMs!, atMs)) {
         changes.splice(-1, 1, { ...last, cost: Math.min(MAX_UNITS, last.cost + back) });
       } else if (back !== 0 && limits.length > 0) {
         changes.push({
@@ -74,11 +74,34 @@ export async function settleCharges(
   await Promise.all(settled);
 }
 
-/** Whether a change gives back to the bucket of this instant. A log has a bucket for each instant. */
-function isSameBucket({ limits, flag, atMs = 0 }: KeyRequest, otherMs: number): boolean {
+/** Whether two charges are of the same buckets of the same keys. */
+export function isSameCharge(one: Charge, other: Charge): boolean {
+  return (
+    one.settle === other.settle &&
+    one.at === other.at &&
+    one.slot === other.slot &&
+    one.keys.length === other.keys.length &&
+    one.keys.every(({ request: { key, limits } }, k) => {
+      const same = other.keys[k]!.request;
+      return key === same.key && limits.length === same.limits.length && areSameBuckets(limits, one.atMs, other.atMs);
+    })
+  );
+}
+
+/** The units of both. */
+export function bothCharges(one: Charge, other: Charge): Charge {
+  const keys = one.keys.map((key, k) => {
+    const cost = Math.min(MAX_UNITS, key.request.cost + other.keys[k]!.request.cost);
+    return { ...key, request: { ...key.request, cost } };
+  });
+  return { ...one, keys };
+}
+
+/** Whether two instants lie in the same bucket of each limit. A log has a bucket for each instant. */
+function areSameBuckets(limits: KeyRequest["limits"], oneMs: number, otherMs: number): boolean {
   return limits.every((limit) => {
     const [ms] = algorithmOf(limit).encode(limit);
     const bucketMs = limit.kind === Kind.log ? 1 : ms;
-    return flag === Flag.giveBack && Math.floor(atMs / bucketMs) === Math.floor(otherMs / bucketMs);
+    return Math.floor(oneMs / bucketMs) === Math.floor(otherMs / bucketMs);
   });
 }

@@ -32,6 +32,11 @@ describe("an answer", () => {
     ["with usage, as a stream", () => stream(delta("hi"), data({ choices: [], usage: usageOf(30, 4) })), 34],
     ["without usage, as JSON", () => json({ choices: [{ message: { content: EIGHT_BYTES } }] }), 1 + 2],
     ["whose model works on in the background", () => json({ status: "queued", usage: null, output: [] }), RESERVED],
+    [
+      "that tells its input only, and text",
+      () => stream(delta(EIGHT_BYTES), data({ usage: { prompt_tokens: 9 } })),
+      9 + 2,
+    ],
     ["without usage, as a stream", () => stream(delta(EIGHT_BYTES), data("[DONE]")), 1 + 2],
     ["that is an error", () => json({ error: {} }, { status: 500 }), 0],
     ["that is an error with usage", () => json({ usage: usageOf(30, 40) }, { status: 429 }), 0],
@@ -92,6 +97,18 @@ describe("an answer", () => {
 });
 
 describe("a client that leaves", () => {
+  it("a stream whose model works on in the background, pays what was reserved", async () => {
+    const provider = openStream();
+    const { chat, used } = meteredHandler(() => provider.response);
+    const answer = await chat({ ...ASKED, background: true, stream: true });
+    provider.send(data({ type: "response.created" }));
+    const body = answer.body!.getReader();
+    await body.read();
+    await body.cancel();
+    await provider.cancelled;
+    expect(await used()).toBe(RESERVED);
+  });
+
   it.each<[string, (client: AbortController, body: ReadableStreamDefaultReader<Uint8Array>) => unknown]>([
     ["as its request says", (client) => client.abort()],
     ["by cancelling the body", (_, body) => body.cancel()],
@@ -186,7 +203,6 @@ describe("what a provider gets", () => {
 
   it.each([
     ["GET", {}],
-    ["PUT", { body: "{}" }],
     ["POST", {}],
   ])("by %s %o is the request itself, which costs nothing under a meter", async (method, init) => {
     const seen: Request[] = [];
@@ -255,5 +271,9 @@ describe("what is reserved", () => {
     await chat(image);
     const [tokens, others] = [await used("tokens"), await used("others")];
     expect(tokens - others).toBe(93);
+    // Also if the answer does not tell its input.
+    const untold = meteredHandler(() => stream(delta(EIGHT_BYTES)), policies);
+    await (await untold.chat(image)).text();
+    expect((await untold.used("tokens")) - (await untold.used("others"))).toBe(93);
   });
 });

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Policy } from "../../../src/core/policy.ts";
+import { bothCharges, isSameCharge } from "../../../src/limiter/reserve/settlement.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import type { Limiter, Take } from "../../../src/limiter.ts";
@@ -240,6 +241,21 @@ describe("extending", () => {
     // 20 units were charged in each of the buckets of 10, 20 and 30 s, but the last has only 10 yet.
     expect(takes.map(({ keys }) => keys.map(({ cost }) => cost))).toEqual([[10], [20], [20], [15]]);
     expect(await left()).toEqual({ tokens: 905 });
+  });
+
+  it("is one charge in one bucket: a long stream keeps no list", async () => {
+    const settle = async () => {};
+    const { limiter } = setUp(policy("tokens", [minute]));
+    const { policies } = limiter;
+    const request = { key: "k", group: 0, cost: 256, limits: policies[0]!.limits };
+    const keys = [{ policy: policies[0]!, limits: policies[0]!.limits, take: 0, request }];
+    const charge = { keys, atMs: NOW_MS, slot: 0, settle };
+    const later = { ...charge, atMs: NOW_MS + 1 };
+    expect(isSameCharge(charge, later)).toBe(true);
+    expect(bothCharges(charge, later).keys[0]!.request.cost).toBe(512);
+    expect(isSameCharge(charge, { ...charge, atMs: NOW_MS + 60_000 })).toBe(false);
+    expect(isSameCharge(charge, { ...charge, settle: async () => {} })).toBe(false);
+    expect(isSameCharge(charge, { ...charge, slot: 7 })).toBe(false);
   });
 
   it("is waited for by what settles, and ends with it", async () => {
