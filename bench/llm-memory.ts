@@ -68,6 +68,6 @@ for (const mode of ["finish", "cut"] as const) {
   }
   await passed.ended;
   console.log(`| ${mode} | ${largestMib.toFixed(2)} |`);
-  const isRight = scanner.usage()?.outputTokens === TOKENS && scanner.streamed().outputTokens === TOKENS;
+  const isRight = scanner.usage()?.outputTokens === TOKENS && scanner.streamed()?.outputTokens === TOKENS;
   if (largestMib >= 1 || !isRight) process.exitCode = 1;
 }

@@ -15,8 +15,6 @@ export interface Estimate {
   readonly inputTokens: number;
   /** The most output tokens that the request asks for, over all of its choices. Absent: it does not say. */
   readonly outputTokens?: number | undefined;
-  /** Whether the request asks for an event stream. */
-  readonly isStream: boolean;
   /** Whether the model works on when the client has left: its output can be fetched later. */
   readonly isBackground?: boolean;
 }
@@ -39,7 +37,7 @@ const MEDIA = /^(input_)?((image|video)(_url)?|audio|file|document)$/;
 /** The source of an Anthropic document that is text: it counts as text. */
 const TEXT_SOURCES: readonly unknown[] = ["text", "content"];
 /** A file as a text, wherever it stands. */
-const BASE64 = /^data:[^,\s]{0,200};base64,[\w+/=-]*$/;
+const BASE64 = /^data:[^,\s]*;base64,[\w+/=-]*$/;
 
 /** A limiter counts at most this many units at once. Larger numbers are no numbers of tokens. */
 const MAX_TOKENS = 1_000_000_000;
@@ -68,7 +66,6 @@ export async function estimateRequest(
       model: deploymentOf(request.url) ?? (typeof body.model === "string" ? body.model : undefined),
       inputTokens: tokensOfBytes(inputOf(body, perImage) + unreadBytes + restBytes),
       outputTokens: format === "openai-embeddings" ? 0 : outputOf(body),
-      isStream: body.stream === true,
       isBackground: body.background === true,
     },
   };
@@ -130,10 +127,5 @@ function isCount(value: unknown): value is number {
 
 /** Azure names the model in the path: `/openai/deployments/<name>/chat/completions`. */
 function deploymentOf(url: string): string | undefined {
-  const name = /\/deployments\/+([^/]+)\//i.exec(new URL(url).pathname)?.[1];
-  try {
-    return name && decodeURIComponent(name);
-  } catch {
-    return name;
-  }
+  return /\/deployments\/+([^/]+)\//i.exec(new URL(url).pathname)?.[1];
 }

@@ -6,7 +6,6 @@ import type { Estimate } from "./estimate.ts";
 import { passThrough } from "./pass-through.ts";
 import { createAnswerScanner } from "./scanner.ts";
 import { usedUnits } from "./units.ts";
-import type { Usage } from "./usage.ts";
 
 /** What `meterResponse` needs of a reservation: those of `limiter.reserve` have it. */
 export interface MeteredReservation {
@@ -30,8 +29,6 @@ export interface MeterOptions {
   readonly background: { waitUntil(work: Promise<unknown>): void };
   /** Aborted when the client leaves: `request.signal`. Absent: known when the runtime cancels the body. */
   readonly signal?: AbortSignal;
-  /** Called once, with what was settled. `undefined`: it was released, or keeps what was reserved. */
-  readonly onSettled?: (usage: Usage | undefined) => void;
 }
 
 /**
@@ -46,12 +43,11 @@ export interface MeterOptions {
  * @returns the same answer, to be sent to the client instead of the given one.
  */
 export function meterResponse(response: Response, reservation: MeteredReservation, options: MeterOptions): Response {
-  const { estimate, meters, background, signal, onSettled } = options;
+  const { estimate, meters, background, signal } = options;
   const { reserved } = reservation;
   const { ok, body, headers } = response;
   if (!ok || !body) {
     background.waitUntil(ok ? reservation.settle({}) : reservation.release());
-    onSettled?.(undefined);
     return response;
   }
   const scanner = createAnswerScanner(headers, estimate);
@@ -61,9 +57,7 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
     const used = Object.entries(meters).flatMap(([name, meter]) =>
       usage && reserved[name] !== undefined ? [[name, usedUnits(meter, estimate.model, usage)]] : [],
     );
-    const settled = reservation.settle(Object.fromEntries(used));
-    onSettled?.(usage);
-    return settled;
+    return reservation.settle(Object.fromEntries(used));
   };
   background.waitUntil(passed.ended.then(settle));
   return new Response(passed.body, response);

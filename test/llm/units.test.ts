@@ -67,9 +67,9 @@ describe("units", () => {
 
   it("of a reservation: the asked output up to maxOutput, which is reserved where nothing is asked", () => {
     const meter = { unit: "tokens" as const, maxOutput: 100 };
-    expect(reservedUnits(meter, { inputTokens: 5, outputTokens: 30, isStream: false })).toBe(35);
-    expect(reservedUnits(meter, { inputTokens: 5, outputTokens: 300, isStream: false })).toBe(105);
-    expect(reservedUnits(meter, { inputTokens: 5, isStream: false })).toBe(105);
-    expect(reservedUnits(meter, { inputTokens: 5, outputTokens: 0, isStream: false })).toBe(5);
+    expect(reservedUnits(meter, { inputTokens: 5, outputTokens: 30 })).toBe(35);
+    expect(reservedUnits(meter, { inputTokens: 5, outputTokens: 300 })).toBe(105);
+    expect(reservedUnits(meter, { inputTokens: 5 })).toBe(105);
+    expect(reservedUnits(meter, { inputTokens: 5, outputTokens: 0 })).toBe(5);
   });
 });

@@ -69,7 +69,7 @@ function metered(body: BodyInit, hold?: { renewEveryMs: number; renew(): Promise
     release: async () => void calls.push("release"),
   };
   const answer = meterResponse(new Response(body, { headers: { "Content-Type": "application/json" } }), reservation, {
-    estimate: { inputTokens: 10, isStream: false },
+    estimate: { inputTokens: 10 },
     meters: { tokens: { unit: "tokens" } },
     background: { waitUntil: (one) => void work.push(one) },
   });
