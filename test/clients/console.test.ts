@@ -100,7 +100,7 @@ it("shows refusals as they rise, finds, blocks and frees a client, changes a lim
   await page.getByText("blocked").first().waitFor();
   expect(await send(gateway, 1)).toEqual([403]);
   await press(page, card, "Lift the block", "Lift the block");
-  await expect.poll(() => send(gateway, 1)).toEqual([429]);
+  await expect.poll(() => send(gateway, 1), SEEN).toEqual([429]);
 
   // Another limit for all: the diff, and then what clients are told.
   await show(page, `#/policies/${POLICY}`);
@@ -132,7 +132,7 @@ it("shows refusals as they rise, finds, blocks and frees a client, changes a lim
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByText("You are signed out.").waitFor();
   expect((await page.content()).includes(POLICY)).toBe(false);
-  await expect.poll(() => page.context().cookies()).toEqual([]);
+  await expect.poll(() => page.context().cookies(), SEEN).toEqual([]);
   await page.reload();
   await page.getByLabel("Admin token").waitFor();
   expectQuiet(opened, gateway);

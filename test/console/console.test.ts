@@ -9,6 +9,8 @@ import { type FakeGateway, type FakeOptions, startFakeGateway, TOKEN } from "./f
 import { lookUp, newPage, type Opened, show, signIn, violations } from "./page.ts";
 
 const CLIENT = "203.0.113.7";
+/** A busy machine shows a page late. */
+const PATIENTLY = { timeout: 15_000 };
 
 let browser: Browser | undefined;
 beforeEach(async (context) => {
@@ -192,16 +194,16 @@ it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes
   expect(await card.getByText("of 600 left").innerText()).toBe("599 of 600 left");
   await press("Block");
   const focused = () => page.evaluate(() => document.activeElement?.ariaLabel || document.activeElement?.textContent);
-  await expect.poll(focused).toBe(`Block: ${CLIENT}`);
+  await expect.poll(focused, PATIENTLY).toBe(`Block: ${CLIENT}`);
   await press("Cancel");
-  await expect.poll(focused).toBe("Reset counts");
+  await expect.poll(focused, PATIENTLY).toBe("Reset counts");
   await press("Block");
   expect(await card.locator(".command code").innerText()).toBe(
     `npx headgate admin block api ${CLIENT} --kind ip --until 1h`,
   );
   await press(/^Block …/);
   // The question has the focus: one more key, and not by accident the same button.
-  await expect.poll(focused).toBe("Yes: block");
+  await expect.poll(focused, PATIENTLY).toBe("Yes: block");
   expect(await gateway.send("/v1/items", CLIENT)).toBe(200);
   await page.keyboard.press("Enter");
   await card.getByText("blocked").waitFor();
@@ -322,12 +324,12 @@ it("asks once every 5 s while it is seen, and never while it is hidden", async (
   const asked = () => gateway.calls.filter((call) => call.includes("/stats")).length;
   const before = asked();
   for (let i = 0; i < 4; i++) await page.clock.runFor(5_000);
-  await expect.poll(asked).toBe(before + 4);
+  await expect.poll(asked, PATIENTLY).toBe(before + 4);
   await seeAgain(page, true);
   await page.clock.runFor(120_000);
   expect(asked()).toBe(before + 4);
   await seeAgain(page);
-  await expect.poll(asked).toBeGreaterThan(before + 4);
+  await expect.poll(asked, PATIENTLY).toBeGreaterThan(before + 4);
 });
 
 it("looks closer at a part of the chart, by dragging and from its table, and back again", async () => {
