@@ -59,13 +59,16 @@ async function read(meters: ReadonlyMap<string, Meter>, given: Request) {
   const bound = longReads >= MAX_LONG_READS && { maxBytes: SHORT_READ_BYTES };
   let request = given;
   longReads++;
-  for (const { perImage } of meters.values()) {
-    if (estimates.has(perImage)) continue;
-    const read = await estimateRequest(request, { perImage, ...bound });
-    estimates.set(perImage, read.estimate);
-    request = read.request;
+  try {
+    for (const { perImage } of meters.values()) {
+      if (estimates.has(perImage)) continue;
+      const read = await estimateRequest(request, { perImage, ...bound });
+      estimates.set(perImage, read.estimate);
+      request = read.request;
+    }
+  } finally {
+    longReads--;
   }
-  longReads--;
   return { request, estimates };
 }
 
