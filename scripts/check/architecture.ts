@@ -36,7 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // Needs vitest, which no Worker has: no other layer may import it.
   testing: ["core", "store"],
   // Runs in Node: no other layer may import it.
-  cli: ["config", "core", "http", "keys", "version"],
+  cli: ["bounded-map", "config", "core", "http", "keys", "limiter", "partition", "version"],
 };
 
 /** The same for the console. */

@@ -5,6 +5,7 @@ import { meterMistakes } from "../config/meter.ts";
 import { ConfigurationError } from "../config/mistake.ts";
 import { patternMistakes } from "../config/patterns.ts";
 import type { Match, Policy } from "../core/policy.ts";
+import type { RequestHead } from "../keys/request-head.ts";
 import type { Work } from "../pattern/automaton.ts";
 import { compilePattern, type Subject, type Test, type Verdict } from "../pattern/pattern.ts";
 import { normalizeHost, normalizePath } from "../pattern/text.ts";
@@ -42,7 +43,7 @@ interface Rule extends Condition {
   readonly cost: number;
 }
 
-export type Matcher = (request: Request) => readonly Matched[];
+export type Matcher = (request: RequestHead) => readonly Matched[];
 
 /** Headers by which frameworks let a POST stand for another method. Such a request matches as both methods. */
 const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];
@@ -97,7 +98,7 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
 }
 
 /** The parts of a request that decide what matches, unparsed: parsing is slow. No part contains a line break. */
-function rememberedAs(request: Request, namesMethods: boolean): string {
+function rememberedAs(request: RequestHead, namesMethods: boolean): string {
   const { method, url } = request;
   const query = url.indexOf("?");
   const path = query < 0 ? url : url.slice(0, query);
@@ -133,7 +134,7 @@ function readsOverrides(method: string, namesMethods: boolean): boolean {
 }
 
 /** @param namesMethods some policy depends on the method. */
-function requestLine(request: Request, namesMethods: boolean): RequestLine {
+function requestLine(request: RequestHead, namesMethods: boolean): RequestLine {
   const url = new URL(request.url);
   const readable = readsOverrides(request.method, namesMethods) ? METHOD_OVERRIDES : [];
   // A header that was sent twice arrives joined by commas. Some frameworks take the first value, some the last.
@@ -154,7 +155,7 @@ function requestLine(request: Request, namesMethods: boolean): RequestLine {
 }
 
 /** The browser sends a CORS preflight before the client's own request. */
-function isPreflight({ method, headers }: Request): boolean {
+function isPreflight({ method, headers }: RequestHead): boolean {
   return method === "OPTIONS" && headers.has("Origin") && headers.has("Access-Control-Request-Method");
 }
 

@@ -8,6 +8,7 @@ import type { ClientKey } from "../partition/hash.ts";
 import { normalizeHost } from "../pattern/text.ts";
 import { countedAddress } from "./address.ts";
 import { addressText, bearerToken, cookieValue, placeOf, queryValue } from "./read.ts";
+import type { RequestHead } from "./request-head.ts";
 
 interface SourceForm {
   /** What follows the source and a colon, as a regular expression. Absent: nothing follows. */
@@ -38,7 +39,7 @@ export const KEY_SOURCES = {
 export type KeySource = keyof typeof KEY_SOURCES;
 
 /** How a request presents a source: its text, empty or absent if the request does not. */
-type ReadSource = (request: Request, name: string, region: () => string) => string | null | undefined;
+type ReadSource = (request: RequestHead, name: string, region: () => string) => string | null | undefined;
 
 export const KEY_READERS: Readonly<Record<KeySource, ReadSource>> = {
   ip: ({ headers }) => addressText(headers),

@@ -1,0 +1,137 @@
+/** What a replay has found. `--json` prints it as it is. Instants are ms since the epoch, shares are 0 to 1. */
+
+export interface Summary {
+  readonly log: LogSummary;
+  /** One configuration, or two: the present one and the candidate. */
+  readonly configurations: readonly ConfigurationSummary[];
+  /** Absent with one configuration. */
+  readonly comparison?: Comparison;
+  /** Absent without `--suggest`. */
+  readonly suggestions?: readonly Suggestion[];
+  /** What the reader of the report must know: what the log lacks, what was forgotten, how exact the numbers are. */
+  readonly notes: readonly string[];
+}
+
+export interface LogSummary {
+  readonly files: number;
+  readonly bytes: number;
+  readonly lines: number;
+  /** Lines that are requests. */
+  readonly requests: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface ConfigurationSummary {
+  /** The file's name. */
+  readonly name: string;
+  /** Over all policies: a request counts once. */
+  readonly requests: Counted;
+  readonly policies: readonly PolicySummary[];
+  /** Policies that could not be replayed, and why. */
+  readonly skipped: readonly { readonly policy: string; readonly reason: string }[];
+  readonly timeline: Timeline;
+}
+
+/** Requests, and how many were refused. In a policy in shadow: would have been. */
+export interface Counted {
+  readonly requests: number;
+  readonly refused: number;
+}
+
+export interface PolicySummary extends Counted {
+  readonly policy: string;
+  readonly mode: "enforce" | "shadow";
+  /** Units asked for, and those that were refused. */
+  readonly units: number;
+  readonly refusedUnits: number;
+  readonly clients: number;
+  readonly refusedClients: number;
+  /** Clients that were never refused and used at least 80 % of a limit at some instant. */
+  readonly nearMisses: number;
+  readonly limits: readonly LimitSummary[];
+  /** Those refused most often, at most 10. */
+  readonly topRefused: readonly ClientSummary[];
+  readonly timeline: Timeline;
+}
+
+export interface LimitSummary {
+  readonly id: string;
+  /** As people read it, for example `100 per 1 minute, sliding-window`. */
+  readonly words: string;
+  readonly refused: number;
+  /**
+   * How many clients have used at most 10 %, 20 %, … 100 % of the limit at the instant when they used most; the
+   * eleventh number counts the clients that were refused.
+   */
+  readonly peaks: readonly number[];
+}
+
+export interface ClientSummary extends Counted {
+  /** The hash of the client's key, as the store and the admin API know it. */
+  readonly client: string;
+  readonly kind: string;
+}
+
+/** Admitted and refused requests over time. */
+export interface Timeline {
+  readonly fromMs: number;
+  /** Length of a step. */
+  readonly stepMs: number;
+  readonly admitted: readonly number[];
+  readonly refused: readonly number[];
+}
+
+/** The candidate against the present configuration. */
+export interface Comparison {
+  /** Over all policies: what happened to the request. */
+  readonly requests: Changed;
+  /** Policies of the same name in both. */
+  readonly policies: readonly (Changed & { readonly policy: string })[];
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+}
+
+export interface Changed {
+  /** Admitted by the present configuration, refused by the candidate. */
+  readonly newlyRefused: ChangedCount;
+  readonly newlyAdmitted: ChangedCount;
+}
+
+export interface ChangedCount {
+  readonly requests: number;
+  readonly clients: number;
+  /** The first ones of the clients with the most, at most 5. */
+  readonly examples: readonly ChangedExample[];
+}
+
+export interface ChangedExample {
+  readonly atMs: number;
+  readonly client: string;
+  readonly kind: string;
+  readonly policy: string;
+  /** Method and path as logged, without the query. Empty if the log has none. */
+  readonly request: string;
+  /** How many requests of this client changed in the same way. */
+  readonly requests: number;
+}
+
+/** For one limit: what other numbers would have refused, with everything else as it is. */
+export interface Suggestion {
+  readonly policy: string;
+  readonly limit: string;
+  /** The number in the configuration, as it is written there. */
+  readonly present: number;
+  /** The share of refused requests that was asked for. */
+  readonly share: number;
+  /** The smallest rung that refuses less than that share. Absent: none does. */
+  readonly suggested?: number;
+  /** Rising numbers. */
+  readonly rungs: readonly Rung[];
+}
+
+export interface Rung extends Counted {
+  /** As it would be written in the configuration. */
+  readonly limit: number;
+  readonly refusedClients: number;
+}

@@ -1,0 +1,53 @@
+/** One request of a log, whatever the log's format. */
+
+import type { RequestHead } from "../../../keys/request-head.ts";
+
+export interface LogEntry {
+  /** When the request came, in ms since the epoch. A log that shows whole seconds gives the beginning of the second. */
+  readonly atMs: number;
+  /** What policies match and keys are read from. For a headgate line: empty, because the line holds the results. */
+  readonly head: RequestHead;
+  /** How long the request took, in ms. Absent: the log does not tell it. */
+  readonly durationMs?: number;
+  /** What a gateway has recorded about its decision. Absent in other logs. */
+  readonly recorded?: Recorded;
+}
+
+/** A decision as the gateway has recorded it (`RECORD`). */
+export interface Recorded {
+  readonly takes: readonly RecordedTake[];
+  /** The region that answered. */
+  readonly region: string;
+  readonly allowed: boolean;
+  /** Who answered, as in `Decision`. */
+  readonly source: string;
+}
+
+/** One policy of a recorded decision. */
+export interface RecordedTake {
+  /** The policy's name. */
+  readonly policy: string;
+  /** The kind of the client's key, for example `ip`. */
+  readonly kind: string;
+  /** The hash of the client's key. */
+  readonly partition: string;
+  /** Units. */
+  readonly cost: number;
+  /** The client's plan. Absent: none. */
+  readonly plan?: string;
+}
+
+/**
+ * What a policy may need from a log. A key part is written as in `key`, for example `header:x-user`, `ip`, `country`;
+ * `duration` is how long requests took (concurrency limits), `tokens` what language models used (meters).
+ */
+export type Needed = "method" | "path" | "host" | "duration" | "tokens" | "colo" | `key ${string}`;
+
+/** What a log tells about its requests. */
+export interface Carried {
+  /**
+   * The field that the log would need, as the documentation of its format names it, for example `RequestHeaders`.
+   * Undefined: the log has it.
+   */
+  lacks(needed: Needed): string | undefined;
+}
