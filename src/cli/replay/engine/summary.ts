@@ -116,7 +116,7 @@ export interface ChangedExample {
   readonly requests: number;
 }
 
-/** For one limit: what other numbers would have refused, with everything else as it is. */
+/** For one limit: what other numbers would have refused if it were the only limit. */
 export interface Suggestion {
   readonly policy: string;
   readonly limit: string;
