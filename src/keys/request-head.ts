@@ -1,4 +1,4 @@
-/** What a request says before its body: all that keys, matches and regions are read from. A line of a log has it too. */
+/** What a request says before its body: what keys, matches and regions are read from. A line of a log has it too. */
 
 export interface RequestHead {
   readonly method: string;
