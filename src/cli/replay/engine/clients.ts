@@ -10,7 +10,8 @@ const MAX_COUNTED = 1_000_000;
 const LEAST_SWEPT = 10_000;
 
 export class Clients {
-  readonly #maxCounted: number;
+  /** Clients with lower numbers are counted. */
+  readonly maxCounted: number;
   readonly #counted = new Map<string, number>();
   /** All others. They are forgotten with their counts. */
   readonly #others = new Map<string, number>();
@@ -18,20 +19,20 @@ export class Clients {
   #sweepAt = LEAST_SWEPT;
 
   constructor(maxCounted = MAX_COUNTED) {
-    this.#maxCounted = maxCounted;
+    this.maxCounted = maxCounted;
     this.#next = maxCounted;
   }
 
   /** Whether there were more clients than are counted. */
   get overflowed(): boolean {
-    return this.#next > this.#maxCounted;
+    return this.#next > this.maxCounted;
   }
 
   numberOf(text: string): number {
     const known = this.#counted.get(text);
     if (known !== undefined) return known;
     const { size } = this.#counted;
-    if (size < this.#maxCounted) {
+    if (size < this.maxCounted) {
       this.#counted.set(text, size);
       return size;
     }
@@ -41,7 +42,7 @@ export class Clients {
   }
 
   isCounted(client: number): boolean {
-    return client < this.#maxCounted;
+    return client < this.maxCounted;
   }
 
   /** Forgets clients that are not counted and have no counts any more, if there may be many. */

@@ -182,12 +182,10 @@ export class ConfigurationRun {
   #decideTakes(durationMs: number | undefined, request: number, nowMs: number, step: number): boolean {
     const view = this.#view;
     if (!view) {
-      return this.#decideApplied(
-        this.takes.map(({ run, cost, plan }): Applied => {
-          return { run, cost, policy: plan === undefined ? run.policy : this.#numbers(run.policy, { plan }) };
-        }),
-        ...([durationMs, request, nowMs, step] as const),
-      );
+      const applied = this.takes.map(({ run, cost, plan }): Applied => {
+        return { run, cost, policy: plan === undefined ? run.policy : this.#numbers(run.policy, { plan }) };
+      });
+      return this.#decideApplied(applied, durationMs, request, nowMs, step);
     }
     const named = this.takes.map(({ run, cost, plan }) => {
       const { kind, client } = this.#overridden.has(run.policy.name) ? this.nameOf(run.last.text) : NOBODY;
@@ -218,7 +216,7 @@ export class ConfigurationRun {
       const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
       for (const scope of numberedOf(policy).scopes) {
         requests.push({ key: keyName(keys.length), group, cost, limits: scope.limits });
-        places.push({ counts: run.countsOf(scope.isRegional ? this.region() : undefined), client: run.last.client });
+        places.push({ counts: run.countsOf(scope, scope.isRegional ? this.region() : ""), client: run.last.client });
         keys.push({ applied, scope });
         holdsSlots ||= cost > 0 && scope.limits.some(isConcurrency);
       }
