@@ -1,7 +1,7 @@
 /** Who is counted: from a request to the client key of a policy. */
 
 import type { RequestHead } from "../keys/request-head.ts";
-import { ANONYMOUS, countedValue, KEY_READERS, type KeySource, sourceOf } from "../keys/sources.ts";
+import { ANONYMOUS, formOf, KEY_READERS, type KeySource, sourceOf } from "../keys/sources.ts";
 import type { ClientKey } from "../partition/hash.ts";
 
 /**
@@ -24,11 +24,11 @@ export function clientKey(kinds: readonly string[], request: RequestHead, region
 }
 
 interface Part {
-  /** As it is written, for example `header:x-user`. */
-  readonly part: string;
   readonly source: KeySource;
   /** What follows the source and a colon. */
   readonly name: string;
+  /** The form in which a value is counted. Absent: as it is. */
+  readonly counted: ReturnType<typeof formOf>["counted"];
 }
 
 interface Kind {
@@ -51,7 +51,7 @@ function partsOf(kinds: readonly string[]): readonly Kind[] {
 
 function partOf(part: string): Part {
   const source = sourceOf(part);
-  return { part, source, name: part.slice(source.length + 1) };
+  return { source, name: part.slice(source.length + 1), counted: formOf(part).counted };
 }
 
 /** The plan that a request names. @param source for example `header:x-plan`. @param region as for `clientKey`. */
@@ -60,7 +60,7 @@ export function namedPlan(source: string, request: RequestHead, region: () => st
 }
 
 /** The value of one part in the form that is counted. undefined or empty if the request does not have it. */
-function readPart({ part, source, name }: Part, request: RequestHead, region: () => string): string | undefined {
+function readPart({ source, name, counted }: Part, request: RequestHead, region: () => string): string | undefined {
   const text = KEY_READERS[source](request, name, region);
-  return text ? countedValue(part, text) : undefined;
+  return text && counted ? counted(text) : text || undefined;
 }

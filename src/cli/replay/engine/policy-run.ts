@@ -4,7 +4,7 @@ import { algorithmOf } from "../../../core/algorithms.ts";
 import type { Limit, Policy } from "../../../core/policy.ts";
 import type { LimitReply } from "../../../core/take.ts";
 import { describeQuota } from "../../../http/quota.ts";
-import { Clients, Tally } from "./clients.ts";
+import { type Client, Clients, Tally } from "./clients.ts";
 import type { Counts } from "./counts.ts";
 import { countsOf } from "./flat-counts.ts";
 import type { ClientSummary, PolicySummary } from "./summary.ts";
@@ -62,7 +62,7 @@ export class PolicyRun {
   readonly #counts = new Map<string, Counts>();
 
   /** The last request that the policy was for, and what became of it. */
-  readonly last = { request: -1, text: "", client: 0, refused: false, isBlocked: false };
+  readonly last = { request: -1, kind: "", text: "", client: 0, refused: false, isBlocked: false };
 
   requests = 0;
   refused = 0;
@@ -132,7 +132,7 @@ export class PolicyRun {
     this.clients.sweep((client) => all.some((counts) => counts.has(client)));
   }
 
-  summary(axis: TimeAxis, nameOf: (text: string) => Named): PolicySummary {
+  summary(axis: TimeAxis, nameOf: (client: Client) => Named): PolicySummary {
     const [requests, refused] = [this.#requestsOf.counts, this.#refusedOf.counts];
     let [clients, refusedClients, nearMisses] = [0, 0, 0];
     const top: number[] = [];
@@ -150,7 +150,7 @@ export class PolicyRun {
       top.splice(at < 0 ? top.length : at, 0, client);
       top.length = Math.min(top.length, MAX_TOP);
     }
-    const texts = this.clients.textsOf(new Set(top));
+    const named = this.clients.clientsOf(new Set(top));
     return {
       policy: this.policy.name,
       mode: this.policy.mode,
@@ -168,7 +168,7 @@ export class PolicyRun {
         peaks: peakClasses(this.#peaks[l]!),
       })),
       topRefused: top.map((client) => ({
-        ...nameOf(texts.get(client)!),
+        ...nameOf(named.get(client)!),
         requests: requests[client]!,
         refused: refused[client]!,
       })),

@@ -1,7 +1,7 @@
 // What a replay says about a log: numbers of requests and clients, peaks, time, changes, and what it could not do.
 
 import { describe, expect, it } from "vitest";
-import { Clients } from "../../../../src/cli/replay/engine/clients.ts";
+import { Clients, clientText, textOf } from "../../../../src/cli/replay/engine/clients.ts";
 import { textHasher } from "../../../../src/cli/replay/engine/hash.ts";
 import { InFlight } from "../../../../src/cli/replay/engine/in-flight.ts";
 import { type ReplayInput, replay } from "../../../../src/cli/replay/engine/replay.ts";
@@ -317,6 +317,14 @@ describe("its parts", () => {
     }
   });
 
+  it.each([
+    ["ip", ["192.0.2.1"]],
+    ["header:x-user+ip", ["ann", "192.0.2.1"]],
+    ["anonymous", []],
+  ])("write a client of the kind %s as the gateway does", (kind, values) => {
+    expect(clientText({ kind, text: textOf(values) })).toBe(partitionText({ kind, values }));
+  });
+
   it("keep a timeline in at most 240 steps, of all requests", () => {
     const axis = new TimeAxis();
     const line = axis.line();
@@ -331,12 +339,12 @@ describe("its parts", () => {
 
   it("count so many clients, and decide for others by numbers that are never used twice", () => {
     const clients = new Clients(2);
-    expect(["a", "b", "a", "c", "d", "c"].map((text) => clients.numberOf(text))).toEqual([0, 1, 0, 2, 3, 2]);
+    expect(["a", "b", "a", "c", "d", "c"].map((text) => clients.numberOf("ip", text))).toEqual([0, 1, 0, 2, 3, 2]);
     expect([1, 2].map((client) => clients.isCounted(client))).toEqual([true, false]);
     expect(clients.overflowed).toBe(true);
-    for (let i = 0; i < 10_000; i++) clients.numberOf(`more ${i}`);
+    for (let i = 0; i < 10_000; i++) clients.numberOf("ip", `more ${i}`);
     clients.sweep((client) => client === 3);
-    expect([clients.numberOf("d"), clients.numberOf("c")]).toEqual([3, 10_004]);
+    expect([clients.numberOf("ip", "d"), clients.numberOf("ip", "c")]).toEqual([3, 10_004]);
   });
 
   it("let things happen in the order of time", () => {
