@@ -113,11 +113,11 @@ export function keysOfRequest({ keys }: TakeRequest): string[] {
   return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit))]);
 }
 
-/** A limit, and its counts as this decision reads and then changes them. */
+/** A limit, and its counts as this decision finds them. */
 interface Check {
   readonly algorithm: ReturnType<typeof algorithmOf>;
   readonly limit: LimitSpec;
-  state: ReturnType<Check["algorithm"]["read"]>;
+  readonly state: ReturnType<Check["algorithm"]["read"]>;
   readonly refused: boolean;
 }
 
@@ -158,29 +158,24 @@ export function take(
     const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
     const charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
     const instant = { nowMs, atMs, slot };
-    const after = checked[k]!;
-    let dropped = false;
-    for (const check of after) {
-      const { algorithm, limit, state } = check;
-      if (charged) check.state = algorithm[flag === Flag.giveBack ? "giveBack" : "charge"](state, limit, cost, instant);
-      dropped ||= algorithm.dropped?.(check.state) ?? false;
-    }
-    if ((charged && (flag !== Flag.giveBack || exists[k])) || dropped) {
-      const records: LimitRecord[] = [];
-      let expiryMs = 1;
-      for (const { algorithm, limit, state } of after) {
-        const record = algorithm.record(state);
-        if (record) records.push(record);
-        expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
-      }
-      if (records.length > 0) written.push({ key, records, expiryMs });
-    }
+    const records: LimitRecord[] = [];
     const reply: LimitReply[] = [];
-    for (const { algorithm, limit, state, refused } of after) {
-      if (algorithm.keptValue && (charged || algorithm.dropped?.(state))) {
+    let [expiryMs, dropped] = [1, false];
+    for (const { algorithm, limit, state: before, refused } of checked[k]!) {
+      const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
+      const state = charged ? change(before, limit, cost, instant) : before;
+      const hasDropped = algorithm.dropped?.(state);
+      dropped ||= hasDropped === true;
+      const record = algorithm.record(state);
+      if (record) records.push(record);
+      expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
+      if (algorithm.keptValue && (charged || hasDropped)) {
         values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
       }
       reply.push({ refused, view: algorithm.view(state, limit, cost, refused) });
+    }
+    if (((charged && (flag !== Flag.giveBack || exists[k])) || dropped) && records.length > 0) {
+      written.push({ key, records, expiryMs });
     }
     replies.push(reply);
   }
