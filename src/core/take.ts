@@ -15,7 +15,14 @@
  */
 
 import type { KeptValue } from "./algorithm.ts";
-import { algorithmOf, hasLimitKey, type LimitSpec, type LimitValue, type LimitView } from "./algorithms.ts";
+import {
+  algorithmOf,
+  hasLimitKey,
+  type LimitRecord,
+  type LimitSpec,
+  type LimitValue,
+  type LimitView,
+} from "./algorithms.ts";
 import { ENFORCED, Flag } from "./layout.ts";
 import { findRecord, type Records } from "./records.ts";
 
@@ -115,45 +122,51 @@ export function take(
   readonly records: readonly WrittenRecords[];
   readonly values: readonly WrittenValue[];
 } {
-  const refusedGroups = new Set<number>();
+  const refusedGroups: number[] = [];
 
-  const checked = keys.map(({ key, group, cost, limits, flag = request.flag, atMs = request.atMs ?? 0 }) => {
+  const checked = keys.map(({ key, group, cost, limits, flag = request.flag }) => {
     const found = stored.records(key);
     const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
-      const value = hasLimitKey(limit) ? stored.value(limitKeyOf(key, limit)) : undefined;
+      const value = algorithm.keptValue && stored.value(limitKeyOf(key, limit));
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
       const refused = flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
-      if (refused) refusedGroups.add(group);
+      if (refused) refusedGroups.push(group);
       return { algorithm, limit, state, refused };
     });
-    return { exists: found !== undefined, flag, instant: { nowMs, atMs, slot }, checks };
+    return { found, checks };
   });
 
   const written: WrittenRecords[] = [];
   const values: WrittenValue[] = [];
-  const replies = keys.map(({ key, group, cost }, k) => {
-    const { exists, flag, instant, checks } = checked[k]!;
-    const admitted = !refusedGroups.has(ENFORCED) && !refusedGroups.has(group);
+  const replies: LimitReply[][] = [];
+  for (let k = 0; k < keys.length; k++) {
+    const { key, group, cost, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
+    const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
     const charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
-    const after = checks.map(({ algorithm, limit, state, ...check }) => {
+    const { found, checks } = checked[k]!;
+    const instant = { nowMs, atMs, slot };
+    const records: LimitRecord[] = [];
+    const reply: LimitReply[] = [];
+    let [expiryMs, dropped] = [1, false];
+    for (const { algorithm, limit, state: before, refused } of checks) {
       const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
-      return { ...check, algorithm, limit, state: charged ? change(state, limit, cost, instant) : state };
-    });
-    const dropped = after.some(({ algorithm, state }) => algorithm.dropped?.(state));
-    if ((charged && (flag !== Flag.giveBack || exists)) || dropped) {
-      const records = after.flatMap(({ algorithm, state }) => algorithm.record(state) ?? []);
-      const resets = after.map(({ algorithm, limit, state }) => algorithm.resetAfterMs(state, limit, nowMs));
-      if (records.length > 0) written.push({ key, records, expiryMs: Math.max(1, ...resets) });
+      const state = charged ? change(before, limit, cost, instant) : before;
+      const hasDropped = algorithm.dropped?.(state);
+      dropped ||= hasDropped === true;
+      const record = algorithm.record(state);
+      if (record) records.push(record);
+      expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
+      if (algorithm.keptValue && (charged || hasDropped)) {
+        values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
+      }
+      reply.push({ refused, view: algorithm.view(state, limit, cost, refused) });
     }
-    for (const { algorithm, limit, state } of after) {
-      if (!algorithm.keptValue || !(charged || algorithm.dropped?.(state))) continue;
-      values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
+    if (((charged && (flag !== Flag.giveBack || found)) || dropped) && records.length > 0) {
+      written.push({ key, records, expiryMs });
     }
-    return after.map(({ algorithm, limit, state, refused }): LimitReply => {
-      return { refused, view: algorithm.view(state, limit, cost, refused) };
-    });
-  });
+    replies.push(reply);
+  }
 
-  return { reply: { nowMs, allowed: !refusedGroups.has(ENFORCED), keys: replies }, records: written, values };
+  return { reply: { nowMs, allowed: !refusedGroups.includes(ENFORCED), keys: replies }, records: written, values };
 }
