@@ -12,7 +12,7 @@ import { startRedisServer } from "../scripts/machine/redis-server.ts";
 import { CLIENTS } from "./support/clients.ts";
 import { countRefusals } from "./support/forwarder.ts";
 import { describeMachine } from "./support/machine.ts";
-import { table } from "./support/part.ts";
+import { markdownTable } from "./support/show.ts";
 import { median } from "./support/stats.ts";
 import { bundleWorker, startWorkerd } from "./support/workerd.ts";
 
@@ -95,7 +95,7 @@ try {
     rows.push([algorithm, ...cells, Math.max(...ratios).toFixed(2)]);
   }
   console.log(`${await describeMachine()}\n`);
-  console.log(table(["", ...names, "slower of ours to best of theirs, worst run"], rows));
+  console.log(markdownTable(["", ...names, "slower of ours to best of theirs, worst run"], rows));
 } finally {
   await forwarder.close();
   await workerd.stop();

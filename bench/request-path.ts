@@ -2,10 +2,9 @@
  * How much the limiter adds to a request in workerd, in microseconds of CPU: matching, keys, decision, header fields.
  * The same Worker runs with and without it, in one run. No request waits for the network: the store is in memory, or it
  * is a Redis that need not be asked (a lease, or a remembered refusal). Leases are renewed in the background. The last
- * column counts the calls to Redis in all batches.
+ * column counts the calls to Redis in all batches. What metrics add is measured by `npm run bench -- features`.
  *
- *   npm run bench:path                 every case
- *   npm run bench:path -- --metrics    the throughput with metrics, relative to that without
+ *   npm run bench:path -- --quick
  */
 
 import { build } from "esbuild";
@@ -16,9 +15,6 @@ import { startRedisServer } from "../scripts/machine/redis-server.ts";
 import type { PathBatch } from "./support/path-batch.ts";
 
 const quick = process.argv.includes("--quick");
-/** Only what metrics cost: the same requests with and without them, which take turns. */
-const onlyMetrics = process.argv.includes("--metrics");
-const TURNS = 16;
 const BATCHES = quick ? 5 : 15;
 const REQUESTS = 500;
 /** Batches for warming up: the JIT compiler runs, and a lease grows. */
@@ -69,11 +65,6 @@ function local(consistency: string, limit: number, path = "/*"): Record<string, 
   };
 }
 
-/** The same, with metrics. `STATS` is in request-path.worker.ts. */
-function counted(config: Record<string, unknown>): Record<string, unknown> {
-  return { ...config, ADMIN_TOKEN: "a-token-of-32-characters-or-more", LIVE_REFRESH: "0s", STATS_FLUSH: "1s" };
-}
-
 /** The number of EVALSHA calls since Redis started. */
 async function callsSoFar(): Promise<number> {
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await redis.info("commandstats"))?.[1] ?? 0);
@@ -98,22 +89,6 @@ async function measure(run: Parameters<typeof batchesOf>[0], status: number) {
   return { medianUs: medianOf(us), leastUs: Math.min(...us), calls: (await callsSoFar()) - before };
 }
 
-/** The throughput with metrics, relative to that without: the middle of all turns, and the middle half of them. */
-async function compareMetrics(name: string, config: Record<string, unknown>, status: number): Promise<void> {
-  const ratios: number[] = [];
-  for (let turn = 0; turn < TURNS; turn++) {
-    const pair = [config, counted(config)].map((bindings) => ({ bindings, distinct: false, wrapped: false }));
-    // Each is first in half of the turns.
-    const order = turn % 2 === 0 ? [0, 1] : [1, 0];
-    const us: number[] = [];
-    for (const at of order) us[at] = medianOf(await batchesOf(pair[at]!, status));
-    ratios.push(us[0]! / us[1]!);
-  }
-  const sorted = ratios.toSorted((a, b) => a - b);
-  const quartiles = [sorted[TURNS / 4]!, sorted[(TURNS * 3) / 4]!].map((ratio) => ratio.toFixed(2));
-  console.log(`| ${name} | ${medianOf(ratios).toFixed(3)} | ${quartiles.join(" to ")} |`);
-}
-
 const WRAPPED = "withRateLimit";
 const cases: readonly (readonly [name: string, bindings: unknown, distinct?: boolean, status?: number])[] = [
   ["no limiter", null],
@@ -122,21 +97,12 @@ const cases: readonly (readonly [name: string, bindings: unknown, distinct?: boo
   ["the gateway, no policy matches", local("strict", 1, "/none")],
   ["the gateway, admitted from a lease", local("leased", 1_000_000_000)],
   ["the gateway, refused from memory", local("strict", 1), false, 429],
-  ["the gateway, refused from memory, with metrics", counted(local("strict", 1)), false, 429],
   ["1 policy of 1 limit, one client", bindings(1, 1, "all")],
-  ["1 policy of 1 limit, one client, with metrics", counted(bindings(1, 1, "all"))],
   ["1 policy of 1 limit, a new client each time", bindings(1, 1, "all"), true],
   ["1 policy of 8 limits, one client", bindings(1, 8, "all")],
   ["50 policies of 8 limits, 1 matches", bindings(50, 8, "one")],
   ["50 policies of 8 limits, all match", bindings(50, 8, "all")],
 ];
-
-async function compareAll(): Promise<void> {
-  console.log("| case | requests a second with metrics / without | middle half of the turns |");
-  console.log("|---|---|---|");
-  await compareMetrics("the gateway, refused from memory", local("strict", 1), 429);
-  await compareMetrics("the gateway, admitted by the memory store", bindings(1, 1, "all"), 200);
-}
 
 async function measureAll(): Promise<void> {
   console.log(
@@ -156,7 +122,7 @@ async function measureAll(): Promise<void> {
 }
 
 try {
-  await (onlyMetrics ? compareAll() : measureAll());
+  await measureAll();
 } finally {
   await miniflare.dispose();
   redis.disconnect();

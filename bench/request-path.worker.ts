@@ -21,16 +21,13 @@ interface Run {
 
 const PAUSE_MS = 20;
 
-/** Confirms every batch. It is called only if the bindings have a token. */
-const STATS = { idFromName: (name: string) => name, get: () => ({ async add() {} }) };
-
 const handle = () => new Response("ok");
 
 /** Makes the function that answers this run's requests. */
 function answerOf({ bindings, wrapped }: Run, context: ExecutionContext): (request: Request) => Promise<Response> {
   if (bindings === null) return async () => handle();
   if (!wrapped) {
-    const gateway = createGateway({ ...bindings, STATS });
+    const gateway = createGateway(bindings);
     return async (request) => await gateway.fetch(request, {}, context);
   }
   const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token, POLICIES: policies } = bindings;

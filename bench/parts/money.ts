@@ -3,9 +3,8 @@
  * lists.
  */
 
-import { bars } from "../support/chart.ts";
 import { WORKERS } from "../support/limiters.ts";
-import { number, type Part, table } from "../support/part.ts";
+import { figure, type Part, table } from "../support/part.ts";
 import { dollarsPerMillion, type Prices } from "../support/stats.ts";
 
 /**
@@ -53,20 +52,20 @@ export const money: Part = async ({ figures }) => {
     };
   });
   const none = dollarsPerMillion(PRICES, { commandsPerRequest: 0, cpuMsPerRequest: 0 });
-  const dollars = (value: number) => `$${value.toFixed(2)}`;
+  const dollars = (value: number) => figure(value, "dollars");
   const head = ["", ...cases.map(([name]) => name), "a refused client that hammers"];
-  const markdown = [
+  const blocks = [
     table(head, [
       ["no limiter", ...Array.from({ length: cases.length + 1 }, () => dollars(none))],
       ...rows.map(({ title, dollars: all }) => [title, ...all.map(dollars)]),
     ]),
-    `As of 2026-11: Upstash pay as you go ${dollars(PRICES.perCommand * 100_000)} per 100,000 commands ([billing](https://upstash.com/docs/redis/overall/billing)), Workers ${dollars(PRICES.perRequest * 1e6)} per million requests ([pricing](https://developers.cloudflare.com/workers/platform/pricing/)); free allowances, storage and bandwidth left out. CPU time, at ${dollars(PRICES.perCpuMs * 1e6)} per million ms, is left out too: a millisecond on this machine is not a millisecond at Cloudflare.`,
+    `As of 2026-11: Upstash pay as you go $${(PRICES.perCommand * 100_000).toFixed(2)} per 100,000 commands ([billing](https://upstash.com/docs/redis/overall/billing)), Workers $${(PRICES.perRequest * 1e6).toFixed(2)} per million requests ([pricing](https://developers.cloudflare.com/workers/platform/pricing/)); free allowances, storage and bandwidth left out. CPU time, at $${(PRICES.perCpuMs * 1e6).toFixed(2)} per million ms, is left out too: a millisecond on this machine is not a millisecond at Cloudflare.`,
     `Every command inside a script is counted. Upstash's [table of costs](https://upstash.com/docs/redis/sdks/ratelimit-ts/costs) shows that it bills them; no bill was looked at.`,
-  ].join("\n\n");
-  const chart = bars({
+  ];
+  const chart = {
     title: "Dollars per million requests at half of 12,000 per minute",
     unit: "$",
     rows: rows.map(({ title, dollars: [half] }) => ({ name: title.replaceAll("`", ""), value: half! })),
-  });
-  return { markdown, targets: [], charts: { "money.svg": chart }, figures: { none: Number(number(none)) } };
+  };
+  return { blocks, targets: [], charts: { "money.svg": chart }, figures: { none } };
 };

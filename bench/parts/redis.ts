@@ -1,9 +1,8 @@
 /** Part 1: what a decision costs Redis in CPU time, commands and bytes. */
 
 import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { bars } from "../support/chart.ts";
 import { type Cost, type CostRedis, type Decision, keyOf, limitOf, startCostRedis, take } from "../support/commands.ts";
-import { number, type Part, type Target, table } from "../support/part.ts";
+import { type Block, figure, type Part, type Table, type Target, type Text, table } from "../support/part.ts";
 import { peers, type Recorded } from "../support/peers.ts";
 import { median } from "../support/stats.ts";
 
@@ -19,6 +18,14 @@ const OTHER_TURNS = [20, 200, 600];
 /** The scripts of the targets run in every round. There are many other scripts: each runs once in this many rounds. */
 const OTHERS_EVERY = 4;
 const KEYS = 200;
+/** What the chart shows of each number of limits, by its name there. A star is a fixed window. */
+const DRAWN: Readonly<Record<string, string>> = {
+  "headgate sliding-window": "headgate",
+  "@upstash/ratelimit slidingWindow": "@upstash/ratelimit",
+  "rate-limiter-flexible (fixed window)": "rate-limiter-flexible *",
+  "hono-rate-limiter (fixed window)": "hono-rate-limiter *",
+  "`INCR` + `EXPIRE`": "INCR + EXPIRE *",
+};
 
 interface Case {
   readonly title: string;
@@ -28,15 +35,15 @@ interface Case {
 }
 
 export const redisCost: Part = async ({ quick, progress }) => {
-  const rounds = quick ? 6 : 80;
+  const rounds = quick ? 6 : 32;
   const redis = await startCostRedis();
   try {
     const recorded = await peers.recorded();
     const scripts = await peers.scripts();
     const targets: Target[] = [];
-    const parts: string[] = [];
+    const blocks: Block[] = [];
     const figures: Record<string, number> = {};
-    const ratios: [string, number][] = [];
+    const bars: { name: string; value: number }[] = [];
 
     for (const count of [1, 3, 8]) {
       for (const state of ["admitted", "refused"] as const) {
@@ -51,17 +58,20 @@ export const redisCost: Part = async ({ quick, progress }) => {
         ];
         await runRounds(redis, cases, rounds, TURN);
         const [ours, upstash] = cases as [Case, Case];
-        parts.push(`### ${count === 1 ? "1 limit" : `${count} limits`}, ${state}\n\n${tableOf(cases, upstash)}`);
+        const limits = count === 1 ? "1 limit" : `${count} limits`;
+        blocks.push(`### ${limits}, ${state}`, tableOf(cases, upstash));
         for (const one of cases)
           figures[`${one.title}, ${count}, ${state}`] = median([...one.costs.values()].map((cost) => cost.commands));
         if (state === "admitted") {
           const ratio = ratioOf(ours, upstash);
-          ratios.push([`${count === 1 ? "1 limit" : `${count} limits`}`, ratio]);
+          figures[`ratio, ${count}`] = ratio;
+          for (const one of cases.filter(({ title }) => title in DRAWN))
+            bars.push({ name: `${DRAWN[one.title]}, ${limits}`, value: median(usecs(one)) });
           const bound = { 1: 1.3, 3: 0.6, 8: 0.4 }[count]!;
           targets.push({
             what: `Redis CPU of a decision over ${count} sliding-window limit${count > 1 ? "s" : ""} / the ${count > 1 ? `${count} calls` : "call"} of \`@upstash/ratelimit\``,
             bound: `≤ ${bound}`,
-            measured: number(ratio),
+            measured: figure(ratio),
             holds: ratio <= bound,
           });
         }
@@ -71,19 +81,19 @@ export const redisCost: Part = async ({ quick, progress }) => {
     targets.push({
       what: "Redis commands of a decision over 1, 3, 8 window limits of a policy",
       bound: "≤ 4",
-      measured: commands.map(number).join(", "),
+      measured: commands.flatMap((n, i) => [i > 0 ? ", " : "", figure(n)]),
       holds: commands.every((n) => n <= 4),
     });
-    parts.push(`### How warm the processor is\n\n${await warmth(redis, recorded, rounds, progress)}`);
+    blocks.push("### How warm the processor is", ...(await warmth(redis, recorded, rounds, progress)));
     progress("bytes");
-    parts.push(`### Bytes per client\n\n${await bytes(redis, recorded)}`);
-    const chart = bars({
-      title: "Redis CPU of one decision, as a part of what @upstash/ratelimit's calls take",
-      unit: "×",
-      rows: ratios.map(([name, value]) => ({ name, value })),
-      mark: 1,
-    });
-    return { markdown: parts.join("\n\n"), targets, charts: { "redis-cpu.svg": chart }, figures };
+    blocks.push("### Bytes per client", ...(await bytes(redis, recorded)));
+    const chart = {
+      title: "Redis CPU of one admitted decision, over sliding windows; * fixed windows",
+      unit: "µs",
+      rows: bars,
+      group: Object.keys(DRAWN).length,
+    };
+    return { blocks, targets, charts: { "redis-cpu.svg": chart }, figures };
   } finally {
     await redis.stop();
   }
@@ -183,36 +193,36 @@ async function warmth(
   recorded: Recorded,
   rounds: number,
   progress: (what: string) => void,
-): Promise<string> {
-  const rows: string[][] = [];
+): Promise<Block[]> {
+  const rows: Text[][] = [];
   for (const calls of OTHER_TURNS) {
     progress(`turns of ${calls} calls`);
-    const row = [String(calls)];
+    const row: Text[] = [String(calls)];
     for (const count of [1, 3, 8]) {
       await redis.flush();
       const pair = (await casesOf(redis, recorded, count, "admitted")).slice(0, 2);
       await runRounds(redis, pair, Math.ceil(rounds / 2), { calls, warmUp: Math.ceil(calls / 4) });
-      row.push(number(ratioOf(pair[0]!, pair[1]!)));
+      row.push(figure(ratioOf(pair[0]!, pair[1]!)));
     }
     rows.push(row);
   }
   const note =
     "CPU time of headgate's decision, divided by that of `@upstash/ratelimit`'s calls, by the number of calls of one script in a row (a turn). Between turns Redis waits for this program, and the processor does other work. The tables above and the targets have turns of 200 calls.";
-  return `${note}\n\n${table(["calls of a turn", "1 limit", "3 limits", "8 limits"], rows)}`;
+  return [note, table(["calls of a turn", "1 limit", "3 limits", "8 limits"], rows)];
 }
 
-function tableOf(cases: readonly Case[], reference: Case): string {
+function tableOf(cases: readonly Case[], reference: Case): Table {
   const rows = cases.map((one) => [
     one.title,
-    number(ratioOf(one, reference)),
-    number(median(usecs(one))),
-    number(median([...one.costs.values()].map(({ commands }) => commands))),
+    figure(ratioOf(one, reference)),
+    figure(median(usecs(one))),
+    figure(median([...one.costs.values()].map(({ commands }) => commands))),
   ]);
   return table(["", "CPU / @upstash/ratelimit slidingWindow", "µs", "commands"], rows);
 }
 
-async function bytes(redis: CostRedis, recorded: Recorded): Promise<string> {
-  const rows: (string | number)[][] = [];
+async function bytes(redis: CostRedis, recorded: Recorded): Promise<Block[]> {
+  const rows: Text[][] = [];
   for (const [title, of] of [
     ["headgate sliding-window", (count: number) => headgateBytes(count, limitOf.weighted)],
     ["headgate sliding-window, 10 buckets", (count: number) => headgateBytes(count, limitOf.weighted10)],
@@ -224,7 +234,7 @@ async function bytes(redis: CostRedis, recorded: Recorded): Promise<string> {
     ["hono-rate-limiter", (count: number) => recorded.honoRateLimiter(specsOf(count))],
     ["rate-limiter-flexible", (count: number) => recorded.rateLimiterFlexible(specsOf(count))],
   ] as const) {
-    const row: (string | number)[] = [title];
+    const row: Text[] = [title];
     for (const count of [1, 3, 8]) {
       await redis.flush();
       const decide = of(count);
@@ -232,13 +242,13 @@ async function bytes(redis: CostRedis, recorded: Recorded): Promise<string> {
       for (let n = 0; n < 50; n++) decisions.push(await decide("client-0001", 1));
       await redis.send(decisions);
       const { bytes, keys } = await redis.memory();
-      row.push(`${bytes} in ${keys}`);
+      row.push([figure(bytes, "count"), ` in ${keys}`]);
     }
     rows.push(row);
   }
   const note =
     "After 50 requests of one client in one window, with the number of keys (`MEMORY USAGE`). `@upstash/ratelimit` also keeps the previous window: up to twice as much.";
-  return `${table(["", "1 limit", "3 limits", "8 limits"], rows)}\n\n${note}`;
+  return [table(["", "1 limit", "3 limits", "8 limits"], rows), note];
 }
 
 const specsOf = (count: number) =>

@@ -3,9 +3,8 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Flag } from "../../src/core/take.ts";
-import { lines } from "../support/chart.ts";
 import { type Decision, keyOf, limitOf, startCostRedis, take, takeOf } from "../support/commands.ts";
-import { number, type Part, table } from "../support/part.ts";
+import { type Block, figure, type Part, table } from "../support/part.ts";
 import { peers } from "../support/peers.ts";
 import { median } from "../support/stats.ts";
 
@@ -16,7 +15,7 @@ const CALLS = 200;
 const LIMITS_PER_POLICY = 8;
 
 export const scale: Part = async ({ quick, progress }) => {
-  const rounds = quick ? 5 : 25;
+  const rounds = quick ? 5 : 15;
   const sizes = quick ? [100, 1_000, 10_000, 100_000] : [100, 1_000, 10_000, 100_000, 1_000_000];
   const recorded = await peers.recorded();
   const redis = await startCostRedis();
@@ -70,7 +69,7 @@ export const scale: Part = async ({ quick, progress }) => {
       const [a, b, commands]: [number[], number[], number[]] = [[], [], []];
       for (let round = -1; round < rounds; round++) {
         const cost = await redis.measure(Array.from({ length: CALLS }, (_, i) => decide(i)));
-        const theirs = await redis.measure(Array.from({ length: 50 }, (_, i) => made[i]!));
+        const theirs = await redis.measure(Array.from({ length: CALLS }, (_, i) => made[i % 50]!));
         if (round < 0) continue;
         a.push(cost.usec);
         b.push(theirs.usec);
@@ -84,47 +83,57 @@ export const scale: Part = async ({ quick, progress }) => {
     const [first, last] = [keyRows[0]!, keyRows.at(-1)!];
     const [one, most] = [limitRows[0]!, limitRows.at(-1)!];
     const slope = (most[1]! - one[1]!) / (most[0]! - one[0]!) / one[1]!;
-    const markdown = [
-      `### Keys\n\nOne limit, clients at random. From ${first[0]} to ${perKey} keys the cost of a decision grows by the factor ${number(last[1]! / first[1]!)}, of \`@upstash/ratelimit\` by ${number(last[2]! / first[2]!)}.`,
+    const blocks: Block[] = [
+      [
+        `### Keys\n\nOne limit, clients at random. From ${first[0]} to ${perKey} keys the cost of a decision grows by the factor `,
+        figure(last[1]! / first[1]!),
+        ", of `@upstash/ratelimit` by ",
+        figure(last[2]! / first[2]!),
+        ".",
+      ],
       table(
         ["keys", "headgate, µs", "@upstash/ratelimit, µs"],
-        keyRows.map((row) => row.map((value, i) => (i === 0 ? value : number(value)))),
+        keyRows.map((row) => row.map((value, i) => (i === 0 ? String(value) : figure(value)))),
       ),
-      `### Limits of one request\n\nPolicies with up to ${LIMITS_PER_POLICY} limits each, one key for each policy. Each further limit costs ${number(slope)} times as much as the call with its first limit.`,
+      [
+        `### Limits of one request\n\nPolicies with up to ${LIMITS_PER_POLICY} limits each, one key for each policy. Each further limit costs `,
+        figure(slope),
+        " times as much as the call with its first limit.",
+      ],
       table(
         ["limits", "headgate, µs", "@upstash/ratelimit, µs", "ratio", "headgate's commands"],
-        limitRows.map(([n, a, b, c]) => [n!, number(a!), number(b!), number(a! / b!), number(c!)]),
+        limitRows.map(([n, a, b, c]) => [String(n), ...[a!, b!, a! / b!, c!].map((value) => figure(value))]),
       ),
       "### Memory of an isolate\n\nHeap for each remembered client, in bytes, including V8's own structures. An isolate remembers 10,000 to 20,000 clients.",
       table(
         ["what is remembered", "bytes"],
         [
-          ["`strict`: the counts of a client that has used up its limit", remembered.strict],
-          ["`leased`: the units that are held for a client", remembered.leased],
+          ["`strict`: the counts of a client that has used up its limit", figure(remembered.strict, "count")],
+          ["`leased`: the units that are held for a client", figure(remembered.leased, "count")],
         ],
       ),
-    ].join("\n\n");
+    ];
     const series = (rows: readonly number[][]) =>
       ["headgate", "@upstash/ratelimit"].map((name, i) => ({
         name,
         points: rows.map((row) => [row[0]!, row[i + 1]!] as const),
       }));
     return {
-      markdown,
+      blocks,
       targets: [],
       charts: {
-        "keys.svg": lines({
+        "keys.svg": {
           title: "Redis CPU of a decision by keys in Redis",
           xName: "keys",
           yName: "µs",
           series: series(keyRows),
-        }),
-        "limits.svg": lines({
+        },
+        "limits.svg": {
           title: "Redis CPU of a decision by limits of a request",
           xName: "limits",
           yName: "µs",
           series: series(limitRows),
-        }),
+        },
       },
       figures: { slope, ...remembered },
     };

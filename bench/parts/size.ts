@@ -3,15 +3,14 @@
 import { gzipSync } from "node:zlib";
 import { entrySizes } from "../../scripts/check/entry-sizes.ts";
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
-import { bars } from "../support/chart.ts";
 import { WORKERS } from "../support/limiters.ts";
-import { number, type Part, table } from "../support/part.ts";
+import { figure, type Part, table } from "../support/part.ts";
 import { startService } from "../support/service.ts";
 import { median } from "../support/stats.ts";
 import { bundleWorker, startWorkerd } from "../support/workerd.ts";
 
 export const size: Part = async ({ quick, progress }) => {
-  const rounds = quick ? 3 : 15;
+  const rounds = quick ? 3 : 6;
   const server = await startRedisServer();
   const service = await startService(server.url);
   try {
@@ -36,29 +35,33 @@ export const size: Part = async ({ quick, progress }) => {
     const [none] = distinct;
     const rows = distinct.map(({ library, bytes, firstMs }) => [
       library,
-      number(bytes / 1024),
-      number((bytes - none!.bytes) / 1024),
+      figure(bytes / 1024),
+      figure((bytes - none!.bytes) / 1024),
       ...(firstMs.length > 0
-        ? [number(median(firstMs)), number(median(firstMs.map((ms, i) => ms - none!.firstMs[i]!)))]
+        ? [figure(median(firstMs)), figure(median(firstMs.map((ms, i) => ms - none!.firstMs[i]!)))]
         : ["–", "–"]),
     ]);
-    const chart = bars({
+    const chart = {
       title: "Minimal Worker with each limiter, minified",
       unit: "KiB gzip",
       rows: distinct.map(({ library, bytes }) => ({ name: library, value: bytes / 1024 })),
-    });
+    };
     const head = ["", "KiB gzip", "added", "first answer, ms", "added by the limiter, ms"];
-    const entries = (await entrySizes()).map(({ what, bytes }) => [what, number(bytes / 1024)]);
-    const ours = distinct.find(({ library }) => library.startsWith("headgate"))!;
+    const entries = (await entrySizes()).map(({ what, bytes }) => [what, figure(bytes / 1024)]);
     return {
-      markdown: [
+      blocks: [
         table(head, rows),
         "The size of each entry of the package in a user's bundle, minified. Hono is not counted, because users bring it themselves.",
         table(["", "KiB gzip"], entries),
-      ].join("\n\n"),
+      ],
       targets: [],
       charts: { "size.svg": chart },
-      figures: { bytes: ours.bytes },
+      figures: Object.fromEntries(
+        distinct.flatMap(({ library, bytes, firstMs }) => [
+          [`added KiB ${library}`, (bytes - none!.bytes) / 1024],
+          [`added ms ${library}`, median(firstMs.map((ms, i) => ms - none!.firstMs[i]!))],
+        ]),
+      ),
     };
   } finally {
     await service.stop();

@@ -1,44 +1,62 @@
 /** Charts as SVG that are readable on light and dark backgrounds: horizontal bars, and lines over logarithmic axes. */
 
 const WIDTH = 720;
-const LEFT = 250;
+const LEFT = 270;
 const RIGHT = 660;
 const TOP = 44;
 const ROW = 24;
+const GAP = 10;
 
 const STYLE = `<style>
 text{font:11px system-ui,sans-serif;fill:#24292f}
 .head{font-weight:600;font-size:13px}
-.paper{fill:#fff}.bar{fill:#8c959f}.ours{fill:#0969da}.mark{stroke:#cf222e;stroke-dasharray:4 3}.axis{stroke:#d0d7de;fill:none}
+.paper{fill:#fff}.bar{fill:#8c959f}.ours{fill:#0969da}.mark{stroke:#cf222e;stroke-dasharray:4 3}.axis{stroke:#d0d7de;fill:none}.spread{stroke:#24292f;stroke-width:1.5}
 .line{fill:none;stroke:#8c959f;stroke-width:2}.line.ours{stroke:#0969da;fill:none}
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.paper{fill:#0d1117}.axis{stroke:#30363d}.bar{fill:#6e7681}.ours{fill:#4493f8}}
+@media (prefers-color-scheme:dark){text{fill:#e6edf3}.paper{fill:#0d1117}.axis{stroke:#30363d}.spread{stroke:#e6edf3}.bar{fill:#6e7681}.ours{fill:#4493f8}}
 </style>`;
+
+/** What is drawn. Only charts with lines have `series`. */
+export type Chart = Bars | Lines;
+
+interface BarRow {
+  readonly name: string;
+  readonly value: number;
+  /** The smallest and the largest value of the repetitions, drawn as a thin line. */
+  readonly from?: number;
+  readonly to?: number;
+}
 
 export interface Bars {
   readonly title: string;
   readonly unit: string;
-  readonly rows: readonly { readonly name: string; readonly value: number }[];
+  readonly rows: readonly BarRow[];
   /** A value of interest, drawn as a line. */
   readonly mark?: number;
+  /** So many rows belong together, and a gap follows. */
+  readonly group?: number;
   /** For values over several orders of magnitude. The axis begins below the smallest value. */
   readonly logarithmic?: boolean;
 }
 
-export function bars({ title, unit, rows, mark, logarithmic = false }: Bars): string {
+export const draw = (chart: Chart): string => ("series" in chart ? lines(chart) : bars(chart));
+
+function bars({ title, unit, rows, mark, group = rows.length, logarithmic = false }: Bars): string {
   const values = rows.map(({ value }) => value).filter((value) => value > 0);
-  const most = Math.max(...values, mark ?? 0);
+  const most = Math.max(...values, ...rows.map(({ to = 0 }) => to), mark ?? 0);
   const least = logarithmic ? Math.min(...values) / 2 : 0;
   const part = (value: number) =>
     logarithmic ? Math.log(Math.max(value, least) / least) / Math.log(most / least) : Math.max(0, value) / most;
   const x = (value: number) => round(LEFT + part(value) * (RIGHT - LEFT));
-  const height = TOP + rows.length * ROW + 14;
+  const yOf = (row: number) => TOP + row * ROW + Math.floor(row / group) * GAP;
+  const height = yOf(rows.length - 1) + ROW + 14;
   return svg(title, height, [
-    ...rows.flatMap(({ name, value }, i) => {
-      const y = TOP + i * ROW;
+    ...rows.flatMap(({ name, value, from = value, to = value }, i) => {
+      const y = yOf(i);
       return [
         `<text x="${LEFT - 8}" y="${y + 12}" text-anchor="end">${xml(name)}</text>`,
         `<rect class="${isOurs(name) ? "ours" : "bar"}" x="${LEFT}" y="${y}" width="${round(Math.max(1, x(value) - LEFT))}" height="16"/>`,
-        `<text x="${x(value) + 6}" y="${y + 12}">${show(value)} ${xml(unit)}</text>`,
+        ...(x(to) - x(from) > 1 ? [`<path class="spread" d="M${x(from)} ${y + 8}H${x(to)}"/>`] : []),
+        `<text x="${x(to) + 6}" y="${y + 12}">${show(value)} ${xml(unit)}</text>`,
       ];
     }),
     ...(mark === undefined ? [] : [`<path class="mark" d="M${x(mark)} ${TOP - 6}V${height - 10}"/>`]),
@@ -54,7 +72,7 @@ export interface Lines {
 }
 
 /** Both axes are logarithmic: a line with slope 1 means proportional. */
-export function lines({ title, xName, yName, series }: Lines): string {
+function lines({ title, xName, yName, series }: Lines): string {
   const [left, right, top, bottom] = [60, 520, 50, 250];
   const all = series.flatMap(({ points }) => points);
   const [xs, ys] = [all.map(([x]) => Math.log(x)), all.map(([, y]) => Math.log(y))];

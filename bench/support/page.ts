@@ -1,25 +1,32 @@
 /** Writes docs/benchmarks.md from the results that each part kept when it last ran. */
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { draw } from "./chart.ts";
 import { peerVersions } from "./machine.ts";
-import { type Section, table } from "./part.ts";
+import type { Section } from "./part.ts";
+import { chartOf, markdownTable, showBlocks, targetRows } from "./show.ts";
+import { summaryOf, TOP_CHARTS } from "./summary.ts";
 
-const DIRECTORY = new URL("../../docs/benchmarks/", import.meta.url);
-const PAGE = new URL("../../docs/benchmarks.md", import.meta.url);
+/** In the order of the page. */
+export const PARTS = ["redis", "latency", "truth", "size", "features", "scale", "money"] as const;
+export type PartName = (typeof PARTS)[number];
+
+const DOCS = new URL("../../docs/", import.meta.url);
+const DIRECTORY = new URL("benchmarks/", DOCS);
 const PROSE = new URL("../page/", import.meta.url);
 
 interface Kept {
   readonly machine: string;
-  readonly section: Section;
+  /** One for each repetition. */
+  readonly runs: readonly Section[];
 }
 
 const fileOf = (part: string) => new URL(`${part}.json`, DIRECTORY);
 
-export function keep(part: string, section: Section, machine: string): void {
-  mkdirSync(DIRECTORY, { recursive: true });
-  for (const [name, svg] of Object.entries(section.charts)) writeFileSync(new URL(name, DIRECTORY), svg);
-  const charts = Object.fromEntries(Object.keys(section.charts).map((name) => [name, ""]));
-  writeFileSync(fileOf(part), `${JSON.stringify({ machine, section: { ...section, charts } }, undefined, 2)}\n`);
+export function keep(part: string, result: Kept): void {
+  // One line for each row of a table.
+  const json = JSON.stringify(result, undefined, 1).replaceAll(/\n {7,}|\n {6}(?=[\]}])/g, "");
+  writeFileSync(fileOf(part), `${json}\n`);
 }
 
 /** What the part measured when it last ran in full. */
@@ -29,31 +36,53 @@ export function kept(part: string): Kept | undefined {
 
 /** Prose lines end by column 120. Tables, headings, pictures and tags keep their lines. */
 const broken = (markdown: string): string =>
-  markdown.replace(/^(?![|#!<]).{121,}$/gm, (line) => line.replace(/(.{1,120})(?: |$)/g, "$1\n").trimEnd());
+  markdown.replace(/^(?![|#!<]).{121,}$/gm, (line) =>
+    line.startsWith("- ")
+      ? line.replace(/(.{1,118})(?: |$)/g, "$1\n  ").trimEnd()
+      : line.replace(/(.{1,120})(?: |$)/g, "$1\n").trimEnd(),
+  );
 
-/** @returns where the page is. */
-export function writePage(parts: readonly string[]): string {
+const picture = (name: string) => `![](benchmarks/${name})`;
+const repetitions = (count: number) => (count === 1 ? "One repetition, without a spread" : `${count} repetitions`);
+
+/** The files of docs/ that show what the parts kept: each by its name, with its content. */
+export function pageOf(): ReadonlyMap<string, string> {
   const prose = (name: string) => readFileSync(new URL(`${name}.md`, PROSE), "utf8").trim();
-  const all = parts.flatMap((part) => {
+  const all = PARTS.flatMap((part) => {
     const found = kept(part);
     return found ? [{ part, ...found }] : [];
   });
-  const targets = all.flatMap(({ section }) => section.targets);
-  const sections = all.flatMap(({ part, machine, section }) => [
+  const charts = all.flatMap(({ runs }) =>
+    Object.keys(runs[0]!.charts).map((name) => {
+      return [`benchmarks/${name}`, draw(chartOf(runs.map((run) => run.charts[name]!)))] as const;
+    }),
+  );
+  const sections = all.flatMap(({ part, machine, runs }) => [
     prose(part),
-    ...Object.keys(section.charts).map((name) => `![](benchmarks/${name})`),
-    broken(section.markdown),
-    `${broken(`Measured ${machine}.`)}\n\`npm run bench -- ${part}\``,
+    ...Object.keys(runs[0]!.charts)
+      .filter((name) => !TOP_CHARTS.includes(name))
+      .map(picture),
+    broken(showBlocks(runs)),
+    `${broken(`${repetitions(runs.length)}, measured ${machine}.`)}\n\`npm run bench -- ${part}\``,
   ]);
-  const rows = targets.map((one) => [one.what, one.bound, one.measured, one.holds ? "yes" : "**no**"]);
   const text = [
+    prose("title"),
+    broken(summaryOf(new Map(all.map(({ part, runs }) => [part, runs])))),
+    ...TOP_CHARTS.map(picture),
     prose("start"),
     "## Targets",
-    table(["", "target", "measured", "holds"], rows),
+    markdownTable(
+      ["", "target", "measured", "holds"],
+      all.flatMap(({ runs }) => targetRows(runs)),
+    ),
     broken(`Peers: ${peerVersions()}.`),
     ...sections,
     prose("end"),
   ].join("\n\n");
-  writeFileSync(PAGE, `${text}\n`);
-  return "docs/benchmarks.md";
+  return new Map([["benchmarks.md", `${text}\n`], ...charts]);
+}
+
+export function writePage(): void {
+  for (const [name, content] of pageOf()) writeFileSync(new URL(name, DOCS), content);
+  console.log("wrote docs/benchmarks.md");
 }

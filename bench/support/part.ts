@@ -1,20 +1,54 @@
-/** What a part of the benchmark returns, and the formats that all parts share. */
+/** What a part of the benchmark returns. It returns values, not text: the page shows several repetitions together. */
 
-/** A bound that the project set itself. `bound` and `measured` are texts for the page. */
+import type { Chart } from "./chart.ts";
+
+/** A measured value. */
+export interface Figure {
+  /** null: nothing was measured (JSON has no NaN). */
+  readonly value: number | null;
+  /** How it is shown. Absent: three significant digits. */
+  readonly as?: Format;
+  /** It is shown in bold letters above this value. */
+  readonly boldAbove?: number;
+}
+
+/** `percent` shows a part of one, `count` an integer as it is, `signed` a count with a plus sign. */
+export type Format = "percent" | "dollars" | "count" | "signed";
+
+export const figure = (value: number, as?: Format): Figure => ({
+  value: Number.isNaN(value) ? null : Number(value.toPrecision(6)),
+  ...(as && { as }),
+});
+
+/** Text with figures. */
+export type Text = string | Figure | readonly (string | Figure)[];
+
+export interface Table {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly Text[])[];
+}
+
+export const table = (head: readonly string[], rows: readonly (readonly Text[])[]): Table => ({ head, rows });
+
+/** A paragraph, a heading, or a table. */
+export type Block = Text | Table;
+
+/** A bound that the project set itself. */
 export interface Target {
   readonly what: string;
   readonly bound: string;
-  readonly measured: string;
+  readonly measured: Text;
   readonly holds: boolean;
 }
 
+/** The result of one repetition. */
 export interface Section {
-  /** Markdown for below the part's heading. */
-  readonly markdown: string;
+  /** What the page shows below the part's heading. */
+  readonly blocks: readonly Block[];
   readonly targets: readonly Target[];
-  /** Maps a file name in docs/benchmarks to its SVG. */
-  readonly charts: Readonly<Record<string, string>>;
-  /** Figures that other parts compute with. */
+  /** Charts by the names of their files in docs/benchmarks. */
+  readonly charts: Readonly<Record<string, Chart>>;
+  /** Figures that other parts and the page's summary compute with. */
   readonly figures: Readonly<Record<string, number>>;
 }
 
@@ -23,21 +57,9 @@ export interface Run {
   /** Shows the progress of the part on one line. */
   progress(what: string): void;
   /** An argument after the parts' names, for example `--peer X`. */
-  option(name: string): string | undefined;
-  /** The figures of a part that ran before, in this run or an earlier one. */
+  option(name: "peer" | "trace"): string | undefined;
+  /** The figures of another part in the same repetition, or of one that ran before. */
   figures(part: string): Readonly<Record<string, number>> | undefined;
 }
 
 export type Part = (run: Run) => Promise<Section>;
-
-export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const line = (cells: readonly (string | number)[]) => `| ${cells.join(" | ")} |`;
-  return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)].join("\n");
-}
-
-/** Three significant digits, with at most two after the point. */
-export function number(value: number): string {
-  if (Number.isNaN(value)) return "–";
-  const digits = value !== 0 && Math.abs(value) < 0.1 ? 3 : Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0;
-  return value.toFixed(digits);
-}

@@ -1,7 +1,6 @@
 /** The tables of the part `truth`, and its targets. */
 
-import { bars } from "../support/chart.ts";
-import { number, type Section, type Target, table } from "../support/part.ts";
+import { type Block, figure, type Section, type Target, type Text, table } from "../support/part.ts";
 import type { Result } from "./judge.ts";
 import { RETRY, type Trace } from "./traces.ts";
 
@@ -38,11 +37,11 @@ export function report(
   results: ReadonlyMap<string, ReadonlyMap<string, Result>>,
   retries: Retries | undefined,
 ): Section {
-  const percent = (part: number) => `${(100 * part).toFixed(part > 0 && part < 0.1 ? 1 : 0)} %`;
+  const percent = (part: number) => figure(part, "percent");
   const windows = traces.filter(({ isCharged }) => !isCharged);
   const charges = traces.filter(({ isCharged }) => isCharged);
   const of = (trace: Trace, peer: string) => results.get(trace.name)!.get(peer);
-  const parts: string[] = [
+  const blocks: Block[] = [
     table(
       ["trace", ""],
       [...traces, ...(retries ? [RETRY] : [])].map(({ name, about }) => [`\`${name}\``, about]),
@@ -50,13 +49,13 @@ export function report(
   ];
   if (windows.length > 0) {
     const names = windows.map(({ name }) => `\`${name}\``);
-    const rows = (value: (result: Result) => string) =>
+    const rows = (value: (result: Result) => Text) =>
       peers.map((peer) => [peer, ...windows.map((trace) => value(of(trace, peer)!))]);
-    parts.push(
+    blocks.push(
       "### Admitted in the worst true window / limit",
       table(
         ["", ...names],
-        rows(({ worst }) => (worst > 1.005 ? `**${number(worst)}**` : number(worst))),
+        rows(({ worst }) => ({ ...figure(worst), boldAbove: 1.005 })),
       ),
       "### Refused although the true window had room, part of all requests",
       table(
@@ -78,10 +77,10 @@ export function report(
       peer,
       ...charges.map((trace) => {
         const { overcharged, failed } = of(trace, peer)!;
-        return `${overcharged! > 0 ? "+" : ""}${overcharged}${failed > 0 ? ` (${failed} errors)` : ""}`;
+        return [figure(overcharged!, "signed"), failed > 0 ? ` (${failed} errors)` : ""];
       }),
     ]);
-    parts.push(
+    blocks.push(
       "### Units charged beyond those admitted",
       table(["", ...charges.map(({ name }) => `\`${name}\``)], rows),
     );
@@ -91,7 +90,7 @@ export function report(
       const { early, late, promised } = retries.get(peer) ?? { early: 0, late: 0, promised: false };
       return promised ? [peer, percent(early), percent(late)] : [peer, "no wait told", "–"];
     });
-    parts.push(
+    blocks.push(
       "### The promised wait\n\nThe part of the clients that waited as told and were refused again, and the part of the wait that was needless, because an earlier request was admitted.",
       table(["", "refused again", "needless"], rows),
     );
@@ -107,9 +106,9 @@ export function report(
     ] as const) {
       const { wrong } = of(hammer, peer)!;
       targets.push({
-        what: `A client that hammers, \`${mode}\`: part of its requests refused although the counter would admit (\`@upstash/ratelimit\`'s cache, which refuses until the window's end: ${cached})`,
+        what: `A client that hammers, \`${mode}\`: part of its requests refused although the counter would admit (\`@upstash/ratelimit\`'s cache refuses until the window's end)`,
         bound: "none",
-        measured: percent(wrong),
+        measured: [percent(wrong), " (the cache: ", cached, ")"],
         holds: wrong === 0,
       });
     }
@@ -117,13 +116,16 @@ export function report(
   const boundary = windows.find(({ name }) => name === "boundary");
   const charts = boundary
     ? {
-        "boundary.svg": bars({
+        "boundary.svg": {
           title: "Admitted in the worst window / limit, bursts around a window's end",
           unit: "×",
           mark: 1,
           rows: peers.map((name) => ({ name, value: of(boundary, name)!.worst })),
-        }),
+        },
       }
-    : ({} as Record<string, string>);
-  return { markdown: parts.join("\n\n"), targets, charts, figures: {} };
+    : ({} as Section["charts"]);
+  const figures = Object.fromEntries(
+    peers.map((peer) => [`worst ${peer}`, Math.max(0, ...windows.map((trace) => of(trace, peer)!.worst))]),
+  );
+  return { blocks, targets, charts, figures };
 }

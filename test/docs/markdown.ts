@@ -37,7 +37,7 @@ export function commandsOf({ text }: Block): string[] {
 
 /**
  * The rows of the first table in `text` whose first heading is `heading`. Each row maps a heading to its cell, without
- * backticks and bold.
+ * backticks, bold, and the spread of a figure.
  */
 export function tableIn(text: string, heading: string): Record<string, string>[] {
   const lines = text.split("\n");
@@ -47,9 +47,17 @@ export function tableIn(text: string, heading: string): Record<string, string>[]
   return rows.map((row) => Object.fromEntries(row.map((cell, i) => [headings[i]!, cell])));
 }
 
+/** Of the repetitions of a benchmark: ` (1.18 to 1.22)` or ` ±3 %`, and a mark. bench/support/show.ts writes it. */
+export const SPREAD = / (\(\S+( %)? to \S+( %)?\)|±\d+ %)( †)?$/;
+
 function cellsOf(line: string): string[] {
   const cells = line.split("|").slice(1, -1);
-  return cells.map((cell) => cell.trim().replace(/^(`|\*\*)(.*)\1$/, "$2"));
+  return cells.map((cell) =>
+    cell
+      .trim()
+      .replace(SPREAD, "")
+      .replace(/^(`|\*\*)(.*)\1$/, "$2"),
+  );
 }
 
 /** The text below a heading, up to the next heading. */

@@ -2,6 +2,7 @@
 
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
+import { SPREAD } from "../docs/markdown.ts";
 import { readText } from "./guide.ts";
 
 const BENCHMARKS = readText("docs/benchmarks.md");
@@ -22,7 +23,7 @@ function tableAfter(text: string, heading: string): Map<string, Row> {
     line
       .split("|")
       .slice(1, -1)
-      .map((cell) => cell.trim());
+      .map((cell) => cell.trim().replace(SPREAD, ""));
   const [[, ...headings] = [], , ...rows] = lines.slice(start, start + length).map(cellsOf);
   return new Map(
     rows.map(([name, ...cells]) => [name!, Object.fromEntries(cells.map((cell, i) => [headings[i]!, cell]))]),

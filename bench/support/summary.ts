@@ -1,0 +1,56 @@
+/** The top of docs/benchmarks.md: five sentences and two charts, from the medians of what the parts kept. */
+
+import { isSharedPeer } from "./latency-report.ts";
+import { WORKERS } from "./limiters.ts";
+import type { Section } from "./part.ts";
+import { number } from "./show.ts";
+import { median } from "./stats.ts";
+
+/** The charts at the top. Their parts do not show them again. */
+export const TOP_CHARTS: readonly string[] = ["latency.svg", "redis-cpu.svg"];
+
+/** @param parts the repetitions of each part. The sentence of a part that never ran is left out. */
+export function summaryOf(parts: ReadonlyMap<string, readonly Section[]>): string {
+  const all = (part: string, name: string) => parts.get(part)!.map(({ figures }) => figures[name]!);
+  const of = (part: string, name: string) => median(all(part, name));
+  const show = (part: string, name: string) => number(of(part, name));
+  const shared = WORKERS.slice(1)
+    .filter(isSharedPeer)
+    .map(({ id }) => id);
+  const most = (values: readonly number[]) => number(Math.max(...values));
+  const least = (values: readonly number[]) => number(Math.min(...values));
+  const perThousand = (id: string) => 1000 * of("latency", `hammered calls ${id}`);
+  const upstash = "@upstash/ratelimit";
+
+  const sentences: readonly (readonly [parts: readonly string[], sentence: () => string])[] = [
+    [
+      ["latency"],
+      () =>
+        `**Waiting.** With Redis 80 ms away, \`leased\` adds ${show("latency", "p50 leased minute")} ms to the median request, \`strict\` ${show("latency", "p50 strict minute")} ms, and the fastest peer whose count all isolates share ${least(shared.map((id) => of("latency", `p50 ${id} minute`)))} ms.`,
+    ],
+    [
+      ["redis"],
+      () =>
+        `**Redis.** Over 1, 3 and 8 sliding-window limits a decision takes ${[1, 3, 8].map((count) => show("redis", `ratio, ${count}`)).join(", ")} times the Redis CPU of \`${upstash}\`, which makes one call for each limit.`,
+    ],
+    [
+      ["latency"],
+      () =>
+        `**Calls.** Of 1,000 requests of a refused client that hammers, ${number(Math.max(perThousand("strict"), perThousand("leased")))} make a call to Redis, and with the peers ${least(shared.map(perThousand))} to ${most(shared.map(perThousand))}.`,
+    ],
+    [
+      ["truth"],
+      () =>
+        `**Truth.** In the worst true window of all traces the default admits ${show("truth", "worst headgate sliding-window")} times its limit, \`sliding-log\` ${show("truth", "worst headgate sliding-log")} times, the sliding window of \`${upstash}\` ${show("truth", "worst upstash slidingWindow, no cache")} times, and hono-rate-limiter ${show("truth", "worst hono-rate-limiter")} times.`,
+    ],
+    [
+      ["size", "latency"],
+      () =>
+        `**The price.** The gateway adds ${show("size", "added KiB headgate (the whole gateway)")} KiB and ${show("size", "added ms headgate (the whole gateway)")} ms until the first answer to a Worker (\`${upstash}\` ${show("size", `added KiB ${upstash}`)} KiB and ${show("size", `added ms ${upstash}`)} ms), and in front of an origin it serves ${show("latency", "served in front, headgate, leased: admitted")} times as many admitted requests per second as a Worker that only forwards.`,
+    ],
+  ];
+  return sentences
+    .filter(([needed]) => needed.every((part) => parts.has(part)))
+    .map(([, sentence]) => `- ${sentence()}`)
+    .join("\n");
+}

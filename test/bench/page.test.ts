@@ -1,0 +1,81 @@
+// docs/benchmarks.md shows what docs/benchmarks/*.json keep.
+
+import { expect, it } from "vitest";
+import { pageOf } from "../../bench/support/page.ts";
+import { figure, type Section, table } from "../../bench/support/part.ts";
+import { chartOf, showBlocks, showText, targetRows } from "../../bench/support/show.ts";
+import { read, SPREAD, tableIn } from "../docs/markdown.ts";
+
+const three = (...values: number[]) => values.map((value) => figure(value));
+
+it("the page and its charts are drawn from what was kept: npm run bench -- --redraw", () => {
+  const page = pageOf();
+  expect(page.size).toBeGreaterThan(5);
+  for (const [name, content] of page) expect(read(`docs/${name}`), name).toBe(content);
+});
+
+it("a cell is the median of the repetitions, with the smallest and the largest, and a mark if they do not agree", () => {
+  expect(showText(three(1.22, 1.18, 1.19))).toBe("1.19 (1.18 to 1.22)");
+  expect(showText(three(1.22, 1.18, 1.19), true)).toBe("1.19 ±3 %");
+  expect(showText(three(1, 1.101, 1))).toBe("1.00 (1.00 to 1.10) †");
+  expect(showText(three(4, 4, 4.001))).toBe("4.00");
+  expect(showText([figure(12.84)])).toBe("12.8");
+});
+
+it("around 0 a spread is a range, also in wide tables", () => {
+  expect(showText(three(-1, 0.5, 2), true)).toBe("0.50 (-1.00 to 2.00) †");
+  expect(showText(three(-1, -0.99, 2), true)).toBe("-0.99 (-1.00 to 2.00) †");
+});
+
+it("the spread of a part of one is a range, also in wide tables", () => {
+  expect(showText([figure(0.8, "percent"), figure(0.9, "percent")], true)).toBe("85 % (80 % to 90 %) †");
+});
+
+it("what could not be measured in one repetition is left out, and a dash if in none", () => {
+  expect(showText(three(Number.NaN, 2, 2.01))).toBe("2.00 (2.00 to 2.01)");
+  expect(showText(three(Number.NaN))).toBe("–");
+});
+
+it("shows parts as percent, dollars, counts, and in bold above a bound", () => {
+  expect(showText([figure(0.092, "percent")])).toBe("9.2 %");
+  expect(showText([figure(0.3, "percent"), figure(0.304, "percent")])).toBe("30 %");
+  expect(showText([figure(8.3, "dollars")])).toBe("$8.30");
+  expect(showText([figure(1_200, "count")])).toBe("1200");
+  expect(showText([figure(40, "signed")])).toBe("+40");
+  expect(showText([{ value: 1.45, boldAbove: 1 }])).toBe("**1.45**");
+});
+
+const run = (value: number, holds: boolean): Section => ({
+  blocks: ["### Heading", table(["", "µs"], [["a", figure(value)]])],
+  targets: [{ what: "w", bound: "< 3", measured: [figure(value), " µs"], holds }],
+  charts: {},
+  figures: {},
+});
+
+it("a target holds if it does so in most repetitions", () => {
+  expect(targetRows([run(1, true), run(2, true), run(3, false)])).toEqual([
+    ["w", "< 3", "2.00 (1.00 to 3.00) † µs", "yes, in 2 of 3"],
+  ]);
+  expect(targetRows([run(1, true), run(3, false)])[0]!.at(-1)).toBe("**no**, in 1 of 2");
+});
+
+it("tests that read the page see the medians", () => {
+  const shown = showBlocks([run(1, true), run(2, true), run(3, true)]);
+  expect(shown).toBe("### Heading\n\n|  | µs |\n|---|---|\n| a | 2.00 (1.00 to 3.00) † |");
+  expect(tableIn(shown, "")).toEqual([{ "": "a", µs: "2.00" }]);
+  expect("30 % (30 % to 31 %) †".replace(SPREAD, "")).toBe("30 %");
+  expect("1.19 ±3 %".replace(SPREAD, "")).toBe("1.19");
+});
+
+it("a chart shows the medians, and the spread of each bar", () => {
+  const bars = (value: number) => ({ title: "t", unit: "ms", rows: [{ name: "a", value }] });
+  expect(chartOf([bars(3), bars(1), bars(2)])).toEqual({
+    ...bars(0),
+    rows: [{ name: "a", value: 2, from: 1, to: 3 }],
+  });
+  const lines = (y: number) => ({
+    ...{ title: "t", xName: "x", yName: "y" },
+    series: [{ name: "a", points: [[1, y]] as const }],
+  });
+  expect(chartOf([lines(3), lines(1), lines(2)])).toEqual(lines(2));
+});
