@@ -86,13 +86,13 @@ export async function startWorkerd(
       });
     }
     const ports: Record<string, number> = {};
-    const listening = (async () => {
-      for await (const line of createInterface(child.stdio[3] as Readable)) {
+    const listening = new Promise<void>((resolve) => {
+      createInterface(child.stdio[3] as Readable).on("line", (line) => {
         const { socket, port } = JSON.parse(line) as { socket: string; port: number };
         ports[socket] = port;
-        if (Object.keys(ports).length === workers.length) return;
-      }
-    })();
+        if (Object.keys(ports).length === workers.length) resolve();
+      });
+    });
     await Promise.race([listening, gone]);
     if (!isRunning(child)) throw new Error(`expected workerd to start; it said: ${last}`);
     return {
