@@ -55,12 +55,10 @@ addEventListener("unhandledrejection", ({ reason }) => console.error("uncaught e
 export * from "./src/worker.ts";
 export default worker;`;
 
-/** Resolves when the gateway answers. */
-export async function startLocalGateway(
-  bindings: Readonly<Record<string, unknown>>,
-  { onLog, withConsole }: LocalOptions = {},
-): Promise<LocalGateway> {
-  const bundled = await build({
+let bundled: Promise<string> | undefined;
+
+async function bundle(): Promise<string> {
+  const { outputFiles } = await build({
     stdin: { contents: ENTRY, resolveDir: new URL("../..", import.meta.url).pathname },
     bundle: true,
     format: "esm",
@@ -69,10 +67,19 @@ export async function startLocalGateway(
     external: ["cloudflare:*"],
     write: false,
   });
+  return outputFiles[0]!.text;
+}
+
+/** Resolves when the gateway answers. All gateways of a process have the code of the first one. */
+export async function startLocalGateway(
+  bindings: Readonly<Record<string, unknown>>,
+  { onLog, withConsole }: LocalOptions = {},
+): Promise<LocalGateway> {
+  bundled ??= bundle();
   const toml = parse(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8"));
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
-      modules: [{ type: "ESModule", path: "worker.js", contents: bundled.outputFiles[0]!.text }],
+      modules: [{ type: "ESModule", path: "worker.js", contents: await bundled }],
       compatibilityDate: toml.compatibility_date as string,
       compatibilityFlags: toml.compatibility_flags as string[],
       cf: false,

@@ -25,9 +25,9 @@ export interface WorkerdWorker {
   readonly network?: string | undefined;
   /** `request.cf` of every request; default none. */
   readonly cf?: object | undefined;
-  /** The binding COUNTS: a Durable Object of this process, with nothing in it. */
-  readonly counts?: true | undefined;
-  /** The binding STATS: another one. A name: that of another one of the Workers, which has it. */
+  /** The binding COUNTS: a Durable Object of this process, with nothing in it. A name: another Worker's, which has it. */
+  readonly counts?: true | string | undefined;
+  /** The binding STATS: another one. */
   readonly stats?: true | string | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface Compatibility {
 }
 
 export interface WorkerdOptions {
-  /** On loopback; default any that is free. */
+  /** That of the first Worker, on loopback; default any that is free. */
   readonly port?: number | undefined;
   /** The folder of what Durable Objects store; it stays. Default: a folder that goes with the process. */
   readonly objects?: string | undefined;
@@ -46,7 +46,10 @@ export interface WorkerdOptions {
 }
 
 export interface Workerd {
+  /** That of the first Worker. */
   readonly port: number;
+  /** That of each Worker, by its name. */
+  readonly ports: Readonly<Record<string, number>>;
   readonly pid: number;
   /** At once, with every connection. */
   stop(): Promise<void>;
@@ -57,7 +60,7 @@ const PROGRAM = fileURLToPath(new URL("node_modules/workerd/bin/workerd", ROOT))
 /** The header field in which such a server finds `request.cf`, as JSON. Its `Host` is that of the URL. */
 export const CF_HEADER = "CF-Blob";
 
-/** Resolves when the port is open. Requests go to the first of the Workers. */
+/** Resolves when the ports are open, one for each Worker. */
 export async function startWorkerd(
   workers: readonly [WorkerdWorker, ...WorkerdWorker[]],
   { port = 0, objects: kept, onLog }: WorkerdOptions = {},
@@ -82,11 +85,19 @@ export async function startWorkerd(
         onLog?.(message);
       });
     }
-    const lines = createInterface(child.stdio[3] as Readable);
-    const listening = await Promise.race([once(lines, "line"), gone]);
+    const ports: Record<string, number> = {};
+    const listening = new Promise<void>((resolve) => {
+      createInterface(child.stdio[3] as Readable).on("line", (line) => {
+        const { socket, port } = JSON.parse(line) as { socket: string; port: number };
+        ports[socket] = port;
+        if (Object.keys(ports).length === workers.length) resolve();
+      });
+    });
+    await Promise.race([listening, gone]);
     if (!isRunning(child)) throw new Error(`expected workerd to start; it said: ${last}`);
     return {
-      port: (JSON.parse(listening[0]) as { port: number }).port,
+      port: ports[workers[0].name]!,
+      ports,
       pid: child.pid!,
       async stop() {
         child.kill("SIGKILL");
@@ -116,7 +127,13 @@ function config(workers: readonly WorkerdWorker[], port: number, objects: string
   };
   const services = workers.map((worker, i) => {
     const { name, bindings = {}, services = {}, network = "internet", cf, counts, stats, wrangler = shipped } = worker;
-    const bound = [...(counts ? (["COUNTS"] as const) : []), ...(stats === true ? (["STATS"] as const) : [])];
+    const bound = (
+      [
+        ["COUNTS", counts],
+        ["STATS", stats],
+      ] as const
+    ).filter(([, where]) => where !== undefined);
+    const own = bound.flatMap(([binding, where]) => (where === true ? [binding] : []));
     const list = [
       ...Object.entries(bindings).map(([key, value]) =>
         typeof value === "string"
@@ -128,13 +145,14 @@ function config(workers: readonly WorkerdWorker[], port: number, objects: string
           ? `(name = ${text(key)}, service = ${serviceName(service)})`
           : `(name = ${text(key)}, service = (name = ${text(service.name)}, entrypoint = ${text(service.entrypoint)}))`,
       ),
-      ...bound.map((name) => `(name = "${name}", durableObjectNamespace = "${CLASSES[name]}")`),
-      ...(typeof stats === "string"
-        ? [`(name = "STATS", durableObjectNamespace = (className = "${CLASSES.STATS}", serviceName = ${text(stats)}))`]
-        : []),
+      ...bound.map(([binding, where]) => {
+        const elsewhere = where === true ? "" : `, serviceName = ${text(where!)}`;
+        const namespace = `(className = "${CLASSES[binding]}"${elsewhere})`;
+        return `(name = "${binding}", durableObjectNamespace = ${namespace})`;
+      }),
     ];
-    const namespaces = bound.map(
-      (name) => `(className = "${CLASSES[name]}", uniqueKey = "${name.toLowerCase()}", enableSql = true)`,
+    const namespaces = own.map(
+      (binding) => `(className = "${CLASSES[binding]}", uniqueKey = "${binding.toLowerCase()}", enableSql = true)`,
     );
     const objects = `
       durableObjectNamespaces = [${namespaces}],
@@ -145,18 +163,22 @@ function config(workers: readonly WorkerdWorker[], port: number, objects: string
       compatibilityDate = ${text(wrangler.compatibility_date)},
       compatibilityFlags = [${wrangler.compatibility_flags.map(text)}],
       bindings = [${list}],
-      globalOutbound = ${serviceName(network)},${bound.length > 0 ? objects : ""}
+      globalOutbound = ${serviceName(network)},${own.length > 0 ? objects : ""}
     ))`;
   });
   const externals = [...servers].map((url) => {
     const address = text(new URL(url).host);
     return `(name = ${text(url)}, external = (address = ${address}, http = (cfBlobHeader = "${CF_HEADER}")))`;
   });
+  const sockets = workers.map(({ name }, i) => {
+    const address = `127.0.0.1:${i === 0 ? port : 0}`;
+    return `(name = ${text(name)}, address = ${text(address)}, http = (), service = ${text(name)})`;
+  });
   const disk = `(name = "objects", disk = (path = ${text(objects)}, writable = true))`;
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [(name = "internet", network = (allow = ["public", "private"])), ${[disk, ...services, ...externals]}],
-  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = ${text(workers[0]!.name)})],
+  sockets = [${sockets}],
   logging = (structuredLogging = true),
 );
 `;

@@ -1,16 +1,14 @@
 // The limits page in a real browser: what it looks like, what it requests, and that its numbers stay current.
 
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { violations } from "../console/page.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startTwoRegions } from "../support/gateway/limits-page.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES } from "../support/gateway/limits-policies.ts";
 import { launchChromium } from "./browser.ts";
-
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 let browser: Browser | undefined;
 beforeEach(async (context) => {
@@ -39,16 +37,6 @@ async function picture(page: Page, name: string): Promise<void> {
   if (PICTURES === undefined) return;
   mkdirSync(PICTURES, { recursive: true });
   await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
-}
-
-/** Runs axe through the debugger, because the page's content security policy does not apply there. */
-async function violations(page: Page): Promise<unknown> {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Runtime.evaluate", { expression: readFileSync(AXE, "utf8") });
-  const expression =
-    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map((n) => n.html)]))";
-  const { result } = await session.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
-  return result.value;
 }
 
 const looks: [string, BrowserContextOptions][] = [

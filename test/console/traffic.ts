@@ -30,8 +30,19 @@ function draw(...words: readonly (string | number)[]): number {
   return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
 }
 
+/** What happened in whole minutes: every question asks for most of them again. */
+const whole = new Map<string, Omit<Point, "at">[]>();
+
 /** What happened in a minute. @param part how much of it is over, 0 … 1. */
 function pointsOf(minute: number, startMinute: number, part: number): Omit<Point, "at">[] {
+  if (part < 1) return drawPoints(minute, startMinute, part);
+  const name = `${minute} ${startMinute}`;
+  const points = whole.get(name) ?? drawPoints(minute, startMinute, part);
+  whole.set(name, points);
+  return points;
+}
+
+function drawPoints(minute: number, startMinute: number, part: number): Omit<Point, "at">[] {
   const age = startMinute - minute;
   const isAttacked = age <= 21 && age !== 12;
   const isAway = age >= 33 && age <= 35;

@@ -10,12 +10,10 @@ import { atATime } from "../support/redis/slots.ts";
 
 /** Gateways of these names over the object of a Worker of test/worker, asked as one client. */
 async function startSender(names: readonly string[], objects: string, policies: readonly object[]) {
-  const { miniflare } = await startGateways(names, objects, policies);
+  const urls = await startGateways(names, objects, policies);
   const headers = { "CF-Connecting-IP": "192.0.2.1" };
-  return async (name: string, path = "/", init: { readonly signal?: AbortSignal } = {}): Promise<Response> => {
-    const answer = await miniflare.dispatchFetch(`http://${name}.example${path}`, { ...init, headers });
-    return answer as unknown as Response;
-  };
+  return (name: string, path = "/", init: { readonly signal?: AbortSignal } = {}): Promise<Response> =>
+    fetch(new URL(path, urls[name]), { ...init, headers });
 }
 
 it("two gateways over one object admit exactly the limit of 1,000 requests at once", async () => {
@@ -23,8 +21,7 @@ it("two gateways over one object admit exactly the limit of 1,000 requests at on
   const send = await startSender(["a", "b"], "counts-worker.ts", policies);
   const answers = await Promise.all(Array.from({ length: 1_000 }, (_, i) => send(i % 2 ? "a" : "b")));
   const statuses = answers.map(({ status }) => status);
-  // Under load Miniflare has read some of the bodies itself by now.
-  await Promise.all(answers.filter(({ bodyUsed }) => !bodyUsed).map((answer) => answer.arrayBuffer()));
+  await Promise.all(answers.map((answer) => answer.arrayBuffer()));
   expect(statuses.filter((status) => status === 200)).toHaveLength(350);
   expect(statuses.filter((status) => status === 429)).toHaveLength(650);
   for (const name of ["a", "b"]) {

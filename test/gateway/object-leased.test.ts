@@ -26,12 +26,13 @@ it("four gateways never admit more than the limit, with a call of the object for
   const limit = { limit: LIMIT, window: WINDOW_MS, buckets: 10, oldest: "whole" };
   // Without an answer of the object, deny: what a slow machine admits by fallback would not come from leases.
   const policies = [{ name: "all", key: "global", limits: [limit], consistency: "leased", onStoreFailure: "deny" }];
-  const { url } = await startGateways(GATEWAYS, "counted-counts.ts", policies);
-  const agent = new Agent({ connections: GATEWAYS.length * OPEN });
+  const urls = await startGateways(GATEWAYS, "counted-counts.ts", policies);
+  const agent = new Agent({ connections: OPEN });
   onTestFinished(() => agent.destroy());
   const ask = async (name: string) => {
-    const headers = { Host: `${name}.example`, "CF-Connecting-IP": "192.0.2.1" };
-    const { statusCode, body } = await agent.request({ origin: url.origin, path: "/", method: "GET", headers });
+    const headers = { "CF-Connecting-IP": "192.0.2.1" };
+    const { origin } = urls[name]!;
+    const { statusCode, body } = await agent.request({ origin, path: "/", method: "GET", headers });
     return { status: statusCode, text: await body.text() };
   };
 

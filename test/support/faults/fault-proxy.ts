@@ -2,6 +2,7 @@
 // HTTP, and imports nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { request as ask } from "undici";
 
 /** Every fault of the proxy, and what the fault means for the command: does the command run, or is it refused? */
 export const PROXY_FAULTS = {
@@ -149,8 +150,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
 
   async function passOn({ url, headers: { authorization = "" } }: IncomingMessage, body: string) {
     const headers = { Authorization: authorization };
-    const passed = await fetch(`${target}${url}`, { method: "POST", headers, body });
-    return { status: passed.status, text: await passed.text() };
+    const passed = await ask(`${target}${url}`, { method: "POST", headers, body });
+    return { status: passed.statusCode, text: await passed.body.text() };
   }
 
   /** Exchanges this reply with the next one. If no other reply comes in time, returns this reply. */

@@ -1,23 +1,9 @@
 // A Durable Object in workerd, as a store that tests in Node can ask.
 
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { parse } from "smol-toml";
 import { startWorkerd } from "../../../scripts/machine/workerd.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/store.ts";
-
-/** How a Worker in Miniflare binds the class, as wrangler.toml does. */
-export const COUNTS = { COUNTS: { className: "HeadgateCounts", useSQLite: true } };
-
-/** The compatibility date and flags that `wrangler deploy` would set. */
-export function compatibility() {
-  const toml = parse(readFileSync(new URL("../../../wrangler.toml", import.meta.url), "utf8"));
-  return {
-    compatibilityDate: toml.compatibility_date as string,
-    compatibilityFlags: toml.compatibility_flags as string[],
-  };
-}
 
 export interface CountsWorker {
   /** Calls that are made at once are one request to the Worker, which makes them at once. */

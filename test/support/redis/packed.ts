@@ -111,8 +111,12 @@ export function packAndInstall(): Packed {
       const out = join(folder, "report.json");
       const args = [vitest, "run", "--root", folder, "--reporter=json", "--outputFile", out];
       // Without the variables by which this vitest tells its processes that they are tests.
-      const { PATH, HOME } = process.env;
-      const { stderr } = spawnSync(process.execPath, args, { encoding: "utf8", cwd: folder, env: { PATH, HOME } });
+      const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+      const { stderr } = spawnSync(process.execPath, args, {
+        encoding: "utf8",
+        cwd: folder,
+        env: { PATH, HOME, NODE_COMPILE_CACHE },
+      });
       return { ...JSON.parse(readFileSync(out, "utf8")), failures: stderr } as TestReport;
     },
     remove: () => rmSync(directory, { recursive: true }),

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { request as passOn } from "undici";
 import { inject, onTestFinished } from "vitest";
 import { createBridge } from "../../../scripts/bridge/bridge.ts";
 import { findRedisServer, startRedisServer } from "../../../scripts/machine/redis-server.ts";
@@ -41,10 +42,10 @@ export async function startPrivateRedis(): Promise<PrivateRedis> {
     calls.push(request.url === "/" ? String(JSON.parse(body)[0]).toLowerCase() : String(request.url));
     const headers = { Authorization: request.headers.authorization ?? "" };
     await wire();
-    const answer = await fetch(`${bridge.url}${request.url}`, { method: "POST", headers, body });
-    const text = await answer.text();
+    const answer = await passOn(`${bridge.url}${request.url}`, { method: "POST", headers, body });
+    const text = await answer.body.text();
     await wire();
-    response.writeHead(answer.status, { "Content-Type": "application/json" }).end(text);
+    response.writeHead(answer.statusCode, { "Content-Type": "application/json" }).end(text);
   });
   return {
     redis,
