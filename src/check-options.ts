@@ -23,10 +23,10 @@ export function checkOptions(where: string, options: unknown, types: OptionTypes
   if (typeof options !== "object" || options === null) throw new TypeError(`${where}: expected an object of options`);
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(types, name)) throw new TypeError(`${where}: unknown option ${name}: ${instead(name, types)}`);
-    if (value === undefined) continue;
+    const type = types[name]!;
     const found = value === null ? "null" : typeof value;
-    if (types[name] === "any" || types[name]!.split(" or ").includes(found)) continue;
-    throw new TypeError(`${where}: ${name}: expected ${types[name]}, found ${found}`);
+    if (value === undefined || type === "any" || type === found || type.split(" or ").includes(found)) continue;
+    throw new TypeError(`${where}: ${name}: expected ${type}, found ${found}`);
   }
 }
 

@@ -208,6 +208,9 @@ export interface InsideOptions extends Omit<LimiterOptions, "policies" | "live">
   readonly listenerOf?: ListenerOf;
 }
 
+/** A policy for a client whose own numbers are not applied yet if there is a live document. */
+type Named = AppliedPolicy & { readonly own?: OwnNumbers };
+
 /** Like `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
   const { store, region: ownRegion = "local", keySecret, listenerOf } = options;
@@ -225,7 +228,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           refreshMs,
           timeoutMs: store.timeoutMs ?? LIVE_TIMEOUT_MS,
           numbers: withOwnNumbers,
-          secret: () => hash({ kind: "live", values: [] }),
+          secret: async () => await hash({ kind: "live", values: [] }),
         });
 
   async function run(
@@ -235,7 +238,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
-    const named = await Promise.all(takes.map(apply));
+    const named: Named[] = [];
+    for (const take of takes) named.push(apply(take, await hash(take.key)));
     const reading = live?.ready(background);
     if (reading) await reading;
     const { applied: all, blocked, blockedBy } = live?.apply(named) ?? { applied: named };
@@ -251,22 +255,28 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       ? { decision: blocked }
       : await decider.decide(keys, { flag, slot, background, mayLease: mayLeaseAll });
     const { decision, failure, silent } = answered;
-    onDecision(decision, {
+    const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
       takes: applied,
       get region() {
         return region();
       },
-      ...(failure && { failure }),
-      ...(silent && { fallback: [...new Set(silent.map(({ policy }) => policy.name))] }),
-      ...(blockedBy && { blocked: blockedBy }),
-      ...(flag === Flag.look && { peek: true }),
-      ...(background && { background }),
-    });
+    };
+    if (failure) context.failure = failure;
+    if (silent) context.fallback = [...new Set(silent.map(({ policy }) => policy.name))];
+    if (blockedBy) context.blocked = blockedBy;
+    if (flag === Flag.look) context.peek = true;
+    if (background) context.background = background;
+    onDecision(decision, context);
     return answered;
   }
 
-  async function take(...args: Parameters<typeof run>): Promise<Decision> {
-    return (await run(...args)).decision;
+  async function take(
+    takes: readonly Take[],
+    regionOf: () => string,
+    flag: Flag,
+    background?: Background,
+  ): Promise<Decision> {
+    return (await run(takes, regionOf, flag, background)).decision;
   }
 
   async function reserve(
@@ -287,11 +297,16 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     });
   }
 
-  async function apply({ policy, key, cost, plan, limits }: Take): Promise<AppliedPolicy & { own?: OwnNumbers }> {
-    const [own, partition] = [{ plan, limits }, await hash(key)];
+  function apply({ policy, key, cost, plan, limits }: Take, partition: string): Named {
+    const own = { plan, limits };
     // The live document's numbers for all come before a client's own: it applies both.
     if (live) return { policy, kind: key.kind, partition, cost, own };
     return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost };
+  }
+
+  async function client(policy: string, options: TakeOptions): Promise<AppliedPolicy> {
+    const [take] = takesOf(policy, options);
+    return apply(take!, await hash(take!.key));
   }
 
   async function forget(clients: readonly AppliedPolicy[], region: string): Promise<void> {
@@ -316,8 +331,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       const own = { plan: one.plan ?? options.plan, limits: one.limits ?? options.limits };
       return { policy: found, key: keyByHand(found, one), cost, ...own };
     });
-    const distinct = new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
-    if (distinct.size < takes.length) throw new TypeError("take: the same policy and key twice");
+    const distinct = () => new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
+    if (takes.length > 1 && distinct().size < takes.length) throw new TypeError("take: the same policy and key twice");
     return takes;
   }
 
@@ -334,13 +349,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return await reserve(takesOf(policy, options), () => options.region ?? ownRegion, options.background);
     },
     async reset(policy, options = {}) {
-      await forget(await Promise.all(takesOf(policy, options).map(apply)), options.region ?? ownRegion);
+      await forget([await client(policy, options)], options.region ?? ownRegion);
     },
     live,
-    async client(policy, options) {
-      const [take] = takesOf(policy, options);
-      return await apply(take!);
-    },
+    client,
     async inspect(client, region, background) {
       // A block or an exemption says nothing about the counts.
       const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };

@@ -9,7 +9,8 @@ export interface ClientKey {
   readonly values: readonly string[];
 }
 
-export type PartitionHasher = (key: ClientKey) => Promise<string>;
+/** A key that is remembered needs no promise. */
+export type PartitionHasher = (key: ClientKey) => string | Promise<string>;
 
 /**
  * 170 bytes each for addresses, 650 for the longest keys: 1.6 to 6.2 MiB in each of two generations (Node 24, 2026-11).
@@ -30,16 +31,19 @@ export function partitionHasher(secret: string | undefined, fallbackSecret: stri
   // Plain data, not a promise: one request must not await a promise of another.
   let key: CryptoKey | undefined;
 
-  return async ({ kind, values }) => {
-    const text = [kind, ...values].map((part) => `${part.length}:${part}`).join("");
-    const known = remembered.get(text);
-    if (known !== undefined) return known;
+  async function sign(text: string): Promise<string> {
     key ??= await importSecret(secret, fallbackSecret);
     const digest = await crypto.subtle.sign(HMAC, key, encode(text));
     const partition = base64Url(new Uint8Array(digest, 0, PARTITION_BYTES));
     // A very long value is not kept: it is hashed again.
     if (text.length <= LONGEST_REMEMBERED) remembered.set(text, partition);
     return partition;
+  }
+
+  return ({ kind, values }) => {
+    let text = `${kind.length}:${kind}`;
+    for (const value of values) text += `${value.length}:${value}`;
+    return remembered.get(text) ?? sign(text);
   };
 }
 
