@@ -255,18 +255,21 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       ? { decision: blocked }
       : await decider.decide(keys, { flag, slot, background, mayLease: mayLeaseAll });
     const { decision, failure, silent } = answered;
-    const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
-      takes: applied,
-      get region() {
-        return region();
-      },
-    };
-    if (failure) context.failure = failure;
-    if (silent) context.fallback = [...new Set(silent.map(({ policy }) => policy.name))];
-    if (blockedBy) context.blocked = blockedBy;
-    if (flag === Flag.look) context.peek = true;
-    if (background) context.background = background;
-    onDecision(decision, context);
+    // The default listener has nothing to say about any other decision.
+    if (options.onDecision || failure) {
+      const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
+        takes: applied,
+        get region() {
+          return region();
+        },
+      };
+      if (failure) context.failure = failure;
+      if (silent) context.fallback = [...new Set(silent.map(({ policy }) => policy.name))];
+      if (blockedBy) context.blocked = blockedBy;
+      if (flag === Flag.look) context.peek = true;
+      if (background) context.background = background;
+      onDecision(decision, context);
+    }
     return answered;
   }
 
