@@ -238,12 +238,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
-    const named: Named[] = [];
-    for (const take of takes) named.push(apply(take, await hash(take.key)));
+    const all: Named[] = [];
+    for (const take of takes) all.push(apply(take, await hash(take.key)));
     const reading = live?.ready(background);
     if (reading) await reading;
-    const { applied: all, blocked, blockedBy } = live?.apply(named) ?? { applied: named };
-    const applied = isReserving ? all.map((one) => ({ ...one, cost: reservedCost(one) })) : all;
+    const { applied: found, blocked, blockedBy } = live?.apply(all) ?? { applied: all };
+    const applied = isReserving ? found.map((one) => ({ ...one, cost: reservedCost(one) })) : found;
     if (applied.length === 0) return { decision: decide(store.kind, []) };
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
@@ -307,9 +307,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost };
   }
 
-  async function client(policy: string, options: TakeOptions): Promise<AppliedPolicy> {
-    const [take] = takesOf(policy, options);
-    return apply(take!, await hash(take!.key));
+  async function named(take: Take): Promise<Named> {
+    return apply(take, await hash(take.key));
   }
 
   async function forget(clients: readonly AppliedPolicy[], region: string): Promise<void> {
@@ -352,10 +351,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return await reserve(takesOf(policy, options), () => options.region ?? ownRegion, options.background);
     },
     async reset(policy, options = {}) {
-      await forget([await client(policy, options)], options.region ?? ownRegion);
+      await forget(await Promise.all(takesOf(policy, options).map(named)), options.region ?? ownRegion);
     },
     live,
-    client,
+    async client(policy, options) {
+      const [take] = takesOf(policy, options);
+      return await named(take!);
+    },
     async inspect(client, region, background) {
       // A block or an exemption says nothing about the counts.
       const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };
