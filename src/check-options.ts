@@ -21,12 +21,13 @@ const ALIKE = 0.4;
  */
 export function checkOptions(where: string, options: unknown, types: OptionTypes): void {
   if (typeof options !== "object" || options === null) throw new TypeError(`${where}: expected an object of options`);
-  for (const [name, value] of Object.entries(options)) {
+  for (const name of Object.keys(options)) {
     if (!Object.hasOwn(types, name)) throw new TypeError(`${where}: unknown option ${name}: ${instead(name, types)}`);
-    if (value === undefined) continue;
+    const value = (options as Record<string, unknown>)[name];
+    const type = types[name]!;
     const found = value === null ? "null" : typeof value;
-    if (types[name] === "any" || types[name]!.split(" or ").includes(found)) continue;
-    throw new TypeError(`${where}: ${name}: expected ${types[name]}, found ${found}`);
+    if (value === undefined || type === "any" || type === found || type.split(" or ").includes(found)) continue;
+    throw new TypeError(`${where}: ${name}: expected ${type}, found ${found}`);
   }
 }
 

@@ -41,8 +41,11 @@ const gateways = new WeakMap<Bindings, Gateway>();
 
 /** The gateway of these bindings. The first call builds it, because bindings arrive with requests. */
 export function gatewayOf(bindings: Bindings): Gateway {
-  const gateway = gateways.get(bindings) ?? createGateway(bindings);
-  gateways.set(bindings, gateway);
+  let gateway = gateways.get(bindings);
+  if (!gateway) {
+    gateway = createGateway(bindings);
+    gateways.set(bindings, gateway);
+  }
   return gateway;
 }
 

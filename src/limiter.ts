@@ -208,6 +208,9 @@ export interface InsideOptions extends Omit<LimiterOptions, "policies" | "live">
   readonly listenerOf?: ListenerOf;
 }
 
+/** A policy for a client whose own numbers are not applied yet if there is a live document. */
+type Named = AppliedPolicy & { readonly own?: OwnNumbers };
+
 /** Like `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
   const { store, region: ownRegion = "local", keySecret, listenerOf } = options;
@@ -225,7 +228,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           refreshMs,
           timeoutMs: store.timeoutMs ?? LIVE_TIMEOUT_MS,
           numbers: withOwnNumbers,
-          secret: () => hash({ kind: "live", values: [] }),
+          secret: async () => await hash({ kind: "live", values: [] }),
         });
 
   async function run(
@@ -235,11 +238,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
-    const named = await Promise.all(takes.map(apply));
+    const all: Named[] = [];
+    for (const take of takes) all.push(apply(take, await hash(take.key)));
     const reading = live?.ready(background);
     if (reading) await reading;
-    const { applied: all, blocked, blockedBy } = live?.apply(named) ?? { applied: named };
-    const applied = isReserving ? all.map((one) => ({ ...one, cost: reservedCost(one) })) : all;
+    const { applied: found, blocked, blockedBy } = live?.apply(all) ?? { applied: all };
+    const applied = isReserving ? found.map((one) => ({ ...one, cost: reservedCost(one) })) : found;
     if (applied.length === 0) return { decision: decide(store.kind, []) };
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
@@ -251,22 +255,31 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       ? { decision: blocked }
       : await decider.decide(keys, { flag, slot, background, mayLease: mayLeaseAll });
     const { decision, failure, silent } = answered;
-    onDecision(decision, {
-      takes: applied,
-      get region() {
-        return region();
-      },
-      ...(failure && { failure }),
-      ...(silent && { fallback: [...new Set(silent.map(({ policy }) => policy.name))] }),
-      ...(blockedBy && { blocked: blockedBy }),
-      ...(flag === Flag.look && { peek: true }),
-      ...(background && { background }),
-    });
+    // The default listener has nothing to say about any other decision.
+    if (options.onDecision || failure) {
+      const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
+        takes: applied,
+        get region() {
+          return region();
+        },
+      };
+      if (failure) context.failure = failure;
+      if (silent) context.fallback = [...new Set(silent.map(({ policy }) => policy.name))];
+      if (blockedBy) context.blocked = blockedBy;
+      if (flag === Flag.look) context.peek = true;
+      if (background) context.background = background;
+      onDecision(decision, context);
+    }
     return answered;
   }
 
-  async function take(...args: Parameters<typeof run>): Promise<Decision> {
-    return (await run(...args)).decision;
+  async function take(
+    takes: readonly Take[],
+    regionOf: () => string,
+    flag: Flag,
+    background?: Background,
+  ): Promise<Decision> {
+    return (await run(takes, regionOf, flag, background)).decision;
   }
 
   async function reserve(
@@ -287,11 +300,15 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     });
   }
 
-  async function apply({ policy, key, cost, plan, limits }: Take): Promise<AppliedPolicy & { own?: OwnNumbers }> {
-    const [own, partition] = [{ plan, limits }, await hash(key)];
+  function apply({ policy, key, cost, plan, limits }: Take, partition: string): Named {
+    const own = { plan, limits };
     // The live document's numbers for all come before a client's own: it applies both.
     if (live) return { policy, kind: key.kind, partition, cost, own };
     return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost };
+  }
+
+  async function named(take: Take): Promise<Named> {
+    return apply(take, await hash(take.key));
   }
 
   async function forget(clients: readonly AppliedPolicy[], region: string): Promise<void> {
@@ -316,8 +333,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       const own = { plan: one.plan ?? options.plan, limits: one.limits ?? options.limits };
       return { policy: found, key: keyByHand(found, one), cost, ...own };
     });
-    const distinct = new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
-    if (distinct.size < takes.length) throw new TypeError("take: the same policy and key twice");
+    const distinct = () => new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
+    if (takes.length > 1 && distinct().size < takes.length) throw new TypeError("take: the same policy and key twice");
     return takes;
   }
 
@@ -334,12 +351,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return await reserve(takesOf(policy, options), () => options.region ?? ownRegion, options.background);
     },
     async reset(policy, options = {}) {
-      await forget(await Promise.all(takesOf(policy, options).map(apply)), options.region ?? ownRegion);
+      await forget(await Promise.all(takesOf(policy, options).map(named)), options.region ?? ownRegion);
     },
     live,
     async client(policy, options) {
       const [take] = takesOf(policy, options);
-      return await apply(take!);
+      return await named(take!);
     },
     async inspect(client, region, background) {
       // A block or an exemption says nothing about the counts.

@@ -6,7 +6,7 @@
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { startBinding } from "../support/binding.ts";
 import { HAMMERED, type Measured, type Served, sectionOf } from "../support/latency-report.ts";
-import { FIELDS, forwarding, type LimiterWorker, UNMATCHED, WORKERS } from "../support/limiters.ts";
+import { FIELDS, forwarding, LIBRARY, type LimiterWorker, UNMATCHED, WORKERS } from "../support/limiters.ts";
 import { flooded, paced } from "../support/load.ts";
 import type { Part } from "../support/part.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -36,7 +36,7 @@ export const latency: Part = async ({ quick, progress }) => {
   const redis = await startRedisServer();
   const service = await startService(redis.url);
   const codes = new Map<string, string>();
-  for (const { file } of [...WORKERS, FIELDS, ...forwarding("")]) codes.set(file, await bundleWorker(file));
+  for (const { file } of [...WORKERS, FIELDS, LIBRARY, ...forwarding("")]) codes.set(file, await bundleWorker(file));
   const start = (limit: number, windowMs: number, among = WORKERS) => startAll(codes, service, limit, windowMs, among);
 
   try {
@@ -70,7 +70,7 @@ export const latency: Part = async ({ quick, progress }) => {
     const by = (...ids: string[]) => WORKERS.filter(({ id }) => ids.includes(id));
     // The JIT compiler is at work during an isolate's first tens of thousands of requests.
     const turns = quick ? { rounds: 2, warmUp: 1 } : { rounds: 6, warmUp: 12 };
-    const refusing = [...by("none"), FIELDS, UNMATCHED, ...by("strict", "upstash")];
+    const refusing = [...by("none"), FIELDS, UNMATCHED, ...by("strict"), LIBRARY, ...by("upstash")];
     const within = await serve(start, refusing, by("leased", "upstash-cached"), ++run, turns, (round) =>
       progress(`local answers, ${round}`),
     );
@@ -157,6 +157,7 @@ async function serve(
   const served = running.map(({ worker }): Served => {
     const answers: Record<string, string> = {
       strict: ": refused",
+      library: ": refused",
       upstash: ": refused",
       leased: ": admitted",
       "upstash-cached": ": admitted",

@@ -55,6 +55,15 @@ export const FIELDS: LimiterWorker = {
   bindings: () => ({}),
 };
 
+/** The library's limiter called by hand in a minimal Worker, as the Worker of `@upstash/ratelimit` calls its own. */
+export const LIBRARY: LimiterWorker = {
+  id: "library",
+  title: "headgate's library, `limiter.take` by hand",
+  library: "headgate (the library)",
+  file: "library.mjs",
+  bindings: plain,
+};
+
 /** Workers in front of an origin over HTTP. The first one only forwards requests and is the baseline. */
 export function forwarding(originUrl: string): readonly LimiterWorker[] {
   const gateway = { library: "headgate (the whole gateway)", file: "gateway.mjs" };

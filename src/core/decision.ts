@@ -106,19 +106,26 @@ export function decideLimit(
 /** One verdict over all limits: allowed if every enforced limit admitted. */
 export function decide(source: Source, all: readonly LimitDecision[]): Decision {
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
-  const waits = limits.map(({ retryAfterMs }) => retryAfterMs);
-  const allowed = limits.every(({ admitted }) => admitted);
-  const delayMs = allowed ? Math.max(0, ...limits.map(({ delayMs = 0 }) => delayMs)) : 0;
+  let allowed = true;
+  let remaining = Number.POSITIVE_INFINITY;
+  let resetAfterMs = 0;
+  let delayMs = 0;
+  let retryAfterMs = 0;
+  for (const one of limits) {
+    allowed &&= one.admitted;
+    remaining = Math.min(remaining, one.remaining);
+    resetAfterMs = Math.max(resetAfterMs, one.resetAfterMs);
+    delayMs = Math.max(delayMs, one.delayMs ?? 0);
+    // Not a number from a limit on that never admits.
+    retryAfterMs = Math.max(retryAfterMs, one.retryAfterMs ?? Number.NaN);
+  }
   return {
     allowed,
     source,
     limits,
     shadow: all.filter(({ policy }) => policy.mode === "shadow"),
-    ...(limits.length > 0 && {
-      remaining: Math.min(...limits.map(({ remaining }) => remaining)),
-      resetAfterMs: Math.max(...limits.map(({ resetAfterMs }) => resetAfterMs)),
-    }),
-    ...(delayMs > 0 && { delayMs }),
-    ...(waits.every((wait) => wait !== undefined) && { retryAfterMs: Math.max(0, ...waits) }),
+    ...(limits.length > 0 && { remaining, resetAfterMs }),
+    ...(allowed && delayMs > 0 && { delayMs }),
+    ...(retryAfterMs >= 0 && { retryAfterMs }),
   };
 }

@@ -24,18 +24,25 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
     const anonymous = takes.some(({ kind }) => kind === ANONYMOUS.kind);
     if (decision.allowed && !isRefusedInShadow && failure === undefined && !anonymous) return;
 
-    const shadowLimits = [...decision.limits, ...decision.shadow].flatMap(describeShadowLimit);
-    writeLine({
-      event: decision.blocked ? "blocked" : eventOf(decision.allowed, isRefusedInShadow, failure !== undefined),
-      at: new Date().toISOString(),
-      region: context.region,
-      source: decision.source,
-      policies: takes.map(({ policy, kind, partition, cost }) => ({ policy: policy.name, kind, key: partition, cost })),
-      violated: idsOf(decision.limits),
-      shadow: idsOf(decision.shadow),
-      ...(shadowLimits.length > 0 && { shadowLimits }),
-      ...(decision.retryAfterMs && { retryAfterMs: decision.retryAfterMs }),
-      ...(failure !== undefined && { failure }),
+    writeLine(() => {
+      const shadowLimits = [...decision.limits, ...decision.shadow].flatMap(describeShadowLimit);
+      return {
+        event: decision.blocked ? "blocked" : eventOf(decision.allowed, isRefusedInShadow, failure !== undefined),
+        at: new Date().toISOString(),
+        region: context.region,
+        source: decision.source,
+        policies: takes.map(({ policy, kind, partition, cost }) => ({
+          policy: policy.name,
+          kind,
+          key: partition,
+          cost,
+        })),
+        violated: idsOf(decision.limits),
+        shadow: idsOf(decision.shadow),
+        ...(shadowLimits.length > 0 && { shadowLimits }),
+        ...(decision.retryAfterMs && { retryAfterMs: decision.retryAfterMs }),
+        ...(failure !== undefined && { failure }),
+      };
     });
   };
 }

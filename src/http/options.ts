@@ -102,8 +102,11 @@ export function enforceFor<Env, C>(
   const none = {};
   return (env) => {
     const key = typeof env === "object" && env !== null ? env : none;
-    const enforce = made.get(key) ?? make(limiter(env));
-    made.set(key, enforce);
+    let enforce = made.get(key);
+    if (!enforce) {
+      enforce = make(limiter(env));
+      made.set(key, enforce);
+    }
     return enforce;
   };
 }

@@ -65,26 +65,36 @@ function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal:
       return (request, signal) => fetch(marked(request), { ...AS_IT_IS, signal });
     case "service":
       return (request, signal) => origin.service.fetch(marked(request), { redirect: "manual", signal });
-    case "url":
+    case "url": {
+      const prefix = prefixOf(origin.url);
       return (request, signal) => {
-        const outgoing = new Request(targetUrl(origin.url, request.url), request);
+        const outgoing = new Request(prefix + pathAndQuery(request.url), request);
         dropHopByHop(outgoing.headers);
         loops.mark(outgoing.headers);
         return fetch(outgoing, { ...AS_IT_IS, signal });
       };
+    }
   }
 }
 
 /** The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them. */
 export function targetUrl(base: URL, requestUrl: string): string {
+  return prefixOf(base) + pathAndQuery(requestUrl);
+}
+
+function prefixOf(base: URL): string {
+  return `${base.origin}${base.pathname.replace(/\/$/, "")}`;
+}
+
+function pathAndQuery(requestUrl: string): string {
   const { pathname, search } = new URL(requestUrl);
-  return `${base.origin}${base.pathname.replace(/\/$/, "")}${pathname}${search}`;
+  return pathname + search;
 }
 
 function dropHopByHop(headers: Headers): void {
   for (const name of HOP_BY_HOP) headers.delete(name);
-  const named = headers.get("Connection")?.split(",") ?? [];
-  for (const name of named.map((text) => text.trim())) {
+  for (const text of headers.get("Connection")?.split(",") ?? []) {
+    const name = text.trim();
     // The request asks for a WebSocket.
     if (/^upgrade$/i.test(name)) continue;
     if (/^[\w!#$%&'*+.^`|~-]+$/.test(name) && !SAYS_WHO.test(name)) headers.delete(name);

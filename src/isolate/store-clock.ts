@@ -31,6 +31,9 @@ export interface StoreClock {
 export function createStoreClock(): StoreClock {
   /** Store time minus local time, as known at `atMs`. */
   let offset: { readonly atMs: number; readonly low: number; readonly high: number } | undefined;
+  /** The last answer of `at`, and the instant that it was for: local clocks stand still while a request asks. */
+  let told: StoreTime | undefined;
+  let toldFor: number | undefined;
 
   /** The interval at a later instant: wider by the drift of the clocks. */
   const widened = (localAtMs: number) => {
@@ -41,6 +44,7 @@ export function createStoreClock(): StoreClock {
 
   return {
     observe(sentAtMs, receivedAtMs, storeAtMs) {
+      toldFor = undefined;
       // The store read its clock between these two instants, perhaps near the end of its millisecond.
       const seen = { low: storeAtMs - receivedAtMs - STANDSTILL_MS, high: storeAtMs + 1 - sentAtMs };
       // The local clock was set back while the call was on its way: the reply tells nothing about the offset.
@@ -57,12 +61,15 @@ export function createStoreClock(): StoreClock {
     },
 
     at(localAtMs) {
-      const known = widened(localAtMs);
-      if (!known) return undefined;
-      return {
-        earliestMs: Math.floor(localAtMs + known.low),
-        latestMs: Math.ceil(localAtMs + known.high) + STANDSTILL_MS,
-      };
+      if (toldFor !== localAtMs) {
+        toldFor = localAtMs;
+        const known = widened(localAtMs);
+        told = known && {
+          earliestMs: Math.floor(localAtMs + known.low),
+          latestMs: Math.ceil(localAtMs + known.high) + STANDSTILL_MS,
+        };
+      }
+      return told;
     },
   };
 }

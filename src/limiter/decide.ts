@@ -31,19 +31,23 @@ export interface PolicyKey {
   readonly request: KeyRequest;
 }
 
+const SCOPES = ["global", "region"] as const;
+
 /** One key per policy, partition and scope. The braces are the cluster hash tag. */
 export function keysOf(takes: readonly AppliedPolicy[], region: () => string): PolicyKey[] {
   let shadowPolicies = 0;
-  return takes.flatMap(({ policy, partition, cost }, take) => {
+  const keys: PolicyKey[] = [];
+  for (const [take, { policy, partition, cost }] of takes.entries()) {
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
     const base = storeKey(policy.name, partition);
-    return (["global", "region"] as const).flatMap((scope): PolicyKey[] => {
+    for (const scope of SCOPES) {
       const limits = policy.limits.filter((limit) => limit.scope === scope);
-      if (limits.length === 0) return [];
+      if (limits.length === 0) continue;
       const key = scope === "global" ? base : `${base}:${region()}`;
-      return [{ take, policy, limits, request: { key, group, cost, limits } }];
-    });
-  });
+      keys.push({ take, policy, limits, request: { key, group, cost, limits } });
+    }
+  }
+  return keys;
 }
 
 /** What is asked of the store, for all keys of a request. */
@@ -108,43 +112,55 @@ export interface KeysReply extends SourcedReply {
   readonly keys: readonly PolicyKey[];
 }
 
+const requestOf = ({ request }: PolicyKey) => request;
+
 /** @throws {StoreError} */
 export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Answered> {
   const { replies, flag, slot, background, mayLease, settle } = options;
-  const request: TakeRequest = { keys: keys.map(({ request }) => request), flag };
-  const sourced = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
-  const decision = decide(sourced.source, limitDecisions([{ ...sourced, keys }], flag));
+  const request: TakeRequest = { keys: keys.map(requestOf), flag };
+  const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
+  const decision = decide(source, limitDecisions([{ keys, reply, source }], flag));
   if (!decision.allowed) return { decision };
   const charged = chargedOf(keys, decision);
-  const requests = charged.map(({ request }) => request);
-  const hold = slot ? holdSlots(requests, options) : undefined;
-  const charge = { keys: charged, atMs: sourced.reply.nowMs, slot, settle };
+  const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;
+  const charge = { keys: charged, atMs: reply.nowMs, slot, settle };
   return { decision: hold ? { ...decision, hold } : decision, charges: [charge] };
 }
 
 /** The keys that an admitted decision has charged: all but those of policies in shadow that refused. */
 export function chargedOf(keys: readonly PolicyKey[], { shadow }: Decision): PolicyKey[] {
-  const refused = new Set(shadow.filter(({ admitted }) => !admitted).map(({ policy }) => policy));
-  return keys.filter(({ policy }) => !refused.has(policy));
+  return keys.filter(({ policy }) => shadow.every((one) => one.admitted || one.policy !== policy));
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
 export function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecision[] {
   const charged = flag !== Flag.look;
-  const decisions = replies.flatMap(({ keys, reply: { nowMs, allowed, keys: limitReplies }, source }) => {
+  /** By position in the configuration. A limit without a decision leaves a hole. */
+  const decisions: LimitDecision[] = [];
+  for (const {
+    keys,
+    reply: { nowMs, allowed, keys: limitReplies },
+    source,
+  } of replies) {
     const isRefused = (group: number) =>
       keys.some(({ request }, k) => request.group === group && limitReplies[k]!.some(({ refused }) => refused));
-    return keys.flatMap(({ take, policy, limits, request: { cost, group } }, k) =>
-      limits.flatMap((limit, l) => {
+    for (const [
+      k,
+      {
+        take,
+        policy,
+        limits,
+        request: { cost, group },
+      },
+    ] of keys.entries()) {
+      for (const [l, limit] of limits.entries()) {
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
-        if (source === "cache" && isConcurrency(limit)) return [];
+        if (source === "cache" && isConcurrency(limit)) continue;
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
         const isCounted = limit.shadowLimit !== undefined && charged && allowed && !isRefused(group);
-        const decision = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
-        return [{ position, decision }];
-      }),
-    );
-  });
-  decisions.sort((a, b) => a.position - b.position);
-  return decisions.map(({ decision }) => decision);
+        decisions[position] = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
+      }
+    }
+  }
+  return decisions.filter(() => true);
 }

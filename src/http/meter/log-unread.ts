@@ -9,11 +9,11 @@ const write = createLines((line) => console.warn(line));
 
 export function logUnread(policies: readonly string[], headers: Headers): void {
   const shown = (name: string) => headers.get(name)?.slice(0, LONGEST_VALUE);
-  write({
+  write(() => ({
     event: "answer-not-metered",
     at: new Date().toISOString(),
     policies,
     contentType: shown("Content-Type"),
     contentEncoding: shown("Content-Encoding"),
-  });
+  }));
 }
