@@ -33,7 +33,8 @@ export class Misuse extends Error {}
 /** The command could not do its work. */
 export class Failure extends Error {}
 
-/** What the system says of a file or a pipe, without the name of the call: `ENOSPC: no space left on device`. */
-export function systemMessage({ message }: Error): string {
-  return message.split(",")[0]!;
+/** What the system says of a file or a pipe, for people: `ENOSPC: no space left on device`. */
+export function systemMessage({ code, message }: NodeJS.ErrnoException): string {
+  // The name of the call follows a comma.
+  return code === "EPIPE" ? "the pipe was closed" : message.split(",")[0]!;
 }
