@@ -27,7 +27,8 @@ it("has every option and every format", async () => {
   const options = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, option]) => option!);
   const rows = tableIn(read(PAGE), "Option").flatMap(({ Option }) => Option!.match(/--[\w-]+/g)!);
   expect(rows.sort()).toEqual(options.filter((option) => option !== "--help").sort());
-  const formats = /choices: (.*?)\)/s.exec(stdout)![1]!.match(/\w+/g)!;
+  const { stderr } = await headgate("/", ["replay", "--format", "other"]);
+  const formats = /choices are (.*)\./.exec(stderr)![1]!.split(", ");
   expect(tableIn(read(PAGE), "`--format`").map((row) => row["`--format`"])).toEqual(formats);
 });
 
