@@ -4,6 +4,8 @@ import type { LogEntry } from "./entry.ts";
 
 /** Entries that are held back. An entry may be half as many lines behind its place. About 50 MiB. */
 export const HELD_ENTRIES = 50_000;
+/** As long as no entry was behind its place: what is held for long costs the garbage collector time. */
+const HELD_IN_ORDER = 10_000;
 const BATCH = 5000;
 
 export class TimeOrder {
@@ -12,6 +14,7 @@ export class TimeOrder {
   readonly #maxHeld: number;
   #held: LogEntry[] = [];
   #isSorted = true;
+  #isOrderedLog = true;
   #lastMs = Number.NEGATIVE_INFINITY;
   #givenMs = Number.NEGATIVE_INFINITY;
 
@@ -26,7 +29,9 @@ export class TimeOrder {
       this.#lastMs = entry.atMs;
       this.#held.push(entry);
     }
-    return this.#held.length < this.#maxHeld ? [] : this.#give(this.#held.length - (this.#maxHeld >> 1));
+    if (!this.#isSorted) this.#isOrderedLog = false;
+    const max = this.#isOrderedLog ? Math.min(this.#maxHeld, HELD_IN_ORDER) : this.#maxHeld;
+    return this.#held.length < max ? [] : this.#give(this.#held.length - (max >> 1));
   }
 
   /** What is left. */
