@@ -12,6 +12,7 @@ export class TimeOrder {
   /** Entries that came after later ones had been given. They get the instant of the last one given. */
   late = 0;
   readonly #maxHeld: number;
+  readonly #maxInOrder: number;
   #held: LogEntry[] = [];
   #isSorted = true;
   #isOrderedLog = true;
@@ -20,18 +21,19 @@ export class TimeOrder {
 
   constructor(maxHeld = HELD_ENTRIES) {
     this.#maxHeld = maxHeld;
+    this.#maxInOrder = Math.min(maxHeld, HELD_IN_ORDER);
   }
 
   /** @returns batches that are ready, in the order of time. */
   add(entries: readonly LogEntry[]): LogEntry[][] {
+    const batches: LogEntry[][] = [];
     for (const entry of entries) {
-      if (entry.atMs < this.#lastMs) this.#isSorted = false;
+      if (entry.atMs < this.#lastMs) this.#isSorted = this.#isOrderedLog = false;
       this.#lastMs = entry.atMs;
-      this.#held.push(entry);
+      if (this.#held.push(entry) < (this.#isOrderedLog ? this.#maxInOrder : this.#maxHeld)) continue;
+      batches.push(...this.#give(this.#held.length >> 1));
     }
-    if (!this.#isSorted) this.#isOrderedLog = false;
-    const max = this.#isOrderedLog ? Math.min(this.#maxHeld, HELD_IN_ORDER) : this.#maxHeld;
-    return this.#held.length < max ? [] : this.#give(this.#held.length - (max >> 1));
+    return batches;
   }
 
   /** What is left. */

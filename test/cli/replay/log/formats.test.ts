@@ -55,7 +55,7 @@ describe("Cloudflare Logpush", () => {
   };
   const SUBREQUEST = "1 line is a request that a Worker sent (WorkerSubrequest): left out.";
 
-  it.each(["logpush-unixnano.ndjson", "logpush-wrapped.json"])("reads %s", async (file) => {
+  it.each(["logpush-unixnano.ndjson", "logpush-wrapped.txt"])("reads %s", async (file) => {
     const read = await readFiles([file]);
     expect(read.entries.map(seen)).toEqual([FIRST, LAST]);
     expect(lacking(read)).toEqual({ tokens: "a field for tokens" });
