@@ -82,6 +82,14 @@ it("compares a candidate, suggests numbers, and writes the same as JSON and as a
   }
 });
 
+it("gives a client one name in both configurations, also without the gateway's secret", async () => {
+  const files = Object.entries(FILES).map(([name, text]) => [name, text.replace(/KEY_SECRET.*/, "")]);
+  const { configurations } = await summaryOf(folderWith(Object.fromEntries(files)), "--candidate", "candidate.toml");
+  const [first, second] = configurations.map(({ policies }) => policies[0]!.topRefused[0]!.client);
+  expect(first).toMatch(/^[\w-]{22}$/);
+  expect(second).toBe(first);
+});
+
 it("reads several logs, compressed ones and the standard input", async () => {
   const half = Math.floor(LOG.split("\n").length / 2);
   const lines = LOG.trimEnd()
