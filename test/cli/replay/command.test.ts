@@ -122,6 +122,15 @@ describe("--fail-if", () => {
   });
 });
 
+it("does not take an empty log for a good one", async () => {
+  const folder = folderWith({ ...FILES, "access.log": "" });
+  expect(await replay(folder)).toMatchObject({ status: 0, stdout: expect.stringContaining("0 requests") });
+  expect(await replay(folder, "--fail-if", "refused > 1%")).toMatchObject({
+    status: 1,
+    stderr: "failed: the log has no request to judge by\n",
+  });
+});
+
 describe("a live document", () => {
   const live = (override: object) =>
     JSON.stringify({ version: 3, policies: { site: { limits: { site: 8 } } }, overrides: [override], ignored: [] });
