@@ -113,14 +113,6 @@ export function keysOfRequest({ keys }: TakeRequest): string[] {
   return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit))]);
 }
 
-/** A limit, and its counts as this decision finds them. */
-interface Check {
-  readonly algorithm: ReturnType<typeof algorithmOf>;
-  readonly limit: LimitSpec;
-  readonly state: ReturnType<Check["algorithm"]["read"]>;
-  readonly refused: boolean;
-}
-
 export function take(
   stored: Stored,
   { keys, slot = 0, ...request }: TakeRequest,
@@ -132,23 +124,18 @@ export function take(
 } {
   const refusedGroups: number[] = [];
 
-  const checked: Check[][] = [];
-  const exists: boolean[] = [];
-  for (const { key, group, cost, limits, flag = request.flag } of keys) {
+  const checked = keys.map(({ key, group, cost, limits, flag = request.flag }) => {
     const found = stored.records(key);
-    exists.push(found !== undefined);
-    const checks: Check[] = [];
-    for (let l = 0; l < limits.length; l++) {
-      const limit = limits[l]!;
+    const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
-      const value = algorithm.keptValue ? stored.value(limitKeyOf(key, limit)) : undefined;
+      const value = algorithm.keptValue && stored.value(limitKeyOf(key, limit));
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
       const refused = flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       if (refused) refusedGroups.push(group);
-      checks.push({ algorithm, limit, state, refused });
-    }
-    checked.push(checks);
-  }
+      return { algorithm, limit, state, refused };
+    });
+    return { found, checks };
+  });
 
   const written: WrittenRecords[] = [];
   const values: WrittenValue[] = [];
@@ -157,11 +144,12 @@ export function take(
     const { key, group, cost, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
     const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
     const charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
+    const { found, checks } = checked[k]!;
     const instant = { nowMs, atMs, slot };
     const records: LimitRecord[] = [];
     const reply: LimitReply[] = [];
     let [expiryMs, dropped] = [1, false];
-    for (const { algorithm, limit, state: before, refused } of checked[k]!) {
+    for (const { algorithm, limit, state: before, refused } of checks) {
       const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
       const state = charged ? change(before, limit, cost, instant) : before;
       const hasDropped = algorithm.dropped?.(state);
@@ -174,7 +162,7 @@ export function take(
       }
       reply.push({ refused, view: algorithm.view(state, limit, cost, refused) });
     }
-    if (((charged && (flag !== Flag.giveBack || exists[k])) || dropped) && records.length > 0) {
+    if (((charged && (flag !== Flag.giveBack || found)) || dropped) && records.length > 0) {
       written.push({ key, records, expiryMs });
     }
     replies.push(reply);
