@@ -16,8 +16,8 @@ export function textHasher(secret: string | undefined, fallback: string): HashTe
 }
 
 /**
- * The hasher of a configuration. From a hash under a secret that everybody can know, an address could be found by trying
- * all addresses.
+ * The hasher of a configuration. From a hash under a secret that everybody can know, an address could be found by
+ * trying all addresses.
  *
  * @param secretOfRun stands for a gateway's secret that is not known: another one for each replay.
  */
