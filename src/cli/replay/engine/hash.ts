@@ -1,6 +1,6 @@
 /** The partition of a client key as src/partition/hash.ts makes it, at once: a promise for each line is too slow. */
 
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac } from "node:crypto";
 import type { Settings } from "../../../config/settings.ts";
 import { hashedBytes, partitionOf } from "../../../partition/hash.ts";
 import { KEY_SECRET_PURPOSE } from "../../../partition/hmac.ts";
@@ -16,15 +16,20 @@ export function textHasher(secret: string | undefined, fallback: string): HashTe
 }
 
 /**
- * The hasher of a configuration. Without the gateway's secret it is another one for each run: from a hash under a
- * secret that everybody can know, an address could be found by trying all addresses.
+ * The hasher of a configuration. From a hash under a secret that everybody can know, an address could be found by
+ * trying all addresses.
+ *
+ * @param secretOfRun stands for a gateway's secret that is not known: another one for each replay.
  */
-export function hasherOf({ keySecret, redis }: Settings): { readonly hash: HashText; readonly isOwn: boolean } {
+export function hasherOf(
+  { keySecret, redis }: Settings,
+  secretOfRun: string,
+): { readonly hash: HashText; readonly isOwn: boolean } {
   const isKnown = (secret: string | undefined) => secret !== undefined && secret !== DEPLOYED_TOKEN;
   const token = redis?.nodes[0]?.token;
   const isOwn = isKnown(keySecret ?? token);
   return {
-    hash: isOwn ? textHasher(keySecret, token ?? "") : textHasher(undefined, randomBytes(32).toString("hex")),
+    hash: isOwn ? textHasher(keySecret, token ?? "") : textHasher(undefined, secretOfRun),
     isOwn,
   };
 }

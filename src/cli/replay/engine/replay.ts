@@ -1,5 +1,6 @@
 /** What configurations would have decided over a log. */
 
+import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Carried, LogEntry } from "../log/entry.ts";
 import { ComparisonRun } from "./changes.ts";
@@ -47,7 +48,8 @@ const MAX_TURN_MS = 50;
 export async function replay(input: ReplayInput): Promise<Summary> {
   const { log, suggest, absent = [], onProgress, signal } = input;
   const axis = new TimeAxis();
-  const options = { carried: log.carried, isRecorded: log.isRecorded, absent, axis };
+  const secretOfRun = randomBytes(32).toString("hex");
+  const options = { carried: log.carried, isRecorded: log.isRecorded, absent, axis, secretOfRun };
   const runs = input.configurations.map((configuration) => new ConfigurationRun(configuration, options));
   const [present, candidate] = [runs[0]!, runs[1]];
   const comparison = candidate && new ComparisonRun(present, candidate);

@@ -31,6 +31,13 @@ export interface Configuration {
   readonly live?: LiveDocument;
 }
 
+/** What all configurations of a replay have in common. */
+export interface RunOptions extends NeedOptions {
+  readonly axis: TimeAxis;
+  /** A client has one name in the report, also if no gateway's secret is known. */
+  readonly secretOfRun: string;
+}
+
 /** A policy that a request takes from. */
 export interface Take {
   readonly run: PolicyRun;
@@ -96,14 +103,14 @@ export class ConfigurationRun {
   #endedEarly = 0;
   readonly #unknownPolicies = new Map<string, number>();
 
-  constructor({ name, settings, live }: Configuration, options: NeedOptions & { readonly axis: TimeAxis }) {
-    const { axis, isRecorded } = options;
+  constructor({ name, settings, live }: Configuration, options: RunOptions) {
+    const { axis, isRecorded, secretOfRun } = options;
     this.name = name;
     this.settings = settings;
     this.#isRecorded = isRecorded;
     this.#axis = axis;
     this.#timeline = axis.line();
-    const { hash, isOwn } = hasherOf(settings);
+    const { hash, isOwn } = hasherOf(settings, secretOfRun);
     this.#hash = hash;
     this.#hasOwnSecret = isOwn;
     const active = settings.policies.filter((policy) => {

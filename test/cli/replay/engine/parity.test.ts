@@ -131,7 +131,7 @@ type Outcome = readonly [allowed: boolean, refusedBy: readonly string[]];
 
 function replayed(settings: Settings, entries: readonly LogEntry[], live: LiveDocument | undefined): Outcome[] {
   const axis = new TimeAxis();
-  const options = { carried: { lacks: () => undefined }, isRecorded: false, absent: [], axis };
+  const options = { carried: { lacks: () => undefined }, isRecorded: false, absent: [], axis, secretOfRun: "" };
   const run = new ConfigurationRun({ name: "", settings, ...(live && { live }) }, options);
   return entries.map((entry, request) => {
     run.decide(entry, request, entry.atMs, axis.stepOf(entry.atMs));
