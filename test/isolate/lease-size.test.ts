@@ -33,9 +33,9 @@ function leaseOf(left: number, rate: number, rest: Partial<Lease> = {}): Lease {
     left,
     chargedPerMs: 1,
     ownPart: 0,
-    demand: rate * 5_000 + 1,
+    demand: rate * 7_000 + 1,
     demandAtMs: START_MS,
-    seenMs: 5_000,
+    seenMs: 7_000,
     latest: 1,
     waiting: 0,
     calledAtMs: undefined,
@@ -49,21 +49,21 @@ function leaseOf(left: number, rate: number, rest: Partial<Lease> = {}): Lease {
 const wantedBy = (lease: Lease, afterMs = 0) => wanted(lease, START_MS, START_MS + afterMs);
 
 it("with plenty left the stock lasts for as long as the demand is remembered, or for most of the bucket's rest", () => {
-  expect(wantedBy(leaseOf(5_000, 0.1))).toBe(500);
-  expect(wantedBy(leaseOf(5_000, 0.1), 5_000)).toBe(350);
+  expect(wantedBy(leaseOf(5_000, 0.1))).toBe(700);
+  expect(wantedBy(leaseOf(5_000, 0.1), 5_000)).toBe(425);
   expect(wantedBy(leaseOf(5_000, 0.1), 9_990)).toBe(0);
 });
 
-it("with less left it is twice the isolate's share, and with nothing left it lasts for 100 ms", () => {
+it("with less left it is twice the isolate's share, and with nothing left it lasts for 150 ms", () => {
   expect(wantedBy(leaseOf(1_000, 0.1))).toBe(200);
   expect(wantedBy(leaseOf(100, 0.1))).toBe(20);
-  expect(wantedBy(leaseOf(0, 0.1))).toBe(10);
-  expect(wantedBy(leaseOf(0, 0.1, { callMs: 200 }))).toBe(10 + 20 + 4);
+  expect(wantedBy(leaseOf(0, 0.1))).toBe(15);
+  expect(wantedBy(leaseOf(0, 0.1, { callMs: 200 }))).toBe(15 + 20 + 4);
 });
 
 it("the share of an isolate with little traffic is larger than its part of the traffic", () => {
   expect(wantedBy(leaseOf(500, 0.01))).toBe(2 * 500 * 0.025);
-  expect(wantedBy(leaseOf(500, 0.0004))).toBe(2);
+  expect(wantedBy(leaseOf(500, 0.0009))).toBe(6);
 });
 
 it("what is in stock counts as left, as an isolate's own stock is no sign of others' demand", () => {

@@ -12,7 +12,7 @@ import type { LimitReply } from "../../core/take.ts";
 import type { Lease } from "./lease.ts";
 
 /** After this many lives of a lease demand weighs e times less. No stock is larger than the demand that is remembered. */
-const REMEMBERED_LIVES = 10;
+const REMEMBERED_LIVES = 14;
 /** After a silence in which demand came to weigh less than this, the rate is measured anew. */
 const FORGOTTEN_PART = 0.05;
 /** What all isolates charge is averaged over this many lives of a lease: a window, unless it is long. */
@@ -28,12 +28,12 @@ const STOCKED_SHARES = 2;
  */
 const SMALL_SHARE = 0.25;
 /** If nearly nothing is left, the stock lasts for this part of a lease's life. */
-const SCARCE_PART = 0.2;
+const SCARCE_PART = 0.3;
 /**
  * The stock lasts for at most this part of the time until all units end, in all isolates at once: at that moment
  * unspent units are missing, until they have gone back.
  */
-const PART_UNTIL_END = 0.7;
+const PART_UNTIL_END = 0.85;
 
 export const memoryMs = ({ lifeMs }: Lease): number => REMEMBERED_LIVES * lifeMs;
 
