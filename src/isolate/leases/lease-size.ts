@@ -11,7 +11,7 @@ import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import type { LimitReply } from "../../core/take.ts";
 import type { Lease } from "./lease.ts";
 
-/** After this many lives of a lease demand weighs e times less. No stock is larger than the demand that is remembered. */
+/** After this many lives of a lease demand weighs e times less. A stock is at most the demand that is remembered. */
 const REMEMBERED_LIVES = 14;
 /** After a silence in which demand came to weigh less than this, the rate is measured anew. */
 const FORGOTTEN_PART = 0.05;

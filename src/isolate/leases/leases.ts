@@ -39,8 +39,8 @@ const MAX_LEASES = 10_000;
  */
 const MAX_LEASES_OF_KEY = 4;
 /**
- * The largest part of the remaining units that goes into one stock, and that requests which wait already may take. Other
- * isolates need some too: an isolate that has made a larger part of the charges may take that part.
+ * The largest part of the remaining units that goes into one stock, and the largest for requests that wait already.
+ * Other isolates need some too: an isolate that has made a larger part of the charges may take that part.
  */
 const LARGEST_SHARE = 1 / 3;
 const LARGEST_WAITING_SHARE = 1 / 2;
