@@ -19,7 +19,7 @@ const FORGOTTEN_PART = 0.05;
 const AVERAGED_LIVES = 20;
 /** A key has gone quiet after this many mean gaps between units without a request, and this many lives. */
 const QUIET_GAPS = 4;
-const QUIET_LIVES = 2;
+const QUIET_LIVES = 1;
 /** The stock, relative to the isolate's share of what is left. Above 1, because others have told stocks already. */
 const STOCKED_SHARES = 2;
 /**
@@ -110,10 +110,11 @@ function seenMs(lease: Lease, localAtMs: number): number {
 
 /** The units per ms that requests of this isolate need, without the latest request. */
 function rateOf(lease: Lease, localAtMs: number): number {
-  const units = lease.demand * keptPart(lease, localAtMs) - lease.latest;
-  if (units <= 0) return 0;
-  const rate = units / seenMs(lease, localAtMs);
-  return localAtMs - lease.demandAtMs > QUIET_LIVES * lease.lifeMs + QUIET_GAPS / rate ? 0 : rate;
+  const { demand, latest, lifeMs, demandAtMs } = lease;
+  // The silence since then does not count: it would make the gaps that are waited for longer and longer.
+  const gapMs = seenMs(lease, demandAtMs) / (demand - latest);
+  if (demand <= latest || localAtMs - demandAtMs > QUIET_LIVES * lifeMs + QUIET_GAPS * gapMs) return 0;
+  return Math.max(0, demand * keptPart(lease, localAtMs) - latest) / seenMs(lease, localAtMs);
 }
 
 /** The part of what is left that an isolate with this rate may call its own. */
