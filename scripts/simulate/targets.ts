@@ -40,6 +40,18 @@ const LEASED: readonly (readonly [limit: number, demand: number, bounds: Bounds]
   [10_000, 10, { callsAtMost: 0.012, mostAtMost: 1.02, usedAtLeast: 0.98 }],
   [1_000, 2, { callsAtMost: 0.35, mostAtMost: 1.03, usedAtLeast: 0.97 }],
 ];
+/** Where each isolate has little of the traffic. */
+const MANY: readonly (readonly [isolates: number, demand: number, bounds: Bounds])[] = [
+  [100, 0.5, { callsAtMost: 0.1, usedAtLeast: 0.985 }],
+  [100, 0.95, { callsAtMost: 0.15, mostAtMost: 1.01, usedAtLeast: 0.985 }],
+  [100, 2, { usedLessBy: 0.03 }],
+  [300, 0.95, { callsAtMost: 0.3, mostAtMost: 1.01, usedAtLeast: 0.98 }],
+];
+/** One isolate whose calls take up to a tenth of the window. */
+const ALONE: readonly (readonly [demand: number, bounds: Bounds])[] = [
+  [1, { usedAtLeast: 0.87 }],
+  [2, { usedAtLeast: 0.87 }],
+];
 const STRICT_TRAFFIC = [
   [10_000, 0.5],
   [10_000, 0.95],
@@ -47,14 +59,19 @@ const STRICT_TRAFFIC = [
   [1_000, 2],
 ] as const;
 
-/** Steady traffic from 20 isolates, then from 100 isolates, then bursts that all isolates begin at the same instant. */
+/**
+ * Steady traffic from 20 isolates, then from more isolates and from one, then bursts that all isolates begin at the
+ * same instant.
+ */
 export const ROWS: readonly Row[] = [
   ...LEASED.map(([limit, demand, bounds]) => row(limit, demand, { bounds })),
   ...STRICT_TRAFFIC.map(([limit, demand]) => row(limit, demand, { mode: "strict", bounds: STRICT })),
   // Ten times the limit from 100 isolates would take too long to compute.
-  ...LEASED.filter(([, demand]) => demand <= 2).map(([limit, demand]) =>
-    row(limit, demand, { isolates: 100, bounds: { usedLessBy: 0.03 } }),
-  ),
+  ...MANY.map(([isolates, demand, bounds]) => row(10_000, demand, { isolates, bounds })),
+  row(1_000, 2, { isolates: 100, bounds: { usedLessBy: 0.03 } }),
+  // Three windows, because there are so many requests.
+  row(333_000, 1, { isolates: 66, windows: 3, bounds: { callsAtMost: 0.006, usedAtLeast: 0.97 } }),
+  ...ALONE.map(([demand, bounds]) => row(200, demand, { windowMs: 2_000, isolates: 1, bounds })),
   ...LEASED.map(([limit, demand]) => row(limit, demand, { arrivals: "bursts", bounds: { usedLessBy: 0.03 } })),
 ];
 

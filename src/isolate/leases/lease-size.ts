@@ -1,78 +1,142 @@
 /**
  * How many units of a key an isolate should have in stock, and when to ask for more. Enough that few requests wait, and
- * not more: units in stock cannot be spent elsewhere. Pure.
+ * not more: units in stock cannot be spent elsewhere. How dear a unit is follows from what is left, as the last reply
+ * told it, and from this isolate's part of what all isolates charge. Pure.
  *
  * The numbers were found by simulation (npm run simulate; docs/consistency.md).
  */
 
 import { algorithmOf } from "../../core/algorithms.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
+import type { LimitReply } from "../../core/take.ts";
 import type { Lease } from "./lease.ts";
 
-/** If plenty remains, the stock lasts for this part of a lease's life, plus the time until more units arrive. */
-const STOCKED_PART = 1.2;
-/** The same if nearly nothing remains. */
-const SCARCE_PART = 0.2;
-/** Plenty: as much as the limit gives in this part of a lease's life. Other isolates need some of it too. */
-const PLENTY_PART = 0.8;
+/** After this many lives of a lease demand weighs e times less. A stock is at most the demand that is remembered. */
+const REMEMBERED_LIVES = 14;
+/** After a silence in which demand came to weigh less than this, the rate is measured anew. */
+const FORGOTTEN_PART = 0.05;
+/** What all isolates charge is averaged over this many lives of a lease: a window, unless it is long. */
+const AVERAGED_LIVES = 20;
+/** A key has gone quiet after this many mean gaps between units without a request, and this many lives. */
+const QUIET_GAPS = 4;
+const QUIET_LIVES = 1;
+/** The stock, relative to the isolate's share of what is left. Above 1, because others have told stocks already. */
+const STOCKED_SHARES = 2;
 /**
- * Ask for more when the stock would run out before the answer arrives, or when less than this part of the stock is
- * left.
+ * The share of an isolate with a small part of the traffic grows with the square root of the part, times this: a stock
+ * in proportion to the rate would hold too few units to save a call.
  */
-const RENEWED_BELOW = 0.25;
+const SMALL_SHARE = 0.25;
+/** If nearly nothing is left, the stock lasts for this part of a lease's life. */
+const SCARCE_PART = 0.3;
+/**
+ * The stock lasts for at most this part of the time until all units end, in all isolates at once: at that moment
+ * unspent units are missing, until they have gone back.
+ */
+const PART_UNTIL_END = 0.85;
 
-/**
- * How many units should be in stock. @param nowMs the earliest instant that the store's clock may show. undefined: not
- * known.
- */
+export const memoryMs = ({ lifeMs }: Lease): number => REMEMBERED_LIVES * lifeMs;
+
+/** What the demand that is remembered weighs at an instant. */
+export function keptPart(lease: Lease, localAtMs: number): number {
+  const part = Math.exp(-Math.max(0, localAtMs - lease.demandAtMs) / memoryMs(lease));
+  return part < FORGOTTEN_PART ? 0 : part;
+}
+
+/** How many units should be in stock. @param nowMs by the store's clock. undefined: not known. */
 export function wanted(lease: Lease, localAtMs: number, nowMs: number | undefined): number {
-  const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
-  const demand = lease.demand * Math.exp(-ageMs / lease.lifeMs) - lease.latest;
-  if (demand < 1) return lease.waiting;
+  const known = rateOf(lease, localAtMs);
+  if (known === 0) return lease.waiting;
   // A waiting demand may have been one burst: the larger its part, the less it tells about the demand to come.
-  const coming = (demand * demand) / (demand + lease.waiting);
-  const plenty = left(lease, nowMs).lives / PLENTY_PART;
-  const part = Math.min(STOCKED_PART, Math.max(SCARCE_PART, STOCKED_PART * plenty ** 2));
-  return lease.waiting + Math.floor(spentMeanwhile(lease, coming) + coming * part);
+  const rate = (known * known) / (known + lease.waiting / lease.lifeMs);
+  const most = rate * Math.min(seenMs(lease, localAtMs), lastsMs(lease, nowMs));
+  const ahead = Math.max(rate * lease.lifeMs * SCARCE_PART, STOCKED_SHARES * shareOf(lease, rate));
+  return lease.waiting + Math.floor(spentMeanwhile(lease, rate) + Math.min(most, ahead));
 }
 
 /** How many units should be in stock if nearly nothing remains. */
-export function leastWanted(lease: Lease): number {
-  return lease.waiting + spentMeanwhile(lease, lease.demand) + lease.demand * SCARCE_PART;
+export function leastWanted(lease: Lease, localAtMs: number): number {
+  const rate = rateOf(lease, localAtMs);
+  return lease.waiting + spentMeanwhile(lease, rate) + rate * lease.lifeMs * SCARCE_PART;
 }
 
-/** Whether it is time to ask for more, because few units are in stock. The other parameters are those of `wanted`. */
+/**
+ * Whether it is time to ask for more: the stock would run out before the answer arrives. The other parameters are those
+ * of `wanted`.
+ */
 export function isLow(lease: Lease, inStock: number, localAtMs: number, nowMs: number | undefined): boolean {
-  const free = inStock - lease.waiting;
-  const meanwhile = spentMeanwhile(lease, lease.demand);
-  // Nearly every request ends here, because a full stock is at most this large.
-  if (free >= Math.max(meanwhile, (meanwhile + lease.demand * STOCKED_PART) * RENEWED_BELOW)) return false;
-  const target = wanted(lease, localAtMs, nowMs);
-  return target >= 2 && free < Math.max(meanwhile, (target - lease.waiting) * RENEWED_BELOW);
+  // Nearly every request ends here.
+  if (inStock - lease.waiting >= spentMeanwhile(lease, rateOf(lease, localAtMs))) return false;
+  return wanted(lease, localAtMs, nowMs) >= 2;
 }
 
-/** The remaining units by the last counts. @param nowMs as for `wanted`. */
-export function remaining(lease: Lease, nowMs: number | undefined): number {
-  return left(lease, nowMs).units;
+/** How many units may stay in stock beyond those that are wanted: as long as much is left, nobody misses them. */
+export function mayKeep(lease: Lease, localAtMs: number): number {
+  return shareOf(lease, rateOf(lease, localAtMs));
+}
+
+/** What is left by a reply, at an instant of the store's clock. */
+export function leftBy({ limits }: Lease, replies: readonly LimitReply[], nowMs: number): number {
+  const each = limits.map((limit, l) => {
+    const recalled = farAlgorithmOf(limit).recall(replies[l]!.view, limit, nowMs, 1, 1);
+    return recalled ? algorithmOf(limit).tell(recalled.view, limit, 1, recalled.refused, nowMs).remaining : 0;
+  });
+  return Math.min(...each);
+}
+
+/** The units per ms that all isolates charge, with what a reply adds to it. The lease still has the reply before. */
+export function chargedPerMs(lease: Lease, replies: readonly LimitReply[], nowMs: number): number {
+  const afterMs = nowMs - lease.repliedAtMs;
+  if (!lease.replies || afterMs <= 0) return lease.chargedPerMs;
+  const charged = leftBy(lease, lease.replies, nowMs) - leftBy(lease, replies, nowMs);
+  const kept = Math.exp(-afterMs / (AVERAGED_LIVES * lease.lifeMs));
+  return lease.chargedPerMs * kept + (charged / afterMs) * (1 - kept);
+}
+
+/** The part of what all have charged in the present bucket that this isolate has charged. 0: not known. */
+export function ownPart({ limits, charged }: Lease, replies: readonly LimitReply[]): number {
+  const parts = limits.map((limit, l) => {
+    const all = farAlgorithmOf(limit).lease!.inBucket?.(replies[l]!.view) ?? 0;
+    return charged && all > 0 ? Math.min(1, charged.units / all) : 0;
+  });
+  return Math.min(...parts);
+}
+
+/** The time in which the remembered demand came. */
+function seenMs(lease: Lease, localAtMs: number): number {
+  const kept = keptPart(lease, localAtMs);
+  return Math.max(lease.lifeMs, lease.seenMs * kept + memoryMs(lease) * (1 - kept));
+}
+
+/** The units per ms that requests of this isolate need, without the latest request. */
+function rateOf(lease: Lease, localAtMs: number): number {
+  const { demand, latest, lifeMs, demandAtMs } = lease;
+  // The silence since then does not count: it would make the gaps that are waited for longer and longer.
+  const gapMs = seenMs(lease, demandAtMs) / (demand - latest);
+  if (demand <= latest || localAtMs - demandAtMs > QUIET_LIVES * lifeMs + QUIET_GAPS * gapMs) return 0;
+  return Math.max(0, demand * keptPart(lease, localAtMs) - latest) / seenMs(lease, localAtMs);
+}
+
+/** The part of what is left that an isolate with this rate may call its own. */
+function shareOf({ left, grants, chargedPerMs }: Lease, rate: number): number {
+  if (rate === 0) return 0;
+  const part = rate / Math.max(rate, chargedPerMs);
+  const units = grants.reduce((sum, { units }) => sum + units, left);
+  return units * Math.max(part, SMALL_SHARE * Math.sqrt(part));
 }
 
 /** How many units will be spent during a call. Small numbers vary more (Poisson: by their square root). */
-function spentMeanwhile({ callMs, lifeMs }: Lease, demand: number): number {
-  const mean = demand * Math.min(1, callMs / lifeMs);
+function spentMeanwhile({ callMs }: Lease, rate: number): number {
+  const mean = rate * callMs;
   return mean + Math.sqrt(mean);
 }
 
-/** What remains: in units, and in lives of a lease during which the limit gives as much. */
-function left({ limits, replies, lifeMs }: Lease, nowMs: number | undefined): { units: number; lives: number } {
-  if (!replies || nowMs === undefined) return { units: 0, lives: 0 };
-  const each = limits.map((limit, l) => {
-    const { recall, lease } = farAlgorithmOf(limit);
-    const recalled = recall(replies[l]!.view, limit, nowMs, 1, 1);
-    const units = recalled ? algorithmOf(limit).tell(recalled.view, limit, 1, recalled.refused, nowMs).remaining : 0;
-    return { units, lives: (units / limit.limit) * (lease!.windowMs(limit) / lifeMs) };
+/** For how long units are meant to last that are charged at an instant of the store. */
+function lastsMs({ limits }: Lease, nowMs: number | undefined): number {
+  if (nowMs === undefined) return 0;
+  const each = limits.map((limit) => {
+    const { endsAtMs, inBucket } = farAlgorithmOf(limit).lease!;
+    return (endsAtMs(limit, nowMs) - nowMs) * (inBucket ? PART_UNTIL_END : 1);
   });
-  return {
-    units: Math.min(...each.map(({ units }) => units)),
-    lives: Math.min(...each.map(({ lives }) => lives)),
-  };
+  return Math.min(...each);
 }

@@ -48,9 +48,19 @@ export interface Lease {
    * stock.
    */
   readonly replies: readonly LimitReply[] | undefined;
-  /** Recent demand in units, weighing less as it ages: the rate times `lifeMs`. */
+  /** When the store decided that, by its clock. */
+  readonly repliedAtMs: number;
+  /** The units that were left then. */
+  readonly left: number;
+  /** The units per ms that all isolates charge. */
+  readonly chargedPerMs: number;
+  /** The part of what all have charged in the present bucket that this isolate has charged. 0: not known. */
+  readonly ownPart: number;
+  /** Recent demand in units, weighing less as it ages. */
   readonly demand: number;
   readonly demandAtMs: number;
+  /** The time in which that demand came, in ms, weighing less as it ages. */
+  readonly seenMs: number;
   /** The units that the latest request needs. */
   readonly latest: number;
   /** The units that requests wait for at this moment. */

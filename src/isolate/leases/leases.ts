@@ -16,7 +16,17 @@ import type { KeyRequest, LimitReply } from "../../core/take.ts";
 import type { IsolateListener, LeaseEvent } from "../listener.ts";
 import type { StoreClock } from "../store-clock.ts";
 import type { Charged, Grant, Lease, LeaseAnswer, LeaseRequest, Unused } from "./lease.ts";
-import { isLow, leastWanted, remaining, wanted } from "./lease-size.ts";
+import {
+  chargedPerMs,
+  isLow,
+  keptPart,
+  leastWanted,
+  leftBy,
+  mayKeep,
+  memoryMs,
+  ownPart,
+  wanted,
+} from "./lease-size.ts";
 
 /**
  * A key of one window takes about 1.2 KiB. In two generations that is 24 MiB of an isolate's 128 MiB (Node 24,
@@ -28,8 +38,12 @@ const MAX_LEASES = 10_000;
  * takes the place of the oldest, whose stock goes back, or lapses with its window.
  */
 const MAX_LEASES_OF_KEY = 4;
-/** The largest part of the remaining units that goes into one stock. Other isolates need some too. */
+/**
+ * The largest part of the remaining units that goes into one stock, and the largest for requests that wait already.
+ * Other isolates need some too: an isolate that has made a larger part of the charges may take that part.
+ */
 const LARGEST_SHARE = 1 / 3;
+const LARGEST_WAITING_SHARE = 1 / 2;
 /** A grant is short if it is less than this part of the stock that is wanted when nearly nothing remains. */
 const SHORT_PART = 0.5;
 /** The pause after a short grant, without any ask: this long, or this part of the window if that is shorter. */
@@ -109,6 +123,15 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
   });
 
   const earliestMs = (localAtMs: number) => clock.at(localAtMs)?.earliestMs;
+  /**
+   * The instant of the store at which a call that is made now is taken to arrive. The less others charge, the nearer it
+   * is to the expected one: then what came back meanwhile is there.
+   */
+  function arrivesAtMs({ ownPart, repliedAtMs }: Lease, localAtMs: number): number {
+    const time = clock.at(localAtMs);
+    return time ? time.earliestMs + ((time.latestMs - time.earliestMs) / 2) * ownPart : repliedAtMs;
+  }
+
   /** Nothing may be spent while the store's clock is not known. */
   const latestMs = (localAtMs: number) => clock.at(localAtMs)?.latestMs ?? Number.POSITIVE_INFINITY;
 
@@ -195,6 +218,10 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const same = leases.get(key) ?? [];
       for (const lease of same) if (haveSameNumbers(lease.limits, limits)) return lease;
       const windowMs = Math.min(...limits.map((limit) => farAlgorithmOf(limit).lease?.windowMs(limit) ?? 0));
+      const allowedPerMs = limits.map((limit) => {
+        const { units = 0, windowMs = 1 } = farAlgorithmOf(limit).capacity?.(limit) ?? {};
+        return units / windowMs;
+      });
       const lease: LeaseState = {
         key,
         limits,
@@ -206,8 +233,14 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
         worthlessToMs: 0,
         isOver: false,
         replies: undefined,
+        repliedAtMs: 0,
+        left: 0,
+        // Until two replies have told more: as much as the limits allow.
+        chargedPerMs: Math.min(...allowedPerMs),
+        ownPart: 0,
         demand: 0,
         demandAtMs: 0,
+        seenMs: 0,
         latest: 0,
         waiting: 0,
         calledAtMs: undefined,
@@ -219,8 +252,9 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     },
 
     addDemand(lease: LeaseState, units, localAtMs) {
-      const ageMs = Math.max(0, localAtMs - lease.demandAtMs);
-      lease.demand = lease.demand * Math.exp(-ageMs / lease.lifeMs) + units;
+      const kept = keptPart(lease, localAtMs);
+      lease.seenMs = kept && lease.seenMs * kept + memoryMs(lease) * (1 - kept);
+      lease.demand = lease.demand * kept + units;
       lease.demandAtMs = localAtMs;
       lease.latest = units;
     },
@@ -240,11 +274,13 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const reserved = spend(lease, caller.cost, localAtMs);
       const needed = caller.cost - sumOf(reserved);
       const target = ahead ? wanted(lease, localAtMs, earliestMs(localAtMs)) - inStock(lease, localAtMs) : 0;
-      const free = Math.max(0, remaining(lease, earliestMs(localAtMs)) - needed);
+      const left = lease.replies ? leftBy(lease, lease.replies, arrivesAtMs(lease, localAtMs)) : 0;
+      const free = Math.max(0, left - needed);
       // Without units in stock, each waiting request would make a call: half of what remains is for them. The part
       // ahead of demand is smaller.
-      const waiting = ahead ? Math.min(lease.waiting, Math.ceil(free / 2)) : 0;
-      const share = waiting + Math.ceil((free - waiting) * LARGEST_SHARE);
+      const waitingPart = Math.max(LARGEST_WAITING_SHARE, lease.ownPart);
+      const waiting = ahead ? Math.min(lease.waiting, Math.ceil(free * waitingPart)) : 0;
+      const share = waiting + Math.ceil((free - waiting) * Math.max(LARGEST_SHARE, lease.ownPart));
       const forStock = lease.isOver ? 0 : Math.max(0, Math.min(target, share));
       lease.calledAtMs = localAtMs;
       return {
@@ -254,7 +290,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
         needed,
         forStock,
         reserved,
-        isShort: lease.replies !== undefined && forStock < Math.min(target, leastWanted(lease)) * SHORT_PART,
+        isShort: lease.replies !== undefined && forStock < Math.min(target, leastWanted(lease, localAtMs)) * SHORT_PART,
       };
     },
 
@@ -262,7 +298,12 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const { lease, needed, forStock, reserved, isShort } = request;
       if (replies && lease.calledAtMs !== undefined) lease.callMs = Math.max(0, localAtMs - lease.calledAtMs);
       lease.calledAtMs = undefined;
-      if (replies) lease.replies = replies;
+      if (answer && replies) {
+        lease.chargedPerMs = chargedPerMs(lease, replies, answer.nowMs);
+        lease.left = leftBy(lease, replies, answer.nowMs);
+        lease.repliedAtMs = answer.nowMs;
+        lease.replies = replies;
+      }
       // Nobody knows whether the charge came before or after the reset. It lapses with its window.
       if (lease.isOver) return;
       const charged = answer?.allowed && replies ? needed + forStock : 0;
@@ -272,6 +313,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
         restock(lease, reserved);
       }
       if (answer && charged > 0) addCharge(lease, charged, answer.late ? charged : forStock, answer.nowMs);
+      if (replies) lease.ownPart = ownPart(lease, replies);
       // A refusal of a call that also asked for the stock is no reason to pause: the request asks again for fewer
       // units.
       const refused = replies?.some((reply) => reply.refused) && !(needed > 0 && forStock > 0);
@@ -296,11 +338,13 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       // Units that end at the same instant were charged in the same buckets.
       const unused = new Map<number, { units: number; chargedAtMs: number }>();
       let needed = wanted(lease, localAtMs, earliestMs(localAtMs));
+      const areKept = sumOf(lease.grants) - needed <= mayKeep(lease, localAtMs);
       for (const grant of lease.grants) {
         const { units, chargedAtMs, endsAtMs } = grant;
         const bucket = unused.get(endsAtMs) ?? { units: 0, chargedAtMs };
         const isDue = Math.min(endsAtMs, grant.reviewedAtMs) <= atMs && (unused.has(endsAtMs) || unused.size < buckets);
-        const keep = !isDue ? units : endsAtMs <= atMs ? 0 : Math.min(units, Math.max(0, needed));
+        const needs = areKept ? units : Math.min(units, Math.max(0, needed));
+        const keep = !isDue ? units : endsAtMs <= atMs ? 0 : needs;
         needed -= keep;
         const reviewedAtMs = isDue ? atMs + lease.lifeMs : grant.reviewedAtMs;
         if (keep > 0) kept.push({ ...grant, units: keep, reviewedAtMs });

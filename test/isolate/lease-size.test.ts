@@ -1,0 +1,104 @@
+// How many units an isolate wants in stock: the policy alone, without calls.
+
+import { expect, it } from "vitest";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { LimitReply } from "../../src/core/take.ts";
+import type { Lease } from "../../src/isolate/leases/lease.ts";
+import { chargedPerMs, isLow, mayKeep, ownPart, wanted } from "../../src/isolate/leases/lease-size.ts";
+
+const WINDOW_MS = 10_000;
+const START_MS = 1_700_000_000_000;
+const LIMIT = { kind: Kind.weighted, limit: 10_000, bucketMs: WINDOW_MS, buckets: 1 } as const;
+
+/** What the store tells: the counts of the present bucket and of the one before. */
+function told(...counts: number[]): LimitReply[] {
+  const { kind, bucketMs, buckets } = LIMIT;
+  return [{ view: { kind, bucketMs, buckets, newest: START_MS / WINDOW_MS, counts }, refused: false }];
+}
+
+/** A lease of an isolate that has had `rate` units per ms for long, of 1 unit per ms of all, and no stock. */
+function leaseOf(left: number, rate: number, rest: Partial<Lease> = {}): Lease {
+  return {
+    key: "k",
+    limits: [LIMIT],
+    lifeMs: 500,
+    pauseMs: 250,
+    callMs: 0,
+    grants: [],
+    charged: undefined,
+    worthlessToMs: 0,
+    isOver: false,
+    replies: undefined,
+    repliedAtMs: START_MS,
+    left,
+    chargedPerMs: 1,
+    ownPart: 0,
+    demand: rate * 7_000 + 1,
+    demandAtMs: START_MS,
+    seenMs: 7_000,
+    latest: 1,
+    waiting: 0,
+    calledAtMs: undefined,
+    pausedUntilMs: 0,
+    tendedUntilMs: 0,
+    ...rest,
+  };
+}
+
+/** At the beginning of a window, or later. */
+const wantedBy = (lease: Lease, afterMs = 0) => wanted(lease, START_MS, START_MS + afterMs);
+
+it("with plenty left the stock lasts for as long as the demand is remembered, or for most of the bucket's rest", () => {
+  expect(wantedBy(leaseOf(5_000, 0.1))).toBe(700);
+  expect(wantedBy(leaseOf(5_000, 0.1), 5_000)).toBe(425);
+  expect(wantedBy(leaseOf(5_000, 0.1), 9_990)).toBe(0);
+});
+
+it("with less left it is twice the isolate's share, and with nothing left it lasts for 150 ms", () => {
+  expect(wantedBy(leaseOf(1_000, 0.1))).toBe(200);
+  expect(wantedBy(leaseOf(100, 0.1))).toBe(20);
+  expect(wantedBy(leaseOf(0, 0.1))).toBe(15);
+  expect(wantedBy(leaseOf(0, 0.1, { callMs: 200 }))).toBe(15 + 20 + 4);
+});
+
+it("the share of an isolate with little traffic is larger than its part of the traffic", () => {
+  expect(wantedBy(leaseOf(500, 0.01))).toBe(2 * 500 * 0.025);
+  expect(wantedBy(leaseOf(500, 0.0009))).toBe(6);
+});
+
+it("what is in stock counts as left, as an isolate's own stock is no sign of others' demand", () => {
+  const stock = { units: 400, chargedAtMs: START_MS, endsAtMs: START_MS + WINDOW_MS, reviewedAtMs: START_MS + 500 };
+  expect(wantedBy(leaseOf(100, 0.1, { grants: [stock] }))).toBe(100);
+  expect(mayKeep(leaseOf(100, 0.1, { grants: [stock] }), START_MS)).toBe(50);
+});
+
+it("more is asked for when the stock would be spent before the answer comes", () => {
+  const lease = leaseOf(5_000, 0.1, { callMs: 90 });
+  expect(isLow(lease, 12, START_MS, START_MS)).toBe(false);
+  expect(isLow(lease, 11, START_MS, START_MS)).toBe(true);
+});
+
+it("a key that has gone quiet needs nothing, and keeps nothing", () => {
+  const [busy, slow] = [leaseOf(5_000, 0.1), leaseOf(5_000, 0.001)];
+  const after = (lease: Lease, ms: number) => [
+    wanted(lease, START_MS + ms, START_MS + ms) > 0,
+    mayKeep(lease, START_MS + ms) > 0,
+  ];
+  expect(after(busy, 500)).toEqual([true, true]);
+  expect(after(busy, 600)).toEqual([false, false]);
+  expect(after(slow, 3_000)[1]).toBe(true);
+});
+
+it("learns from two replies what all charge, and from one which part is its own", () => {
+  const lease = leaseOf(0, 0.1, { replies: told(1_000, 0), chargedPerMs: 0 });
+  const rate = chargedPerMs(lease, told(2_000, 0), START_MS + 500);
+  expect(rate).toBeCloseTo((1_000 / 500) * (1 - Math.exp(-0.05)), 9);
+  // What flows back from the bucket before is not taken for units that were given back.
+  expect(chargedPerMs({ ...lease, replies: told(0, 8_000) }, told(400, 8_000), START_MS + 500)).toBeCloseTo(
+    (400 / 500) * (1 - Math.exp(-0.05)),
+    2,
+  );
+  const charged = { units: 250, firstAtMs: START_MS, lastAtMs: START_MS, endsAtMs: START_MS + WINDOW_MS };
+  expect(ownPart(lease, told(1_000, 0))).toBe(0);
+  expect(ownPart({ ...lease, charged }, told(1_000, 0))).toBe(0.25);
+});
