@@ -31,6 +31,8 @@ export interface StoreClock {
 export function createStoreClock(): StoreClock {
   /** Store time minus local time, as known at `atMs`. */
   let offset: { readonly atMs: number; readonly low: number; readonly high: number } | undefined;
+  /** The newest instant of the store. Its clock has shown that already. */
+  let newestMs = 0;
 
   /** The interval at a later instant: wider by the drift of the clocks. */
   const widened = (localAtMs: number) => {
@@ -53,6 +55,7 @@ export function createStoreClock(): StoreClock {
       const high = Math.min(seen.high, known?.high ?? seen.high);
       const stepped = offset !== undefined && (known === undefined || low > high);
       offset = { atMs: receivedAtMs, ...(stepped ? seen : { low, high }) };
+      newestMs = known && !stepped ? Math.max(newestMs, storeAtMs) : storeAtMs;
       return !stepped;
     },
 
@@ -60,7 +63,7 @@ export function createStoreClock(): StoreClock {
       const known = widened(localAtMs);
       if (!known) return undefined;
       return {
-        earliestMs: Math.floor(localAtMs + known.low),
+        earliestMs: Math.max(newestMs, Math.floor(localAtMs + known.low)),
         latestMs: Math.ceil(localAtMs + known.high) + STANDSTILL_MS,
       };
     },
