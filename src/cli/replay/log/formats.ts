@@ -1,0 +1,8 @@
+/** The formats that replay reads. The first one that recognizes a line reads the file. */
+
+import type { Format } from "./format.ts";
+import { cloudfront } from "./formats/cloudfront.ts";
+import { combined } from "./formats/combined.ts";
+import { logpush } from "./formats/logpush.ts";
+
+export const FORMATS: readonly Format[] = [logpush, cloudfront, combined];

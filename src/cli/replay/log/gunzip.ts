@@ -1,0 +1,56 @@
+/** Unpacks gzip, one or several members in a row, and gives what was readable of a damaged one. */
+
+import { createGunzip } from "node:zlib";
+
+const CHUNK_BYTES = 256 * 1024;
+
+export function isGzip(start: Uint8Array): boolean {
+  return start[0] === 0x1f && start[1] === 0x8b;
+}
+
+/** @param onDamage hears why there is no more. What was unpacked before the damage has been given. */
+export async function* gunzip(
+  chunks: AsyncIterable<Uint8Array>,
+  onDamage: (reason: string) => void,
+): AsyncGenerator<Buffer> {
+  // Every chunk is taken out at once: a failing stream forgets what it still holds.
+  const unzip = createGunzip({ chunkSize: CHUNK_BYTES });
+  let ready: Buffer[] = [];
+  let failure: NodeJS.ErrnoException | undefined;
+  let settle = () => {};
+  unzip.on("data", (chunk: Buffer) => ready.push(chunk));
+  unzip.on("error", (error) => {
+    failure = error;
+    settle();
+  });
+  /** A failing stream does not always answer the writer. */
+  const until = (begin: (settled: () => void) => void) =>
+    new Promise<void>((resolve) => {
+      settle = resolve;
+      begin(resolve);
+    });
+
+  let unpacked: Buffer[] = [];
+  try {
+    for await (const chunk of chunks) {
+      const written = until((settled) => unzip.write(chunk, () => settled()));
+      // Unpacking has a thread of its own: lines are read at the same time.
+      yield* unpacked;
+      await written;
+      unpacked = ready;
+      ready = [];
+      if (failure) break;
+    }
+    if (!failure) await until((settled) => unzip.once("end", settled).end());
+    yield* unpacked;
+    yield* ready;
+    if (failure) onDamage(reasonOf(failure));
+  } finally {
+    unzip.destroy();
+  }
+}
+
+function reasonOf({ code }: NodeJS.ErrnoException): string {
+  if (code === "Z_BUF_ERROR") return "its gzip data end too early";
+  return "its gzip data are damaged";
+}

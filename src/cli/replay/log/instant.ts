@@ -1,0 +1,35 @@
+/** Instants as logs write them, in ms since the epoch. */
+
+/** RFC 3339, or a number of seconds, milliseconds, microseconds or nanoseconds since the epoch. NaN: not an instant. */
+export function instantOf(value: unknown): number {
+  if (typeof value === "number") return numberedInstant(value);
+  if (typeof value !== "string" || value === "") return Number.NaN;
+  return DIGITS.test(value) ? numberedInstant(Number(value)) : Date.parse(value);
+}
+
+const DIGITS = /^\d+(?:\.\d+)?$/;
+
+/**
+ * The units are told apart by size: 1e11 seconds are the year 5138, 1e11 ms are 1973. Nanoseconds are beyond 2^53 and
+ * arrive rounded by up to 128 ns: the addition keeps a whole millisecond from becoming the one before it.
+ */
+function numberedInstant(value: number): number {
+  if (value < 1e11) return Math.round(value * 1000);
+  if (value < 1e14) return Math.floor(value);
+  if (value < 1e17) return Math.floor(value / 1e3);
+  return Math.floor(value / 1e6 + 0.0005);
+}
+
+const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/** `10/Oct/2000:13:55:36 -0700`, 26 characters, the time of the common log format. NaN: not an instant. */
+export function commonInstant(text: string): number {
+  const month = MONTHS.indexOf(text.slice(3, 6));
+  if (text.length !== 26 || month < 0 || month % 3 !== 0 || !COMMON.test(text)) return Number.NaN;
+  const number = (from: number, to: number) => Number(text.slice(from, to));
+  const zoneMin = number(22, 24) * 60 + number(24, 26);
+  const utcMs = Date.UTC(number(7, 11), month / 3, number(0, 2), number(12, 14), number(15, 17), number(18, 20));
+  return utcMs - (text[21] === "-" ? -zoneMin : zoneMin) * 60_000;
+}
+
+const COMMON = /^\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}$/;

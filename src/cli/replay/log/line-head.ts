@@ -1,0 +1,71 @@
+/** A request's head as one line of a log shows it. */
+
+import type { RequestHead } from "../../../keys/request-head.ts";
+
+/** Stands in URLs for a host that the log does not show. */
+export const UNKNOWN_HOST = "host.invalid";
+
+/** It is its own headers: one object for each line less. */
+export abstract class LineHead implements RequestHead {
+  readonly method: string;
+  readonly url: string;
+
+  constructor(method: string, url: string) {
+    this.method = method;
+    this.url = url;
+  }
+
+  get headers(): Pick<Headers, "get" | "has"> {
+    return this;
+  }
+
+  /** @param name of a header, in any case. */
+  abstract get(name: string): string | null;
+
+  /** The header `Host`. */
+  protected host(): string | null {
+    const { host } = new URL(this.url);
+    return host === UNKNOWN_HOST ? null : host;
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== null;
+  }
+}
+
+/** By authority: logs have few hosts, and checking one is slow. */
+const known = new Map<string, boolean>();
+const MAX_KNOWN = 10_000;
+
+/**
+ * The URL of a request, undefined if no policy could match the request: it has no path, or no host that URLs may have.
+ * `new URL` reads the answer without an error.
+ *
+ * @param scheme `http` or `https`.
+ * @param target as on the request line: a path with its query, or a whole URL.
+ */
+export function requestUrl(scheme: string, authority: string, target: string): string | undefined {
+  if (target.charCodeAt(0) !== SLASH) return /^https?:/i.test(target) && URL.canParse(target) ? target : undefined;
+  let isHost = known.get(authority);
+  if (isHost === undefined) {
+    isHost = !/[/?#\\@\s]/.test(authority) && URL.canParse(`http://${authority}/`);
+    if (known.size >= MAX_KNOWN) known.clear();
+    known.set(authority, isHost);
+  }
+  return isHost ? `${scheme}://${authority}${target}` : undefined;
+}
+
+const SLASH = 47;
+
+/** A method as RFC 9110 writes it. Anything else comes from no HTTP client. */
+export function isMethod(text: string): boolean {
+  return METHOD.test(text);
+}
+
+const METHOD = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/;
+
+/** How many lines were no HTTP request, in words. */
+export function noRequestNotes(count: number): string[] {
+  if (count === 0) return [];
+  return [`${count} ${count === 1 ? "line holds" : "lines hold"} no HTTP request that a policy could match.`];
+}

@@ -1,0 +1,163 @@
+/** One file of a log: its format, and its entries. */
+
+import type { LogEntry } from "./entry.ts";
+import type { Format, FormatName, LineReader } from "./format.ts";
+import { FORMATS } from "./formats.ts";
+import { isGzip } from "./gunzip.ts";
+import { contents, type Input } from "./input.ts";
+import { LineSplitter } from "./split.ts";
+import { LogError, type Telling } from "./told.ts";
+
+export interface LogFile {
+  readonly input: Input;
+  readonly format: Format;
+  readonly isPacked: boolean;
+  /** It has read the first lines: what the log lacks is known. */
+  readonly first: LineReader;
+  /** The earliest instant of the first lines. -Infinity: they have none. */
+  readonly firstMs: number;
+}
+
+/** Bytes from which a file's format is recognized. The second number is for files that begin with long lines. */
+const FIRST_BYTES = [64 * 1024, 4 * 1024 * 1024];
+/** Lines by which a file shows that its format is another one. */
+const CHECKED_LINES = 1000;
+
+/**
+ * @returns undefined if the file is empty.
+ * @throws {LogError} if no format recognizes it.
+ */
+export async function openLogFile(input: Input, wanted: FormatName | undefined): Promise<LogFile | undefined> {
+  for (const bytes of FIRST_BYTES) {
+    const start = await input.start(bytes);
+    if (start.length === 0) return undefined;
+    const isPacked = isGzip(start);
+    const lines = (await firstLines(start, isPacked, start.length < bytes)).filter((line) => line.trim() !== "");
+    const format = wanted ? FORMATS.find(({ name }) => name === wanted) : recognized(lines);
+    if (format && lines.length > 0) return { input, format, isPacked, ...readFirst(format, lines) };
+    if (start.length < bytes && lines.length === 0) return undefined;
+  }
+  throw new LogError(`${input.name}: none of its first lines is in a format that replay reads: ${formatNames()}.`);
+}
+
+function formatNames(): string {
+  return FORMATS.map(({ name }) => name).join(", ");
+}
+
+/** Complete ones, without those that are too long. */
+async function firstLines(start: Uint8Array, isPacked: boolean, isWhole: boolean): Promise<string[]> {
+  const splitter = new LineSplitter();
+  const lines: (string | null)[] = [];
+  async function* once() {
+    yield start;
+  }
+  for await (const chunk of contents(once(), isPacked, () => {})) lines.push(...splitter.split(chunk));
+  if (isWhole) lines.push(...splitter.end());
+  return lines.filter((line) => line !== null).map((line, i) => (i === 0 ? withoutMark(line) : line));
+}
+
+/** Without the byte order mark that some editors write. */
+function withoutMark(line: string): string {
+  return line.charCodeAt(0) === 0xfeff ? line.slice(1) : line;
+}
+
+function recognized(lines: readonly string[]): Format | undefined {
+  for (const line of lines) {
+    const format = FORMATS.find((one) => one.recognizes(line));
+    if (format) return format;
+  }
+  return undefined;
+}
+
+function readFirst(format: Format, lines: readonly string[]): { first: LineReader; firstMs: number } {
+  const first = format.reader();
+  let firstMs = Number.POSITIVE_INFINITY;
+  for (const line of lines) {
+    const entry = first.read(line);
+    if (typeof entry === "object" && entry.atMs < firstMs) firstMs = entry.atMs;
+  }
+  return { first, firstMs: firstMs === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : firstMs };
+}
+
+/** All entries in the order of the lines, those of a chunk of the file at once. */
+export async function* entriesOf(file: LogFile, told: Telling): AsyncGenerator<LogEntry[]> {
+  const { input, format, isPacked } = file;
+  const lines = new EntryLines(input.name, format, told);
+  const splitter = new LineSplitter();
+  let isIncomplete = false;
+  const onDamage = (reason: string) => {
+    isIncomplete = true;
+    told.incomplete.push({ file: input.name, reason });
+  };
+  for await (const chunk of contents(counted(input.chunks(), told), isPacked, onDamage)) {
+    const entries = lines.read(splitter.split(chunk));
+    if (entries.length > 0) yield entries;
+  }
+  const entries = lines.read(splitter.end());
+  if (entries.length > 0) yield entries;
+  if (!isIncomplete) lines.end();
+  lines.tell();
+}
+
+async function* counted(chunks: AsyncIterable<Uint8Array>, told: Telling): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    told.bytes += chunk.length;
+    yield chunk;
+  }
+}
+
+class EntryLines {
+  readonly #file: string;
+  readonly #format: Format;
+  readonly #reader: LineReader;
+  readonly #told: Telling;
+  #lines = 0;
+  #damaged = 0;
+  #firstReason = "";
+
+  constructor(file: string, format: Format, told: Telling) {
+    this.#file = file;
+    this.#format = format;
+    this.#reader = format.reader();
+    this.#told = told;
+  }
+
+  read(lines: readonly (string | null)[]): LogEntry[] {
+    const entries: LogEntry[] = [];
+    for (const line of lines) {
+      this.#lines++;
+      const text = this.#lines === 1 && line !== null ? withoutMark(line) : line;
+      const entry = text === null ? "it is longer than 1 MiB" : this.#reader.read(text);
+      if (typeof entry === "object") entries.push(entry);
+      else if (typeof entry === "string") this.#addDamaged(entry);
+      if (this.#lines === CHECKED_LINES) this.#check();
+    }
+    this.#told.lines += lines.length;
+    this.#told.requests += entries.length;
+    return entries;
+  }
+
+  /** After the last line. */
+  end(): void {
+    if (this.#lines < CHECKED_LINES) this.#check();
+  }
+
+  tell(): void {
+    for (const note of this.#reader.notes?.() ?? []) this.#told.addNote(note);
+    this.#told.sampledOneIn = Math.max(this.#told.sampledOneIn, this.#reader.sampledOneIn ?? 1);
+  }
+
+  #addDamaged(reason: string): void {
+    this.#damaged++;
+    this.#firstReason ||= `line ${this.#lines}: ${reason}`;
+    this.#told.addDamaged({ file: this.#file, line: this.#lines, reason });
+  }
+
+  #check(): void {
+    if (this.#damaged * 2 <= this.#lines) return;
+    throw new LogError(
+      `${this.#file}: ${this.#damaged} of the first ${this.#lines} lines cannot be read as ${this.#format.name} ` +
+        `(${this.#firstReason}). The formats that replay reads: ${formatNames()}.`,
+    );
+  }
+}

@@ -1,0 +1,54 @@
+/** Order by time: servers write lines when requests end, and Logpush does not order them at all. */
+
+import type { LogEntry } from "./entry.ts";
+
+/** Entries that are held back. An entry may be half as many lines behind its place. About 50 MiB. */
+export const HELD_ENTRIES = 50_000;
+const BATCH = 5000;
+
+export class TimeOrder {
+  /** Entries that came after later ones had been given. They get the instant of the last one given. */
+  late = 0;
+  readonly #maxHeld: number;
+  #held: LogEntry[] = [];
+  #isSorted = true;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #givenMs = Number.NEGATIVE_INFINITY;
+
+  constructor(maxHeld = HELD_ENTRIES) {
+    this.#maxHeld = maxHeld;
+  }
+
+  /** @returns batches that are ready, in the order of time. */
+  add(entries: readonly LogEntry[]): LogEntry[][] {
+    for (const entry of entries) {
+      if (entry.atMs < this.#lastMs) this.#isSorted = false;
+      this.#lastMs = entry.atMs;
+      this.#held.push(entry);
+    }
+    return this.#held.length < this.#maxHeld ? [] : this.#give(this.#held.length - (this.#maxHeld >> 1));
+  }
+
+  /** What is left. */
+  end(): LogEntry[][] {
+    return this.#give(this.#held.length);
+  }
+
+  /** Sorting half of the entries now and then is cheaper than a heap, and nothing for a log that is in order. */
+  #give(count: number): LogEntry[][] {
+    if (count === 0) return [];
+    const held = this.#held;
+    if (!this.#isSorted) held.sort((a, b) => a.atMs - b.atMs);
+    for (let i = 0; i < held.length && held[i]!.atMs < this.#givenMs; i++) {
+      held[i] = { ...held[i]!, atMs: this.#givenMs };
+      this.late++;
+    }
+    this.#givenMs = held[count - 1]!.atMs;
+    this.#held = held.slice(count);
+    this.#isSorted = true;
+    this.#lastMs = this.#held.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY;
+    const batches: LogEntry[][] = [];
+    for (let start = 0; start < count; start += BATCH) batches.push(held.slice(start, Math.min(start + BATCH, count)));
+    return batches;
+  }
+}
