@@ -86,6 +86,8 @@ export interface Algorithm<L, R, S, V, K = never> {
    * @param charged whether the view includes the cost if it was admitted; false after a look. Default true.
    */
   tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): Told;
+  /** `remaining` of what a client is told. */
+  remaining(view: V, limit: L, nowMs: number): number;
   quota(limit: L): Quota;
   /** What would fit, in words, if the limit's numbers are too large for exact decisions. Absent: they never are. */
   tooLarge?(limit: L): string | undefined;

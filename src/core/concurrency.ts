@@ -46,9 +46,10 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
 
   encode: ({ timeoutMs }) => [timeoutMs, 0],
   quota: ({ limit }) => ({ quota: limit }),
-  tell({ inFlight }, { limit }, _cost, refused) {
+  remaining: ({ inFlight }, { limit }) => Math.max(0, limit - inFlight),
+  tell(view, limit, _cost, refused, nowMs) {
     return told({
-      remaining: Math.max(0, limit - inFlight),
+      remaining: concurrency.remaining(view, limit, nowMs),
       retryAfterMs: refused ? RETRY_AFTER_MS : 0,
       resetAfterMs: 0,
     });

@@ -39,11 +39,13 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
 
   encode: ({ windowMs }) => [windowMs, 0],
   quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
-  tell({ newest, count }, { limit, windowMs }, cost, refused, nowMs) {
-    const endsAfterMs = (newest + 1) * windowMs - nowMs;
+  remaining: ({ count }, { limit }) => Math.max(0, limit - count),
+  tell(record, limit, cost, refused, nowMs) {
+    const { newest, count } = record;
+    const endsAfterMs = (newest + 1) * limit.windowMs - nowMs;
     return told({
-      remaining: Math.max(0, limit - count),
-      retryAfterMs: !refused ? 0 : cost > limit ? undefined : endsAfterMs,
+      remaining: fixedWindow.remaining(record, limit, nowMs),
+      retryAfterMs: !refused ? 0 : cost > limit.limit ? undefined : endsAfterMs,
       growsAfterMs: count > 0 ? endsAfterMs : undefined,
       resetAfterMs: count > 0 ? endsAfterMs : 0,
     });

@@ -104,10 +104,12 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
 
   encode: ({ windowMs }) => [windowMs, 0],
   quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
-  tell({ used, retryAtMs, growsAtMs, resetAtMs }, { limit }, cost, refused, nowMs) {
+  remaining: ({ used }, { limit }) => Math.max(0, limit - used),
+  tell(view, limit, cost, refused, nowMs) {
+    const { retryAtMs, growsAtMs, resetAtMs } = view;
     return told({
-      remaining: Math.max(0, limit - used),
-      retryAfterMs: !refused ? 0 : cost > limit ? undefined : retryAtMs - nowMs,
+      remaining: slidingLog.remaining(view, limit, nowMs),
+      retryAfterMs: !refused ? 0 : cost > limit.limit ? undefined : retryAtMs - nowMs,
       growsAfterMs: growsAtMs > 0 ? growsAtMs - nowMs : undefined,
       resetAfterMs: resetAtMs > 0 ? resetAtMs - nowMs : 0,
     });

@@ -159,6 +159,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
     const largest = Math.floor(MAX_EXACT / bucketMs);
     return `a limit of at most ${largest} with buckets of ${bucketMs} ms, or shorter buckets (limit * window / buckets < 2^53)`;
   },
+  remaining: (record, { limit }, nowMs) => windowRemaining(record, limit, nowMs),
   tell(record, { limit }, cost, refused, nowMs) {
     const remaining = windowRemaining(record, limit, nowMs);
     return told({

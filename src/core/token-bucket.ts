@@ -59,10 +59,13 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
     const largest = Math.floor((MAX_EXACT - maxDelayMs * limit.limit) / windowMs);
     return `a burst of at most ${largest} with a window of ${windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
   },
+  remaining({ debt }, limit) {
+    const free = Math.floor((capacity(limit) - debt) / limit.windowMs);
+    return Math.max(0, Math.min(limit.burst, free));
+  },
   tell(record, limit, cost, refused, nowMs, charged = true) {
     const { windowMs, burst } = limit;
-    const free = Math.floor((capacity(limit) - record.debt) / windowMs);
-    const remaining = Math.max(0, Math.min(burst, free));
+    const remaining = tokenBucket.remaining(record, limit, nowMs);
     /** Milliseconds until `units` are admitted, which is when the debt leaves room for them. */
     const admitsAfterMs = (units: number) => {
       if (units > burst) return undefined;

@@ -30,29 +30,36 @@ export function partitionHasher(secret: string | undefined, fallbackSecret: stri
   // Plain data, not a promise: one request must not await a promise of another.
   let key: CryptoKey | undefined;
 
-  return async ({ kind, values }) => {
-    const text = [kind, ...values].map((part) => `${part.length}:${part}`).join("");
+  return async (client) => {
+    const text = partitionText(client);
     const known = remembered.get(text);
     if (known !== undefined) return known;
     key ??= await importSecret(secret, fallbackSecret);
-    const digest = await crypto.subtle.sign(HMAC, key, encode(text));
-    const partition = base64Url(new Uint8Array(digest, 0, PARTITION_BYTES));
+    const partition = partitionOf(new Uint8Array(await crypto.subtle.sign(HMAC, key, hashedBytes(text))));
     // A very long value is not kept: it is hashed again.
     if (text.length <= LONGEST_REMEMBERED) remembered.set(text, partition);
     return partition;
   };
 }
 
+/** The kind and the values, each after its length. */
+export function partitionText({ kind, values }: ClientKey): string {
+  let text = `${kind.length}:${kind}`;
+  for (const value of values) text += `${value.length}:${value}`;
+  return text;
+}
+
 /**
- * UTF-8 maps all lone surrogates to one character. JSON escapes them; its first character, a quote, begins no other
- * text.
+ * The bytes of the text that are hashed. UTF-8 maps all lone surrogates to one character. JSON escapes them; its first
+ * character, a quote, begins no other text.
  */
-function encode(text: string): BufferSource {
+export function hashedBytes(text: string): ReturnType<TextEncoder["encode"]> {
   return encoder.encode(text.isWellFormed() ? text : JSON.stringify(text));
 }
 
-function base64Url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
+/** The partition that a hash gives. */
+export function partitionOf(digest: Uint8Array): string {
+  return btoa(String.fromCharCode(...digest.subarray(0, PARTITION_BYTES)))
     .replaceAll("+", "-")
     .replaceAll("/", "_")
     .replaceAll("=", "");

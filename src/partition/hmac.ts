@@ -1,6 +1,8 @@
 /** HMAC-SHA-256 keys, and keys that are derived from a secret: one for each purpose. */
 
 export const HMAC = { name: "HMAC", hash: "SHA-256" };
+/** For what the key of client keys is derived from the store's token. */
+export const KEY_SECRET_PURPOSE = "headgate key secret";
 const encoder = new TextEncoder();
 
 export async function importHmacKey(
@@ -13,7 +15,7 @@ export async function importHmacKey(
 /** The key of a secret. Without one it is derived from `fallback` (the store's token): that is never a key itself. */
 export async function importSecret(secret: string | undefined, fallback: string): Promise<CryptoKey> {
   if (secret !== undefined) return await importHmacKey(encoder.encode(secret));
-  return await importHmacKey(await deriveBytes(await importHmacKey(encoder.encode(fallback)), "headgate key secret"));
+  return await importHmacKey(await deriveBytes(await importHmacKey(encoder.encode(fallback)), KEY_SECRET_PURPOSE));
 }
 
 /** 32 bytes for this purpose. They tell nothing about the key, or about the bytes for another purpose. */

@@ -1,0 +1,188 @@
+/** What a replay counts for one policy of a configuration. */
+
+import { algorithmOf } from "../../../core/algorithms.ts";
+import type { Limit, Policy } from "../../../core/policy.ts";
+import type { LimitReply } from "../../../core/take.ts";
+import { describeQuota } from "../../../http/quota.ts";
+import { Clients, Tally } from "./clients.ts";
+import { Counts } from "./counts.ts";
+import type { ClientSummary, PolicySummary } from "./summary.ts";
+import type { TimeAxis, TimeLine } from "./timeline.ts";
+
+/** How many of the most refused clients are named. */
+const MAX_TOP = 10;
+/** From this part of a limit on, a client that was never refused has nearly been. */
+const NEAR = 0.8;
+
+/** What is kept for a client and a limit: the tenth in which its peak lies, 1 … 10, and two marks. */
+const [TENTHS, IS_NEAR, IS_REFUSED] = [15, 16, 32];
+const REFUSED_CLASS = 10;
+
+/** The limits of a policy that count together: those of one scope. */
+export interface Scope {
+  readonly isRegional: boolean;
+  readonly limits: readonly Limit[];
+  /** Positions in the policy. */
+  readonly positions: readonly number[];
+}
+
+/** What the replay must know of a policy with a client's numbers. */
+export interface Numbered {
+  readonly policy: Policy;
+  readonly scopes: readonly Scope[];
+  /** The most units of each limit. */
+  readonly quotas: readonly number[];
+}
+
+const numberedPolicies = new WeakMap<Policy, Numbered>();
+
+export function numberedOf(policy: Policy): Numbered {
+  const known = numberedPolicies.get(policy);
+  if (known) return known;
+  const scopes = (["global", "region"] as const).flatMap((scope): Scope[] => {
+    const positions = policy.limits.flatMap((limit, l) => (limit.scope === scope ? [l] : []));
+    if (positions.length === 0) return [];
+    return [{ isRegional: scope === "region", positions, limits: positions.map((l) => policy.limits[l]!) }];
+  });
+  const quotas = policy.limits.map((limit) => algorithmOf(limit).quota(limit).quota);
+  const numbered = { policy, scopes, quotas };
+  numberedPolicies.set(policy, numbered);
+  return numbered;
+}
+
+/** A client as people see it. */
+export type Named = Pick<ClientSummary, "client" | "kind">;
+
+export class PolicyRun {
+  /** The policy as it is in force for all clients. */
+  readonly policy: Policy;
+  readonly clients: Clients;
+  readonly #counts = new Counts();
+  readonly #regions = new Map<string, Counts>();
+
+  /** The last request that the policy was for, and what became of it. */
+  readonly last = { request: -1, text: "", client: 0, refused: false, isBlocked: false };
+
+  requests = 0;
+  refused = 0;
+  #units = 0;
+  #refusedUnits = 0;
+  readonly #refusedBy: number[];
+  readonly #requestsOf = new Tally();
+  readonly #refusedOf = new Tally();
+  /** By limit. */
+  readonly #peaks: Uint8Array[];
+  readonly #timeline: TimeLine;
+
+  constructor(policy: Policy, axis: TimeAxis, maxClients?: number) {
+    this.policy = policy;
+    this.clients = new Clients(maxClients);
+    this.#refusedBy = policy.limits.map(() => 0);
+    this.#peaks = policy.limits.map(() => new Uint8Array(1_024));
+    this.#timeline = axis.line();
+  }
+
+  /** @param region undefined: the counts of all regions. */
+  countsOf(region: string | undefined): Counts {
+    if (region === undefined) return this.#counts;
+    let counts = this.#regions.get(region);
+    if (!counts) {
+      counts = new Counts();
+      this.#regions.set(region, counts);
+    }
+    return counts;
+  }
+
+  /** What became of the last request, after its limits were counted. */
+  count(cost: number, step: number): void {
+    const { client, refused } = this.last;
+    this.requests++;
+    this.#units += cost;
+    if (refused) {
+      this.refused++;
+      this.#refusedUnits += cost;
+      this.#timeline.refused[step]!++;
+    } else this.#timeline.admitted[step]!++;
+    if (!this.clients.isCounted(client)) return;
+    this.#requestsOf.set(client, this.#requestsOf.get(client) + 1);
+    if (refused) this.#refusedOf.set(client, this.#refusedOf.get(client) + 1);
+  }
+
+  /** @param position of the limit in the policy. */
+  countLimit(limit: Limit, position: number, quota: number, { refused, view }: LimitReply, nowMs: number): void {
+    if (refused) this.#refusedBy[position]!++;
+    const { client } = this.last;
+    if (!this.clients.isCounted(client)) return;
+    let peaks = this.#peaks[position]!;
+    if (client >= peaks.length) {
+      const grown = new Uint8Array(2 * client);
+      grown.set(peaks);
+      this.#peaks[position] = peaks = grown;
+    }
+    const peak = peaks[client]!;
+    const used = quota - algorithmOf(limit).remaining(view, limit, nowMs);
+    const tenth = Math.max(1, Math.ceil((10 * used) / quota));
+    const marks = (refused ? IS_REFUSED : 0) | (used >= NEAR * quota ? IS_NEAR : 0);
+    peaks[client] = (peak & ~TENTHS) | marks | Math.max(peak & TENTHS, tenth);
+  }
+
+  sweep(nowMs: number): void {
+    const all = [this.#counts, ...this.#regions.values()];
+    for (const counts of all) counts.sweep(nowMs);
+    this.clients.sweep((client) => all.some((counts) => counts.get(client) !== undefined));
+  }
+
+  summary(axis: TimeAxis, nameOf: (text: string) => Named): PolicySummary {
+    const [requests, refused] = [this.#requestsOf.counts, this.#refusedOf.counts];
+    let [clients, refusedClients, nearMisses] = [0, 0, 0];
+    const top: number[] = [];
+    for (let client = 0; client < requests.length; client++) {
+      if (requests[client] === 0) continue;
+      clients++;
+      const times = refused[client] ?? 0;
+      if (times === 0) {
+        if (this.#peaks.some((peaks) => (peaks[client] ?? 0) & IS_NEAR)) nearMisses++;
+        continue;
+      }
+      refusedClients++;
+      if (top.length === MAX_TOP && times <= refused[top.at(-1)!]!) continue;
+      const at = top.findIndex((other) => refused[other]! < times);
+      top.splice(at < 0 ? top.length : at, 0, client);
+      top.length = Math.min(top.length, MAX_TOP);
+    }
+    const texts = this.clients.textsOf(new Set(top));
+    return {
+      policy: this.policy.name,
+      mode: this.policy.mode,
+      requests: this.requests,
+      refused: this.refused,
+      units: this.#units,
+      refusedUnits: this.#refusedUnits,
+      clients,
+      refusedClients,
+      nearMisses,
+      limits: this.policy.limits.map((limit, l) => ({
+        id: limit.id,
+        words: wordsOf(limit),
+        refused: this.#refusedBy[l]!,
+        peaks: peakClasses(this.#peaks[l]!),
+      })),
+      topRefused: top.map((client) => ({
+        ...nameOf(texts.get(client)!),
+        requests: requests[client]!,
+        refused: refused[client]!,
+      })),
+      timeline: axis.timeline(this.#timeline),
+    };
+  }
+}
+
+function peakClasses(peaks: Uint8Array): number[] {
+  const classes = new Array<number>(REFUSED_CLASS + 1).fill(0);
+  for (const peak of peaks) if (peak > 0) classes[peak & IS_REFUSED ? REFUSED_CLASS : (peak & TENTHS) - 1]!++;
+  return classes;
+}
+
+function wordsOf(limit: Limit): string {
+  return `${describeQuota(limit)}${limit.scope === "region" ? " in each region" : ""}, ${limit.algorithm}`;
+}

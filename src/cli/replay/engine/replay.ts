@@ -1,0 +1,102 @@
+/** What configurations would have decided over a log. */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Carried, LogEntry } from "../log/entry.ts";
+import { ComparisonRun } from "./changes.ts";
+import { Agreement, InstantOrder } from "./recorded.ts";
+import { type Configuration, ConfigurationRun } from "./run.ts";
+import { Suggesting } from "./suggest.ts";
+import type { Summary } from "./summary.ts";
+import { TimeAxis } from "./timeline.ts";
+
+export type { Configuration };
+
+/** What a replay needs of an opened log. */
+export interface ReplayedLog {
+  readonly carried: Carried;
+  /** In the order of time, except a few late entries. */
+  batches(signal?: AbortSignal): AsyncIterable<readonly LogEntry[]>;
+  /** It grows while batches are read. */
+  readonly told: {
+    readonly files: number;
+    readonly bytes: number;
+    readonly lines: number;
+    readonly notes: readonly string[];
+  };
+  readonly isRecorded: boolean;
+}
+
+export interface ReplayInput {
+  readonly log: ReplayedLog;
+  /** The present one, and perhaps a candidate. */
+  readonly configurations: readonly Configuration[];
+  /** Suggests numbers that refuse less than this share of requests, 0 to 1. Absent: none. */
+  readonly suggest?: number;
+  /** Key parts that no request has. */
+  readonly absent?: readonly string[];
+  /** @param requests until now. */
+  onProgress?(requests: number): void;
+  /** Its reason is thrown. */
+  readonly signal?: AbortSignal;
+}
+
+/** How long the replay computes before the process may look at signals and timers, in ms. */
+const MAX_TURN_MS = 50;
+
+/** @throws what the log throws, and the reason of `signal`. */
+export async function replay(input: ReplayInput): Promise<Summary> {
+  const { log, suggest, absent = [], onProgress, signal } = input;
+  const axis = new TimeAxis();
+  const options = { carried: log.carried, isRecorded: log.isRecorded, absent, axis };
+  const runs = input.configurations.map((configuration) => new ConfigurationRun(configuration, options));
+  const [present, candidate] = [runs[0]!, runs[1]];
+  const comparison = candidate && new ComparisonRun(present, candidate);
+  const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest);
+  const agreement = new Agreement();
+  let [fromMs, nowMs, requests] = [0, 0, 0];
+
+  const decide = (entry: LogEntry) => {
+    if (requests === 0) fromMs = entry.atMs;
+    nowMs = Math.max(nowMs, entry.atMs);
+    const step = axis.stepOf(nowMs);
+    for (const run of runs) run.decide(entry, requests, nowMs, step);
+    comparison?.count(entry, requests, nowMs);
+    suggesting?.decide(entry, requests, nowMs);
+    if (entry.recorded) agreement.count(entry.recorded, present.allowed);
+    requests++;
+  };
+
+  const order = log.isRecorded ? new InstantOrder() : undefined;
+  let turnMs = performance.now();
+  signal?.throwIfAborted();
+  for await (const batch of log.batches(signal)) {
+    signal?.throwIfAborted();
+    for (const entry of batch) {
+      if (order) for (const complete of order.add(entry)) decide(complete);
+      else decide(entry);
+    }
+    for (const run of runs) run.sweep(nowMs);
+    suggesting?.sweep(nowMs);
+    onProgress?.(requests);
+    if (performance.now() - turnMs < MAX_TURN_MS) continue;
+    await nextTurn();
+    turnMs = performance.now();
+  }
+  signal?.throwIfAborted();
+  if (order) for (const complete of order.end()) decide(complete);
+
+  const { files, bytes, lines, notes } = log.told;
+  return {
+    log: { files, bytes, lines, requests, fromMs, toMs: nowMs },
+    configurations: runs.map((run) => run.summary()),
+    ...(comparison && { comparison: comparison.summary() }),
+    ...(suggesting && { suggestions: suggesting.summary() }),
+    notes: [
+      ...notes,
+      ...runs.flatMap((run) => run.notes()),
+      ...agreement.notes(present.name),
+      ...(comparison?.notes() ?? []),
+      ...(suggesting?.notes() ?? []),
+    ],
+  };
+}

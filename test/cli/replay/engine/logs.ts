@@ -1,0 +1,70 @@
+// Logs in memory, for tests of the engine.
+
+import type { ReplayedLog } from "../../../../src/cli/replay/engine/replay.ts";
+import type { Configuration } from "../../../../src/cli/replay/engine/run.ts";
+import type { LogEntry, Needed, RecordedTake } from "../../../../src/cli/replay/log/entry.ts";
+import { type Bindings, parseSettings } from "../../../../src/config/settings.ts";
+
+export const SECRET = "a secret for the tests of replay";
+
+/** An instant on a whole minute. */
+export const START_MS = 1_700_000_040_000;
+
+export function configuration(policies: readonly object[], more: Bindings = {}, name = "wrangler.toml"): Configuration {
+  const parsed = parseSettings({ POLICIES: policies, KEY_SECRET: SECRET, ...more });
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return { name, settings: parsed.value };
+}
+
+export interface LogOptions {
+  /** What the log does not have, with the field that it would need. */
+  readonly lacking?: Partial<Record<Needed, string>>;
+  readonly isRecorded?: boolean;
+  readonly batchSize?: number;
+}
+
+export function logOf(entries: readonly LogEntry[], options: LogOptions = {}): ReplayedLog {
+  const { lacking = {}, isRecorded = false, batchSize = 100 } = options;
+  return {
+    carried: { lacks: (needed) => lacking[needed] },
+    isRecorded,
+    told: { files: 1, bytes: 1_000, lines: entries.length, notes: [] },
+    async *batches() {
+      for (let i = 0; i < entries.length; i += batchSize) yield entries.slice(i, i + batchSize);
+    },
+  };
+}
+
+export interface RequestOptions {
+  readonly method?: string;
+  readonly url?: string;
+  readonly ip?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cf?: object;
+  readonly durationMs?: number;
+}
+
+/** @param afterMs since `START_MS`. */
+export function requestAt(afterMs: number, options: RequestOptions = {}): LogEntry {
+  const { method = "GET", url = "https://api.example.com/v1/things?page=2", ip = "192.0.2.1", durationMs } = options;
+  const headers = new Headers({ "CF-Connecting-IP": ip, ...options.headers });
+  const head = { method, url, headers, cf: options.cf };
+  return { atMs: START_MS + afterMs, head, ...(durationMs !== undefined && { durationMs }) };
+}
+
+export interface RecordedOptions {
+  readonly allowed?: boolean;
+  readonly source?: string;
+  readonly region?: string;
+}
+
+/** A line of a gateway. */
+export function recordedAt(
+  afterMs: number,
+  takes: readonly (Partial<RecordedTake> & { readonly policy: string })[],
+  { allowed = true, source = "redis", region = "eu" }: RecordedOptions = {},
+): LogEntry {
+  const all = takes.map((take) => ({ kind: "ip", partition: "AAAAAAAAAAAAAAAAAAAAAA", cost: 1, ...take }));
+  const head = { method: "", url: "", headers: new Headers() };
+  return { atMs: START_MS + afterMs, head, recorded: { takes: all, region, allowed, source } };
+}

@@ -1,0 +1,87 @@
+// Every rung of a suggestion is what a run with that limit alone decides.
+
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { replay } from "../../../../src/cli/replay/engine/replay.ts";
+import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import { withNumbers } from "../../../../src/limiter/numbers.ts";
+import { configuration, logOf, requestAt } from "./logs.ts";
+
+const CLIENTS = 12;
+
+/** Bursts and pauses of clients that send very differently much. */
+const entries = fc
+  .array(
+    fc.record({
+      passedMs: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 40 }) }, fc.integer({ min: 0, max: 4_000 })),
+      client: fc.tuple(fc.nat(CLIENTS), fc.nat(CLIENTS)).map(([one, other]) => Math.min(one, other)),
+      method: fc.constantFrom("GET", "GET", "GET", "POST", "PUT"),
+      plan: fc.constantFrom("", "", "", "pro"),
+      continent: fc.constantFrom("EU", "EU", "NA"),
+      durationMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 5_000 })),
+    }),
+    { minLength: 400, maxLength: 400 },
+  )
+  .map((all) => {
+    let afterMs = 0;
+    return all.map(({ passedMs, client, plan, method, continent, durationMs }): LogEntry => {
+      afterMs += passedMs;
+      const headers = { "X-Plan": plan };
+      return requestAt(afterMs, { ip: `192.0.2.${client}`, method, headers, cf: { continent }, durationMs });
+    });
+  });
+
+const LIMITS = [
+  { limit: 20, window: "1s" },
+  { limit: 9, window: "3s", buckets: 3, oldest: "whole", scope: "region" },
+  { algorithm: "fixed-window", limit: 12, window: "2s" },
+  { algorithm: "sliding-log", limit: 150, window: "2s" },
+  { algorithm: "token-bucket", limit: 10, window: "1s" },
+  { algorithm: "token-bucket", limit: 10, window: "3s", burst: 30 },
+  { algorithm: "leaky-bucket", limit: 10, window: "2s", maxDelay: "500ms" },
+  { algorithm: "concurrency", limit: 3, timeout: "1s" },
+];
+const POLICY = {
+  name: "api",
+  cost: [
+    { method: "POST", cost: 3 },
+    { method: "PUT", cost: 0 },
+  ],
+  plan: "header:x-plan",
+  plans: { pro: { "api-1": 40, "api-8": 2 } },
+  limits: LIMITS,
+};
+/** All of them admit together what none refuses: each ladder must still be of its limit alone. */
+const present = configuration([POLICY, { name: "other", limits: [{ limit: 3, window: "1m" }] }]);
+
+it("agrees at every rung with a run of that limit alone, on ten logs", async () => {
+  const logs = fc.sample(entries, { numRuns: 10, seed: 20_261_122 });
+  for (const [l, log] of logs.entries()) {
+    const { suggestions } = await replay({ log: logOf(log), configurations: [present], suggest: 0.01 });
+    const [policy] = present.settings.policies;
+    const { limit: id, rungs, suggested } = suggestions![l % LIMITS.length]!;
+    const limit = policy!.limits.find((one) => one.id === id)!;
+    for (const rung of rungs) {
+      const alone = withNumbers({ ...policy!, limits: [limit] }, { [id]: rung.limit });
+      const settings = { ...present.settings, policies: [alone] };
+      const { configurations } = await replay({ log: logOf(log), configurations: [{ name: "", settings }] });
+      const { requests, refused, refusedClients } = configurations[0]!.policies[0]!;
+      expect(rung, `${id} as ${rung.limit}`).toEqual({ limit: rung.limit, requests, refused, refusedClients });
+    }
+    expect(suggested).toBe(rungs.find(({ requests, refused }) => refused / requests < 0.01)?.limit);
+  }
+});
+
+it("has about 40 round numbers around the present one", async () => {
+  const { suggestions } = await replay({ log: logOf([requestAt(0)]), configurations: [present], suggest: 0.01 });
+  expect(suggestions!.map(({ limit, present }) => [limit, present])).toEqual([
+    ...LIMITS.map(({ limit }, l) => [`api-${l + 1}`, limit]),
+    ["other", 3],
+  ]);
+  const numbers = suggestions![3]!.rungs.map(({ limit }) => limit);
+  expect(numbers).toEqual(
+    [2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500, 600, 800].concat(
+      [1_000, 1_200, 1_500, 2_000, 2_500, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000],
+    ),
+  );
+});
