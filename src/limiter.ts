@@ -292,7 +292,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const [own, partition] = [{ plan, limits }, await hash(key)];
     // The live document's numbers for all come before a client's own: it applies both.
     if (live) return { policy, kind: key.kind, partition, cost, own };
-    return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost, ...(hasPlan(policy, plan) && { plan }) };
+    return {
+      policy: withOwnNumbers(policy, own),
+      kind: key.kind,
+      partition,
+      cost,
+      ...(hasPlan(policy, plan) && { plan }),
+    };
   }
 
   async function forget(clients: readonly AppliedPolicy[], region: string): Promise<void> {

@@ -1,7 +1,10 @@
+import { parse } from "smol-toml";
 import { expect, it } from "vitest";
+import { parseSettings } from "../../src/config/settings.ts";
 import { recordDecisions } from "../../src/http/record.ts";
 import { createLimiter, type PolicyTake, type TakeOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { blocksOf, read, tableIn } from "../docs/markdown.ts";
 
 const MINUTE = { window: "1m" };
 const POLICIES = [
@@ -92,4 +95,21 @@ it("writes all requests that count all clients together, whatever the share", as
   const { limiter, lines } = recording(0.0001);
   for (let i = 0; i < 5; i++) await limiter.take("all");
   expect(lines).toHaveLength(5);
+});
+
+it("docs/recording.md shows a line as it is written, and a setting that is read", async () => {
+  const [shown] = blocksOf("docs/recording.md", "json");
+  const { limiter, parsed } = recording();
+  await limiter.take("api", { key: "a", kind: "bearer", plan: "pro" });
+  const [{ takes, ...line }] = parsed();
+  const { takes: shownTakes, ...shownLine } = JSON.parse(shown!.text);
+  expect(Object.keys(shownLine)).toEqual(Object.keys(line));
+  expect(Object.keys(shownTakes[0])).toEqual(Object.keys(takes[0]));
+  const members = tableIn(read("docs/recording.md"), "Member").flatMap(({ Member }) => Member!.match(/\w+/g)!);
+  const written = [...Object.keys(line), "takes", ...Object.keys(takes[0]), "share", "refused"];
+  expect(["event", ...members].sort()).toEqual(written.sort());
+
+  const [toml] = blocksOf("docs/recording.md", "toml");
+  const { vars } = parse(toml!.text) as { vars: Record<string, string> };
+  expect(parseSettings({ ...vars, POLICIES })).toMatchObject({ value: { record: 1 } });
 });

@@ -28,7 +28,7 @@ export const headgate: Format = {
 
 class HeadgateReader implements LineReader {
   #share = 1;
-  #isolates = 0;
+  #leases = 0;
   #fallbacks = 0;
 
   read(line: string): LogEntry | readonly LogEntry[] | undefined | string {
@@ -56,10 +56,10 @@ class HeadgateReader implements LineReader {
           "that several clients share has seen only a part of its requests.",
       );
     }
-    if (this.#isolates > 0) {
+    if (this.#leases > 0) {
       notes.push(
-        `${decisions(this.#isolates)} came from leases. The replay decides them as the store would: it knows neither ` +
-          "units in stock nor pauses of an isolate.",
+        `${decisions(this.#leases)} came from leases. Their policies differ in the replay, also where the store ` +
+          "decided: units are charged when they are used, not when they are taken into stock, and no isolate pauses.",
       );
     }
     if (this.#fallbacks > 0) {
@@ -89,7 +89,7 @@ class HeadgateReader implements LineReader {
       recorded.push(one);
     }
     if (typeof share === "number" && share < this.#share) this.#share = share;
-    if (source === "lease") this.#isolates++;
+    if (source === "lease") this.#leases++;
     if (source === "fallback") this.#fallbacks++;
     return { atMs: at as number, head: NO_HEAD, recorded: { takes: recorded, region, allowed, source } };
   }
