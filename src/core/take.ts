@@ -15,7 +15,14 @@
  */
 
 import type { KeptValue } from "./algorithm.ts";
-import { algorithmOf, hasLimitKey, type LimitSpec, type LimitValue, type LimitView } from "./algorithms.ts";
+import {
+  algorithmOf,
+  hasLimitKey,
+  type LimitRecord,
+  type LimitSpec,
+  type LimitValue,
+  type LimitView,
+} from "./algorithms.ts";
 import { ENFORCED, Flag } from "./layout.ts";
 import { findRecord, type Records } from "./records.ts";
 
@@ -106,6 +113,14 @@ export function keysOfRequest({ keys }: TakeRequest): string[] {
   return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit))]);
 }
 
+/** A limit, and its counts as this decision reads and then changes them. */
+interface Check {
+  readonly algorithm: ReturnType<typeof algorithmOf>;
+  readonly limit: LimitSpec;
+  state: ReturnType<Check["algorithm"]["read"]>;
+  readonly refused: boolean;
+}
+
 export function take(
   stored: Stored,
   { keys, slot = 0, ...request }: TakeRequest,
@@ -117,43 +132,56 @@ export function take(
 } {
   const refusedGroups = new Set<number>();
 
-  const checked = keys.map(({ key, group, cost, limits, flag = request.flag, atMs = request.atMs ?? 0 }) => {
+  const checked: Check[][] = [];
+  const exists: boolean[] = [];
+  for (const { key, group, cost, limits, flag = request.flag } of keys) {
     const found = stored.records(key);
-    const checks = limits.map((limit, l) => {
+    exists.push(found !== undefined);
+    const checks: Check[] = [];
+    for (const [l, limit] of limits.entries()) {
       const algorithm = algorithmOf(limit);
-      const value = hasLimitKey(limit) ? stored.value(limitKeyOf(key, limit)) : undefined;
+      const value = algorithm.keptValue ? stored.value(limitKeyOf(key, limit)) : undefined;
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
       const refused = flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       if (refused) refusedGroups.add(group);
-      return { algorithm, limit, state, refused };
-    });
-    return { exists: found !== undefined, flag, instant: { nowMs, atMs, slot }, checks };
-  });
+      checks.push({ algorithm, limit, state, refused });
+    }
+    checked.push(checks);
+  }
 
   const written: WrittenRecords[] = [];
   const values: WrittenValue[] = [];
-  const replies = keys.map(({ key, group, cost }, k) => {
-    const { exists, flag, instant, checks } = checked[k]!;
+  const replies: LimitReply[][] = [];
+  for (const [k, { key, group, cost, flag = request.flag, atMs = request.atMs ?? 0 }] of keys.entries()) {
     const admitted = !refusedGroups.has(ENFORCED) && !refusedGroups.has(group);
     const charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
-    const after = checks.map(({ algorithm, limit, state, ...check }) => {
-      const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
-      return { ...check, algorithm, limit, state: charged ? change(state, limit, cost, instant) : state };
-    });
-    const dropped = after.some(({ algorithm, state }) => algorithm.dropped?.(state));
-    if ((charged && (flag !== Flag.giveBack || exists)) || dropped) {
-      const records = after.flatMap(({ algorithm, state }) => algorithm.record(state) ?? []);
-      const resets = after.map(({ algorithm, limit, state }) => algorithm.resetAfterMs(state, limit, nowMs));
-      if (records.length > 0) written.push({ key, records, expiryMs: Math.max(1, ...resets) });
+    const instant = { nowMs, atMs, slot };
+    const after = checked[k]!;
+    let dropped = false;
+    for (const check of after) {
+      const { algorithm, limit, state } = check;
+      if (charged) check.state = algorithm[flag === Flag.giveBack ? "giveBack" : "charge"](state, limit, cost, instant);
+      dropped ||= algorithm.dropped?.(check.state) ?? false;
     }
-    for (const { algorithm, limit, state } of after) {
-      if (!algorithm.keptValue || !(charged || algorithm.dropped?.(state))) continue;
-      values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
+    if ((charged && (flag !== Flag.giveBack || exists[k])) || dropped) {
+      const records: LimitRecord[] = [];
+      let expiryMs = 1;
+      for (const { algorithm, limit, state } of after) {
+        const record = algorithm.record(state);
+        if (record) records.push(record);
+        expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
+      }
+      if (records.length > 0) written.push({ key, records, expiryMs });
     }
-    return after.map(({ algorithm, limit, state, refused }): LimitReply => {
-      return { refused, view: algorithm.view(state, limit, cost, refused) };
-    });
-  });
+    const reply: LimitReply[] = [];
+    for (const { algorithm, limit, state, refused } of after) {
+      if (algorithm.keptValue && (charged || algorithm.dropped?.(state))) {
+        values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
+      }
+      reply.push({ refused, view: algorithm.view(state, limit, cost, refused) });
+    }
+    replies.push(reply);
+  }
 
   return { reply: { nowMs, allowed: !refusedGroups.has(ENFORCED), keys: replies }, records: written, values };
 }

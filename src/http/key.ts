@@ -1,7 +1,7 @@
 /** Who is counted: from a request to the client key of a policy. */
 
 import type { RequestHead } from "../keys/request-head.ts";
-import { ANONYMOUS, countedValue, KEY_READERS, sourceOf } from "../keys/sources.ts";
+import { ANONYMOUS, formOf, KEY_READERS, type KeySource, sourceOf } from "../keys/sources.ts";
 import type { ClientKey } from "../partition/hash.ts";
 
 /**
@@ -11,21 +11,56 @@ import type { ClientKey } from "../partition/hash.ts";
  * @param region returns the name of the region that answers. Called only if a kind needs it.
  */
 export function clientKey(kinds: readonly string[], request: RequestHead, region: () => string): ClientKey {
-  for (const kind of [...kinds, "ip"]) {
-    const values = kind.split("+").map((part) => readPart(part, request, region));
-    if (values.every((value) => value !== undefined && value !== "")) return { kind, values: values as string[] };
+  for (const { kind, parts } of partsOf(kinds)) {
+    const values: string[] = [];
+    for (const part of parts) {
+      const value = readPart(part, request, region);
+      if (!value) break;
+      values.push(value);
+    }
+    if (values.length === parts.length) return { kind, values };
   }
   return ANONYMOUS;
 }
 
+interface Part {
+  readonly source: KeySource;
+  /** What follows the source and a colon. */
+  readonly name: string;
+  /** The form in which a value is counted. Absent: as it is. */
+  readonly counted: ReturnType<typeof formOf>["counted"];
+}
+
+interface Kind {
+  readonly kind: string;
+  readonly parts: readonly Part[];
+}
+
+/** By the list of a policy: taking texts apart for each request takes longer than reading the values. */
+const known = new WeakMap<readonly string[], readonly Kind[]>();
+
+/** The kinds to try, the address last. */
+function partsOf(kinds: readonly string[]): readonly Kind[] {
+  let all = known.get(kinds);
+  if (!all) {
+    all = [...kinds, "ip"].map((kind) => ({ kind, parts: kind.split("+").map(partOf) }));
+    known.set(kinds, all);
+  }
+  return all;
+}
+
+function partOf(part: string): Part {
+  const source = sourceOf(part);
+  return { source, name: part.slice(source.length + 1), counted: formOf(part).counted };
+}
+
 /** The plan that a request names. @param source for example `header:x-plan`. @param region as for `clientKey`. */
 export function namedPlan(source: string, request: RequestHead, region: () => string): string | undefined {
-  return readPart(source, request, region) || undefined;
+  return readPart(partOf(source), request, region) || undefined;
 }
 
 /** The value of one part in the form that is counted. undefined or empty if the request does not have it. */
-function readPart(part: string, request: RequestHead, region: () => string): string | undefined {
-  const source = sourceOf(part);
-  const text = KEY_READERS[source](request, part.slice(source.length + 1), region);
-  return text ? countedValue(part, text) : undefined;
+function readPart({ source, name, counted }: Part, request: RequestHead, region: () => string): string | undefined {
+  const text = KEY_READERS[source](request, name, region);
+  return text && counted ? counted(text) : text || undefined;
 }

@@ -4,7 +4,9 @@ import { BoundedMap } from "../bounded-map.ts";
 
 /** Characters of a full IPv6 address that ends with an IPv4 address. */
 const LONGEST_ADDRESS = 45;
-/** Counted forms by address: parsing is slower than looking up. At most 4 MiB, in two generations. */
+/** IPv4 as everybody writes it, which is the form that is counted. */
+const PLAIN_IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
+/** Counted forms of other addresses: parsing is slower than looking up. At most 4 MiB, in two generations. */
 const remembered = new BoundedMap<string, string>({ maxSize: 10_000 });
 
 /** An address in its groups: four decimal numbers, or eight hexadecimal ones. */
@@ -12,6 +14,7 @@ type Address = readonly string[];
 
 /** IPv4 as it is, also IPv4-mapped IPv6. IPv6 as its /64: a subscriber has at least that. Undefined: not an address. */
 export function countedAddress(text: string): string | undefined {
+  if (PLAIN_IPV4.test(text)) return text;
   const known = remembered.get(text);
   if (known !== undefined) return known;
   const address = parseAddress(text);

@@ -1,6 +1,7 @@
 /** What becomes different when a candidate replaces the present configuration. */
 
 import type { LogEntry } from "../log/entry.ts";
+import { type Client, clientText } from "./clients.ts";
 import type { PolicyRun } from "./policy-run.ts";
 import type { ConfigurationRun } from "./run.ts";
 import type { ChangedCount, Comparison } from "./summary.ts";
@@ -12,6 +13,7 @@ const MAX_CLIENTS = 1_000_000;
 const MAX_CANDIDATES = 50_000;
 
 interface Candidate {
+  readonly client: Client;
   readonly atMs: number;
   readonly policy: string;
   readonly request: string;
@@ -33,14 +35,16 @@ class Changes {
     return this.#requestsOf.size >= MAX_CLIENTS;
   }
 
-  count({ policy, last: { text } }: PolicyRun, entry: LogEntry, nowMs: number): void {
+  count({ policy, last: { kind, text: value } }: PolicyRun, entry: LogEntry, nowMs: number): void {
     this.#requests++;
+    const text = clientText({ kind, text: value });
     const known = this.#requestsOf.get(text);
     if (known !== undefined) this.#requestsOf.set(text, known + 1);
     else if (this.#requestsOf.size < MAX_CLIENTS) {
       this.#requestsOf.set(text, 1);
       if (this.#candidates.size >= MAX_CANDIDATES) return;
-      this.#candidates.set(text, { atMs: nowMs, policy: policy.name, request: requestOf(entry) });
+      const client = { kind, text: JSON.parse(JSON.stringify(value)) };
+      this.#candidates.set(text, { client, atMs: nowMs, policy: policy.name, request: requestOf(entry) });
     }
   }
 
@@ -57,7 +61,8 @@ class Changes {
       requests: this.#requests,
       clients: this.#requestsOf.size,
       examples: top.map((text) => {
-        return { ...this.#candidates.get(text)!, ...this.#run.nameOf(text), requests: timesOf(text) };
+        const { client, ...example } = this.#candidates.get(text)!;
+        return { ...example, ...this.#run.nameOf(client), requests: timesOf(text) };
       }),
     };
   }

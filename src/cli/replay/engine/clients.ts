@@ -6,56 +6,86 @@
  */
 const MAX_COUNTED = 1_000_000;
 
+/** Who is counted, in as few characters as the kind needs. */
+export interface Client {
+  readonly kind: string;
+  /** The value; of several values each after its length. Of a recorded line: the partition. */
+  readonly text: string;
+}
+
+export function textOf(values: readonly string[]): string {
+  return values.length === 1 ? values[0]! : values.map(afterLength).join("");
+}
+
+/** One text for a client of any kind, as `partitionText` has it. */
+export function clientText({ kind, text }: Client): string {
+  return afterLength(kind) + (kind.includes("+") || text === "" ? text : afterLength(text));
+}
+
+function afterLength(text: string): string {
+  return `${text.length}:${text}`;
+}
+
 /** Sweeping goes through all of them: it is worth it when so many have come. */
 const LEAST_SWEPT = 10_000;
 
 export class Clients {
-  readonly #maxCounted: number;
-  readonly #counted = new Map<string, number>();
+  /** Clients with lower numbers are counted. */
+  readonly maxCounted: number;
+  /** By kind. A map for each kind spares a longer text for each request. */
+  readonly #counted = new Map<string, Map<string, number>>();
   /** All others. They are forgotten with their counts. */
   readonly #others = new Map<string, number>();
+  #size = 0;
   #next: number;
   #sweepAt = LEAST_SWEPT;
 
   constructor(maxCounted = MAX_COUNTED) {
-    this.#maxCounted = maxCounted;
+    this.maxCounted = maxCounted;
     this.#next = maxCounted;
   }
 
   /** Whether there were more clients than are counted. */
   get overflowed(): boolean {
-    return this.#next > this.#maxCounted;
+    return this.#next > this.maxCounted;
   }
 
-  numberOf(text: string): number {
-    const known = this.#counted.get(text);
+  numberOf(kind: string, text: string): number {
+    const ofKind = this.#counted.get(kind);
+    const known = ofKind?.get(text);
     if (known !== undefined) return known;
-    const { size } = this.#counted;
-    if (size < this.#maxCounted) {
-      this.#counted.set(text, size);
-      return size;
+    if (this.#size < this.maxCounted) {
+      // A text of its own: a part of a line would keep the whole line in memory.
+      const own = JSON.parse(JSON.stringify(text)) as string;
+      if (ofKind) ofKind.set(own, this.#size);
+      else this.#counted.set(kind, new Map([[own, this.#size]]));
+      return this.#size++;
     }
-    const other = this.#others.get(text) ?? this.#next++;
-    this.#others.set(text, other);
+    const name = clientText({ kind, text });
+    const other = this.#others.get(name) ?? this.#next++;
+    this.#others.set(name, other);
     return other;
   }
 
   isCounted(client: number): boolean {
-    return client < this.#maxCounted;
+    return client < this.maxCounted;
   }
 
   /** Forgets clients that are not counted and have no counts any more, if there may be many. */
   sweep(hasCounts: (client: number) => boolean): void {
     if (this.#others.size < this.#sweepAt) return;
-    for (const [text, client] of this.#others) if (!hasCounts(client)) this.#others.delete(text);
+    for (const [name, client] of this.#others) if (!hasCounts(client)) this.#others.delete(name);
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#others.size);
   }
 
-  /** The texts of these clients. */
-  textsOf(clients: ReadonlySet<number>): Map<number, string> {
-    const texts = new Map<number, string>();
-    for (const [text, client] of this.#counted) if (clients.has(client)) texts.set(client, text);
-    return texts;
+  /** Who these numbers are. */
+  clientsOf(numbers: ReadonlySet<number>): Map<number, Client> {
+    const clients = new Map<number, Client>();
+    if (numbers.size === 0) return clients;
+    for (const [kind, ofKind] of this.#counted) {
+      for (const [text, client] of ofKind) if (numbers.has(client)) clients.set(client, { kind, text });
+    }
+    return clients;
   }
 }
 

@@ -4,8 +4,9 @@ import { algorithmOf } from "../../../core/algorithms.ts";
 import type { Limit, Policy } from "../../../core/policy.ts";
 import type { LimitReply } from "../../../core/take.ts";
 import { describeQuota } from "../../../http/quota.ts";
-import { Clients, Tally } from "./clients.ts";
-import { Counts } from "./counts.ts";
+import { type Client, Clients, Tally } from "./clients.ts";
+import type { Counts } from "./counts.ts";
+import { countsOf } from "./flat-counts.ts";
 import type { ClientSummary, PolicySummary } from "./summary.ts";
 import type { TimeAxis, TimeLine } from "./timeline.ts";
 
@@ -57,11 +58,11 @@ export class PolicyRun {
   /** The policy as it is in force for all clients. */
   readonly policy: Policy;
   readonly clients: Clients;
-  readonly #counts = new Counts();
-  readonly #regions = new Map<string, Counts>();
+  /** By region; under "" the counts of all regions. */
+  readonly #counts = new Map<string, Counts>();
 
   /** The last request that the policy was for, and what became of it. */
-  readonly last = { request: -1, text: "", client: 0, refused: false, isBlocked: false };
+  readonly last = { request: -1, kind: "", text: "", client: 0, refused: false, isBlocked: false };
 
   requests = 0;
   refused = 0;
@@ -82,13 +83,12 @@ export class PolicyRun {
     this.#timeline = axis.line();
   }
 
-  /** @param region undefined: the counts of all regions. */
-  countsOf(region: string | undefined): Counts {
-    if (region === undefined) return this.#counts;
-    let counts = this.#regions.get(region);
+  /** @param region "" for limits that count for all regions. */
+  countsOf({ limits }: Scope, region: string): Counts {
+    let counts = this.#counts.get(region);
     if (!counts) {
-      counts = new Counts();
-      this.#regions.set(region, counts);
+      counts = countsOf(limits, this.clients.maxCounted);
+      this.#counts.set(region, counts);
     }
     return counts;
   }
@@ -127,12 +127,12 @@ export class PolicyRun {
   }
 
   sweep(nowMs: number): void {
-    const all = [this.#counts, ...this.#regions.values()];
+    const all = [...this.#counts.values()];
     for (const counts of all) counts.sweep(nowMs);
-    this.clients.sweep((client) => all.some((counts) => counts.get(client) !== undefined));
+    this.clients.sweep((client) => all.some((counts) => counts.has(client)));
   }
 
-  summary(axis: TimeAxis, nameOf: (text: string) => Named): PolicySummary {
+  summary(axis: TimeAxis, nameOf: (client: Client) => Named): PolicySummary {
     const [requests, refused] = [this.#requestsOf.counts, this.#refusedOf.counts];
     let [clients, refusedClients, nearMisses] = [0, 0, 0];
     const top: number[] = [];
@@ -150,7 +150,7 @@ export class PolicyRun {
       top.splice(at < 0 ? top.length : at, 0, client);
       top.length = Math.min(top.length, MAX_TOP);
     }
-    const texts = this.clients.textsOf(new Set(top));
+    const named = this.clients.clientsOf(new Set(top));
     return {
       policy: this.policy.name,
       mode: this.policy.mode,
@@ -168,7 +168,7 @@ export class PolicyRun {
         peaks: peakClasses(this.#peaks[l]!),
       })),
       topRefused: top.map((client) => ({
-        ...nameOf(texts.get(client)!),
+        ...nameOf(named.get(client)!),
         requests: requests[client]!,
         refused: refused[client]!,
       })),

@@ -14,6 +14,7 @@ import { type LiveView, viewOf } from "../../../limiter/live/view.ts";
 import { numbersOf } from "../../../limiter/numbers.ts";
 import { partitionText } from "../../../partition/hash.ts";
 import type { LogEntry, Recorded } from "../log/entry.ts";
+import { type Client, clientText, textOf } from "./clients.ts";
 import { Keeper, keyName, type Place } from "./counts.ts";
 import { type HashText, hasherOf } from "./hash.ts";
 import { InFlight, renewedEveryMs } from "./in-flight.ts";
@@ -59,9 +60,6 @@ interface Held {
   readonly endMs: number;
   readonly renewEveryMs: number;
 }
-
-/** In the text of a recorded client, between kind and partition. */
-const SEPARATOR = "\n";
 
 export class ConfigurationRun {
   readonly name: string;
@@ -166,7 +164,8 @@ export class ConfigurationRun {
     for (const { policy, cost } of this.#match(head)) {
       const run = this.#runs.get(policy)!;
       const plan = policy.plan === undefined ? undefined : namedPlan(policy.plan, head, this.region);
-      begin(run, request, partitionText(clientKey(policy.key, head, this.region)));
+      const { kind, values } = clientKey(policy.key, head, this.region);
+      begin(run, request, kind, textOf(values));
       takes.push({ run, cost, plan });
     }
     return takes;
@@ -177,7 +176,7 @@ export class ConfigurationRun {
     for (const { policy, kind, partition, cost, plan } of recorded) {
       const run = this.#byName.get(policy);
       if (run) {
-        begin(run, request, kind + SEPARATOR + partition);
+        begin(run, request, kind, partition);
         takes.push({ run, cost, plan });
       } else if (!this.skipped.has(policy)) {
         this.#unknownPolicies.set(policy, (this.#unknownPolicies.get(policy) ?? 0) + 1);
@@ -200,15 +199,13 @@ export class ConfigurationRun {
   #decideTakes(durationMs: number | undefined, request: number, nowMs: number, step: number): boolean {
     const view = this.#view;
     if (!view) {
-      return this.#decideApplied(
-        this.takes.map(({ run, cost, plan }): Applied => {
-          return { run, cost, policy: plan === undefined ? run.policy : this.#numbers(run.policy, { plan }) };
-        }),
-        ...([durationMs, request, nowMs, step] as const),
-      );
+      const applied = this.takes.map(({ run, cost, plan }): Applied => {
+        return { run, cost, policy: plan === undefined ? run.policy : this.#numbers(run.policy, { plan }) };
+      });
+      return this.#decideApplied(applied, durationMs, request, nowMs, step);
     }
     const named = this.takes.map(({ run, cost, plan }) => {
-      const { kind, client } = this.#overridden.has(run.policy.name) ? this.nameOf(run.last.text) : NOBODY;
+      const { kind, client } = this.#overridden.has(run.policy.name) ? this.nameOf(run.last) : NOBODY;
       return { policy: this.configured(run), kind, partition: client, cost, own: { plan } };
     });
     const { applied, blockedBy } = applyLive(view, named, nowMs, this.#numbers);
@@ -236,7 +233,7 @@ export class ConfigurationRun {
       const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
       for (const scope of numberedOf(policy).scopes) {
         requests.push({ key: keyName(keys.length), group, cost, limits: scope.limits });
-        places.push({ counts: run.countsOf(scope.isRegional ? this.region() : undefined), client: run.last.client });
+        places.push({ counts: run.countsOf(scope, scope.isRegional ? this.region() : ""), client: run.last.client });
         keys.push({ applied, scope });
         holdsSlots ||= cost > 0 && scope.limits.some(isConcurrency);
       }
@@ -328,15 +325,8 @@ export class ConfigurationRun {
     for (const run of this.policies) run.sweep(nowMs);
   }
 
-  /** The client of a text. */
-  nameOf(text: string): Named {
-    if (this.#isRecorded) {
-      const [kind = "", client = ""] = text.split(SEPARATOR);
-      return { client, kind };
-    }
-    const colon = text.indexOf(":");
-    const kind = text.slice(colon + 1, colon + 1 + Number(text.slice(0, colon)));
-    return { client: this.#hash(text), kind };
+  nameOf(client: Client): Named {
+    return { client: this.#isRecorded ? client.text : this.#hash(clientText(client)), kind: client.kind };
   }
 
   summary(): ConfigurationSummary {
@@ -344,7 +334,7 @@ export class ConfigurationRun {
     return {
       name: this.name,
       requests: { requests: this.#requests, refused: this.#refused },
-      policies: replayed.map((run) => run.summary(this.#axis, (text) => this.nameOf(text))),
+      policies: replayed.map((run) => run.summary(this.#axis, (client) => this.nameOf(client))),
       skipped: [
         ...[...this.skipped].map(([policy, reason]) => ({ policy, reason })),
         ...this.policies
@@ -397,10 +387,11 @@ export class ConfigurationRun {
 /** A client under a policy without overrides. */
 const NOBODY: Named = { client: "", kind: "" };
 
-function begin({ clients, last }: PolicyRun, request: number, text: string): void {
+function begin({ clients, last }: PolicyRun, request: number, kind: string, text: string): void {
   last.request = request;
+  last.kind = kind;
   last.text = text;
-  last.client = clients.numberOf(text);
+  last.client = clients.numberOf(kind, text);
   last.refused = false;
   last.isBlocked = false;
 }

@@ -20,7 +20,7 @@ const entries = fc
       continent: fc.constantFrom("EU", "EU", "NA"),
       durationMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 5_000 })),
     }),
-    { minLength: 400, maxLength: 400 },
+    { minLength: 250, maxLength: 250 },
   )
   .map((all) => {
     let afterMs = 0;
