@@ -2,7 +2,10 @@
 
 import { createGunzip } from "node:zlib";
 
-const CHUNK_BYTES = 256 * 1024;
+/** What has been unpacked since the last chunk is lost when the data turn out to be damaged. */
+const CHUNK_BYTES = 64 * 1024;
+/** Checksum and length at the end of a member. */
+const TRAILER_BYTES = 8;
 
 export function isGzip(start: Uint8Array): boolean {
   return start[0] === 0x1f && start[1] === 0x8b;
@@ -30,10 +33,17 @@ export async function* gunzip(
       begin(resolve);
     });
 
+  const write = (chunk: Uint8Array) => until((settled) => unzip.write(chunk, () => settled()));
+
   let unpacked: Buffer[] = [];
+  // The last bytes go in alone: if the checksum is wrong, all that came before it has been taken out.
+  let held: Uint8Array = Buffer.alloc(0);
   try {
     for await (const chunk of chunks) {
-      const written = until((settled) => unzip.write(chunk, () => settled()));
+      const bytes = Buffer.concat([held, chunk]);
+      const end = Math.max(0, bytes.length - TRAILER_BYTES);
+      held = bytes.subarray(end);
+      const written = write(bytes.subarray(0, end));
       // Unpacking has a thread of its own: lines are read at the same time.
       yield* unpacked;
       await written;
@@ -41,6 +51,7 @@ export async function* gunzip(
       ready = [];
       if (failure) break;
     }
+    if (!failure) await write(held);
     if (!failure) await until((settled) => unzip.once("end", settled).end());
     yield* unpacked;
     yield* ready;

@@ -34,8 +34,8 @@ export abstract class LineHead implements RequestHead {
 }
 
 /** By authority: logs have few hosts, and checking one is slow. */
-const known = new Map<string, boolean>();
-const MAX_KNOWN = 10_000;
+const isHost = new Map<string, boolean>();
+const MAX_HOSTS = 10_000;
 
 /**
  * The URL of a request, undefined if no policy could match the request: it has no path, or no host that URLs may have.
@@ -46,13 +46,14 @@ const MAX_KNOWN = 10_000;
  */
 export function requestUrl(scheme: string, authority: string, target: string): string | undefined {
   if (target.charCodeAt(0) !== SLASH) return /^https?:/i.test(target) && URL.canParse(target) ? target : undefined;
-  let isHost = known.get(authority);
-  if (isHost === undefined) {
-    isHost = !/[/?#\\@\s]/.test(authority) && URL.canParse(`http://${authority}/`);
-    if (known.size >= MAX_KNOWN) known.clear();
-    known.set(authority, isHost);
+  let isKnownHost = isHost.get(authority);
+  if (isKnownHost === undefined) {
+    isKnownHost = !/[/?#\\@\s]/.test(authority) && URL.canParse(`http://${authority}/`);
+    if (isHost.size >= MAX_HOSTS) isHost.clear();
+    isHost.set(authority, isKnownHost);
   }
-  return isHost ? `${scheme}://${authority}${target}` : undefined;
+  // Joined, not added: a sum would keep the line that its parts are from in memory.
+  return isKnownHost ? [scheme, "://", authority, target].join("") : undefined;
 }
 
 const SLASH = 47;

@@ -4,29 +4,36 @@ import type { LogEntry } from "./entry.ts";
 
 /** Entries that are held back. An entry may be half as many lines behind its place. About 50 MiB. */
 export const HELD_ENTRIES = 50_000;
+/** As long as no entry was behind its place: what is held for long costs the garbage collector time. */
+const HELD_IN_ORDER = 10_000;
 const BATCH = 5000;
 
 export class TimeOrder {
   /** Entries that came after later ones had been given. They get the instant of the last one given. */
   late = 0;
   readonly #maxHeld: number;
+  readonly #maxInOrder: number;
   #held: LogEntry[] = [];
   #isSorted = true;
+  #isOrderedLog = true;
   #lastMs = Number.NEGATIVE_INFINITY;
   #givenMs = Number.NEGATIVE_INFINITY;
 
   constructor(maxHeld = HELD_ENTRIES) {
     this.#maxHeld = maxHeld;
+    this.#maxInOrder = Math.min(maxHeld, HELD_IN_ORDER);
   }
 
   /** @returns batches that are ready, in the order of time. */
   add(entries: readonly LogEntry[]): LogEntry[][] {
+    const batches: LogEntry[][] = [];
     for (const entry of entries) {
-      if (entry.atMs < this.#lastMs) this.#isSorted = false;
+      if (entry.atMs < this.#lastMs) this.#isSorted = this.#isOrderedLog = false;
       this.#lastMs = entry.atMs;
-      this.#held.push(entry);
+      if (this.#held.push(entry) < (this.#isOrderedLog ? this.#maxInOrder : this.#maxHeld)) continue;
+      batches.push(...this.#give(this.#held.length >> 1));
     }
-    return this.#held.length < this.#maxHeld ? [] : this.#give(this.#held.length - (this.#maxHeld >> 1));
+    return batches;
   }
 
   /** What is left. */

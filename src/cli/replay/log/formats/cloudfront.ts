@@ -8,6 +8,7 @@ import type { LogEntry, Needed } from "../entry.ts";
 import { type Format, type LineReader, WHOLE_SECONDS } from "../format.ts";
 import { instantOf } from "../instant.ts";
 import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
+import { pack, unpack } from "../packed.ts";
 
 export const cloudfront: Format = {
   name: "cloudfront",
@@ -26,7 +27,7 @@ const LEGACY_FIELDS =
   "fle-encrypted-fields c-port time-to-first-byte x-edge-detailed-result-type sc-content-type sc-content-len " +
   "sc-range-start sc-range-end";
 
-/** The fields that are read. Their index is their place in `Values`. */
+/** The fields that are read. Their index is their place. */
 const READ = [
   "date",
   "time",
@@ -51,12 +52,13 @@ type Field = (typeof READ)[number];
 
 const PLACE = Object.fromEntries(READ.map((name, place) => [name, place])) as Readonly<Record<Field, number>>;
 
-/** By place in `READ`. Undefined: the log has no such field, or the request had no such value. */
-type Values = readonly (string | undefined)[];
-
 class CloudfrontReader implements LineReader {
   /** For each column of the file its place in `READ`, -1 for columns that are not read. */
   #columns: readonly number[] = columnsOf(LEGACY_FIELDS);
+  #line = "";
+  /** Where the values of the line are, by place. Equal: there is none. */
+  readonly #starts = new Int32Array(READ.length);
+  readonly #ends = new Int32Array(READ.length);
   #isWholeSeconds = true;
   #noRequests = 0;
   #date = "";
@@ -66,16 +68,16 @@ class CloudfrontReader implements LineReader {
   read(line: string): LogEntry | undefined | string {
     if (line === "") return undefined;
     if (line.charCodeAt(0) === HASH) {
-      if (line.startsWith("#Fields:")) this.#columns = columnsOf(line.slice("#Fields:".length));
+      if (line.startsWith("#Fields:")) this.#setColumns(line.slice("#Fields:".length));
       return undefined;
     }
-    const values = line.charCodeAt(0) === OPENED ? this.#named(line) : this.#separated(line);
-    if (typeof values === "string") return values;
+    const reason = line.charCodeAt(0) === OPENED ? this.#findNamed(line) : this.#find(line);
+    if (reason !== undefined) return reason;
 
-    const tookMs = Math.round(Number(values[PLACE["time-taken"]] ?? Number.NaN) * 1000);
-    const atMs = this.#atMs(values, tookMs || 0);
+    const tookMs = Math.round(Number(this.#value(PLACE["time-taken"]) ?? Number.NaN) * 1000);
+    const atMs = this.#atMs(tookMs || 0);
     if (Number.isNaN(atMs)) return "it has no instant in date and time, nor in timestamp(ms)";
-    const head = headOf(values);
+    const head = this.#head();
     if (!head) {
       this.#noRequests++;
       return undefined;
@@ -84,13 +86,13 @@ class CloudfrontReader implements LineReader {
   }
 
   /** CloudFront writes when it has sent the answer. Of whole seconds: the second in which the request probably came. */
-  #atMs(values: Values, tookMs: number): number {
-    const exact = values[PLACE["timestamp(ms)"]];
+  #atMs(tookMs: number): number {
+    const exact = this.#value(PLACE["timestamp(ms)"]);
     if (exact !== undefined) {
       this.#isWholeSeconds = false;
       return instantOf(exact) - tookMs;
     }
-    const [date = "", time = ""] = [values[PLACE.date], values[PLACE.time]];
+    const [date = "", time = ""] = [this.#value(PLACE.date), this.#value(PLACE.time)];
     if (date !== this.#date || time !== this.#time) {
       [this.#date, this.#time] = [date, time];
       this.#secondMs = DATE.test(date) && TIME.test(time) ? Date.parse(`${date}T${time}Z`) : Number.NaN;
@@ -98,36 +100,64 @@ class CloudfrontReader implements LineReader {
     return Math.floor((this.#secondMs + 500 - tookMs) / 1000) * 1000;
   }
 
-  #separated(line: string): Values | string {
-    const columns = this.#columns;
-    const values = new Array<string | undefined>(READ.length).fill(undefined);
+  #setColumns(fields: string): void {
+    this.#columns = columnsOf(fields);
+    this.#starts.fill(0);
+    this.#ends.fill(0);
+  }
+
+  /** Finds where the values are. @returns why the line cannot be read. */
+  #find(line: string): string | undefined {
+    const [columns, starts, ends] = [this.#columns, this.#starts, this.#ends];
+    this.#line = line;
     let at = 0;
     let column = 0;
     for (; column < columns.length && at <= line.length; column++) {
       const tab = line.indexOf("\t", at);
       const end = tab < 0 ? line.length : tab;
       const place = columns[column]!;
-      if (place >= 0 && !isNothing(line, at, end)) values[place] = line.slice(at, end);
+      if (place >= 0) {
+        starts[place] = at;
+        // A hyphen stands for no value.
+        ends[place] = end === at + 1 && line.charCodeAt(at) === HYPHEN ? at : end;
+      }
       at = end + 1;
     }
-    return column < columns.length ? `it has ${column} of ${columns.length} fields, tabs between them` : values;
+    return column < columns.length ? `it has ${column} of ${columns.length} fields, tabs between them` : undefined;
   }
 
-  #named(line: string): Values | string {
+  #findNamed(line: string): string | undefined {
     let record: unknown;
     try {
       record = JSON.parse(line);
     } catch {
       return "it is not a JSON object";
     }
-    const values = new Array<string | undefined>(READ.length).fill(undefined);
-    const names = Object.keys(record as object);
-    this.#columns = columnsOf(names.join(" "));
-    for (const [i, value] of Object.values(record as object).entries()) {
-      const place = this.#columns[i]!;
-      if (place >= 0 && value !== "-" && value !== "") values[place] = String(value);
-    }
-    return values;
+    this.#setColumns(Object.keys(record as object).join(" "));
+    return this.#find(Object.values(record as object).join("\t"));
+  }
+
+  /** Undefined: the log has no such field, or the request had no such value. */
+  #value(place: number): string | undefined {
+    const [start, end] = [this.#starts[place]!, this.#ends[place]!];
+    return end > start ? this.#line.slice(start, end) : undefined;
+  }
+
+  #head(): LineHead | undefined {
+    const method = this.#value(PLACE["cs-method"]) ?? "GET";
+    const protocol = this.#value(PLACE["cs-protocol"]);
+    const query = this.#value(PLACE["cs-uri-query"]);
+    const stem = this.#value(PLACE["cs-uri-stem"]);
+    if (stem === undefined || !isMethod(method)) return undefined;
+    const url = requestUrl(
+      protocol === "http" || protocol === "ws" ? "http" : "https",
+      this.#value(PLACE["x-host-header"]) ?? this.#value(PLACE["cs(Host)"]) ?? UNKNOWN_HOST,
+      query === undefined ? decodedTarget(stem) : `${decodedTarget(stem)}?${decodedTarget(query)}`,
+    );
+    if (url === undefined) return undefined;
+    const kept: (string | undefined)[] = [];
+    for (const place of KEPT_PLACES) kept.push(this.#value(place));
+    return new CloudfrontHead(method, url, pack(kept));
   }
 
   lacks(needed: Needed): string | undefined {
@@ -145,11 +175,6 @@ class CloudfrontReader implements LineReader {
 const [HASH, OPENED, HYPHEN] = [35, 123, 45];
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const TIME = /^\d\d:\d\d:\d\d$/;
-
-/** A hyphen stands for no value. */
-function isNothing(line: string, at: number, end: number): boolean {
-  return end === at || (end === at + 1 && line.charCodeAt(at) === HYPHEN);
-}
 
 /** Real-time logs have other names for some fields. */
 const OTHER_NAMES: Readonly<Record<string, Field>> = {
@@ -171,20 +196,6 @@ function columnsOf(fields: string): number[] {
   return names.map((name) => PLACE_BY_NAME.get(name) ?? -1);
 }
 
-function headOf(values: Values): LineHead | undefined {
-  const method = values[PLACE["cs-method"]] ?? "GET";
-  const protocol = values[PLACE["cs-protocol"]];
-  const query = values[PLACE["cs-uri-query"]];
-  const stem = values[PLACE["cs-uri-stem"]];
-  if (stem === undefined || !isMethod(method)) return undefined;
-  const url = requestUrl(
-    protocol === "http" || protocol === "ws" ? "http" : "https",
-    values[PLACE["x-host-header"]] ?? values[PLACE["cs(Host)"]] ?? UNKNOWN_HOST,
-    query === undefined ? decodedTarget(stem) : `${decodedTarget(stem)}?${decodedTarget(query)}`,
-  );
-  return url === undefined ? undefined : new CloudfrontHead(method, url, values);
-}
-
 /**
  * CloudFront encodes `%` and characters that have no place in URLs. `#` stays encoded: it would begin a fragment.
  * Bytes above 126 stay too: a URL encodes them in the same way.
@@ -198,26 +209,49 @@ function decodedHeader(text: string): string {
   return text.replace(/(?:%[\da-f]{2})+/gi, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString());
 }
 
-class CloudfrontHead extends LineHead {
-  readonly cf: { readonly country?: string; readonly asn?: number; readonly colo?: string };
-  readonly #values: Values;
+/** What a head keeps of its line, in this order. */
+const KEPT = [
+  "c-ip",
+  "c-country",
+  "asn",
+  "x-edge-location",
+  "x-forwarded-for",
+  "cs(Referer)",
+  "cs(User-Agent)",
+  "cs(Cookie)",
+] as const satisfies readonly Field[];
 
-  constructor(method: string, url: string, values: Values) {
+const KEPT_PLACES = KEPT.map((field) => PLACE[field]);
+
+/** Where a header is among them. */
+const KEPT_HEADERS: Readonly<Record<string, number>> = {
+  "cf-connecting-ip": 0,
+  "x-forwarded-for": 4,
+  referer: 5,
+  "user-agent": 6,
+  cookie: 7,
+};
+
+class CloudfrontHead extends LineHead {
+  readonly #packed: string;
+
+  constructor(method: string, url: string, packed: string) {
     super(method, url);
-    this.#values = values;
-    const country = values[PLACE["c-country"]];
-    const asn = values[PLACE.asn];
+    this.#packed = packed;
+  }
+
+  get cf(): { readonly country?: string; readonly asn?: number; readonly colo?: string } {
+    const [country, asn, location] = [1, 2, 3].map((index) => unpack(this.#packed, index));
     // LAX1, SEA19-C1: an airport's code, as the names of Cloudflare's data centres are.
-    const colo = values[PLACE["x-edge-location"]]?.slice(0, 3);
-    this.cf = { ...(country && { country }), ...(asn && { asn: Number(asn) }), ...(colo && { colo }) };
+    const colo = location?.slice(0, 3);
+    return { ...(country && { country }), ...(asn && { asn: Number(asn) }), ...(colo && { colo }) };
   }
 
   get(name: string): string | null {
+    if (name === "CF-Connecting-IP") return unpack(this.#packed, 0) ?? null;
     const lower = name.toLowerCase();
-    if (lower === "cf-connecting-ip") return this.#values[PLACE["c-ip"]] ?? null;
     if (lower === "host") return this.host();
-    const place = PLACE_BY_NAME.get(lower === "x-forwarded-for" ? lower : `cs(${lower})`);
-    const value = place === undefined ? undefined : this.#values[place];
+    const value = Object.hasOwn(KEPT_HEADERS, lower) ? unpack(this.#packed, KEPT_HEADERS[lower]!) : undefined;
     return value === undefined ? null : decodedHeader(value);
   }
 }

@@ -7,7 +7,9 @@
 import type { LogEntry, Needed } from "../entry.ts";
 import { type Format, type LineReader, WHOLE_SECONDS } from "../format.ts";
 import { instantOf } from "../instant.ts";
+import { JsonScan, unescapedJson } from "../json-scan.ts";
 import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
+import { pack, unpack } from "../packed.ts";
 
 export const logpush: Format = {
   name: "logpush",
@@ -15,38 +17,62 @@ export const logpush: Format = {
   reader: () => new LogpushReader(),
 };
 
-type Fields = Readonly<Record<string, unknown>>;
+/** The fields that are read. Their index is their place in `JsonScan`. */
+const READ = [
+  "EdgeStartTimestamp",
+  "EdgeEndTimestamp",
+  "WorkerSubrequest",
+  "SampleInterval",
+  "sampleInterval",
+  "SampleRate",
+  "ClientRequestMethod",
+  "ClientRequestScheme",
+  "ClientRequestHost",
+  "ClientRequestURI",
+  "ClientRequestPath",
+  "ClientIP",
+  "ClientCountry",
+  "ClientASN",
+  "EdgeColoCode",
+  "ClientRequestUserAgent",
+  "ClientRequestReferer",
+  "ClientXRequestedWith",
+  "RequestHeaders",
+  "Cookies",
+] as const;
+
+const PLACE = Object.fromEntries(READ.map((name, place) => [name, place])) as Record<(typeof READ)[number], number>;
 
 class LogpushReader implements LineReader {
   sampledOneIn = 1;
+  readonly #scan = new JsonScan(READ);
   /** The fields of the first record: all records of a job have the same. */
   #fields: ReadonlySet<string> | undefined;
   #isWholeSeconds = true;
   #noRequests = 0;
   #subrequests = 0;
-  /** The instant of the present second, as text: many records have the same. */
-  #lastText: unknown;
-  #lastMs = Number.NaN;
 
   read(line: string): LogEntry | undefined | string {
-    const record = parse(line);
-    if (record === undefined || typeof record === "string") return record;
-    this.#fields ??= new Set(Object.keys(record));
-
-    const startMs = this.#instant(record.EdgeStartTimestamp);
-    const endMs = instantOf(record.EdgeEndTimestamp);
+    const scan = this.#scan;
+    if (!scan.scan(line)) {
+      const record = parse(line);
+      if (record === undefined || typeof record === "string") return record;
+      scan.learn(record);
+      this.#fields ??= new Set(Object.keys(record));
+    }
+    const startMs = this.#instant(PLACE.EdgeStartTimestamp);
+    const endMs = this.#instant(PLACE.EdgeEndTimestamp);
     const atMs = Number.isNaN(startMs) ? endMs : startMs;
     if (Number.isNaN(atMs)) return "it has no EdgeStartTimestamp that is an instant";
     if (atMs % 1000 !== 0) this.#isWholeSeconds = false;
-    const oneIn = sampling(record);
-    if (oneIn > this.sampledOneIn) this.sampledOneIn = oneIn;
+    this.#sampling();
 
     // The Worker has sent this request itself: no client did, and no Worker runs for it.
-    if (record.WorkerSubrequest === true) {
+    if (scan.other(PLACE.WorkerSubrequest) === "true") {
       this.#subrequests++;
       return undefined;
     }
-    const head = headOf(record);
+    const head = headOf(scan);
     if (!head) {
       this.#noRequests++;
       return undefined;
@@ -74,14 +100,22 @@ class LogpushReader implements LineReader {
     return notes;
   }
 
-  #instant(value: unknown): number {
-    if (value !== this.#lastText) {
-      this.#lastText = value;
-      this.#lastMs = instantOf(value);
-    }
-    return this.#lastMs;
+  #instant(place: number): number {
+    const text = this.#scan.text(place);
+    return instantOf(text ?? this.#scan.other(place));
+  }
+
+  /** Instant Logs say `sampleInterval`: a record stands for so many requests. A rate is the share that was logged. */
+  #sampling(): void {
+    const scan = this.#scan;
+    const interval = Number(scan.other(PLACE.SampleInterval) ?? scan.other(PLACE.sampleInterval) ?? 1);
+    const rate = Number(scan.other(PLACE.SampleRate) ?? 1);
+    const oneIn = rate > 0 && rate < 1 ? 1 / rate : interval;
+    if (oneIn > this.sampledOneIn) this.sampledOneIn = oneIn;
   }
 }
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /** What `output_options` may write before the records of a batch, for example `{"events":[`, and after them. */
 const BATCH_PREFIX = /^[\s{"\w:]*\[$/;
@@ -120,76 +154,89 @@ function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Instant Logs say `sampleInterval`: a record stands for so many requests. A rate is the share that was logged. */
-function sampling(record: Fields): number {
-  const interval = Number(record.SampleInterval ?? record.sampleInterval ?? 1);
-  const rate = Number(record.SampleRate ?? 1);
-  return Math.max(interval, rate > 0 && rate < 1 ? 1 / rate : 1) || 1;
-}
-
-function headOf(record: Fields): LineHead | undefined {
-  const method = text(record.ClientRequestMethod) ?? "GET";
+function headOf(scan: JsonScan): LineHead | undefined {
+  const value = (place: number) => {
+    const text = scan.text(place);
+    return text && unescapedJson(text);
+  };
+  const method = value(PLACE.ClientRequestMethod) ?? "GET";
   const url = requestUrl(
-    record.ClientRequestScheme === "http" ? "http" : "https",
-    text(record.ClientRequestHost) ?? UNKNOWN_HOST,
-    text(record.ClientRequestURI) ?? text(record.ClientRequestPath) ?? "/",
+    scan.text(PLACE.ClientRequestScheme) === "http" ? "http" : "https",
+    value(PLACE.ClientRequestHost) ?? UNKNOWN_HOST,
+    value(PLACE.ClientRequestURI) ?? value(PLACE.ClientRequestPath) ?? "/",
   );
-  return url === undefined || !isMethod(method) ? undefined : new LogpushHead(method, url, record);
+  return url === undefined || !isMethod(method) ? undefined : new LogpushHead(method, url, scan);
 }
 
-/** Empty: the request had no such value. */
-function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
+/** What a head keeps of its line, in this order, as it is written. */
+const [IP, COUNTRY, ASN, COLO, USER_AGENT, REFERER, REQUESTED_WITH, HEADERS, COOKIES] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
 class LogpushHead extends LineHead {
-  readonly cf: { readonly country?: string; readonly asn?: number; readonly colo?: string };
-  /** The fields of the record that headers are read from. The rest of it is forgotten. */
-  readonly #ip: unknown;
-  readonly #userAgent: unknown;
-  readonly #referer: unknown;
-  readonly #requestedWith: unknown;
-  readonly #headers: unknown;
-  readonly #cookies: unknown;
+  readonly #packed: string;
+  #headers: Fields | undefined;
 
-  constructor(method: string, url: string, record: Fields) {
+  constructor(method: string, url: string, scan: JsonScan) {
     super(method, url);
-    const { ClientCountry: country, ClientASN: asn, EdgeColoCode: colo } = record;
-    this.cf = {
-      // Logs have lower case, `request.cf.country` has upper case.
-      ...(typeof country === "string" && country !== "" && { country: country.toUpperCase() }),
-      ...(typeof asn === "number" && { asn }),
-      ...(typeof colo === "string" && { colo }),
+    this.#packed = pack([
+      scan.text(PLACE.ClientIP),
+      scan.text(PLACE.ClientCountry),
+      scan.other(PLACE.ClientASN),
+      scan.text(PLACE.EdgeColoCode),
+      scan.text(PLACE.ClientRequestUserAgent),
+      scan.text(PLACE.ClientRequestReferer),
+      scan.text(PLACE.ClientXRequestedWith),
+      scan.other(PLACE.RequestHeaders),
+      scan.other(PLACE.Cookies),
+    ]);
+  }
+
+  get cf(): { readonly country?: string; readonly asn?: number; readonly colo?: string } {
+    const [country, asn, colo] = [this.#value(COUNTRY), this.#value(ASN), this.#value(COLO)];
+    // Logs have lower case, `request.cf.country` has upper case.
+    return {
+      ...(country && { country: country.toUpperCase() }),
+      ...(asn && { asn: Number(asn) }),
+      ...(colo && { colo }),
     };
-    this.#ip = record.ClientIP;
-    this.#userAgent = record.ClientRequestUserAgent;
-    this.#referer = record.ClientRequestReferer;
-    this.#requestedWith = record.ClientXRequestedWith;
-    this.#headers = record.RequestHeaders;
-    this.#cookies = record.Cookies;
   }
 
   get(name: string): string | null {
+    if (name === "CF-Connecting-IP") return this.#value(IP) ?? null;
     const lower = name.toLowerCase();
-    if (lower === "cf-connecting-ip") return text(this.#ip) ?? null;
-    if (isObject(this.#headers) && Object.hasOwn(this.#headers, lower)) {
-      return text(this.#headers[lower]) ?? null;
+    this.#headers ??= objectOf(unpack(this.#packed, HEADERS));
+    if (Object.hasOwn(this.#headers, lower)) {
+      const value = this.#headers[lower];
+      return typeof value === "string" && value !== "" ? value : null;
     }
     switch (lower) {
+      case "cf-connecting-ip":
+        return this.#value(IP) ?? null;
       case "host":
         return this.host();
       case "user-agent":
-        return text(this.#userAgent) ?? null;
+        return this.#value(USER_AGENT) ?? null;
       case "referer":
-        return text(this.#referer) ?? null;
+        return this.#value(REFERER) ?? null;
       case "x-requested-with":
-        return text(this.#requestedWith) ?? null;
+        return this.#value(REQUESTED_WITH) ?? null;
       case "cookie":
-        return isObject(this.#cookies) ? cookieHeader(this.#cookies) : null;
+        return cookieHeader(objectOf(unpack(this.#packed, COOKIES)));
       default:
         return null;
     }
   }
+
+  #value(index: number): string | undefined {
+    const text = unpack(this.#packed, index);
+    return text && unescapedJson(text);
+  }
+}
+
+const NOTHING: Fields = {};
+
+function objectOf(json: string | undefined): Fields {
+  const value: unknown = json === undefined ? undefined : JSON.parse(json);
+  return isObject(value) ? value : NOTHING;
 }
 
 function cookieHeader(cookies: Fields): string | null {

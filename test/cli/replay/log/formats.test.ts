@@ -1,0 +1,348 @@
+/** The samples have every field that the formats' documentation has. Addresses are those of documentation. */
+
+import { describe, expect, it } from "vitest";
+import type { Needed } from "../../../../src/cli/replay/log/entry.ts";
+import { WHOLE_SECONDS } from "../../../../src/cli/replay/log/format.ts";
+import { bearerToken, cookieValue, placeOf, queryValue } from "../../../../src/keys/read.ts";
+import { type ReadLog, readFiles, readText, seen } from "./read-log.ts";
+
+const NEEDED: readonly Needed[] = [
+  "method",
+  "path",
+  "host",
+  "duration",
+  "tokens",
+  "colo",
+  "key ip",
+  "key bearer",
+  "key header:x-api-key",
+  "key header:User-Agent",
+  "key cookie:session",
+  "key query:page",
+  "key country",
+  "key asn",
+  "key host",
+  "key global",
+];
+
+/** By need the field that the log lacks. */
+function lacking({ log }: ReadLog): Record<string, string> {
+  const fields = NEEDED.map((needed) => [needed, log.carried.lacks(needed)] as const);
+  return Object.fromEntries(fields.filter((field): field is [Needed, string] => field[1] !== undefined));
+}
+
+describe("Cloudflare Logpush", () => {
+  const FIRST = {
+    at: "2026-11-22T20:00:00.123Z",
+    durationMs: 43,
+    request: "POST https://api.example.com/v1/items?page=2&sort=name",
+    "CF-Connecting-IP": "192.0.2.17",
+    host: "api.example.com",
+    "user-agent": 'Mozilla/5.0 (X11; Linux x86_64) "quoted"',
+    referer: "https://www.example.com/start",
+    cookie: "session=s-1; theme=dark",
+    authorization: "Bearer token-1",
+    "x-api-key": "key-1",
+    cf: { country: "PT", asn: 64496, colo: "LIS" },
+  };
+  const LAST = {
+    at: "2026-11-22T20:00:01.005Z",
+    durationMs: 4,
+    request: "GET http://api.example.com/v1/items/caf%C3%A9",
+    "CF-Connecting-IP": "2001:db8:1:2:3:4:5:6",
+    host: "api.example.com",
+    cf: { country: "T1", asn: 64496, colo: "FRA" },
+  };
+  const SUBREQUEST = "1 line is a request that a Worker sent (WorkerSubrequest): left out.";
+
+  it.each(["logpush-unixnano.ndjson", "logpush-wrapped.txt"])("reads %s", async (file) => {
+    const read = await readFiles([file]);
+    expect(read.entries.map(seen)).toEqual([FIRST, LAST]);
+    expect(lacking(read)).toEqual({ tokens: "a field for tokens" });
+    expect(read.log.told).toMatchObject({ requests: 2, damaged: { lines: 0 }, notes: [SUBREQUEST] });
+  });
+
+  it.each(["logpush-unix.ndjson", "logpush-rfc3339.ndjson"])(
+    "reads %s, whose seconds tell no durations",
+    async (file) => {
+      const read = await readFiles([file]);
+      expect(read.entries.map(({ atMs }) => new Date(atMs).toISOString())).toEqual([
+        "2026-11-22T20:00:00.000Z",
+        "2026-11-22T20:00:01.000Z",
+      ]);
+      expect(lacking(read)).toEqual({
+        tokens: "a field for tokens",
+        duration: "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)",
+      });
+      expect(read.log.told.notes).toEqual([WHOLE_SECONDS, SUBREQUEST]);
+    },
+  );
+
+  it("gives the readers of keys what they read", async () => {
+    const { head } = (await readFiles(["logpush-unixnano.ndjson"])).entries[0]!;
+    expect([bearerToken(head.headers), cookieValue(head.headers, "session"), queryValue(head, "sort")]).toEqual([
+      "token-1",
+      "s-1",
+      "name",
+    ]);
+    expect([placeOf(head, "country"), placeOf(head, "asn")]).toEqual(["PT", "64496"]);
+  });
+
+  const minimal = (other: object) => `${JSON.stringify({ EdgeStartTimestamp: 1_795_377_600_123, ...other })}\n`;
+
+  it("names the fields that a job has left out", async () => {
+    const read = await readText(minimal({ ClientRequestHost: "a.example" }));
+    expect(lacking(read)).toEqual({
+      method: "ClientRequestMethod",
+      path: "ClientRequestURI",
+      duration: "EdgeEndTimestamp",
+      tokens: "a field for tokens",
+      colo: "EdgeColoCode",
+      "key ip": "ClientIP",
+      "key bearer": "RequestHeaders",
+      "key header:x-api-key": "RequestHeaders",
+      "key header:User-Agent": "RequestHeaders",
+      "key cookie:session": "Cookies",
+      "key query:page": "ClientRequestURI",
+      "key country": "ClientCountry",
+      "key asn": "ClientASN",
+    });
+  });
+
+  it("says which header is in no line", async () => {
+    const { log } = await readFiles(["logpush-unixnano.ndjson"]);
+    for (const part of ["header:x-api-key", "header:x-tenant", "bearer", "cookie:other"] as const) {
+      expect(log.carried.lacks(`key ${part}`)).toBeUndefined();
+    }
+    const again = await readFilesAfter(["key header:x-api-key", "key header:x-tenant", "key cookie:other"]);
+    expect(again.told.notes).toEqual([
+      SUBREQUEST,
+      "No line of the log has a value for the key header:x-tenant.",
+      "No line of the log has a value for the key cookie:other.",
+    ]);
+  });
+
+  it.each([
+    ["seconds", 1_795_377_600, 1_795_377_600_000],
+    ["seconds with a fraction", 1_795_377_600.25, 1_795_377_600_250],
+    ["milliseconds", 1_795_377_600_123, 1_795_377_600_123],
+    ["microseconds", 1_795_377_600_123_456, 1_795_377_600_123],
+    ["RFC 3339 with nanoseconds", "2026-11-22T20:00:00.123456789Z", 1_795_377_600_123],
+    ["RFC 3339 with an offset", "2026-11-22T21:00:00+01:00", 1_795_377_600_000],
+    ["digits in a text", "1795377600123000000", 1_795_377_600_123],
+  ])("reads an instant in %s", async (_, EdgeStartTimestamp, atMs) => {
+    const { entries } = await readText(minimal({ EdgeStartTimestamp, ClientRequestURI: "/" }));
+    expect(entries.map((entry) => entry.atMs)).toEqual([atMs]);
+  });
+
+  it("reads every millisecond in nanoseconds, which are beyond 2^53", async () => {
+    const lines = Array.from({ length: 1000 }, (_, ms) => `{"EdgeStartTimestamp":${1_795_377_600_000 + ms}000000}\n`);
+    const { entries } = await readText(lines.join(""), "logpush");
+    expect(entries.map(({ atMs }) => atMs - 1_795_377_600_000)).toEqual(lines.map((_, ms) => ms));
+  });
+
+  it("reads records whose fields change from line to line, and texts with escapes", async () => {
+    const records = [
+      { ClientIP: "192.0.2.1", ClientRequestURI: "/a" },
+      { ClientRequestURI: "/b", ClientIP: "192.0.2.2" },
+      { ClientIP: "192.0.2.3", ClientRequestURI: '/c"}\\', ClientRequestUserAgent: 'x","ClientIP":"192.0.2.99' },
+      ...["/d", "/e", "/f"].map((uri) => ({
+        RequestHeaders: { "x-api-key": 'a"},{\\', nested: { deep: [1, { x: "}" }] } },
+        ClientRequestUserAgent: 'x","ClientIP":"192.0.2.99',
+        ClientIP: "192.0.2.4",
+        ClientRequestURI: uri,
+      })),
+    ];
+    const { entries } = await readText(records.map(minimal).join(""));
+    expect(entries.map(({ head }) => [head.headers.get("CF-Connecting-IP"), new URL(head.url).pathname])).toEqual([
+      ["192.0.2.1", "/a"],
+      ["192.0.2.2", "/b"],
+      ["192.0.2.3", "/c%22%7D/"],
+      ["192.0.2.4", "/d"],
+      ["192.0.2.4", "/e"],
+      ["192.0.2.4", "/f"],
+    ]);
+    expect(entries.map(({ head }) => head.headers.get("X-Api-Key"))).toEqual([
+      null,
+      null,
+      null,
+      ...Array(3).fill('a"},{\\'),
+    ]);
+    expect(entries.at(-1)?.head.headers.get("user-agent")).toBe('x","ClientIP":"192.0.2.99');
+  });
+
+  it.each([
+    [{ sampleInterval: 10 }, 10, "10 %"],
+    [{ SampleRate: 0.25 }, 4, "25 %"],
+  ])("says that a log with %j is sampled", async (field, oneIn, share) => {
+    const { log } = await readText(minimal({ ...field, ClientRequestURI: "/" }));
+    expect(log.told.sampledOneIn).toBe(oneIn);
+    expect(log.told.notes).toContain(
+      `The log is sampled: it has ${share} of the requests. Limits refuse less in the replay than in truth.`,
+    );
+  });
+
+  async function readFilesAfter(needed: readonly Needed[]) {
+    const { openLog } = await import("../../../../src/cli/replay/log/open.ts");
+    const { SAMPLES } = await import("./read-log.ts");
+    const log = await openLog(["logpush-unixnano.ndjson"], { cwd: SAMPLES, stdin: (async function* () {})() });
+    for (const part of needed) log.carried.lacks(part);
+    for await (const _ of log.batches());
+    return log;
+  }
+});
+
+describe("nginx and Apache", () => {
+  it("reads combined of nginx", async () => {
+    const read = await readFiles(["nginx-combined.txt"]);
+    expect(read.entries.map(seen)).toEqual([
+      {
+        at: "2026-11-22T20:00:00.000Z",
+        request: "POST https://host.invalid/v1/items?page=2&sort=name",
+        "CF-Connecting-IP": "192.0.2.17",
+        "user-agent": 'Mozilla/5.0 (X11; Linux x86_64) "quoted" café',
+        referer: "https://www.example.com/start",
+      },
+      {
+        at: "2026-11-22T20:00:01.000Z",
+        request: "GET https://host.invalid/",
+        "CF-Connecting-IP": "2001:db8:1:2:3:4:5:6",
+      },
+      {
+        at: "2026-11-22T20:00:03.000Z",
+        request: "GET http://other.example.com/x",
+        "CF-Connecting-IP": "203.0.113.9",
+        host: "other.example.com",
+        "user-agent": "curl/8.5.0",
+      },
+    ]);
+    expect(lacking(read)).toEqual({
+      host: "$host",
+      duration: "$request_time",
+      tokens: "a field for tokens",
+      colo: "a data centre",
+      "key bearer": "$http_authorization",
+      "key header:x-api-key": "$http_x_api_key",
+      "key cookie:session": "$cookie_session",
+      "key country": "$geoip_country_code",
+      "key asn": "the number of the client's network",
+      "key host": "$host",
+    });
+    expect(read.log.told).toMatchObject({
+      lines: 6,
+      requests: 3,
+      damaged: { lines: 0 },
+      notes: ["3 lines hold no HTTP request that a policy could match.", WHOLE_SECONDS],
+    });
+  });
+
+  it("reads vhost_combined of Apache", async () => {
+    const read = await readFiles(["apache-vhost-combined.txt"]);
+    expect(read.entries.map(seen)).toEqual([
+      {
+        at: "2026-11-22T20:00:00.000Z",
+        request: 'GET https://api.example.com/apache_pb.gif?a="b"',
+        "CF-Connecting-IP": "192.0.2.17",
+        host: "api.example.com",
+        "user-agent": 'Agent "quoted" \\ tab\t',
+        referer: "http://www.example.com/start.html",
+      },
+      expect.objectContaining({ request: "GET http://www.example.com/", "CF-Connecting-IP": "203.0.113.9" }),
+      expect.objectContaining({ request: "HEAD http://www.example.com:8080/x", host: "www.example.com:8080" }),
+    ]);
+    expect(lacking(read)).not.toHaveProperty("host");
+    expect(read.log.told.notes).toEqual(["2 lines hold no HTTP request that a policy could match.", WHOLE_SECONDS]);
+  });
+
+  it("reads common, which has no headers, and says where names stand for addresses", async () => {
+    const read = await readFiles(["common.txt"]);
+    expect(read.entries.map(seen)).toEqual([
+      {
+        at: "2026-11-22T20:00:00.000Z",
+        request: "GET https://host.invalid/apache_pb.gif",
+        "CF-Connecting-IP": "192.0.2.17",
+      },
+      {
+        at: "2026-11-22T20:00:01.000Z",
+        request: "GET https://host.invalid/b",
+        "CF-Connecting-IP": "client.example.net",
+      },
+    ]);
+    expect(lacking(read)["key header:User-Agent"]).toBe("$http_user_agent");
+    expect(read.log.told.notes[1]).toMatch(/^1 line shows a name in place of the client's address/);
+  });
+
+  it.each([
+    ["31/Dec/2026:23:59:59 -1130", "2027-01-01T11:29:59.000Z"],
+    ["29/Feb/2028:00:00:00 +0545", "2028-02-28T18:15:00.000Z"],
+  ])("reads the time %s", async (time, at) => {
+    const { entries } = await readText(`192.0.2.1 - - [${time}] "GET / HTTP/1.1" 200 1\n`);
+    expect(entries.map((entry) => new Date(entry.atMs).toISOString())).toEqual([at]);
+  });
+});
+
+describe("CloudFront", () => {
+  const FIRST = {
+    durationMs: 43,
+    request: "POST https://api.example.com/v1/items%20a?page=2&sort=name%7E",
+    "CF-Connecting-IP": "192.0.2.17",
+    host: "api.example.com",
+    "user-agent": "Mozilla/5.0 (X11; Linux x86_64)",
+    referer: "https://www.example.com/start",
+    cookie: "session=s-1; theme=dark",
+  };
+  const SECOND = {
+    durationMs: 700,
+    request: "GET http://www.example.com/",
+    "CF-Connecting-IP": "2001:db8:1:2:3:4:5:6",
+    host: "www.example.com",
+  };
+  const LACKING = {
+    tokens: "a field for tokens",
+    "key bearer": "cs(authorization)",
+    "key header:x-api-key": "cs(x-api-key)",
+  };
+  const NO_REQUEST = "1 line holds no HTTP request that a policy could match.";
+
+  it("reads legacy logs, whose time is the end of the answer", async () => {
+    const read = await readFiles(["cloudfront-legacy.tsv"]);
+    expect(read.entries.map(seen)).toEqual([
+      { at: "2026-11-22T20:00:00.000Z", ...FIRST, cf: { colo: "LIS" } },
+      { at: "2026-11-22T20:00:00.000Z", ...SECOND, cf: { colo: "FRA" } },
+    ]);
+    expect(lacking(read)).toEqual({ ...LACKING, "key country": "c-country", "key asn": "asn" });
+    expect(read.log.told.notes).toEqual([NO_REQUEST, WHOLE_SECONDS]);
+  });
+
+  it.each(["cloudfront-v2.tsv", "cloudfront-v2.ndjson"])("reads %s", async (file) => {
+    const read = await readFiles([file]);
+    expect(read.entries.map(seen)).toEqual([
+      { at: "2026-11-22T20:00:00.123Z", ...FIRST, cf: { country: "PT", asn: 64496, colo: "LIS" } },
+      { at: "2026-11-22T20:00:01.009Z", ...SECOND, cf: { country: "T1", colo: "FRA" } },
+    ]);
+    expect(lacking(read)).toEqual(LACKING);
+    expect(read.log.told.notes).toEqual([NO_REQUEST]);
+  });
+
+  it("takes the order of the fields from each #Fields", async () => {
+    const { entries, log } = await readText(
+      [
+        "#Version: 1.0",
+        "#Fields: cs-uri-stem cs-method c-ip time date",
+        "/a\tGET\t192.0.2.1\t20:00:00\t2026-11-22",
+        "/b\tGET\t192.0.2.1\t20:00:00",
+        "#Fields: date time c-ip cs-method cs-uri-stem",
+        "2026-11-22\t20:00:01\t192.0.2.2\tPUT\t/c",
+        "",
+      ].join("\r\n"),
+    );
+    expect(entries.map(({ head }) => `${head.method} ${head.url} ${head.headers.get("CF-Connecting-IP")}`)).toEqual([
+      "GET https://host.invalid/a 192.0.2.1",
+      "PUT https://host.invalid/c 192.0.2.2",
+    ]);
+    expect(log.carried.lacks("host")).toBe("x-host-header");
+    expect(log.told.damaged.first).toEqual([
+      { file: "the standard input", line: 4, reason: "it has 4 of 5 fields, tabs between them" },
+    ]);
+  });
+});

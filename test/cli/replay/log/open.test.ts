@@ -1,0 +1,228 @@
+/** Files: packed, rotated, of several servers, damaged, and in whatever pieces the system reads them. */
+
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { constants, gunzipSync, gzipSync } from "node:zlib";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import { LogError, openLog } from "../../../../src/cli/replay/log/open.ts";
+import { TimeOrder } from "../../../../src/cli/replay/log/order.ts";
+import { accessLine, folderOf, readFiles, readText } from "./read-log.ts";
+
+const T = Date.UTC(2026, 10, 22, 20);
+const paths = (entries: readonly LogEntry[]) => entries.map(({ head }) => new URL(head.url).pathname);
+/** Lines of the seconds from..to, not including the last one. Their paths are `/from` and so on. */
+const lines = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => accessLine(T + (from + i) * 1000, `/${from + i}`)).join("");
+const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `/${from + i}`);
+
+describe("files", () => {
+  it("are read in the order of time, packed or not, in whatever order they are named", async () => {
+    const members = Buffer.concat([gzipSync(lines(0, 10)), gzipSync(lines(10, 20))]);
+    const cwd = folderOf({ "access.log.2.gz": members, "access.log.1": lines(20, 30), "access.log": lines(30, 40) });
+    for (const names of [["access.log.1", "access.log", "access.log.2.gz"], ["access.log*"]]) {
+      const { entries, log } = await readFiles(names, { cwd });
+      expect(paths(entries)).toEqual(numbered(0, 40));
+      const bytes = members.length + lines(20, 40).length;
+      expect(log.told).toMatchObject({ files: 3, bytes, totalBytes: bytes, lines: 40, requests: 40, late: 0 });
+    }
+  });
+
+  it("of several servers are merged line by line", async () => {
+    const every = (n: number, first: number) =>
+      numbered(0, 3000)
+        .filter((_, i) => i % n === first)
+        .map((path) => accessLine(T + Number(path.slice(1)) * 1000, path));
+    const cwd = folderOf({ a: every(3, 0).join(""), b: gzipSync(every(3, 1).join("")), c: every(3, 2).join("") });
+    const { entries } = await readFiles(["c", "a", "b"], { cwd });
+    expect(paths(entries)).toEqual(numbered(0, 3000));
+  });
+
+  it("may have different formats", async () => {
+    const record = { EdgeStartTimestamp: T + 500, ClientRequestURI: "/between", ClientRequestHost: "a.example" };
+    const cwd = folderOf({ a: lines(0, 2), b: JSON.stringify(record) });
+    const { entries, log } = await readFiles(["a", "b"], { cwd });
+    expect(paths(entries)).toEqual(["/0", "/between", "/1"]);
+    expect(log.carried.lacks("host")).toBe("$host");
+    expect(log.carried.lacks("method")).toBe("ClientRequestMethod");
+    expect(log.isRecorded).toBe(false);
+  });
+
+  it("are read once, also if they are named twice", async () => {
+    const cwd = folderOf({ "a.log": lines(0, 2) });
+    expect(paths((await readFiles(["a.log", "*.log", "./a.log"], { cwd })).entries)).toEqual(["/0", "/1"]);
+  });
+
+  it("that are empty are told", async () => {
+    const cwd = folderOf({ a: "", b: "\n\r\n", c: gzipSync(""), d: lines(0, 1) });
+    const { entries, log } = await readFiles(["a", "b", "c", "d"], { cwd });
+    expect(paths(entries)).toEqual(["/0"]);
+    expect(log.told.notes.slice(0, 3)).toEqual(["a is empty.", "b is empty.", "c is empty."]);
+  });
+
+  it("that cannot be opened are an error that names them", async () => {
+    const cwd = folderOf({ secret: lines(0, 1), zipped: Buffer.from("PK\u0003\u0004\u0000\u0000") });
+    mkdirSync(join(cwd, "folder"));
+    const failure = (name: string) => readFiles([name], { cwd }).catch((error: Error) => error);
+    const messages = {
+      missing: "missing: there is no such file.",
+      "none/at/all": "none/at/all: there is no such file.",
+      folder: `folder is a folder: name the files in it, for example ${join("folder", "*")}`,
+      "*.gz": "*.gz: no file has such a name.",
+      zipped: "zipped: none of its first lines is in a format that replay reads: logpush, cloudfront, combined",
+    };
+    for (const [name, message] of Object.entries(messages)) {
+      const error = await failure(name);
+      expect(error).toBeInstanceOf(LogError);
+      expect((error as Error).message).toContain(message);
+    }
+    chmodSync(join(cwd, "secret"), 0);
+    // Root reads everything.
+    if (process.getuid?.() !== 0)
+      expect(String(await failure("secret"))).toContain("secret: no permission to read it.");
+  });
+
+  it("stop being read when the replay is cancelled", async () => {
+    const cwd = folderOf({ a: lines(0, 30_000) });
+    const log = await openLog(["a"], { cwd, stdin: (async function* () {})() });
+    const cancelled = new AbortController();
+    const reading = (async () => {
+      for await (const _ of log.batches(cancelled.signal)) cancelled.abort();
+    })();
+    await expect(reading).rejects.toThrow(/abort/i);
+    expect(log.told.requests).toBeLessThan(30_000);
+  });
+});
+
+describe("lines", () => {
+  it("end with or without return, the last one with nothing", async () => {
+    const text = `\uFEFF${lines(0, 3).replaceAll("\n", "\r\n")}\n${lines(3, 4).trim()}`;
+    const { entries, log } = await readText(text);
+    expect(paths(entries)).toEqual(numbered(0, 4));
+    expect(log.told).toMatchObject({ lines: 5, damaged: { lines: 0 }, totalBytes: undefined });
+  });
+
+  it("may have NUL bytes before them, as after a crash, and bytes that are no UTF-8", async () => {
+    const bytes = Buffer.concat([
+      Buffer.alloc(3 * 1024 * 1024),
+      Buffer.from(lines(0, 1)),
+      Buffer.from('192.0.2.1 - - [22/Nov/2026:20:00:01 +0000] "GET /\xff\xc3 HTTP/1.1" 200 1 "-" "\xe9"\n', "latin1"),
+    ]);
+    const { entries, log } = await readText(bytes);
+    expect(paths(entries)).toEqual(["/0", "/%EF%BF%BD%EF%BF%BD"]);
+    expect(entries[1]?.head.headers.get("user-agent")).toBe("\uFFFD");
+    expect(log.told.damaged.lines).toBe(0);
+  });
+
+  it("that are longer than 1 MiB are skipped and said, wherever they are", async () => {
+    const long = `${"x".repeat(1024 * 1024 + 1)}\n`;
+    const { entries, log } = await readText(`${long}${lines(0, 2)}${long}${lines(2, 5)}${long.trim()}`);
+    expect(paths(entries)).toEqual(numbered(0, 5));
+    const reason = "it is longer than 1 MiB";
+    expect(log.told.damaged).toEqual({
+      lines: 3,
+      first: [1, 4, 8].map((line) => ({ file: "the standard input", line, reason })),
+    });
+  });
+
+  it("that are damaged are counted, the first five are named, never shown", async () => {
+    const damaged = ["203.0.113.9 - secret", '203.0.113.9 - - [22/Nov/2026:20:00:61 +0000] "GET', "x", "y", "z", "{}"];
+    const { entries, log } = await readText(lines(0, 8) + damaged.join("\n"));
+    expect(entries).toHaveLength(8);
+    expect(log.told.damaged.lines).toBe(6);
+    expect(log.told.damaged.first.map(({ line }) => line)).toEqual([9, 10, 11, 12, 13]);
+    expect(JSON.stringify(log.told)).not.toMatch(/203|secret/);
+  });
+
+  it("that mostly cannot be read are an error", async () => {
+    const damaged = (share: number) => numbered(0, 2000).map((_, i) => (i % 10 < share ? "secret\n" : lines(i, i + 1)));
+    await expect(readText(damaged(5).join(""))).resolves.toBeDefined();
+    const error = await readText(lines(0, 1) + damaged(6).join("")).catch((error: Error) => error);
+    expect(error).toBeInstanceOf(LogError);
+    expect(String(error)).toMatch(
+      /the standard input: 600 of the first 1000 lines cannot be read as combined \(line 2: it has no time in .*\)\. The formats that replay reads: logpush, cloudfront, combined/,
+    );
+    expect(String(error)).not.toContain("secret");
+    await expect(readText(lines(0, 3), "logpush")).rejects.toThrow("3 of the first 3 lines cannot be read as logpush");
+  });
+});
+
+describe("gzip", () => {
+  const text = lines(0, 2000);
+  const packed = gzipSync(text);
+
+  it("that ends early gives what was readable", async () => {
+    for (const share of [0.2, 0.5, 0.9]) {
+      const part = packed.subarray(0, Math.floor(packed.length * share));
+      const readable = gunzipSync(part, { finishFlush: constants.Z_SYNC_FLUSH }).toString();
+      const cwd = folderOf({ "a.gz": part, b: lines(2000, 2001) });
+      const { entries, log } = await readFiles(["a.gz", "b"], { cwd });
+      const whole = readable.split("\n").length - 1;
+      expect(whole).toBeGreaterThan(100);
+      expect(paths(entries)).toEqual([...numbered(0, whole), "/2000"]);
+      expect(log.told.incomplete).toEqual([{ file: "a.gz", reason: "its gzip data end too early" }]);
+    }
+  });
+
+  it("with a wrong checksum gives all that came before it", async () => {
+    const wrong = Buffer.from(packed);
+    wrong[wrong.length - 8]! ^= 1;
+    const { entries, log } = await readText(wrong);
+    expect(entries).toHaveLength(2000);
+    expect(log.told.incomplete).toEqual([{ file: "the standard input", reason: "its gzip data are damaged" }]);
+  });
+
+  it("that is damaged in its middle is said", async () => {
+    const wrong = Buffer.from(packed).fill(0xff, packed.length >> 1, (packed.length >> 1) + 100);
+    const { entries, log } = await readText(wrong);
+    expect(entries.length).toBeGreaterThan(100);
+    expect(entries.length).toBeLessThan(2000);
+    expect(log.told.incomplete).toHaveLength(1);
+  });
+});
+
+describe("order", () => {
+  it("is restored where lines are somewhat late", async () => {
+    const late = (second: number) => (second % 50 === 7 ? second + 40 : second) * 1000;
+    const seconds = Array.from({ length: 5000 }, (_, i) => i).sort((a, b) => late(a) - late(b));
+    const { entries, log } = await readText(seconds.map((i) => accessLine(T + i * 1000, `/${i}`)).join(""));
+    expect(paths(entries)).toEqual(numbered(0, 5000));
+    expect(log.told.late).toBe(0);
+  });
+
+  it("has an end: later entries are counted and get the present instant", () => {
+    const head = { method: "GET", url: "https://a.example/", headers: new Headers() };
+    const entry = (atMs: number) => ({ atMs, head });
+    const order = new TimeOrder(100);
+    const given = [
+      ...Array.from({ length: 150 }, (_, i) => order.add([entry(i * 10)])),
+      // The first 50 and then 50 more have been given.
+      order.add([entry(989), entry(991), entry(5), ...Array.from({ length: 97 }, (_, i) => entry(2000 + i))]),
+      order.end(),
+    ].flat(2);
+    expect(given.map(({ atMs }) => atMs).slice(98, 104)).toEqual([980, 990, 990, 990, 991, 1000]);
+    expect(given.every(({ atMs }, i) => i === 0 || atMs >= given[i - 1]!.atMs)).toBe(true);
+    expect([given.length, order.late]).toEqual([250, 2]);
+  });
+});
+
+it("the same entries come from any pieces of the bytes", async () => {
+  const text = `\uFEFF${lines(0, 3)}caf\u00e9 \u{1F600}\r\n\r\n${lines(3, 6).replaceAll("\n", "\r\n")}${lines(6, 7).trim()}`;
+  const outcome = async (chunks: readonly Uint8Array[]) => {
+    const { entries, log } = await readFiles(["-"], { stdin: chunks });
+    return { paths: paths(entries), told: log.told };
+  };
+  for (const bytes of [Buffer.from(text), gzipSync(text)]) {
+    const whole = await outcome([bytes]);
+    expect(whole.paths).toEqual(numbered(0, 7));
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(fc.nat(bytes.length), { maxLength: 20 }), async (cuts) => {
+        const edges = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+        const chunks = edges.slice(1).map((edge, i) => bytes.subarray(edges[i], edge));
+        expect(await outcome(chunks)).toEqual(whole);
+      }),
+      { numRuns: 60 },
+    );
+  }
+});
