@@ -7,13 +7,34 @@ export interface Io {
   out(text: string): void;
   /** Writes to the error stream. */
   err(text: string): void;
+  /** Waits until all output is written. Why some of it could not be, for people; undefined: all of it is written. */
+  written?(): Promise<string | undefined>;
+  /** The standard input. */
+  readonly stdin?: AsyncIterable<Uint8Array>;
+  /** The error stream is a terminal of so many columns. Absent: it is a file or a pipe. */
+  readonly terminalColumns?: number;
+  /** Calls back when the program shall stop. @returns ends that. */
+  onStop?(stop: (signal: StopSignal) => void): () => void;
 }
 
-/** 0: well. 1: the command found something, or could not do its work. 2: the command line is wrong. */
-export type ExitCode = 0 | 1 | 2;
+/** The signals that stop a program, and the exit codes that shells know for them. */
+export const STOP_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+export type StopSignal = keyof typeof STOP_CODES;
+
+/**
+ * 0: well. 1: the command found something, or could not do its work. 2: the command line is wrong. Others: a signal
+ * stopped it.
+ */
+export type ExitCode = 0 | 1 | 2 | (typeof STOP_CODES)[StopSignal];
 
 /** The command line is wrong. */
 export class Misuse extends Error {}
 
 /** The command could not do its work. */
 export class Failure extends Error {}
+
+/** What the system says of a file or a pipe, for people: `ENOSPC: no space left on device`. */
+export function systemMessage({ code, message }: NodeJS.ErrnoException): string {
+  // The name of the call follows a comma.
+  return code === "EPIPE" ? "the pipe was closed" : message.split(",")[0]!;
+}

@@ -1,15 +1,36 @@
 /** `npx headgate`: the only door of this folder. */
 
+import { STOP_CODES, type StopSignal } from "./io.ts";
+import { watchOutput } from "./output.ts";
 import { run } from "./program.ts";
 
-// Who reads a pipe may have seen enough: `headgate admin live get | head`.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-});
+const SIGNALS = Object.keys(STOP_CODES) as StopSignal[];
+const output = watchOutput(process.stdout);
+// When nobody reads the error stream, nobody is left to be told.
+process.stderr.on("error", () => {});
+const { columns, isTTY } = process.stderr;
 
-process.exitCode = await run(process.argv.slice(2), {
+const exitCode = await run(process.argv.slice(2), {
   cwd: process.cwd(),
   env: process.env,
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
+  written: output.written,
+  get stdin() {
+    return process.stdin;
+  },
+  ...(isTTY && { terminalColumns: columns || 80 }),
+  onStop(stop) {
+    // Once: a second signal ends a program that does not stop.
+    for (const signal of SIGNALS) process.once(signal, stop);
+    return () => {
+      for (const signal of SIGNALS) process.off(signal, stop);
+    };
+  },
 });
+
+const lost = await output.untold();
+if (lost !== undefined) process.stderr.write(`headgate: the output could not be written: ${lost}\n`);
+process.exitCode = lost !== undefined && exitCode === 0 ? 1 : exitCode;
+// A standard input that nobody reads any more would keep the process.
+if (exitCode > 2) process.exit();

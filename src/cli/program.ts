@@ -7,6 +7,7 @@ import { addCheck } from "./check/command.ts";
 import { addInit } from "./init/command.ts";
 import { type ExitCode, Failure, type Io, Misuse } from "./io.ts";
 import { addLimits } from "./limits/command.ts";
+import { addReplay } from "./replay/command.ts";
 
 /** @param args without the program's own name. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
@@ -22,7 +23,7 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
   const end = (code: ExitCode) => {
     exitCode = code;
   };
-  for (const add of [addInit, addCheck, addLimits, addAdmin]) add(program, io, end);
+  for (const add of [addInit, addCheck, addLimits, addReplay, addAdmin]) add(program, io, end);
 
   try {
     await program.parseAsync(args, { from: "user" });

@@ -1,6 +1,6 @@
 /**
- * With `RECORD = "on"` the gateway writes one JSON line for each decision, for `headgate replay` (docs/recording.md). It
- * holds the hash of a client's key, as Redis sees it, and neither the key nor the path of the request.
+ * With `RECORD = "on"` the gateway writes one JSON line for each decision, for `headgate replay` (docs/recording.md).
+ * The line holds the hash of a client's key, as Redis sees it, and neither the key nor the path of the request.
  */
 
 import type { Decision } from "../core/decision.ts";

@@ -10,7 +10,17 @@ import packageJson from "../../package.json" with { type: "json" };
 import { folderWith, headgate } from "./run.ts";
 
 const COMMANDS = [
-  ...["init", "check", "limits", "admin counts", "admin reset", "admin override", "admin block", "admin unblock"],
+  ...[
+    "init",
+    "check",
+    "limits",
+    "replay",
+    "admin counts",
+    "admin reset",
+    "admin override",
+    "admin block",
+    "admin unblock",
+  ],
   ...[
     "admin overrides",
     "admin explain",

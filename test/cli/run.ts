@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import type { Io } from "../../src/cli/io.ts";
 import { run } from "../../src/cli/program.ts";
 
 export interface Ran {
@@ -13,20 +14,26 @@ export interface Ran {
 }
 
 /** A folder with these files, for the time of the test. */
-export function folderWith(files: Readonly<Record<string, string>> = {}): string {
+export function folderWith(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
   const folder = mkdtempSync(join(tmpdir(), "headgate-cli-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  for (const [name, text] of Object.entries(files)) {
+  for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
+    writeFileSync(join(folder, name), content);
   }
   return folder;
 }
 
-/** @param cwd a folder. @param env the whole environment. */
-export async function headgate(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ran> {
+/** @param cwd a folder. @param env the whole environment. @param more what else a process has. */
+export async function headgate(
+  cwd: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  more: Partial<Io> = {},
+): Promise<Ran> {
   let [stdout, stderr] = ["", ""];
   const status = await run(args, {
+    ...more,
     cwd,
     env,
     out: (text) => {

@@ -2,7 +2,7 @@
 
 import { isTable } from "../../config/bindings.ts";
 import { Failure } from "../io.ts";
-import { printable } from "./printable.ts";
+import { printable } from "../printable.ts";
 
 export interface Access {
   readonly url: URL;

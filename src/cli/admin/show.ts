@@ -3,8 +3,8 @@
 import { isTable } from "../../config/bindings.ts";
 import { describeUnits, toUnits } from "../../core/units.ts";
 import { Failure } from "../io.ts";
-import { printable } from "./printable.ts";
-import { table } from "./table.ts";
+import { printable } from "../printable.ts";
+import { table } from "../table.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -3,10 +3,10 @@
 import type { Command } from "commander";
 import { isTable } from "../../config/bindings.ts";
 import { Misuse } from "../io.ts";
+import { table } from "../table.ts";
 import { type Answer, callAdmin } from "./api.ts";
 import { type AdminOptions, addCommand, type Perform } from "./perform.ts";
 import { tablesIn } from "./show.ts";
-import { table } from "./table.ts";
 
 const MAX_MINUTES = 43_200;
 /** Clients that are shown of each policy. */

@@ -35,10 +35,16 @@ export interface Read {
   readonly notes: readonly string[];
 }
 
-/** Adds the options to a command that reads bindings. */
+/** Adds the file and the options to a command that reads bindings. */
 export function withReadOptions(command: Command): Command {
+  return withBindingOptions(command.argument("[file]", CONFIG_FILE));
+}
+
+export const CONFIG_FILE = "wrangler's configuration file (default: wrangler.json, .jsonc or .toml of this folder)";
+
+/** Adds the options alone, to a command that names its files otherwise. */
+export function withBindingOptions(command: Command): Command {
   return command
-    .argument("[file]", "wrangler's configuration file (default: wrangler.json, .jsonc or .toml of this folder)")
     .option("-e, --env <name>", "the environment of that file")
     .option("--var <name:value>", "a variable; may be given several times", addVariable)
     .option("--env-file <file>", "a file of variables, in place of .dev.vars; may be given several times", addFile);

@@ -2,14 +2,22 @@
 
 import { printable } from "./printable.ts";
 
-/** Columns as wide as their widest cell, two spaces apart. */
-export function table(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
+/**
+ * Columns as wide as their widest cell, two spaces apart.
+ *
+ * @param right the indices of columns that end at the right: numbers.
+ */
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly unknown[])[],
+  right: readonly number[] = [],
+): string {
   const lines = [headings, ...rows.map((row) => row.map(text))];
   const widths = headings.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
   return lines
     .map((line) =>
       line
-        .map((cell, column) => cell.padEnd(widths[column]!))
+        .map((cell, column) => (right.includes(column) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
         .join("  ")
         .trimEnd(),
     )

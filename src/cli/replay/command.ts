@@ -1,0 +1,176 @@
+/** `headgate replay`: what configurations would have decided over recorded traffic. */
+
+import { existsSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
+import { CONFIG_FILE, withBindingOptions } from "../wrangler/read-bindings.ts";
+import { type ConfigurationOptions, readConfigurations } from "./configurations.ts";
+import { type Configuration, replay } from "./engine/replay.ts";
+import type { Summary } from "./engine/summary.ts";
+import type { FormatName } from "./log/format.ts";
+import { LogError, type OpenLog, openLog } from "./log/open.ts";
+import { checkFailIf, findFailure, parseFailIf } from "./report/fail-if.ts";
+import { incompleteFiles, logNotes } from "./report/log-notes.ts";
+import { count, percent } from "./report/numbers.ts";
+import { renderReport } from "./report/page.tsx";
+import { NO_PROGRESS, terminalProgress } from "./report/progress.ts";
+import { textReport } from "./report/text.ts";
+import { writeWhole } from "./report/write-whole.ts";
+import { unlessStopped, type Work } from "./stop.ts";
+
+const FORMATS: readonly FormatName[] = ["headgate", "logpush", "combined", "cloudfront"];
+const NOTHING = (async function* () {})();
+
+interface ReplayOptions extends ConfigurationOptions {
+  readonly log: readonly string[];
+  readonly format?: FormatName;
+  /** A share, 0 to 1. */
+  readonly suggest?: number;
+  readonly absent?: readonly string[];
+  readonly html?: string;
+  readonly json?: boolean;
+  readonly failIf?: readonly string[];
+  readonly quiet?: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  headgate replay --log access.log.gz
+  headgate replay --log logs/*.gz --suggest 0.1% --html report.html
+  headgate replay --log access.log --config wrangler.toml --candidate candidate.toml --fail-if 'newly-refused > 0'
+  zcat access.log.gz | headgate replay --log - --json
+
+Exit code: 0; 1: --fail-if found something, the log is incomplete, a file has mistakes, or the report could not be
+written; 2: the command line is wrong; 130 or 143: a signal stopped the replay, and there is no report.`;
+
+export function addReplay(program: Command, io: Io, end: (code: ExitCode) => void): void {
+  const command = program
+    .command("replay")
+    .description("say what a configuration would have decided over recorded traffic, or another one instead of it")
+    .requiredOption("--log <file...>", "logs, also compressed by gzip; - reads the standard input")
+    .option("--config <file>", CONFIG_FILE)
+    .option("--candidate <file>", "another such file, to compare with")
+    .option("--candidate-env <name>", "the candidate's environment (default: that of --env)")
+    .option("--live <file>", "a live document, as `headgate admin live get` prints it")
+    .option("--candidate-live <file>", "the candidate's live document (default: that of --live)")
+    .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMATS))
+    .option("--suggest <percentage>", "suggest numbers that refuse less than this, for example 0.1%", readShare)
+    .option(
+      "--absent <part>",
+      "a part of keys that no request has, for example bearer; may be given several times",
+      add,
+    )
+    .option("--html <file>", "write the report there, with charts")
+    .option("--json", "print one JSON object")
+    .option("--fail-if <condition>", "exit with 1 if it holds, for example 'refused > 1%'; several times", add)
+    .option("-q, --quiet", "show no progress");
+  withBindingOptions(command)
+    .addHelpText("after", EXAMPLES)
+    .action(async (options: ReplayOptions) => end(await replayCommand(options, io)));
+}
+
+async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> {
+  const conditions = (options.failIf ?? []).map(parseFailIf);
+  checkFiles(options, io);
+  const configurations = readConfigurations(options, io);
+  const names = configurations.map(({ settings }) => settings.policies.map(({ name }) => name));
+  for (const condition of conditions) checkFailIf(condition, names);
+  checkAbsent(options.absent ?? [], configurations);
+
+  const found = await unlessStopped(io, (work) => replayed(options, configurations, io, work));
+  if (typeof found === "number") return found;
+  const { told } = found.log;
+  const summary = { ...found.summary, notes: [...logNotes(told), ...found.summary.notes] };
+  const failures = conditions.flatMap((one) => findFailure(one, summary, told.damaged.lines) ?? []);
+  const incomplete = incompleteFiles(told.incomplete);
+  if (options.html !== undefined) writeReport(options.html, summary, io);
+  io.out(options.json ? `${JSON.stringify(summary, null, 2)}\n` : textReport(summary));
+  const unwritten = await io.written?.();
+  if (unwritten !== undefined) throw new Failure(`the report could not be written: ${unwritten}`);
+  for (const text of failures) io.err(`failed: ${text}\n`);
+  for (const text of incomplete) io.err(`incomplete: ${text}\n`);
+  return failures.length + incomplete.length > 0 ? 1 : 0;
+}
+
+/** What can be known before a log of hours is read. */
+function checkFiles({ log, html }: ReplayOptions, { cwd, stdin }: Io): void {
+  const missing = log.find((file) => file !== "-" && !existsSync(resolve(cwd, file)));
+  if (missing !== undefined) throw new Misuse(`--log: there is no ${missing}`);
+  if (log.includes("-") && !stdin) throw new Misuse("--log -: there is no standard input");
+  if (html === undefined) return;
+  const path = resolve(cwd, html);
+  const isFolder = existsSync(path) && statSync(path).isDirectory();
+  if (isFolder || !existsSync(dirname(path))) {
+    throw new Misuse(`--html: expected a file in a folder that exists; found ${html}`);
+  }
+}
+
+/** A typing error would leave policies out, and nobody would know why. */
+function checkAbsent(absent: readonly string[], configurations: readonly Configuration[]): void {
+  const policies = configurations.flatMap(({ settings }) => settings.policies);
+  const parts = new Set(
+    policies.flatMap(({ key, plan }) => [...key.flatMap((kind) => kind.split("+")), ...(plan ? [plan] : [])]),
+  );
+  const unknown = absent.find((part) => !parts.has(part));
+  if (unknown !== undefined) {
+    throw new Misuse(`--absent: expected a part of the policies' keys: ${[...parts].join(", ")}; found ${unknown}`);
+  }
+}
+
+interface Replayed {
+  readonly summary: Summary;
+  readonly log: OpenLog;
+}
+
+async function replayed(
+  { log: files, format, suggest, absent, quiet }: ReplayOptions,
+  configurations: readonly Configuration[],
+  io: Io,
+  work: Work,
+): Promise<Replayed> {
+  const isShown = io.terminalColumns !== undefined && !quiet;
+  const progress = isShown ? terminalProgress(io.err, io.terminalColumns, () => performance.now()) : NO_PROGRESS;
+  work.signal.addEventListener("abort", () => progress.end());
+  try {
+    const stdin = io.stdin ?? NOTHING;
+    const log = await openLog(files, { ...(format && { format }), cwd: io.cwd, stdin });
+    const summary = await replay({
+      log,
+      configurations,
+      signal: work.signal,
+      ...(suggest !== undefined && { suggest }),
+      ...(absent && { absent }),
+      onProgress(requests) {
+        const { bytes, totalBytes } = log.told;
+        const part = totalBytes ? `, ${percent(bytes, totalBytes)} of the log` : "";
+        work.reached = `after ${count(requests)} requests${part}`;
+        progress.update(requests, log.told);
+      },
+    });
+    return { summary, log };
+  } catch (error) {
+    throw error instanceof LogError ? new Failure(error.message) : error;
+  } finally {
+    progress.end();
+  }
+}
+
+function writeReport(file: string, summary: Summary, { cwd }: Io): void {
+  try {
+    writeWhole(resolve(cwd, file), renderReport(summary));
+  } catch (error) {
+    throw new Failure(`--html ${file} could not be written: ${systemMessage(error as Error)}`);
+  }
+}
+
+function readShare(text: string): number {
+  const [, number] = /^(\d+(?:\.\d+)?)\s*%$/.exec(text) ?? [];
+  const share = Number(number) / 100;
+  if (share > 0 && share < 1) return share;
+  throw new InvalidArgumentError("Expected a percentage between 0% and 100%, for example 0.1%.");
+}
+
+function add(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}

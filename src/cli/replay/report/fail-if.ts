@@ -1,0 +1,102 @@
+/** `--fail-if`: what a pull request must not do. */
+
+import { Misuse } from "../../io.ts";
+import type { ConfigurationSummary, Summary } from "../engine/summary.ts";
+import { count, percent } from "./numbers.ts";
+
+const MEASURES = ["refused", "newly-refused", "newly-admitted", "skipped", "damaged"] as const;
+type Measure = (typeof MEASURES)[number];
+
+export interface FailIf {
+  /** As it was written. */
+  readonly text: string;
+  readonly measure: Measure;
+  /** Absent: over all policies. */
+  readonly policy?: string;
+  readonly sign: ">" | ">=";
+  readonly number: number;
+  /** The number is a share, 0 to 1. */
+  readonly isShare: boolean;
+}
+
+const GRAMMAR =
+  "expected <what> [of <policy>] <> or >=> <number or percentage>, for example 'refused > 1%', " +
+  "'newly-refused of api > 0' or 'damaged >= 0.1%'. What: refused, newly-refused, newly-admitted, skipped or damaged; " +
+  "'of <policy>' with the first three";
+
+const CONDITION = /^\s*([a-z-]+)(?:\s+of\s+(\S+?))?\s*(>=|>)\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/;
+
+/** @throws {Misuse} */
+export function parseFailIf(text: string): FailIf {
+  const [, measure, policy, sign, number, percentSign] = CONDITION.exec(text) ?? [];
+  const isMeasure = MEASURES.includes(measure as Measure);
+  const hasNoPolicy = measure === "skipped" || measure === "damaged";
+  if (!isMeasure || (policy !== undefined && hasNoPolicy)) throw new Misuse(`--fail-if: ${GRAMMAR}`);
+  const isShare = percentSign === "%";
+  return {
+    text: text.trim(),
+    measure: measure as Measure,
+    ...(policy !== undefined && { policy }),
+    sign: sign as FailIf["sign"],
+    number: isShare ? Number(number) / 100 : Number(number),
+    isShare,
+  };
+}
+
+/**
+ * What can be known before the log is read.
+ *
+ * @param names of the policies of each configuration. @throws {Misuse} if nothing could ever be found.
+ */
+export function checkFailIf({ text, measure, policy }: FailIf, names: readonly (readonly string[])[]): void {
+  const isComparing = measure === "newly-refused" || measure === "newly-admitted";
+  if (isComparing && names.length < 2) throw new Misuse(`--fail-if '${text}': there is no candidate to compare with`);
+  if (policy === undefined) return;
+  const judged = isComparing ? names : names.slice(-1);
+  const known = judged.reduce((all, one) => all.filter((name) => one.includes(name)));
+  if (known.includes(policy)) return;
+  const where = isComparing ? "both configurations" : "the configuration";
+  throw new Misuse(`--fail-if '${text}': expected a policy of ${where}: ${known.join(", ") || "there is none"}`);
+}
+
+/** A part, and the whole for shares. */
+type Found = readonly [part: number, whole: number, ofWhat: string];
+
+/**
+ * The last configuration is judged: the candidate, if there is one.
+ *
+ * @param damaged lines that could not be read. @returns a sentence; undefined: the condition does not hold.
+ */
+export function findFailure(condition: FailIf, summary: Summary, damaged: number): string | undefined {
+  const found = measured(condition, summary, damaged);
+  const { text, sign, number, isShare } = condition;
+  // Nothing can be said of a policy that was not replayed. Silence would look like success.
+  if (found === undefined) return `${text}: not known, because ${condition.policy} was not replayed`;
+  const [part, whole, ofWhat] = found;
+  // Compared without a division: 0.1 % of 1,000 lines is 1 line, exactly.
+  const bound = isShare ? number * whole : number;
+  const isOver = sign === ">" ? part > bound : part >= bound && whole > 0;
+  return isOver ? `${text}: ${count(part)} of ${count(whole)} ${ofWhat} (${percent(part, whole)})` : undefined;
+}
+
+function measured(condition: FailIf, summary: Summary, damaged: number): Found | undefined {
+  const { measure, policy: name } = condition;
+  const judged = summary.configurations.at(-1)!;
+  if (measure === "damaged") return [damaged, summary.log.lines, "lines"];
+  if (measure === "skipped") {
+    const { skipped, policies } = judged;
+    return [skipped.length, skipped.length + policies.length, "policies"];
+  }
+  const counted = name === undefined ? judged.requests : policyOf(judged, name);
+  if (!counted) return undefined;
+  if (measure === "refused") return [counted.refused, counted.requests, "requests"];
+  const { requests, policies } = summary.comparison!;
+  const changed = name === undefined ? requests : policies.find(({ policy }) => policy === name);
+  if (!changed) return undefined;
+  const { newlyRefused, newlyAdmitted } = changed;
+  return [(measure === "newly-refused" ? newlyRefused : newlyAdmitted).requests, counted.requests, "requests"];
+}
+
+function policyOf({ policies }: ConfigurationSummary, name: string) {
+  return policies.find(({ policy }) => policy === name);
+}

@@ -1,0 +1,26 @@
+/** What went wrong with a log while it was read, for everybody who reads the report. */
+
+import type { LogTold } from "../log/open.ts";
+import { count, plural } from "./numbers.ts";
+
+export function logNotes({ damaged, late, incomplete }: LogTold): string[] {
+  const notes = incompleteFiles(incomplete).map((text) => `The log is incomplete. ${text}`);
+  if (damaged.lines > 0) {
+    const first = damaged.first.map(({ file, line, reason }) => `${file}, line ${count(line)}: ${reason}`).join("; ");
+    notes.push(
+      `${plural(damaged.lines, "line")} could not be read, and ${are(damaged.lines)} left out. First: ${first}`,
+    );
+  }
+  if (late > 0) {
+    notes.push(`${plural(late, "request")} stood far behind later ones. The replay counts them when it reads them.`);
+  }
+  return notes;
+}
+
+export function incompleteFiles(incomplete: LogTold["incomplete"]): string[] {
+  return incomplete.map(({ file, reason }) => `${file}: ${reason}`);
+}
+
+function are(n: number): string {
+  return n === 1 ? "is" : "are";
+}

@@ -1,0 +1,356 @@
+/** @jsxImportSource hono/jsx */
+
+/** The report as one HTML file: no scripts, and nothing from elsewhere. JSX escapes what logs and files contain. */
+
+import { createHash } from "node:crypto";
+import { raw } from "hono/html";
+import type {
+  ChangedCount,
+  Comparison,
+  ConfigurationSummary,
+  PolicySummary,
+  Suggestion,
+  Summary,
+} from "../engine/summary.ts";
+import { Ladder } from "./ladder.tsx";
+import { bytes, count, instant, percent, plural } from "./numbers.ts";
+import { mostOf, OverTime } from "./over-time.tsx";
+import { STYLE } from "./page-style.ts";
+import { Peaks } from "./peaks.tsx";
+
+const CSP = `default-src 'none';style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}';img-src data:;base-uri 'none';form-action 'none'`;
+
+export function renderReport(summary: Summary): string {
+  const { log, configurations, comparison, notes } = summary;
+  const names = configurations.map(({ name }) => name);
+  const page = (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <meta http-equiv="Content-Security-Policy" content={CSP} />
+        <title>Replay: {names.join(" and ")}</title>
+        <link rel="icon" href="data:," />
+        <style>{raw(STYLE)}</style>
+      </head>
+      <body>
+        <header>
+          <h1>Replay</h1>
+          <p>
+            What {names.length > 1 ? <Names names={names} /> : <b>{names[0]}</b>} would have decided over{" "}
+            {plural(log.requests, "request")} in {plural(log.files, "file")} ({bytes(log.bytes)},{" "}
+            {plural(log.lines, "line")})
+            {log.requests > 0 && (
+              <>
+                , from {instant(log.fromMs)} to {instant(log.toMs)} UTC
+              </>
+            )}
+            .
+          </p>
+          <dl>
+            {configurations.map(({ name, requests }) => (
+              <div>
+                <dt>Refused by {name}</dt>
+                <dd>
+                  {percent(requests.refused, requests.requests)} <small>{count(requests.refused)}</small>
+                </dd>
+              </div>
+            ))}
+            {comparison && (
+              <>
+                <Tile name="Newly refused" changed={comparison.requests.newlyRefused} />
+                <Tile name="Newly admitted" changed={comparison.requests.newlyAdmitted} />
+              </>
+            )}
+          </dl>
+        </header>
+        <main>
+          <Key />
+          <Times
+            id="all"
+            of={configurations.map(({ name, timeline }) => ({ title: `${name}: all requests`, timeline }))}
+          />
+          <Policies configurations={configurations} />
+          {comparison && <Compared comparison={comparison} names={names} />}
+          {policyNames(configurations).map((name, i) => (
+            <Policy id={`p${i}`} name={name} summary={summary} />
+          ))}
+          {notes.length > 0 && <h2>Notes</h2>}
+          <ul>
+            {notes.map((note) => (
+              <li>{note}</li>
+            ))}
+          </ul>
+        </main>
+      </body>
+    </html>
+  );
+  return `<!doctype html>${page}\n`;
+}
+
+function Names({ names }: { names: readonly string[] }) {
+  return (
+    <>
+      <b>{names[0]}</b>, and <b>{names[1]}</b> instead of it,
+    </>
+  );
+}
+
+function Tile({ name, changed }: { name: string; changed: ChangedCount }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        {count(changed.requests)} <small>of {plural(changed.clients, "client")}</small>
+      </dd>
+    </div>
+  );
+}
+
+function Key() {
+  const swatch = (is: string) => (
+    <svg width="12" height="12" aria-hidden="true">
+      <rect class={is} width="12" height="12" />
+    </svg>
+  );
+  return (
+    <ul class="key">
+      <li>{swatch("admitted")}admitted</li>
+      <li>{swatch("refused")}refused; in a policy in shadow: would have been</li>
+    </ul>
+  );
+}
+
+/** One chart under the other, on the same scale. */
+function Times({ id, of }: { id: string; of: readonly { title: string; timeline: PolicySummary["timeline"] }[] }) {
+  const most = Math.max(...of.map(({ timeline }) => mostOf(timeline)));
+  return (
+    <>
+      {of.map(({ title, timeline }, i) => (
+        <OverTime id={`${id}-time-${i}`} {...{ title, timeline, most }} />
+      ))}
+    </>
+  );
+}
+
+function Policies({ configurations }: { configurations: readonly ConfigurationSummary[] }) {
+  return (
+    <>
+      <h2>Policies</h2>
+      {configurations.map(({ name, policies, skipped }) => (
+        <>
+          <Scroll name={`Policies of ${name}`}>
+            <table>
+              <caption>{name}</caption>
+              <thead>
+                <tr>
+                  {["Policy", "Requests", "Refused", "Share", "Clients", "Refused", "Share", "Near misses"].map(
+                    (heading) => (
+                      <th scope="col">{heading}</th>
+                    ),
+                  )}
+                </tr>
+              </thead>
+              <tbody>
+                {policies.map((one) => (
+                  <tr>
+                    <th scope="row">
+                      <b>{one.policy}</b>
+                      {one.mode === "shadow" && " (shadow)"}
+                    </th>
+                    <td>{count(one.requests)}</td>
+                    <td>{count(one.refused)}</td>
+                    <td>{percent(one.refused, one.requests)}</td>
+                    <td>{count(one.clients)}</td>
+                    <td>{count(one.refusedClients)}</td>
+                    <td>{percent(one.refusedClients, one.clients)}</td>
+                    <td>{count(one.nearMisses)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+          {skipped.map(({ policy, reason }) => (
+            <p>
+              Not replayed: <b>{policy}</b>: {reason}
+            </p>
+          ))}
+        </>
+      ))}
+      <p class="m">Near misses: clients that were never refused and used at least 80 % of a limit at some instant.</p>
+    </>
+  );
+}
+
+function Compared({ comparison, names }: { comparison: Comparison; names: readonly string[] }) {
+  const { requests, policies, added, removed } = comparison;
+  return (
+    <>
+      <h2>
+        {names[1]} instead of {names[0]}
+      </h2>
+      <Scroll name="What changes">
+        <table>
+          <caption>Requests that the one admits and the other refuses</caption>
+          <thead>
+            <tr>
+              {["Policy", "Newly refused", "Clients", "Newly admitted", "Clients"].map((heading) => (
+                <th scope="col">{heading}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {[{ policy: "all requests", ...requests }, ...policies].map(({ policy, newlyRefused, newlyAdmitted }) => (
+              <tr>
+                <th scope="row">{policy}</th>
+                {[newlyRefused, newlyAdmitted].map((changed) => (
+                  <>
+                    <td>{count(changed.requests)}</td>
+                    <td>{count(changed.clients)}</td>
+                  </>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      {added.length > 0 && (
+        <p>
+          Only in {names[1]}: {added.join(", ")}
+        </p>
+      )}
+      {removed.length > 0 && (
+        <p>
+          Only in {names[0]}: {removed.join(", ")}
+        </p>
+      )}
+      <Examples name="Newly refused: the clients with the most" changed={requests.newlyRefused} />
+      <Examples name="Newly admitted: the clients with the most" changed={requests.newlyAdmitted} />
+    </>
+  );
+}
+
+function Examples({ name, changed }: { name: string; changed: ChangedCount }) {
+  if (changed.examples.length === 0) return null;
+  return (
+    <Scroll name={name}>
+      <table>
+        <caption>{name}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Client</th>
+            <th scope="col">Requests</th>
+            <th scope="col" class="w">
+              First at (UTC)
+            </th>
+            <th scope="col" class="w">
+              Policy
+            </th>
+            <th scope="col" class="w">
+              Request
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {changed.examples.map(({ client, kind, requests, atMs, policy, request }) => (
+            <tr>
+              <th scope="row">
+                {kind} <code>{client}</code>
+              </th>
+              <td>{count(requests)}</td>
+              <td class="w">{instant(atMs)}</td>
+              <td class="w">{policy}</td>
+              <td class="w">
+                <code>{request}</code>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+/** One policy, in each configuration that has it. */
+function Policy({ id, name, summary }: { id: string; name: string; summary: Summary }) {
+  const { configurations, suggestions = [] } = summary;
+  const found = configurations.flatMap((one) =>
+    one.policies.filter(({ policy }) => policy === name).map((policy) => ({ in: one.name, policy })),
+  );
+  const ladders = suggestions.filter(({ policy, rungs }) => policy === name && rungs.length > 0);
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id}>{name}</h2>
+      <Times
+        id={id}
+        of={found.map((one) => ({ title: `${one.in}: requests of ${name}`, timeline: one.policy.timeline }))}
+      />
+      <h3>Clients by the most that they have used of a limit</h3>
+      <div class="two">
+        {found.flatMap((one, c) =>
+          one.policy.limits.map((limit, l) => (
+            <Peaks id={`${id}-peaks-${c}-${l}`} title={`${one.in}: ${limit.id}, ${limit.words}`} limit={limit} />
+          )),
+        )}
+      </div>
+      {ladders.length > 0 && <Ladders id={id} suggestions={ladders} />}
+      {found.map((one) => (
+        <TopRefused name={`${one.in}: clients that ${name} refused most often`} policy={one.policy} />
+      ))}
+    </section>
+  );
+}
+
+function Ladders({ id, suggestions }: { id: string; suggestions: readonly Suggestion[] }) {
+  return (
+    <>
+      <h3>Share of requests that other numbers would have refused, each limit alone</h3>
+      {suggestions.map((suggestion, i) => (
+        <Ladder id={`${id}-ladder-${i}`} suggestion={suggestion} />
+      ))}
+    </>
+  );
+}
+
+function TopRefused({ name, policy }: { name: string; policy: PolicySummary }) {
+  if (policy.topRefused.length === 0) return null;
+  return (
+    <Scroll name={name}>
+      <table>
+        <caption>{name}</caption>
+        <thead>
+          <tr>
+            {["Client", "Requests", "Refused", "Share"].map((heading) => (
+              <th scope="col">{heading}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {policy.topRefused.map(({ client, kind, requests, refused }) => (
+            <tr>
+              <th scope="row">
+                {kind} <code>{client}</code>
+              </th>
+              <td>{count(requests)}</td>
+              <td>{count(refused)}</td>
+              <td>{percent(refused, requests)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+function Scroll({ name, children }: { name: string; children: unknown }) {
+  return (
+    <section class="scroll" aria-label={name} tabindex={0}>
+      {children}
+    </section>
+  );
+}
+
+/** In the order in which they stand, the present configuration's first. */
+function policyNames(configurations: readonly ConfigurationSummary[]): string[] {
+  return [...new Set(configurations.flatMap(({ policies }) => policies.map(({ policy }) => policy)))];
+}

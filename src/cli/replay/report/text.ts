@@ -1,0 +1,129 @@
+/** The report for a terminal: readable at a glance. The HTML and the JSON have the rest. */
+
+import { printable } from "../../printable.ts";
+import { table } from "../../table.ts";
+import type {
+  Changed,
+  Comparison,
+  ConfigurationSummary,
+  LogSummary,
+  PolicySummary,
+  Suggestion,
+  Summary,
+} from "../engine/summary.ts";
+import { bytes, count, instant, limitNumber, percent, plural, share } from "./numbers.ts";
+import { ladderAround, suggestionText } from "./suggested.ts";
+
+/** A path is cut there, so that its row fits a terminal. */
+const MAX_REQUEST = 40;
+const COLUMNS = 100;
+
+export function textReport(summary: Summary): string {
+  const { log, configurations, comparison, suggestions = [], notes } = summary;
+  const parts = [
+    logText(log),
+    ...configurations.map(configurationText),
+    ...(comparison ? [comparisonText(comparison, configurations)] : []),
+    ...suggestions.map(ladderText),
+    notes.map((note) => wrapped(`note: ${printable(note)}`)).join(""),
+  ];
+  // Tables make their cells printable themselves.
+  return parts.filter((part) => part !== "").join("\n");
+}
+
+function logText({ files, bytes: size, lines, requests, fromMs, toMs }: LogSummary): string {
+  const what = `${plural(files, "file")}, ${bytes(size)}, ${plural(lines, "line")}, ${plural(requests, "request")}\n`;
+  return requests === 0 ? what : `${what}${instant(fromMs)} to ${instant(toMs)} UTC\n`;
+}
+
+function configurationText({ name, requests, policies, skipped }: ConfigurationSummary): string {
+  const { requests: all, refused } = requests;
+  const head = `${printable(name)}: ${count(refused)} of ${plural(all, "request")} refused (${percent(refused, all)})\n`;
+  return [
+    head,
+    policies.length === 0 ? "" : `\n${policiesTable(policies)}\n${limitsTable(policies)}`,
+    skipped.length === 0 ? "" : "\n",
+    ...skipped.map(({ policy, reason }) => wrapped(printable(`not replayed: ${policy}: ${reason}`))),
+  ].join("");
+}
+
+function policiesTable(policies: readonly PolicySummary[]): string {
+  const headings = ["policy", "requests", "refused", "share", "clients", "refused", "share", "near misses"];
+  const rows = policies.map((one) => [
+    one.mode === "shadow" ? `${one.policy} (shadow)` : one.policy,
+    ...[count(one.requests), count(one.refused), percent(one.refused, one.requests)],
+    ...[count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
+    count(one.nearMisses),
+  ]);
+  return table(headings, rows, [1, 2, 3, 4, 5, 6, 7]);
+}
+
+/** Clients by the largest share of the limit that they have used. */
+function limitsTable(policies: readonly PolicySummary[]): string {
+  const sum = (peaks: readonly number[]) => count(peaks.reduce((all, one) => all + one, 0));
+  const rows = policies.flatMap(({ limits }) =>
+    limits.map(({ id, words, refused, peaks }) => {
+      return [id, words, count(refused), sum(peaks.slice(0, 5)), sum(peaks.slice(5, 8)), sum(peaks.slice(8, 10))];
+    }),
+  );
+  const headings = ["limit", "", "refused", "clients ≤ 50 %", "≤ 80 %", "≤ 100 %"];
+  return table(headings, rows, [2, 3, 4, 5]);
+}
+
+function comparisonText(comparison: Comparison, configurations: readonly ConfigurationSummary[]): string {
+  const [present, candidate] = configurations.map(({ name }) => printable(name));
+  const { requests, policies, added, removed } = comparison;
+  const cells = ({ newlyRefused, newlyAdmitted }: Changed) =>
+    [newlyRefused, newlyAdmitted].flatMap((one) => [count(one.requests), count(one.clients)]);
+  const rows = [
+    ["all requests", ...cells(requests)],
+    ...policies.map((changed) => [changed.policy, ...cells(changed)]),
+  ];
+  return [
+    `${candidate} instead of ${present}\n\n`,
+    table(["policy", "newly refused", "clients", "newly admitted", "clients"], rows, [1, 2, 3, 4]),
+    added.length > 0 ? `\nonly in ${candidate}: ${printable(added.join(", "))}\n` : "",
+    removed.length > 0 ? `\nonly in ${present}: ${printable(removed.join(", "))}\n` : "",
+    examplesText("newly refused", requests.newlyRefused),
+    examplesText("newly admitted", requests.newlyAdmitted),
+  ].join("");
+}
+
+function examplesText(what: string, { examples }: Changed["newlyRefused"]): string {
+  if (examples.length === 0) return "";
+  const rows = examples.map(({ atMs, kind, client, policy, request, requests }) => {
+    const short = request.length > MAX_REQUEST ? `${request.slice(0, MAX_REQUEST - 1)}…` : request;
+    return [instant(atMs), `${kind} ${client}`, policy, count(requests), short];
+  });
+  return `\n${table([`${what} first`, "client", "policy", "requests", "for example"], rows, [3])}`;
+}
+
+function ladderText(suggestion: Suggestion): string {
+  const rows = ladderAround(suggestion).map((rung) => {
+    if (rung === "gap") return ["…", "", "", "", ""];
+    const { limit, requests, refused, refusedClients } = rung;
+    const marks = [
+      ...(limit === suggestion.present ? ["now"] : []),
+      ...(limit === suggestion.suggested ? [`less than ${share(suggestion.share)}`] : []),
+    ];
+    return [
+      limitNumber(limit),
+      count(refused),
+      percent(refused, requests),
+      count(refusedClients),
+      marks.length > 0 ? `← ${marks.join(", ")}` : "",
+    ];
+  });
+  return `${printable(suggestionText(suggestion))}\n\n${table(["number", "refused", "share", "clients", ""], rows, [0, 1, 2, 3])}`;
+}
+
+/** Further lines are indented. A word that is longer than a line stays whole. */
+function wrapped(text: string): string {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && `${last} ${word}`.length <= COLUMNS) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(last === undefined ? word : `  ${word}`);
+  }
+  return `${lines.join("\n")}\n`;
+}

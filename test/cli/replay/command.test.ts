@@ -1,0 +1,326 @@
+// `headgate replay` from its command line to its report, over small logs.
+
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import type { StopSignal } from "../../../src/cli/io.ts";
+import type { Summary } from "../../../src/cli/replay/engine/summary.ts";
+import { folderWith, headgate } from "../run.ts";
+
+const KEY_SECRET = "an-example-and-no-secret";
+
+/** A configuration with one policy `site` of this limit, and others. */
+function wrangler(limit: number, ...others: string[]): string {
+  const site = `[[vars.POLICIES]]\nname = "site"\nlimits = [{ algorithm = "fixed-window", limit = ${limit}, window = "1m" }]\n`;
+  return [`[vars]\nKEY_SECRET = "${KEY_SECRET}"\n`, site, ...others].join("\n");
+}
+
+const LOGIN = `[[vars.POLICIES]]
+name = "login"
+mode = "shadow"
+match = { method = "POST", path = "/login" }
+limits = [{ limit = 1, window = "1m" }]
+`;
+
+/** A line as nginx writes it. */
+const lineOf = (second: number, address: string, request = "GET /v1/items") =>
+  `${address} - - [21/Nov/2026:10:00:${String(second).padStart(2, "0")} +0000] "${request} HTTP/1.1" 200 12 "-" "curl/8"\n`;
+
+/** In one minute: 12 requests of one client and 3 of another one, of which 2 are logins. */
+const LOG =
+  Array.from({ length: 12 }, (_, i) => lineOf(i, "203.0.113.7")).join("") +
+  lineOf(20, "203.0.113.9", "POST /login") +
+  lineOf(21, "203.0.113.9", "POST /login") +
+  lineOf(22, "203.0.113.9");
+
+const FILES = {
+  "wrangler.toml": wrangler(10, LOGIN),
+  "candidate.toml": wrangler(5, LOGIN),
+  "access.log": LOG,
+};
+
+async function replay(folder: string, ...args: string[]) {
+  return headgate(folder, ["replay", "--log", "access.log", ...args]);
+}
+
+async function summaryOf(folder: string, ...args: string[]): Promise<Summary> {
+  const { status, stdout, stderr } = await replay(folder, "--json", ...args);
+  expect([status, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout) as Summary;
+}
+
+it("says what the configuration of this folder would have refused", async () => {
+  const { status, stdout, stderr } = await replay(folderWith(FILES));
+  expect([status, stderr]).toEqual([0, ""]);
+  expect(stdout).toMatch(/^1 file, 1\.\d KiB, 15 lines, 15 requests\n2026-11-21 10:00:00 to 2026-11-21 10:00:22 UTC\n/);
+  expect(stdout).toContain("wrangler.toml: 2 of 15 requests refused (13.3 %)\n");
+  expect(stdout).toMatch(/\nsite +15 +2 +13\.3 % +2 +1 +50\.0 % +0\n/);
+  expect(stdout).toMatch(/\nlogin \(shadow\) +2 +1 +50\.0 % +1 +1 +100 % +0\n/);
+});
+
+it("compares a candidate, suggests numbers, and writes the same as JSON and as a page", async () => {
+  const folder = folderWith(FILES);
+  const args = ["--candidate", "candidate.toml", "--suggest", "1%", "--html", "report.html"];
+  const summary = await summaryOf(folder, ...args);
+  expect(summary.configurations.map(({ name, requests }) => [name, requests])).toEqual([
+    ["wrangler.toml", { requests: 15, refused: 2 }],
+    ["candidate.toml", { requests: 15, refused: 7 }],
+  ]);
+  expect(summary.comparison!.requests).toMatchObject({
+    newlyRefused: { requests: 5, clients: 1, examples: [{ kind: "ip", policy: "site", request: "GET /v1/items" }] },
+    newlyAdmitted: { requests: 0 },
+  });
+  expect(summary.suggestions).toMatchObject([
+    { policy: "site", present: 10, share: 0.01, suggested: 12 },
+    { policy: "login" },
+  ]);
+  expect(readdirSync(folder).sort()).toEqual(["access.log", "candidate.toml", "report.html", "wrangler.toml"]);
+  const page = readFileSync(join(folder, "report.html"), "utf8");
+  for (const text of ["candidate.toml instead of wrangler.toml", "site: 12 refuses less than 1 % (now 10)"]) {
+    expect(page.includes(text), text).toBe(true);
+  }
+});
+
+it("reads several logs, compressed ones and the standard input", async () => {
+  const half = Math.floor(LOG.split("\n").length / 2);
+  const lines = LOG.trimEnd()
+    .split("\n")
+    .map((line) => `${line}\n`);
+  const files = { ...FILES, "a.gz": gzipSync(lines.slice(0, half).join("")), "b.log": lines.slice(half, 14).join("") };
+  const stdin = (async function* () {
+    yield Buffer.from(lines.slice(14).join(""));
+  })();
+  const args = ["replay", "--log", "b.log", "a.gz", "--log", "-", "--json"];
+  const { status, stdout } = await headgate(folderWith(files), args, {}, { stdin });
+  expect(status).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    log: { files: 3, requests: 15 },
+    configurations: [{ requests: { refused: 2 } }],
+  });
+});
+
+describe("--fail-if", () => {
+  it("ends with 1 and says what it found, behind the report", async () => {
+    const args = ["--fail-if", "refused > 1%", "--fail-if", "refused of login > 5", "--fail-if", "damaged > 0"];
+    const { status, stdout, stderr } = await replay(folderWith(FILES), ...args);
+    expect([status, stderr]).toEqual([1, "failed: refused > 1%: 2 of 15 requests (13.3 %)\n"]);
+    expect(stdout).toContain("2 of 15 requests refused");
+  });
+
+  it("ends with 0 if it found nothing", async () => {
+    const args = ["--candidate", "candidate.toml", "--fail-if", "newly-admitted > 0", "--fail-if", "refused > 50 %"];
+    expect(await replay(folderWith(FILES), ...args)).toMatchObject({ status: 0, stderr: "" });
+  });
+});
+
+describe("a live document", () => {
+  const live = (override: object) =>
+    JSON.stringify({ version: 3, policies: { site: { limits: { site: 8 } } }, overrides: [override], ignored: [] });
+
+  it("gives a client other limits, and is compared with another one", async () => {
+    const [greedy] = (await summaryOf(folderWith(FILES))).configurations[0]!.policies[0]!.topRefused;
+    const { client, kind } = greedy!;
+    const override = { policy: "site", kind, key: client };
+    const files = {
+      ...FILES,
+      "live.json": live({ ...override, factor: 10 }),
+      "next.json": live({ ...override, block: true }),
+    };
+    const summary = await summaryOf(folderWith(files), "--live", "live.json", "--candidate-live", "next.json");
+    expect(summary.configurations.map(({ name, requests }) => [name, requests.refused])).toEqual([
+      ["wrangler.toml (live live.json)", 0],
+      ["wrangler.toml (live next.json)", 12],
+    ]);
+  });
+
+  it("is refused with every mistake, but not for what its gateway has ignored", async () => {
+    const key = "NTQkC_THbTYbSrPHfiyuUw";
+    const document = {
+      policies: { site: { limits: { site: 0 } }, gone: { mode: "shadow" } },
+      overrides: [{ policy: "site", kind: "ip", key, factor: -1 }],
+      ignored: [{ path: "policies.gone", reason: "no policy has this name" }],
+    };
+    const folder = folderWith({ ...FILES, "live.json": JSON.stringify(document) });
+    expect(await replay(folder, "--live", "live.json")).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `headgate: mistakes in live.json:
+policies.site.limits.site: expected an integer from 1 to 1000000000; found 0
+overrides[0].factor: expected a number above 0; found -1
+`,
+    });
+    writeFileSync(join(folder, "live.json"), "[]");
+    expect(await replay(folder, "--live", "live.json")).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("live.json: expected a live document as JSON"),
+    });
+  });
+
+  it("stays in force over a candidate, where what does not fit is noted", async () => {
+    const files = {
+      ...FILES,
+      "other.toml": wrangler(10).replace('"site"', '"web"'),
+      "live.json": JSON.stringify({ policies: { site: { limits: { site: 8 } } }, overrides: [] }),
+    };
+    const { configurations, notes } = await summaryOf(
+      folderWith(files),
+      "--live",
+      "live.json",
+      "--candidate",
+      "other.toml",
+    );
+    expect(configurations.map(({ requests }) => requests.refused)).toEqual([4, 2]);
+    expect(notes.join("\n")).toContain("other.toml: the live document's policies.site does nothing");
+  });
+});
+
+it("compares environments of one file", async () => {
+  const staging = wrangler(5).replaceAll("[vars", "[env.staging.vars").replaceAll("[[vars", "[[env.staging.vars");
+  const folder = folderWith({ ...FILES, "wrangler.toml": `${wrangler(10)}\n${staging}` });
+  const { configurations } = await summaryOf(folder, "--candidate-env", "staging");
+  expect(configurations.map(({ name, requests }) => [name, requests.refused])).toEqual([
+    ["wrangler.toml (environment none)", 2],
+    ["wrangler.toml (environment staging)", 7],
+  ]);
+});
+
+it("says which field of the log a policy lacks, and replays it when no request has that part", async () => {
+  const bearer =
+    '[[vars.POLICIES]]\nname = "tokens"\nkey = ["bearer", "ip"]\nlimits = [{ limit = 3, window = "1m" }]\n';
+  const folder = folderWith({ ...FILES, "wrangler.toml": wrangler(10, bearer) });
+  const [lacking] = (await summaryOf(folder)).configurations;
+  expect(lacking!.policies.map(({ policy }) => policy)).toEqual(["site"]);
+  expect(lacking!.skipped).toEqual([{ policy: "tokens", reason: expect.stringContaining("its key bearer needs ") }]);
+  const [whole] = (await summaryOf(folder, "--absent", "bearer")).configurations;
+  expect(whole).toMatchObject({ policies: [{ policy: "site" }, { policy: "tokens", refused: 9 }], skipped: [] });
+  expect(await replay(folder, "--fail-if", "skipped > 0")).toMatchObject({
+    status: 1,
+    stderr: "failed: skipped > 0: 1 of 2 policies (50.0 %)\n",
+  });
+});
+
+describe("a damaged log", () => {
+  it("that ends too early is replayed as far as it goes, and ends with 1", async () => {
+    const lines = Array.from({ length: 3_000 }, (_, i) => lineOf(i % 60, `203.0.${i % 100}.${i % 97}`))
+      .sort()
+      .join("");
+    const whole = gzipSync(lines);
+    const folder = folderWith({ ...FILES, "access.log": whole.subarray(0, whole.length >> 1), "old.html": "old" });
+    const { status, stdout, stderr } = await replay(folder, "--html", "new.html", "--json");
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^incomplete: access\.log: .*gzip.*\n$/)]);
+    const { log, notes } = JSON.parse(stdout) as Summary;
+    expect(log.requests).toBeGreaterThan(100);
+    expect(notes[0]).toMatch(/^The log is incomplete\. access\.log: /);
+    expect(readFileSync(join(folder, "new.html"), "utf8").includes("The log is incomplete.")).toBe(true);
+  });
+
+  it("tells lines that are no requests, without their text", async () => {
+    const folder = folderWith({ ...FILES, "access.log": `${LOG}secret-token-of-somebody\n` });
+    const { status, stdout } = await replay(folder, "--fail-if", "damaged >= 1");
+    expect([status, stdout.includes("secret")]).toEqual([1, false]);
+    expect(stdout).toContain("note: 1 line could not be read, and is left out. First: access.log, line 16: ");
+  });
+});
+
+it.each([
+  ["no log", [], "required option '--log <file...>' not specified"],
+  ["a log that is not there", ["--log", "gone.log"], "--log: there is no gone.log"],
+  ["no standard input", ["--log", "-"], "--log -: there is no standard input"],
+  [
+    "another format",
+    ["--log", "access.log", "--format", "iis"],
+    "Allowed choices are headgate, logpush, combined, cloudfront",
+  ],
+  ["a share without a unit", ["--log", "access.log", "--suggest", "0.1"], "Expected a percentage between 0% and 100%"],
+  ["a share of nothing", ["--log", "access.log", "--suggest", "0%"], "Expected a percentage between 0% and 100%"],
+  ["a condition that is none", ["--log", "access.log", "--fail-if", "refused < 1%"], "--fail-if: expected <what>"],
+  ["a comparison with nothing", ["--log", "access.log", "--fail-if", "newly-refused > 0"], "there is no candidate"],
+  [
+    "a part that no key has",
+    ["--log", "access.log", "--absent", "barer"],
+    "expected a part of the policies' keys: ip; found barer",
+  ],
+  ["a candidate that is not there", ["--log", "access.log", "--candidate", "gone.toml"], "there is no gone.toml"],
+  ["a live document that is not there", ["--log", "access.log", "--live", "gone.json"], "there is no gone.json"],
+  [
+    "a folder that is not there",
+    ["--log", "access.log", "--html", "gone/report.html"],
+    "--html: expected a file in a folder that exists",
+  ],
+  [
+    "a folder in place of a file",
+    ["--log", "access.log", "--html", "."],
+    "--html: expected a file in a folder that exists",
+  ],
+])("misuse ends with 2 and says so: %s", async (_what, args, says) => {
+  const { status, stdout, stderr } = await headgate(folderWith(FILES), ["replay", ...args]);
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain(says);
+});
+
+it("ends with 1 for mistakes in a configuration, as `headgate limits` does", async () => {
+  const folder = folderWith({ ...FILES, "candidate.toml": "[vars]\nPOLICIES = []\n" });
+  const { status, stdout, stderr } = await replay(folder, "--candidate", "candidate.toml");
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^headgate: mistakes in candidate\.toml:\nPOLICIES: .*\(ERR_POLICIES_MISSING\)\n$/);
+  writeFileSync(join(folder, "candidate.toml"), "[");
+  expect(await replay(folder, "--candidate", "candidate.toml")).toMatchObject({ status: 1, stdout: "" });
+});
+
+it("ends with 1 for a log in no known format", async () => {
+  const { status, stdout, stderr } = await replay(folderWith({ ...FILES, "access.log": "one\ntwo\nthree\n" }));
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^headgate: .*access\.log/);
+});
+
+it("ends with 1 and leaves the last report as it was if the new one cannot be written", async () => {
+  const folder = folderWith(FILES);
+  const { status, stdout, stderr } = await replay(folder, "--html", "/dev/full");
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr).toBe("headgate: --html /dev/full could not be written: ENOSPC: no space left on device\n");
+});
+
+it("ends with 1 if the report was not read to its end", async () => {
+  const written = async () => "the pipe was closed";
+  const ran = await headgate(folderWith(FILES), ["replay", "--log", "access.log"], {}, { written });
+  expect([ran.status, ran.stderr]).toEqual([1, "headgate: the report could not be written: the pipe was closed\n"]);
+});
+
+describe("progress", () => {
+  it("is shown on a terminal and cleared, and not in a pipe or with --quiet", async () => {
+    const folder = folderWith(FILES);
+    const on = (terminalColumns: number, ...more: string[]) =>
+      headgate(folder, ["replay", "--log", "access.log", ...more], {}, { terminalColumns });
+    const { stderr } = await on(120);
+    const [first, drawn, ...rest] = stderr.split("\r\x1b[K");
+    expect([first, drawn, rest]).toEqual(["", expect.stringMatching(/^100 % █{24} 15 requests/), [""]]);
+    expect((await on(120, "--quiet")).stderr).toBe("");
+    expect((await replay(folder)).stderr).toBe("");
+  });
+});
+
+it.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)("%s stops it: exit code %i and no report, also while it waits for its input", async (signal, code) => {
+  let stop: ((signal: StopSignal) => void) | undefined;
+  let isForgotten = false;
+  const onStop = (callback: (signal: StopSignal) => void) => {
+    stop = callback;
+    return () => {
+      isForgotten = true;
+    };
+  };
+  const stdin = (async function* () {
+    yield Buffer.from(LOG);
+    stop!(signal);
+    await new Promise(() => {});
+  })();
+  const folder = folderWith(FILES);
+  const args = ["replay", "--log", "-", "--html", "report.html"];
+  const { status, stdout, stderr } = await headgate(folder, args, {}, { stdin, onStop });
+  expect([status, stdout, isForgotten]).toEqual([code, "", true]);
+  expect(stderr).toMatch(new RegExp(`^headgate: stopped by ${signal} .*: there is no report\\n$`));
+  expect(existsSync(join(folder, "report.html"))).toBe(false);
+});

@@ -1,0 +1,88 @@
+// The blocks of docs/replay.md, and the workflow of examples/github-actions.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { blocksOf, read, tableIn } from "../../docs/markdown.ts";
+import { folderWith, headgate } from "../run.ts";
+
+const PAGE = "docs/replay.md";
+const WORKFLOW = "examples/github-actions/replay.yml";
+/** Without the gateway's secret, hashes are others in each run. */
+const withoutHashes = (text: string) => text.replaceAll(/\b[\w-]{22}(?= )/g, "<hash>");
+
+it("shows what its first commands print", async () => {
+  const [commands, printed] = blocksOf(PAGE);
+  const [before, replay] = commands!.text.split(/^npx headgate /m);
+  const folder = folderWith();
+  execFileSync("bash", ["-c", before!], { cwd: folder });
+  const { status, stdout, stderr } = await headgate(folder, replay!.trim().split(" "));
+  expect([status, stderr]).toEqual([0, ""]);
+  expect(withoutHashes(stdout)).toBe(withoutHashes(printed!.text));
+});
+
+it("has every option and every format", async () => {
+  const { stdout } = await headgate("/", ["replay", "--help"]);
+  const options = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, option]) => option!);
+  const rows = tableIn(read(PAGE), "Option").flatMap(({ Option }) => Option!.match(/--[\w-]+/g)!);
+  expect(rows.sort()).toEqual(options.filter((option) => option !== "--help").sort());
+  const { stderr } = await headgate("/", ["replay", "--format", "other"]);
+  const formats = /choices are (.*)\./.exec(stderr)![1]!.split(", ");
+  expect(tableIn(read(PAGE), "`--format`").map((row) => row["`--format`"])).toEqual(formats);
+});
+
+/** The script of a step, by the step's name. */
+function scriptOf(step: string): string {
+  const [, text] = new RegExp(`- name: ${step}\\n(?: {8}\\S.*\\n| {10}.*\\n)*? {8}run: \\|\\n((?: {10}.*\\n)+)`).exec(
+    read(WORKFLOW),
+  )!;
+  return text!.replaceAll(/^ {10}/gm, "");
+}
+
+it("has a workflow that replays, comments and fails as its steps say", async () => {
+  const folder = folderWith();
+  const tools = {
+    git: 'echo "$@" > git.txt; cat present.txt',
+    npx: 'printf "%s\\n" "$@" > npx.txt; echo report; echo "failed: newly-refused > 0.1%" >&2; exit 1',
+    gh: 'printf "%s\\n" "$@" > gh.txt',
+  };
+  mkdirSync(join(folder, "logs"));
+  mkdirSync(join(folder, "bin"));
+  for (const [name, script] of Object.entries(tools)) {
+    writeFileSync(join(folder, "bin", name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
+  const toml = '[[vars.POLICIES]]\nname = "api"\nlimits = [{ limit = 1, window = "1m" }]\n';
+  const line = '203.0.113.7 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 12 "-" "curl/8"\n';
+  const files = {
+    "present.txt": toml.replace("= 1,", "= 5,"),
+    "wrangler.toml": toml,
+    "logs/a.log": line.repeat(5),
+    "logs/b.log": line,
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const PATH = `${join(folder, "bin")}:${process.env.PATH}`;
+  const run = (step: string) => {
+    // As the runner does it.
+    execFileSync("bash", ["-e", "-c", scriptOf(step)], {
+      cwd: folder,
+      env: { PATH, GITHUB_OUTPUT: "output.txt", PULL_REQUEST: "7" },
+    });
+  };
+  const written = (name: string) => readFileSync(join(folder, name), "utf8");
+
+  run("Replay it");
+  expect([written("git.txt"), written("output.txt")]).toEqual(["show HEAD^1:wrangler.toml\n", "status=1\n"]);
+  run("Comment it");
+  expect(written("comment.md")).toContain("~~~text\nfailed: newly-refused > 0.1%\nreport\n~~~\n");
+  expect(written("gh.txt").split("\n").slice(0, 3)).toEqual(["pr", "comment", "7"]);
+
+  const [command, ...args] = written("npx.txt").trim().split("\n");
+  const { status, stderr } = await headgate(folder, args);
+  expect([command, status, stderr]).toEqual([
+    "headgate",
+    1,
+    "failed: newly-refused > 0.1%: 4 of 6 requests (66.7 %)\n",
+  ]);
+  expect(written("replay.html").startsWith("<!doctype html>")).toBe(true);
+});
