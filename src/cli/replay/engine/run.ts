@@ -372,7 +372,8 @@ export class ConfigurationRun {
       }
     }
     for (const [policy, requests] of this.#refusedElsewhere) {
-      say(`${requests} requests stay refused, as recorded, because ${policy} refused them, which is not replayed`);
+      const stay = requests === 1 ? "1 request stays" : `${requests} requests stay`;
+      say(`${stay} refused as recorded: the policy ${policy}, which is not replayed, refused`);
     }
     if (this.#unknownDurations > 0) {
       say(`${this.#unknownDurations} requests do not tell how long they took: each holds its slot until the timeout`);
