@@ -130,7 +130,7 @@ export function take(
   readonly records: readonly WrittenRecords[];
   readonly values: readonly WrittenValue[];
 } {
-  const refusedGroups = new Set<number>();
+  const refusedGroups: number[] = [];
 
   const checked: Check[][] = [];
   const exists: boolean[] = [];
@@ -138,12 +138,13 @@ export function take(
     const found = stored.records(key);
     exists.push(found !== undefined);
     const checks: Check[] = [];
-    for (const [l, limit] of limits.entries()) {
+    for (let l = 0; l < limits.length; l++) {
+      const limit = limits[l]!;
       const algorithm = algorithmOf(limit);
       const value = algorithm.keptValue ? stored.value(limitKeyOf(key, limit)) : undefined;
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
       const refused = flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
-      if (refused) refusedGroups.add(group);
+      if (refused) refusedGroups.push(group);
       checks.push({ algorithm, limit, state, refused });
     }
     checked.push(checks);
@@ -152,8 +153,9 @@ export function take(
   const written: WrittenRecords[] = [];
   const values: WrittenValue[] = [];
   const replies: LimitReply[][] = [];
-  for (const [k, { key, group, cost, flag = request.flag, atMs = request.atMs ?? 0 }] of keys.entries()) {
-    const admitted = !refusedGroups.has(ENFORCED) && !refusedGroups.has(group);
+  for (let k = 0; k < keys.length; k++) {
+    const { key, group, cost, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
+    const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
     const charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
     const instant = { nowMs, atMs, slot };
     const after = checked[k]!;
@@ -183,5 +185,5 @@ export function take(
     replies.push(reply);
   }
 
-  return { reply: { nowMs, allowed: !refusedGroups.has(ENFORCED), keys: replies }, records: written, values };
+  return { reply: { nowMs, allowed: !refusedGroups.includes(ENFORCED), keys: replies }, records: written, values };
 }

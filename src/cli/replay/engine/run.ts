@@ -1,4 +1,4 @@
-/** One configuration over a log: the gateway's own matcher, keys, live document and decision, for one entry at a time. */
+/** One configuration over a log: the matcher, keys, live document and decision of the gateway, for an entry at a time. */
 
 import type { Settings } from "../../../config/settings.ts";
 import { isConcurrency } from "../../../core/concurrency.ts";
