@@ -15,7 +15,7 @@ export interface Input {
   readonly size: number | undefined;
   /** The first bytes as they lie on the disk, at least so many unless the input is shorter. */
   start(bytes: number): Promise<Uint8Array>;
-  /** All bytes from the first one, as they lie on the disk. Called once. */
+  /** All bytes from the first one, as they lie on the disk. Called once. A chunk is valid until the next one. */
   chunks(): AsyncIterable<Uint8Array>;
 }
 
@@ -75,7 +75,7 @@ async function fileInput(name: string, path: string): Promise<Input> {
   const stats = await stat(path).catch((error) => fail(name, error));
   if (stats.isDirectory())
     throw new LogError(`${name} is a folder: name the files in it, for example ${join(name, "*")}`);
-  return stats.isFile() ? new FileInput(name, path, stats.size) : new StreamInput(name, fileChunks(name, path));
+  return stats.isFile() ? new FileInput(name, path, stats.size) : new StreamInput(name, pipeChunks(name, path));
 }
 
 class FileInput implements Input {
@@ -101,7 +101,7 @@ class FileInput implements Input {
     }
   }
 
-  /** A file may still grow: what comes later is no part of the log. */
+  /** The file may still grow: what comes later is no part of the log. */
   chunks(): AsyncIterable<Uint8Array> {
     return fileChunks(this.name, this.#path, this.size);
   }
@@ -139,11 +139,32 @@ class StreamInput implements Input {
   }
 }
 
-async function* fileChunks(name: string, path: string, size?: number): AsyncGenerator<Uint8Array> {
-  if (size === 0) return;
-  const end = size === undefined ? {} : { end: size - 1 };
+/** A chunk is valid until the next one is asked for: two buffers are enough for a file of any size. */
+async function* fileChunks(name: string, path: string, size: number): AsyncGenerator<Uint8Array> {
+  const file = await open(path).catch((error) => fail(name, error));
+  let [buffer, other] = [Buffer.allocUnsafe(CHUNK_BYTES), Buffer.allocUnsafe(CHUNK_BYTES)];
+  let left = size;
+  const read = (into: Buffer) => file.read(into, 0, Math.min(CHUNK_BYTES, left)).catch((error) => fail(name, error));
+  let reading = read(buffer);
   try {
-    yield* createReadStream(path, { highWaterMark: CHUNK_BYTES, ...end });
+    while (left > 0) {
+      const { bytesRead } = await reading;
+      if (bytesRead === 0) return;
+      left -= bytesRead;
+      // The next bytes are read while the lines of these are.
+      reading = read(other);
+      yield buffer.subarray(0, bytesRead);
+      [buffer, other] = [other, buffer];
+    }
+  } finally {
+    await reading.catch(() => {});
+    await file.close();
+  }
+}
+
+async function* pipeChunks(name: string, path: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* createReadStream(path, { highWaterMark: CHUNK_BYTES });
   } catch (error) {
     fail(name, error);
   }

@@ -5,8 +5,8 @@ import type { LogEntry } from "./entry.ts";
 /** Entries that are held back. An entry may be half as many lines behind its place. About 50 MiB. */
 export const HELD_ENTRIES = 50_000;
 /** As long as no entry was behind its place: what is held for long costs the garbage collector time. */
-const HELD_IN_ORDER = 10_000;
-const BATCH = 5000;
+const HELD_IN_ORDER = 5000;
+const BATCH = 2500;
 
 export class TimeOrder {
   /** Entries that came after later ones had been given. They get the instant of the last one given. */
