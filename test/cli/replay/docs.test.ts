@@ -29,7 +29,7 @@ it("has every option and every format", async () => {
   expect(rows.sort()).toEqual(options.filter((option) => option !== "--help").sort());
   const { stderr } = await headgate("/", ["replay", "--format", "other"]);
   const formats = /choices are (.*)\./.exec(stderr)![1]!.split(", ");
-  expect(tableIn(read(PAGE), "`--format`").map((row) => row["`--format`"])).toEqual(formats);
+  expect(tableIn(read(PAGE), "`--format`").map((row) => row["--format"])).toEqual(formats);
 });
 
 /** The script of a step, by the step's name. */
