@@ -49,7 +49,7 @@ describe("the rule", () => {
     ["an import has several lines", "core/take.ts", 'import {\n  a,\n  b,\n} from "../store/store.ts";'],
     ["it is an export", "core/take.ts", 'export { a } from "../store/store.ts";'],
     ["the library imports what is for tests", "index.ts", 'import { fakeClock } from "./testing/index.ts";'],
-    ["the command line imports the limiter", "cli/program.ts", 'import { createLimiter } from "../limiter.ts";'],
+    ["the command line imports a store", "cli/program.ts", 'import { memoryStore } from "../store/memory.ts";'],
     ["what is for tests imports the limiter", "testing/clock.ts", 'import { createLimiter } from "../limiter.ts";'],
     ["the gateway imports the command line", "gateway.ts", 'import { run } from "./cli/program.ts";'],
     ["a layer has no place", "helpers/one.ts", "export const a = 1;"],
