@@ -113,14 +113,6 @@ export function keysOfRequest({ keys }: TakeRequest): string[] {
   return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit))]);
 }
 
-/** A limit, and its counts as this decision reads and then changes them. */
-interface Check {
-  readonly algorithm: ReturnType<typeof algorithmOf>;
-  readonly limit: LimitSpec;
-  state: ReturnType<Check["algorithm"]["read"]>;
-  readonly refused: boolean;
-}
-
 export function take(
   stored: Stored,
   { keys, slot = 0, ...request }: TakeRequest,
@@ -132,23 +124,18 @@ export function take(
 } {
   const refusedGroups: number[] = [];
 
-  const checked: Check[][] = [];
-  const exists: boolean[] = [];
-  for (const { key, group, cost, limits, flag = request.flag } of keys) {
+  const checked = keys.map(({ key, group, cost, limits, flag = request.flag }) => {
     const found = stored.records(key);
-    exists.push(found !== undefined);
-    const checks: Check[] = [];
-    for (let l = 0; l < limits.length; l++) {
-      const limit = limits[l]!;
+    const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
-      const value = algorithm.keptValue ? stored.value(limitKeyOf(key, limit)) : undefined;
+      const value = algorithm.keptValue && stored.value(limitKeyOf(key, limit));
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
       const refused = flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       if (refused) refusedGroups.push(group);
-      checks.push({ algorithm, limit, state, refused });
-    }
-    checked.push(checks);
-  }
+      return { algorithm, limit, state, refused };
+    });
+    return { found, checks };
+  });
 
   const written: WrittenRecords[] = [];
   const values: WrittenValue[] = [];
@@ -157,30 +144,26 @@ export function take(
     const { key, group, cost, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
     const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
     const charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
+    const { found, checks } = checked[k]!;
     const instant = { nowMs, atMs, slot };
-    const after = checked[k]!;
-    let dropped = false;
-    for (const check of after) {
-      const { algorithm, limit, state } = check;
-      if (charged) check.state = algorithm[flag === Flag.giveBack ? "giveBack" : "charge"](state, limit, cost, instant);
-      dropped ||= algorithm.dropped?.(check.state) ?? false;
-    }
-    if ((charged && (flag !== Flag.giveBack || exists[k])) || dropped) {
-      const records: LimitRecord[] = [];
-      let expiryMs = 1;
-      for (const { algorithm, limit, state } of after) {
-        const record = algorithm.record(state);
-        if (record) records.push(record);
-        expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
-      }
-      if (records.length > 0) written.push({ key, records, expiryMs });
-    }
+    const records: LimitRecord[] = [];
     const reply: LimitReply[] = [];
-    for (const { algorithm, limit, state, refused } of after) {
-      if (algorithm.keptValue && (charged || algorithm.dropped?.(state))) {
+    let [expiryMs, dropped] = [1, false];
+    for (const { algorithm, limit, state: before, refused } of checks) {
+      const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
+      const state = charged ? change(before, limit, cost, instant) : before;
+      const hasDropped = algorithm.dropped?.(state);
+      dropped ||= hasDropped === true;
+      const record = algorithm.record(state);
+      if (record) records.push(record);
+      expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
+      if (algorithm.keptValue && (charged || hasDropped)) {
         values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
       }
       reply.push({ refused, view: algorithm.view(state, limit, cost, refused) });
+    }
+    if (((charged && (flag !== Flag.giveBack || found)) || dropped) && records.length > 0) {
+      written.push({ key, records, expiryMs });
     }
     replies.push(reply);
   }

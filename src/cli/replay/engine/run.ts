@@ -1,4 +1,4 @@
-/** One configuration over a log: the matcher, keys, live document and decision of the gateway, for an entry at a time. */
+/** One configuration over a log: the gateway's matcher, keys, live document and decision, entry by entry. */
 
 import type { Settings } from "../../../config/settings.ts";
 import { isConcurrency } from "../../../core/concurrency.ts";
