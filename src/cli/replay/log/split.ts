@@ -12,9 +12,11 @@ export class LineSplitter {
   #isSkipping = false;
 
   /**
-   * The lines that end in the chunk, whose bytes may change afterwards, without their ends; null for a line that is too long. Bytes that are no UTF-8
+   * The lines that end in the chunk, without their ends; null for a line that is too long. Bytes that are no UTF-8
    * become U+FFFD. Each line is a text of its own: a part of a common text would keep that whole text in memory.
    * The NUL bytes that a crash or `copytruncate` leaves before a line are no part of it.
+   *
+   * @param chunk its bytes may change afterwards.
    */
   split(chunk: Buffer): (string | null)[] {
     const lines: (string | null)[] = [];

@@ -19,6 +19,9 @@ export const combined: Format = {
 
 /** Characters of the time, without its brackets. */
 const TIME_LENGTH = 26;
+const NO_TIME =
+  "it has no time in brackets with a request in quotes after it, as in " +
+  '[10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1"';
 const ADDRESS = /^(?:\d+\.\d+\.\d+\.\d+|[\da-f]*:[\da-f:.]*)$/i;
 const [QUOTE, SPACE, BACKSLASH, CLOSING_BRACKET] = [34, 32, 92, 93];
 
@@ -35,8 +38,7 @@ class CombinedReader implements LineReader {
   read(line: string): LogEntry | undefined | string {
     if (line === "") return undefined;
     const timeAt = timeStart(line);
-    if (timeAt < 0)
-      return 'it has no time in brackets with a request in quotes after it, as in [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1"';
+    if (timeAt < 0) return NO_TIME;
     if (!line.startsWith(this.#timeText, timeAt) || this.#timeText === "") {
       this.#timeText = line.slice(timeAt, timeAt + TIME_LENGTH);
       this.#timeMs = commonInstant(this.#timeText);
