@@ -83,6 +83,8 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
   const { told } = found.log;
   const summary = { ...found.summary, notes: [...logNotes(told), ...found.summary.notes] };
   const failures = conditions.flatMap((one) => findFailure(one, summary, told.damaged.lines) ?? []);
+  // An empty log must not pass for a good one.
+  if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
   const incomplete = incompleteFiles(told.incomplete);
   if (options.html !== undefined) writeReport(options.html, summary, io);
   io.out(options.json ? `${JSON.stringify(summary, null, 2)}\n` : textReport(summary));

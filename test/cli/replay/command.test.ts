@@ -82,6 +82,14 @@ it("compares a candidate, suggests numbers, and writes the same as JSON and as a
   }
 });
 
+it("gives a client one name in both configurations, also without the gateway's secret", async () => {
+  const files = Object.entries(FILES).map(([name, text]) => [name, text.replace(/KEY_SECRET.*/, "")]);
+  const { configurations } = await summaryOf(folderWith(Object.fromEntries(files)), "--candidate", "candidate.toml");
+  const [first, second] = configurations.map(({ policies }) => policies[0]!.topRefused[0]!.client);
+  expect(first).toMatch(/^[\w-]{22}$/);
+  expect(second).toBe(first);
+});
+
 it("reads several logs, compressed ones and the standard input", async () => {
   const half = Math.floor(LOG.split("\n").length / 2);
   const lines = LOG.trimEnd()
@@ -111,6 +119,15 @@ describe("--fail-if", () => {
   it("ends with 0 if it found nothing", async () => {
     const args = ["--candidate", "candidate.toml", "--fail-if", "newly-admitted > 0", "--fail-if", "refused > 50 %"];
     expect(await replay(folderWith(FILES), ...args)).toMatchObject({ status: 0, stderr: "" });
+  });
+});
+
+it("does not take an empty log for a good one", async () => {
+  const folder = folderWith({ ...FILES, "access.log": "" });
+  expect(await replay(folder)).toMatchObject({ status: 0, stdout: expect.stringContaining("0 requests") });
+  expect(await replay(folder, "--fail-if", "refused > 1%")).toMatchObject({
+    status: 1,
+    stderr: "failed: the log has no request to judge by\n",
   });
 });
 

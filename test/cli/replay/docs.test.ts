@@ -16,7 +16,7 @@ it("shows what its first commands print", async () => {
   const [commands, printed] = blocksOf(PAGE);
   const [before, replay] = commands!.text.split(/^npx headgate /m);
   const folder = folderWith();
-  execFileSync("bash", ["-c", before!], { cwd: folder });
+  execFileSync("bash", ["--norc", "-c", before!], { cwd: folder });
   const { status, stdout, stderr } = await headgate(folder, replay!.trim().split(" "));
   expect([status, stderr]).toEqual([0, ""]);
   expect(withoutHashes(stdout)).toBe(withoutHashes(printed!.text));
@@ -64,7 +64,7 @@ it("has a workflow that replays, comments and fails as its steps say", async () 
   const PATH = `${join(folder, "bin")}:${process.env.PATH}`;
   const run = (step: string) => {
     // As the runner does it.
-    execFileSync("bash", ["-e", "-c", scriptOf(step)], {
+    execFileSync("bash", ["--norc", "-e", "-c", scriptOf(step)], {
       cwd: folder,
       env: { PATH, GITHUB_OUTPUT: "output.txt", PULL_REQUEST: "7" },
     });

@@ -15,6 +15,9 @@ export function textHasher(secret: string | undefined, fallback: string): HashTe
   return (text) => partitionOf(createHmac("sha256", key).update(hashedBytes(text)).digest());
 }
 
+/** One for all configurations, so that a client has one name in the report. */
+const SECRET_OF_THIS_RUN = randomBytes(32).toString("hex");
+
 /**
  * The hasher of a configuration. Without the gateway's secret it is another one for each run: from a hash under a
  * secret that everybody can know, an address could be found by trying all addresses.
@@ -24,7 +27,7 @@ export function hasherOf({ keySecret, redis }: Settings): { readonly hash: HashT
   const token = redis?.nodes[0]?.token;
   const isOwn = isKnown(keySecret ?? token);
   return {
-    hash: isOwn ? textHasher(keySecret, token ?? "") : textHasher(undefined, randomBytes(32).toString("hex")),
+    hash: isOwn ? textHasher(keySecret, token ?? "") : textHasher(undefined, SECRET_OF_THIS_RUN),
     isOwn,
   };
 }

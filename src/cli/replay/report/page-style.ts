@@ -39,4 +39,4 @@ svg text{font-size:.75rem;fill:var(--m)}
 .key{list-style:none;display:flex;flex-wrap:wrap;gap:0 1.5rem;padding:0;margin:.5rem 0;font-size:.875rem}
 .key svg{display:inline-block;margin-right:.375rem}
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:0 2.5rem}
-@media print{details{display:none}figure,tr,dl{break-inside:avoid}h2,h3{break-after:avoid}body{max-width:none;padding:0}}`;
+@media print{:root{color-scheme:light}details{display:none}figure,tr,dl{break-inside:avoid}h2,h3{break-after:avoid}body{max-width:none;padding:0}}`;

@@ -240,9 +240,7 @@ function Examples({ name, changed }: { name: string; changed: ChangedCount }) {
           <tr>
             <th scope="col">Client</th>
             <th scope="col">Requests</th>
-            <th scope="col" class="w">
-              First at (UTC)
-            </th>
+            <th scope="col">First at (UTC)</th>
             <th scope="col" class="w">
               Policy
             </th>
@@ -258,7 +256,7 @@ function Examples({ name, changed }: { name: string; changed: ChangedCount }) {
                 {kind} <code>{client}</code>
               </th>
               <td>{count(requests)}</td>
-              <td class="w">{instant(atMs)}</td>
+              <td>{instant(atMs)}</td>
               <td class="w">{policy}</td>
               <td class="w">
                 <code>{request}</code>
