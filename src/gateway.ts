@@ -19,6 +19,7 @@ import { createLoopGuard } from "./http/loop.ts";
 import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
+import { recordDecisions } from "./http/record.ts";
 import { regionOf } from "./http/region.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
@@ -61,7 +62,12 @@ function gateway(settings: Settings): Gateway {
   const counting = isCounting(settings) ? createStats(settings.stats, places) : undefined;
   const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
-    onDecision: [logDecisions(), ...(explain ? [explain.onDecision] : []), ...(counting ? [counting.onDecision] : [])],
+    onDecision: [
+      logDecisions(),
+      ...(settings.record > 0 ? [recordDecisions(settings.record)] : []),
+      ...(explain ? [explain.onDecision] : []),
+      ...(counting ? [counting.onDecision] : []),
+    ],
     ...(counting && { listenerOf: counting.listenerOf }),
     ...(settings.admin && settings.liveRefreshMs > 0 && { liveRefreshMs: settings.liveRefreshMs }),
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),

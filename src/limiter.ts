@@ -20,7 +20,7 @@ import { createDecideOnce } from "./limiter/decide-once.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import type { LiveReader } from "./limiter/live/reader.ts";
-import { numbersOf, type OwnNumbers } from "./limiter/numbers.ts";
+import { hasPlan, numbersOf, type OwnNumbers } from "./limiter/numbers.ts";
 import { type DecisionContext, type OnDecision, tellAll } from "./limiter/on-decision.ts";
 import { reportFailures } from "./limiter/report.ts";
 import { createReservation, type Reservation, reservedCost } from "./limiter/reserve/reservation.ts";
@@ -254,7 +254,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const answered: Answered = blocked
       ? { decision: blocked }
       : await decider.decide(keys, { flag, slot, background, mayLease: mayLeaseAll });
-    const { decision, failure, silent } = answered;
+    const { decision, atMs, failure, silent } = answered;
     // The default listener has nothing to say about any other decision.
     if (options.onDecision || failure) {
       const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
@@ -263,6 +263,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           return region();
         },
       };
+      if (atMs) context.atMs = atMs;
       if (failure) context.failure = failure;
       if (silent) context.fallback = [...new Set(silent.map(({ policy }) => policy.name))];
       if (blockedBy) context.blocked = blockedBy;
@@ -304,7 +305,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const own = { plan, limits };
     // The live document's numbers for all come before a client's own: it applies both.
     if (live) return { policy, kind: key.kind, partition, cost, own };
-    return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost };
+    return {
+      policy: withOwnNumbers(policy, own),
+      kind: key.kind,
+      partition,
+      cost,
+      ...(hasPlan(policy, plan) && { plan }),
+    };
   }
 
   async function named(take: Take): Promise<Named> {

@@ -6,6 +6,7 @@ import { type Bindings, type Get, isHttpUrl, readInteger, reading, schemeOf, typ
 import { readInterval } from "./interval.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
+import { readRecord } from "./record.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
 import { readStats, type StatsSettings } from "./stats.ts";
 import { readStore, type StoreSettings } from "./store.ts";
@@ -46,6 +47,8 @@ export interface Settings extends StoreSettings {
   readonly liveRefreshMs: number;
   /** Whether refusals carry a token that explains them to operators. */
   readonly explain: boolean;
+  /** The share of the clients whose decisions are written down, 0 … 1. */
+  readonly record: number;
   /** The files of the console. Absent: there is no console. */
   readonly assets: AssetFiles | undefined;
   readonly stats: StatsSettings;
@@ -74,6 +77,7 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     admin: readAdmin(get, wrong),
     liveRefreshMs: readInterval("LIVE_REFRESH", get, wrong),
     explain: readExplain(get, wrong),
+    record: readRecord(get, wrong),
     assets: readAssets(get, wrong),
     stats: readStats(get, wrong),
   };

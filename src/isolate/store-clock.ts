@@ -34,6 +34,8 @@ export function createStoreClock(): StoreClock {
   /** The last answer of `at`, and the instant that it was for: local clocks stand still while a request asks. */
   let told: StoreTime | undefined;
   let toldFor: number | undefined;
+  /** The newest instant of the store. Its clock has shown that already. */
+  let newestMs = 0;
 
   /** The interval at a later instant: wider by the drift of the clocks. */
   const widened = (localAtMs: number) => {
@@ -57,6 +59,7 @@ export function createStoreClock(): StoreClock {
       const high = Math.min(seen.high, known?.high ?? seen.high);
       const stepped = offset !== undefined && (known === undefined || low > high);
       offset = { atMs: receivedAtMs, ...(stepped ? seen : { low, high }) };
+      newestMs = known && !stepped ? Math.max(newestMs, storeAtMs) : storeAtMs;
       return !stepped;
     },
 
@@ -65,7 +68,7 @@ export function createStoreClock(): StoreClock {
         toldFor = localAtMs;
         const known = widened(localAtMs);
         told = known && {
-          earliestMs: Math.floor(localAtMs + known.low),
+          earliestMs: Math.max(newestMs, Math.floor(localAtMs + known.low)),
           latestMs: Math.ceil(localAtMs + known.high) + STANDSTILL_MS,
         };
       }

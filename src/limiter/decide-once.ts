@@ -52,7 +52,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
         const requests = keys.map(({ request }) => request);
         const { decision, settle } = isolate.missed.note(own.decision, requests, failure, options);
         const charges = own.charges?.map((charge) => ({ ...charge, keys: chargedOf(keys, decision), settle }));
-        return { decision, ...(charges && { charges }), ...failed };
+        return { ...own, decision, ...(charges && { charges }), ...failed };
       }
     },
     reset: replies.reset,

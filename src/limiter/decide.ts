@@ -20,6 +20,8 @@ export interface AppliedPolicy {
   readonly partition: string;
   /** Units. */
   readonly cost: number;
+  /** The client's plan. Absent: none of the policy's plans. */
+  readonly plan?: string;
 }
 
 /** One key of the store, with its policy and limits. */
@@ -83,6 +85,8 @@ export interface Charge {
 /** The answer to a request. */
 export interface Answered {
   readonly decision: Decision;
+  /** The instant of the decision by the clock of the store, ms since the epoch. Absent: no counts were looked at. */
+  readonly atMs?: number | undefined;
   /** What was charged. Absent: nothing. */
   readonly charges?: readonly Charge[];
   /** Why the store had no answer. Absent: it had one. */
@@ -120,11 +124,12 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   const request: TakeRequest = { keys: keys.map(requestOf), flag };
   const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
   const decision = decide(source, limitDecisions([{ keys, reply, source }], flag));
-  if (!decision.allowed) return { decision };
+  const atMs = reply.nowMs;
+  if (!decision.allowed) return { decision, atMs };
   const charged = chargedOf(keys, decision);
   const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;
-  const charge = { keys: charged, atMs: reply.nowMs, slot, settle };
-  return { decision: hold ? { ...decision, hold } : decision, charges: [charge] };
+  const charge = { keys: charged, atMs, slot, settle };
+  return { decision: hold ? { ...decision, hold } : decision, atMs, charges: [charge] };
 }
 
 /** The keys that an admitted decision has charged: all but those of policies in shadow that refused. */

@@ -61,14 +61,17 @@ export interface OwnNumbers {
   readonly limits?: Numbers | undefined;
 }
 
+/** Whether the policy has a plan of this name. */
+export function hasPlan({ plans }: Policy, plan: unknown): plan is string {
+  return typeof plan === "string" && Object.hasOwn(plans ?? {}, plan);
+}
+
 /** Makes what finds a client's numbers. @param policies all policies of the limiter: the ids of each may be named. */
 export function numbersOf(policies: readonly Policy[]): (policy: Policy, own: OwnNumbers) => Policy {
   const ids = policies.flatMap(({ limits }) => limits.map(({ id }) => id));
 
   return (policy, { plan, limits }) => {
-    const { plans } = policy;
-    const isKnown = plans && plan !== undefined && Object.hasOwn(plans, plan);
-    const planned = isKnown ? withNumbers(policy, plans[plan]!) : policy;
+    const planned = hasPlan(policy, plan) ? withNumbers(policy, policy.plans![plan]!) : policy;
     if (!limits) return planned;
     const unknown = typeof limits === "object" ? Object.keys(limits).find((id) => !ids.includes(id)) : limits;
     if (unknown === undefined) return withNumbers(planned, limits);

@@ -14,6 +14,12 @@ export interface DecisionContext {
   readonly takes: readonly AppliedPolicy[];
   /** The region under which limits with `scope: "region"` counted. */
   readonly region: string;
+  /**
+   * When it was decided, in ms since the epoch by the clock of the store. Without a call to the store: an instant at
+   * which the store would have decided the same. Over several stores: by the clock of the first of them. Absent: no
+   * counts were looked at.
+   */
+  readonly atMs?: number;
   /** Why the store had no answer. Absent if it had one. */
   readonly failure?: StoreErrorCode;
   /** The names of the policies whose store had no answer: their `onStoreFailure` says what follows. Absent: none. */

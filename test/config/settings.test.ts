@@ -308,3 +308,23 @@ describe("POLICIES", () => {
     }
   });
 });
+
+describe("RECORD", () => {
+  it.each([
+    ["on", 1],
+    ["off", 0],
+    ["100%", 1],
+    ["10%", 0.1],
+    ["0.5%", 0.005],
+  ])("%s is a share of %s of the clients", (RECORD, share) => {
+    expect(settingsOf({ POLICIES, RECORD }).record).toBeCloseTo(share, 9);
+  });
+
+  it.each(["yes", "0%", "0.0%", "101%", "10", "-1%", "1e1%", 1, true])("%s is a mistake", (RECORD) => {
+    expect(mistakesOf({ POLICIES, RECORD })).toMatchObject([{ code: "ERR_RECORD", path: "RECORD" }]);
+  });
+
+  it("is off by default", () => {
+    expect(settingsOf({ POLICIES }).record).toBe(0);
+  });
+});

@@ -217,6 +217,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 1 },
   "docs/observability.md": { "test/gateway/prometheus.test.ts": 4, "test/docs/observability.test.ts": 4 },
+  "docs/recording.md": { "test/http/record.test.ts": 2 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/store/storage-schema.test.ts": 2 },
   "docs/stores.md": { "test/examples/examples.test.ts": 3 },

@@ -72,7 +72,7 @@ it("every algorithm has its promise, its section on its page, and examples that 
 });
 
 it("the bindings table has every binding that the code reads, and its default", () => {
-  const source = ["settings", "store", "redis", "counts", "regions", "admin", "stats"]
+  const source = ["settings", "store", "redis", "counts", "regions", "admin", "record", "stats"]
     .map((name) => read(`src/config/${name}.ts`))
     .join("");
   const names = [...source.matchAll(/"([A-Z][A-Z_]+)"/g)].map(([, name]) => name!);
@@ -82,7 +82,7 @@ it("the bindings table has every binding that the code reads, and its default", 
   const redis = { UPSTASH_REDIS_REST_URL: "https://redis.example.com", UPSTASH_REDIS_REST_TOKEN: "token" };
   const parsed = parseSettings({ ...redis, POLICIES: [minimalPolicy] });
   if (parsed.mistakes) throw new Error("expected no mistakes");
-  const { redis: store, originTimeoutMs, rateLimitHeaders, liveRefreshMs, explain, stats } = parsed.value;
+  const { redis: store, originTimeoutMs, rateLimitHeaders, liveRefreshMs, explain, record, stats } = parsed.value;
   const counted = parseSettings({ COUNTS: { idFromName() {}, get() {} }, POLICIES: [minimalPolicy] });
   if (counted.mistakes) throw new Error("expected no mistakes");
   const defaults = {
@@ -92,6 +92,7 @@ it("the bindings table has every binding that the code reads, and its default", 
     RATE_LIMIT_HEADERS: JSON.stringify(rateLimitHeaders),
     LIVE_REFRESH: JSON.stringify(formatDuration(liveRefreshMs)),
     EXPLAIN: JSON.stringify(explain ? "on" : "off"),
+    RECORD: JSON.stringify(record > 0 ? "on" : "off"),
     STATS_FLUSH: JSON.stringify(formatDuration(stats.flushMs)),
   };
   const documented = [...bindings].filter(([, documentedDefault]) => documentedDefault !== ABSENT);

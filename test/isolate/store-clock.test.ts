@@ -58,3 +58,14 @@ it("learns nothing from a call during which the local clock was set back", () =>
   expect(clock.observe(1_001_000, 941_010, 1_001_005)).toBe(false);
   expect(clock.at(941_020)).toBeUndefined();
 });
+
+it("is never before an instant that the store's clock has shown", () => {
+  const clock = createStoreClock();
+  clock.observe(1_000, 1_010, 5_009);
+  expect(clock.at(1_010)!.earliestMs).toBe(5_009);
+  // The second of two replies was decided first.
+  clock.observe(1_000, 1_011, 5_004);
+  expect(clock.at(1_011)!.earliestMs).toBe(5_009);
+  clock.observe(2_000, 2_010, 3_005);
+  expect(clock.at(2_010)!.earliestMs).toBe(3_005);
+});

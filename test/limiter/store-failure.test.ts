@@ -199,10 +199,10 @@ it("tells onDecision every decision, its client, and why the store had no answer
   expect(told.map(([decision]) => decision)).toEqual(decisions);
   const [first, failed] = told.map(([, context]) => context);
   const { takes, ...context } = first!;
-  expect(context).toEqual({ region: "eu" });
+  expect(context).toEqual({ region: "eu", atMs: expect.any(Number) });
   const partition = expect.stringMatching(/^[\w-]{22}$/);
   expect(takes).toEqual([{ policy: expect.objectContaining({ name: "local" }), kind: "global", partition, cost: 2 }]);
-  expect(failed).toEqual({ takes, region: "eu", failure: "TIMEOUT", fallback: ["local"] });
+  expect(failed).toEqual({ takes, region: "eu", atMs: expect.any(Number), failure: "TIMEOUT", fallback: ["local"] });
 });
 
 it("tells several listeners, also if one of them throws", async () => {

@@ -24,6 +24,7 @@ export const BINDING_NAMES: readonly string[] = [
   "ACCESS_AUD",
   "LIVE_REFRESH",
   "EXPLAIN",
+  "RECORD",
   "ASSETS",
   "STATS",
   "ANALYTICS",

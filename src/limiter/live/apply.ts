@@ -3,7 +3,7 @@
 import type { Decision } from "../../core/decision.ts";
 import type { Policy } from "../../core/policy.ts";
 import type { AppliedPolicy } from "../decide.ts";
-import type { OwnNumbers } from "../numbers.ts";
+import { hasPlan, type OwnNumbers } from "../numbers.ts";
 import type { LiveView } from "./view.ts";
 
 export interface AppliedLive {
@@ -50,7 +50,7 @@ export function applyLive(
     const { own = {}, ...rest } = one;
     const plan = client?.override.plan ?? own.plan;
     const numbered = numbers(view?.policy(one.policy) ?? one.policy, plan === own.plan ? own : { ...own, plan });
-    changed.push({ ...rest, policy: client?.policy(numbered) ?? numbered });
+    changed.push({ ...rest, policy: client?.policy(numbered) ?? numbered, ...(hasPlan(numbered, plan) && { plan }) });
   }
   if (untilMs === undefined || asCounted) return { applied: changed };
   const retry = Number.isFinite(untilMs) && { retryAfterMs: Math.max(1, untilMs - nowMs) };

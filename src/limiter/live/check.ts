@@ -6,16 +6,8 @@ import { MAX_UNITS } from "../../core/layout.ts";
 import { timesFactor, withWritten } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
 import { DOLLARS_EXPECTED, describeUnits } from "../../core/units.ts";
-import {
-  EMPTY,
-  hasPlan,
-  instantOf,
-  isNumber,
-  isTable,
-  type LiveDocument,
-  type LivePolicy,
-  plansOf,
-} from "./document.ts";
+import { hasPlan } from "../numbers.ts";
+import { EMPTY, instantOf, isNumber, isTable, type LiveDocument, type LivePolicy, plansOf } from "./document.ts";
 import { changePolicy } from "./known.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */

@@ -102,7 +102,3 @@ export function isNumber(value: unknown, unit: MeterUnit | undefined): value is 
 export function plansOf(policy: Policy): string[] {
   return Object.keys(policy.plans ?? {});
 }
-
-export function hasPlan(policy: Policy, plan: unknown): plan is string {
-  return typeof plan === "string" && plansOf(policy).includes(plan);
-}

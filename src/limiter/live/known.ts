@@ -1,8 +1,8 @@
 /** What the running configuration knows of an entry of the live document. The rest of the entry does nothing. */
 
 import type { Policy } from "../../core/policy.ts";
-import { withFactor, withNumbers } from "../numbers.ts";
-import { hasPlan, instantOf, isNumber, isTable, type LiveOverride, type LivePolicy } from "./document.ts";
+import { hasPlan, withFactor, withNumbers } from "../numbers.ts";
+import { instantOf, isNumber, isTable, type LiveOverride, type LivePolicy } from "./document.ts";
 
 /** An entry that does nothing under the running configuration. It is kept in the document. */
 export interface Ignored {

@@ -1,7 +1,8 @@
 /** A live document over the running configuration: what holds for a policy, and for a client of it. */
 
 import type { Policy } from "../../core/policy.ts";
-import { hasPlan, isTable, type LiveDocument } from "./document.ts";
+import { hasPlan } from "../numbers.ts";
+import { isTable, type LiveDocument } from "./document.ts";
 import { type ClientView, changePolicy, type Ignored, knownOverride, knownPolicy } from "./known.ts";
 
 /** Entries that are named one by one when a document is read: one line of the log holds them. */

@@ -82,7 +82,7 @@ export function createSplit(
     const { flag, slot, background } = asked;
     const undo = undoing.begin();
     const known = flag === Flag.take && parts.length > 1 ? knownRefusals(parts, asked) : [];
-    if (known.length > 0) return { decision: combine(known, [], flag) };
+    if (known.length > 0) return { decision: combine(known, [], flag), atMs: known[0]!.reply.nowMs };
 
     const outcomes = (await Promise.all(parts.map((part) => askPart(part, asked)))).flat();
     const silences = outcomes.filter((one) => "failure" in one);
@@ -121,7 +121,12 @@ export function createSplit(
     const [silence] = silences;
     const silent = silences.flatMap(({ part }) => part.keys);
     const charged = decision.allowed && { charges };
-    return { decision, ...charged, ...(silence && { failure: silence.failure.code, silent }) };
+    return {
+      decision,
+      atMs: replies[0]?.reply.nowMs,
+      ...charged,
+      ...(silence && { failure: silence.failure.code, silent }),
+    };
   }
 
   return {

@@ -102,6 +102,10 @@ export class ConfigurationRun {
   #unknownDurations = 0;
   #endedEarly = 0;
   readonly #unknownPolicies = new Map<string, number>();
+  readonly #skippedEnforced = new Set<string>();
+  /** By the name of a policy that is not replayed: the recorded requests that it refused. */
+  readonly #refusedElsewhere = new Map<string, number>();
+  #flag: Flag = Flag.take;
 
   constructor({ name, settings, live }: Configuration, options: RunOptions) {
     const { axis, isRecorded, secretOfRun } = options;
@@ -116,6 +120,7 @@ export class ConfigurationRun {
     const active = settings.policies.filter((policy) => {
       const reason = whySkipped(policy, settings, options);
       if (reason !== undefined) this.skipped.set(policy.name, reason);
+      if (reason !== undefined && policy.mode === "enforce") this.#skippedEnforced.add(policy.name);
       return reason === undefined;
     });
     // The partitions of recorded lines and those of the document are under one gateway's secret.
@@ -152,7 +157,10 @@ export class ConfigurationRun {
     this.#recordedRegion = recorded?.region;
     this.#head = entry.head;
     this.takes = recorded ? this.#recordedTakes(recorded, request) : this.#matchedTakes(entry.head, request);
+    const isRefusedElsewhere = recorded !== undefined && this.#isRefusedBySkipped(recorded);
+    this.#flag = isRefusedElsewhere ? Flag.look : Flag.take;
     this.allowed = this.takes.length === 0 || this.#decideTakes(entry.durationMs, request, nowMs, step);
+    if (isRefusedElsewhere) this.allowed = false;
     this.#requests++;
     if (!this.allowed) this.#refused++;
     this.#timeline[this.allowed ? "admitted" : "refused"][step]!++;
@@ -182,6 +190,16 @@ export class ConfigurationRun {
       }
     }
     return takes;
+  }
+
+  /** What a policy that is not replayed has refused stays refused: it charged nothing. */
+  #isRefusedBySkipped({ takes }: Recorded): boolean {
+    if (this.#skippedEnforced.size === 0) return false;
+    return takes.some(({ policy, refused }) => {
+      if (!refused || !this.#skippedEnforced.has(policy)) return false;
+      this.#refusedElsewhere.set(policy, (this.#refusedElsewhere.get(policy) ?? 0) + 1);
+      return true;
+    });
   }
 
   /** @returns whether the request is admitted. */
@@ -229,8 +247,9 @@ export class ConfigurationRun {
     }
     if (keys.length === 0) return true;
     const slot = holdsSlots ? request + 1 : 0;
-    const reply = this.#keeper.take(places, { keys: requests, flag: Flag.take, slot }, nowMs);
-    if (slot > 0 && reply.allowed) this.#hold(requests, places, reply, slot, durationMs, nowMs);
+    const reply = this.#keeper.take(places, { keys: requests, flag: this.#flag, slot }, nowMs);
+    if (slot > 0 && reply.allowed && this.#flag === Flag.take)
+      this.#hold(requests, places, reply, slot, durationMs, nowMs);
     this.#count(all, keys, reply, nowMs, step);
     return reply.allowed;
   }
@@ -358,6 +377,10 @@ export class ConfigurationRun {
           `${policy.name} has more clients than are counted; its decisions are exact, its numbers of clients are not`,
         );
       }
+    }
+    for (const [policy, requests] of this.#refusedElsewhere) {
+      const stay = requests === 1 ? "1 request stays" : `${requests} requests stay`;
+      say(`${stay} refused as recorded: the policy ${policy}, which is not replayed, refused`);
     }
     if (this.#unknownDurations > 0) {
       say(`${this.#unknownDurations} requests do not tell how long they took: each holds its slot until the timeout`);

@@ -35,6 +35,8 @@ export interface RecordedTake {
   readonly cost: number;
   /** The client's plan. Absent: none. */
   readonly plan?: string;
+  /** A limit of this policy refused; in shadow: would have. Absent: none did. */
+  readonly refused?: true;
 }
 
 /**

@@ -73,8 +73,9 @@ function readFirst(format: Format, lines: readonly string[]): { first: LineReade
   const first = format.reader();
   let firstMs = Number.POSITIVE_INFINITY;
   for (const line of lines) {
-    const entry = first.read(line);
-    if (typeof entry === "object" && entry.atMs < firstMs) firstMs = entry.atMs;
+    const read = first.read(line);
+    if (typeof read !== "object") continue;
+    for (const { atMs } of "atMs" in read ? [read] : read) firstMs = Math.min(firstMs, atMs);
   }
   return { first, firstMs: firstMs === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : firstMs };
 }
@@ -128,8 +129,9 @@ class EntryLines {
       this.#lines++;
       const text = this.#lines === 1 && line !== null ? withoutMark(line) : line;
       const entry = text === null ? "it is longer than 1 MiB" : this.#reader.read(text);
-      if (typeof entry === "object") entries.push(entry);
-      else if (typeof entry === "string") this.#addDamaged(entry);
+      if (typeof entry === "string") this.#addDamaged(entry);
+      else if (entry && "atMs" in entry) entries.push(entry);
+      else if (entry) entries.push(...entry);
       if (this.#lines === CHECKED_LINES) this.#check();
     }
     this.#told.lines += lines.length;

@@ -260,6 +260,28 @@ describe("recorded lines", () => {
     ]);
   });
 
+  it("stay refused where a policy refused that cannot be replayed, and charge nothing", async () => {
+    const slots = { name: "slots", limits: [{ algorithm: "concurrency", limit: 1 }] };
+    const trial = { ...slots, name: "trial", mode: "shadow" };
+    const refused = { policy: "slots", refused: true } as const;
+    const entries = [
+      ...Array.from({ length: 9 }, (_, i) => recordedAt(i, [{ policy: "api" }, { policy: "slots" }])),
+      recordedAt(10, [{ policy: "api" }, refused], { allowed: false }),
+      recordedAt(11, [{ policy: "api" }, { policy: "trial", refused: true }]),
+      recordedAt(12, [{ policy: "api", refused: true }, refused], { allowed: false }),
+    ];
+    const lacking = { duration: "how long a request took" };
+    const { configurations, notes } = await run(entries, [API, slots, trial], { log: { ...log, lacking } });
+    expect(notes).toEqual([
+      "wrangler.toml: 2 requests stay refused as recorded: the policy slots, which is not replayed, refused",
+      "wrangler.toml: all of 12 decisions that were recorded with the source redis are the same in the replay",
+    ]);
+    const [{ requests, policies, skipped }] = configurations as [(typeof configurations)[0]];
+    expect(requests).toEqual({ requests: 12, refused: 2 });
+    expect(policies).toMatchObject([{ policy: "api", requests: 12, refused: 1 }]);
+    expect(skipped.map(({ policy }) => policy)).toEqual(["slots", "trial"]);
+  });
+
   it("name policies that the configuration lacks, and the other way round", async () => {
     const entries = [recordedAt(0, [{ policy: "gone" }]), recordedAt(1, [{ policy: "gone" }, { policy: "api" }])];
     const { configurations } = await run(entries, [API, { ...API, name: "fresh" }], { log });

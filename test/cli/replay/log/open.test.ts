@@ -70,7 +70,8 @@ describe("files", () => {
       "none/at/all": "none/at/all: there is no such file.",
       folder: `folder is a folder: name the files in it, for example ${join("folder", "*")}`,
       "*.gz": "*.gz: no file has such a name.",
-      zipped: "zipped: none of its first lines is in a format that replay reads: logpush, cloudfront, combined",
+      zipped:
+        "zipped: none of its first lines is in a format that replay reads: headgate, logpush, cloudfront, combined",
     };
     for (const [name, message] of Object.entries(messages)) {
       const error = await failure(name);
@@ -141,7 +142,7 @@ describe("lines", () => {
     const error = await readText(lines(0, 1) + damaged(6).join("")).catch((error: Error) => error);
     expect(error).toBeInstanceOf(LogError);
     expect(String(error)).toMatch(
-      /the standard input: 600 of the first 1000 lines cannot be read as combined \(line 2: it has no time in .*\)\. The formats that replay reads: logpush, cloudfront, combined/,
+      /the standard input: 600 of the first 1000 lines cannot be read as combined \(line 2: it has no time in .*\)\. The formats that replay reads: headgate, logpush, cloudfront, combined/,
     );
     expect(String(error)).not.toContain("secret");
     await expect(readText(lines(0, 3), "logpush")).rejects.toThrow("3 of the first 3 lines cannot be read as logpush");

@@ -1,0 +1,144 @@
+/**
+ * Lines that a gateway has recorded (`RECORD`, docs/recording.md): as the console shows them, or inside the events that
+ * `wrangler tail --format json` and Logpush save. An event holds all messages of one request:
+ * https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/account/workers_trace_events/ (`Logs`).
+ *
+ * Only messages of the console are read. Other parts of an event hold what clients have sent.
+ */
+
+import type { RequestHead } from "../../../../keys/request-head.ts";
+import type { LogEntry, Needed, RecordedTake } from "../entry.ts";
+import type { Format, LineReader } from "../format.ts";
+
+/** The begin of every line, as src/http/record.ts writes it. */
+const BEGIN = '{"event":"decision"';
+/** The same in an array of messages that was written with line breaks, as `wrangler tail --format json` does. */
+const QUOTED = JSON.stringify(BEGIN).slice(0, -1);
+/** `wrangler tail --format pretty` writes this in front of a message. */
+const PRETTY = "(log) ";
+const VERSION = 1;
+
+const NO_HEAD: RequestHead = { method: "", url: "", headers: { get: () => null, has: () => false } };
+
+export const headgate: Format = {
+  name: "headgate",
+  recognizes: (line) => messagesIn(line).length > 0,
+  reader: () => new HeadgateReader(),
+};
+
+class HeadgateReader implements LineReader {
+  #share = 1;
+  #leases = 0;
+  #fallbacks = 0;
+
+  read(line: string): LogEntry | readonly LogEntry[] | undefined | string {
+    const messages = messagesIn(line);
+    if (messages.length === 0) return undefined;
+    const entries: LogEntry[] = [];
+    for (const message of messages) {
+      const entry = this.#entryOf(message);
+      if (typeof entry === "string") return entry;
+      entries.push(entry);
+    }
+    return entries.length === 1 ? entries[0] : entries;
+  }
+
+  lacks(needed: Needed): string | undefined {
+    return needed === "duration" ? "how long a request took" : undefined;
+  }
+
+  notes(): string[] {
+    const notes: string[] = [];
+    if (this.#share < 1) {
+      const percent = Number((100 * this.#share).toPrecision(6));
+      notes.push(
+        `The lines are those of ${percent} % of the clients (RECORD). Numbers are those of the sample, and a limit ` +
+          "that several clients share has seen only a part of its requests.",
+      );
+    }
+    if (this.#leases > 0) {
+      notes.push(
+        `${decisions(this.#leases)} came from leases. Their policies differ in the replay, also where the store ` +
+          "decided: units are charged when they are used, not when they are taken into stock, and no isolate pauses.",
+      );
+    }
+    if (this.#fallbacks > 0) {
+      notes.push(
+        `${decisions(this.#fallbacks)} were made without an answer of the store. The replay decides them as if the ` +
+          "store had answered.",
+      );
+    }
+    return notes;
+  }
+
+  #entryOf(message: string): LogEntry | string {
+    let line: unknown;
+    try {
+      line = JSON.parse(message);
+    } catch {
+      return "the recorded decision ends early";
+    }
+    const { v, at, region, source, allowed, share, takes } = line as Record<string, unknown>;
+    if (v !== VERSION) return `it is a recorded decision of another version than ${VERSION}`;
+    const isWhole = Number.isSafeInteger(at) && typeof region === "string" && typeof source === "string";
+    if (!isWhole || typeof allowed !== "boolean" || !Array.isArray(takes)) return "it is no whole recorded decision";
+    const recorded: RecordedTake[] = [];
+    for (const take of takes) {
+      const one = takeOf(take);
+      if (!one) return "a policy of the recorded decision is not whole";
+      recorded.push(one);
+    }
+    if (typeof share === "number" && share < this.#share) this.#share = share;
+    if (source === "lease") this.#leases++;
+    if (source === "fallback") this.#fallbacks++;
+    return { atMs: at as number, head: NO_HEAD, recorded: { takes: recorded, region, allowed, source } };
+  }
+}
+
+function takeOf(take: unknown): RecordedTake | undefined {
+  if (typeof take !== "object" || take === null) return undefined;
+  const { policy, kind, key, cost, plan, refused } = take as Record<string, unknown>;
+  if (typeof policy !== "string" || typeof kind !== "string" || typeof key !== "string") return undefined;
+  if (!Number.isSafeInteger(cost) || (cost as number) < 0) return undefined;
+  const one = { policy, kind, partition: key, cost: cost as number };
+  if (typeof plan !== "string" && refused !== true) return one;
+  return { ...one, ...(typeof plan === "string" && { plan }), ...(refused === true && { refused: true as const }) };
+}
+
+/** The recorded decisions among the console's messages in this line. */
+function messagesIn(line: string): readonly string[] {
+  if (line.startsWith(BEGIN)) return [line];
+  if (!line.includes("decision")) return [];
+  const text = line.trim();
+  if (text.startsWith(BEGIN)) return [text];
+  if (text.startsWith(PRETTY)) return messages([text.slice(PRETTY.length)]);
+  // An element of an array: what clients have sent stands behind a name.
+  if (text.startsWith(QUOTED)) return messages([parsed(text.replace(/,$/, "")) ?? BEGIN]);
+  if (!text.startsWith("{")) return [];
+  const event = parsed(text.replace(/,$/, ""));
+  if (!isTable(event)) return [];
+  const logs = event.logs ?? event.Logs;
+  if (!Array.isArray(logs)) return [];
+  return messages(logs.flatMap((one) => (isTable(one) ? (one.message ?? one.Message) : [])));
+}
+
+function messages(all: readonly unknown[]): string[] {
+  return all.filter((one): one is string => typeof one === "string" && one.startsWith(BEGIN));
+}
+
+/** Undefined: it is no JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function decisions(count: number): string {
+  return count === 1 ? "1 decision" : `${count} decisions`;
+}

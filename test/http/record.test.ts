@@ -1,0 +1,115 @@
+import { parse } from "smol-toml";
+import { expect, it } from "vitest";
+import { parseSettings } from "../../src/config/settings.ts";
+import { recordDecisions } from "../../src/http/record.ts";
+import { createLimiter, type PolicyTake, type TakeOptions } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { blocksOf, read, tableIn } from "../docs/markdown.ts";
+
+const MINUTE = { window: "1m" };
+const POLICIES = [
+  {
+    name: "api",
+    match: { path: "/v1/*" },
+    key: ["bearer", "ip"],
+    limits: [{ limit: 2, ...MINUTE }],
+    plans: { pro: { api: 5 } },
+  },
+  { name: "trial", match: { path: ["/a", "/b"] }, mode: "shadow" as const, limits: [{ limit: 1, ...MINUTE }] },
+  { name: "all", key: ["global"], limits: [{ limit: 1_000_000, ...MINUTE }] },
+];
+const KEYS: readonly PolicyTake[] = [
+  { policy: "api", key: "a-token", kind: "bearer" },
+  { policy: "trial", key: "192.0.2.1", kind: "ip" },
+];
+
+function recording(share = 1) {
+  const lines: string[] = [];
+  const onDecision = recordDecisions(share, (line) => void lines.push(line));
+  const limiter = createLimiter({ policies: POLICIES, store: memoryStore(), onDecision, region: "eu" });
+  return { limiter, lines, parsed: () => lines.map((line) => JSON.parse(line)) };
+}
+
+it("writes a line for each decision, without keys and paths", async () => {
+  const { limiter, lines, parsed } = recording();
+  const before = Date.now();
+  for (let i = 0; i < 3; i++) await limiter.take(KEYS, { cost: 1 });
+  const [first, second, third] = parsed();
+  expect(Object.keys(first)).toEqual(["event", "v", "at", "region", "source", "allowed", "takes"]);
+  expect(first).toMatchObject({ event: "decision", v: 1, region: "eu", source: "memory", allowed: true });
+  expect(first.at).toBeGreaterThanOrEqual(before);
+  expect(first.at).toBeLessThanOrEqual(Date.now());
+  const key = expect.stringMatching(/^[\w-]{22}$/);
+  expect(first.takes).toEqual([
+    { policy: "api", kind: "bearer", key, cost: 1, path: "/v1/*" },
+    { policy: "trial", kind: "ip", key, cost: 1 },
+  ]);
+  expect(second).toMatchObject({ allowed: true, takes: [{ policy: "api" }, { policy: "trial", refused: true }] });
+  expect(second.takes[0]).not.toHaveProperty("refused");
+  expect(third).toMatchObject({ allowed: false, takes: [{ policy: "api", refused: true }, {}] });
+  expect(lines.join()).not.toMatch(/a-token|192\.0\.2/);
+});
+
+it("names a plan that the policy has, and no other", async () => {
+  const { limiter, parsed } = recording();
+  await limiter.take("api", { key: "a", kind: "bearer", plan: "pro" });
+  await limiter.take("api", { key: "a", kind: "bearer", plan: "a-secret" });
+  const [pro, none] = parsed();
+  expect(pro.takes[0].plan).toBe("pro");
+  expect(none.takes[0]).not.toHaveProperty("plan");
+});
+
+it("passes over looks, and writes takes of cost 0", async () => {
+  const { limiter, parsed } = recording();
+  const client: TakeOptions = { key: "192.0.2.1" };
+  await limiter.peek("trial", client);
+  await limiter.take("trial", { ...client, cost: 0 });
+  expect(parsed()).toMatchObject([{ takes: [{ cost: 0 }] }]);
+});
+
+it("takes the same share of the clients everywhere, each with all its requests", async () => {
+  const [one, other] = [recording(0.1), recording(0.1)];
+  const clients = Array.from({ length: 400 }, (_, i) => `2001:db8:0:${i.toString(16)}::1`);
+  for (const { limiter } of [one, other]) {
+    for (const key of clients) {
+      await limiter.take([
+        { policy: "all", key: "" },
+        { policy: "trial", key },
+      ]);
+      await limiter.take("trial", { key });
+    }
+  }
+  expect(one.parsed().map(({ takes }) => takes)).toEqual(other.parsed().map(({ takes }) => takes));
+  const requests = new Map<string, number>();
+  for (const { share, takes } of one.parsed()) {
+    expect(share).toBe(0.1);
+    const { key } = takes.at(-1);
+    requests.set(key, (requests.get(key) ?? 0) + 1);
+  }
+  expect([...new Set(requests.values())]).toEqual([2]);
+  // The hash makes the share: 3.5 standard deviations.
+  expect(Math.abs(requests.size - 40)).toBeLessThan(22);
+});
+
+it("writes all requests that count all clients together, whatever the share", async () => {
+  const { limiter, lines } = recording(0.0001);
+  for (let i = 0; i < 5; i++) await limiter.take("all");
+  expect(lines).toHaveLength(5);
+});
+
+it("docs/recording.md shows a line as it is written, and a setting that is read", async () => {
+  const [shown] = blocksOf("docs/recording.md", "json");
+  const { limiter, parsed } = recording();
+  await limiter.take("api", { key: "a", kind: "bearer", plan: "pro" });
+  const [{ takes, ...line }] = parsed();
+  const { takes: shownTakes, ...shownLine } = JSON.parse(shown!.text);
+  expect(Object.keys(shownLine)).toEqual(Object.keys(line));
+  expect(Object.keys(shownTakes[0])).toEqual(Object.keys(takes[0]));
+  const members = tableIn(read("docs/recording.md"), "Member").flatMap(({ Member }) => Member!.match(/\w+/g)!);
+  const written = [...Object.keys(line), "takes", ...Object.keys(takes[0]), "share", "refused"];
+  expect(["event", ...members].sort()).toEqual(written.sort());
+
+  const [toml] = blocksOf("docs/recording.md", "toml");
+  const { vars } = parse(toml!.text) as { vars: Record<string, string> };
+  expect(parseSettings({ ...vars, POLICIES })).toMatchObject({ value: { record: 1 } });
+});
