@@ -25,9 +25,9 @@ export interface WorkerdWorker {
   readonly network?: string | undefined;
   /** `request.cf` of every request; default none. */
   readonly cf?: object | undefined;
-  /** The binding COUNTS: a Durable Object of this process, with nothing in it. A name: another Worker's, which has it. */
+  /** The binding COUNTS: a Durable Object of this process, with nothing in it. A name: that of another Worker. */
   readonly counts?: true | string | undefined;
-  /** The binding STATS: another one. */
+  /** The binding STATS, in the same way. */
   readonly stats?: true | string | undefined;
 }
 

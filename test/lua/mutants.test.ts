@@ -17,7 +17,7 @@ const SOUND_CASES = 130;
 
 /** How many of the last killers are tried first. */
 const KILLERS = 8;
-/** Cases that kill what hardly another one kills. They are tried next: without them half of all tries look for these. */
+/** Cases that kill what hardly another one kills. They are tried next: otherwise half of all tries look for these. */
 const RARE_KILLERS: Readonly<Partial<Record<ParityName, readonly number[]>>> = {
   "sliding-window": [12, 17, 75],
   "fixed-window": [7, 58, 79],
