@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitReply } from "../../src/core/take.ts";
 import type { Lease } from "../../src/isolate/leases/lease.ts";
-import { chargedPerMs, isLow, mayKeep, ownPart, wanted } from "../../src/isolate/leases/lease-size.ts";
+import { chargedPerMs, isLow, mayKeep, mostUnits, ownPart, wanted } from "../../src/isolate/leases/lease-size.ts";
 
 const WINDOW_MS = 10_000;
 const START_MS = 1_700_000_000_000;
@@ -22,6 +22,7 @@ function leaseOf(left: number, rate: number, rest: Partial<Lease> = {}): Lease {
     key: "k",
     limits: [LIMIT],
     lifeMs: 500,
+    mostUnits: 20_000,
     pauseMs: 250,
     callMs: 0,
     grants: [],
@@ -35,6 +36,7 @@ function leaseOf(left: number, rate: number, rest: Partial<Lease> = {}): Lease {
     ownPart: 0,
     demand: rate * 7_000 + 1,
     demandAtMs: START_MS,
+    requests: rate * 7_000 + 1,
     seenMs: 7_000,
     latest: 1,
     waiting: 0,
@@ -89,6 +91,19 @@ it("a key that has gone quiet needs nothing, and keeps nothing", () => {
   expect(after(slow, 3_000)[1]).toBe(true);
 });
 
+it("a key with large costs is not quiet between two requests", () => {
+  const lease = leaseOf(5_000, 0.1, { demand: 8 * 100, requests: 8, latest: 100 });
+  expect(mayKeep(lease, START_MS + 4_000)).toBeGreaterThan(0);
+  expect(mayKeep({ ...lease, requests: 800 }, START_MS + 4_000)).toBe(0);
+});
+
+it("a stock is at most a twentieth of a limit with a long window, and a short window does not bound it", () => {
+  const day = { ...LIMIT, bucketMs: 86_400_000 };
+  expect(mostUnits([day], 5_000)).toBe(500);
+  expect(mostUnits([LIMIT], 500)).toBeGreaterThan(10_000);
+  expect(wantedBy(leaseOf(5_000, 0.1, { mostUnits: 500 }))).toBe(500);
+});
+
 it("learns from two replies what all charge, and from one which part is its own", () => {
   const lease = leaseOf(0, 0.1, { replies: told(1_000, 0), chargedPerMs: 0 });
   const rate = chargedPerMs(lease, told(2_000, 0), START_MS + 500);
@@ -99,6 +114,8 @@ it("learns from two replies what all charge, and from one which part is its own"
     2,
   );
   const charged = { units: 250, firstAtMs: START_MS, lastAtMs: START_MS, endsAtMs: START_MS + WINDOW_MS };
-  expect(ownPart(lease, told(1_000, 0))).toBe(0);
-  expect(ownPart({ ...lease, charged }, told(1_000, 0))).toBe(0.25);
+  expect(ownPart(lease, told(1_000, 0), START_MS)).toBe(0);
+  expect(ownPart({ ...lease, charged }, told(1_000, 0), START_MS)).toBe(0.25);
+  // In a new bucket nothing is charged yet, however much it was in the one before.
+  expect(ownPart({ ...lease, charged }, told(100, 1_000), START_MS + WINDOW_MS)).toBe(0);
 });

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
 import type { ReplySource, SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
@@ -153,6 +153,20 @@ describe("the stock", () => {
     expect(calls.at(-1)!.flag).toBe(Flag.giveBack);
   });
 
+  it.each([22, 31, 38, 41, 57])(
+    "goes back after a burst of %i s, also if the first background has ended",
+    async (s) => {
+      const key: KeyRequest = {
+        ...keyOf(1_000),
+        limits: [{ kind: Kind.fixedWindow, limit: 1_000, windowMs: 86_400_000 }],
+      };
+      const all = await takes(s * 10, s * 1_000, key);
+      await time.runUntil(time.nowMs() + 60_000);
+      const { keys } = await central.take({ keys: [{ ...key, cost: 0 }], flag: Flag.look }, time.nowMs());
+      expect(keys[0]![0]!.view).toMatchObject({ count: admitted(all) });
+    },
+  );
+
   it("ends with its bucket: nothing charged in one is spent in the next", async () => {
     await time.runUntil(START_MS + 8_900);
     await takes(200, 1_000, keyOf(10_000));
@@ -278,6 +292,16 @@ describe("at the limit", () => {
     }
   });
 
+  it("does not pause while much is left: others have charged since the last reply", async () => {
+    const key: KeyRequest = { ...keyOf(1_000), limits: [{ kind: Kind.fixedWindow, limit: 1_000, windowMs: 10_000 }] };
+    const startMs = time.nowMs();
+    for (let i = 0; i < 40; i++) {
+      time.at(startMs + i * 50, () => void central.take({ keys: [key], flag: Flag.take }, time.nowMs()));
+    }
+    const all = await takes(600, 2_000, key);
+    expect(admitted(all)).toBe(600);
+  });
+
   it("asks for what the request itself needs if that and units for the stock are too much together", async () => {
     await takes(200, 1_000, keyOf(1_000));
     // Another isolate takes nearly all units.
@@ -340,6 +364,34 @@ describe("a store that does not answer", () => {
     await time.runUntil(time.nowMs() + 1_000);
     await asked;
     expect(calls).toHaveLength(1);
+  });
+
+  it("puts units into the stock whose reply comes too late for its request", async () => {
+    const late: Promise<TakeReply | undefined>[] = [];
+    const slow: Store = {
+      ...central,
+      kind: "redis",
+      async take(request) {
+        calls.push(request);
+        await time.sleep(ONE_WAY_MS);
+        const reply = await central.take(request, time.nowMs());
+        const isAhead = request.flag === Flag.take && request.keys[0]!.cost > 5;
+        if (!isAhead || late.length > 0) return reply;
+        const answer = time.sleep(1_000).then(() => reply);
+        late.push(answer);
+        throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: Promise.resolve(false) });
+      },
+    };
+    answers = createIsolate(slow, { nowMs: time.nowMs, sleep: time.sleep }).replies;
+    let outcomes: PromiseSettledResult<SourcedReply>[] = [];
+    const startMs = time.nowMs();
+    const taken: Promise<SourcedReply>[] = [];
+    for (let i = 0; i < 200; i++) time.at(startMs + i * 20, () => taken.push(take(keyOf(10_000))));
+    await time.runUntil(startMs + 4_000);
+    outcomes = (await settled([Promise.allSettled(taken)]))[0]!;
+    expect(late).toHaveLength(1);
+    await time.runUntil(time.nowMs() + 4_000);
+    expect(await charged()).toBe(outcomes.filter(({ status }) => status === "fulfilled").length);
   });
 
   it("keeps no request waiting for the answer to another one that never comes", async () => {

@@ -6,7 +6,7 @@
  * The numbers were found by simulation (npm run simulate; docs/consistency.md).
  */
 
-import { algorithmOf } from "../../core/algorithms.ts";
+import { algorithmOf, type LimitSpec } from "../../core/algorithms.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import type { LimitReply } from "../../core/take.ts";
 import type { Lease } from "./lease.ts";
@@ -34,6 +34,8 @@ const SCARCE_PART = 0.3;
  * unspent units are missing, until they have gone back.
  */
 const PART_UNTIL_END = 0.85;
+/** The largest part of a limit in one stock, if its window is much longer than the demand that is remembered. */
+const LONG_WINDOW_PART = 1 / 20;
 
 export const memoryMs = ({ lifeMs }: Lease): number => REMEMBERED_LIVES * lifeMs;
 
@@ -49,7 +51,7 @@ export function wanted(lease: Lease, localAtMs: number, nowMs: number | undefine
   if (known === 0) return lease.waiting;
   // A waiting demand may have been one burst: the larger its part, the less it tells about the demand to come.
   const rate = (known * known) / (known + lease.waiting / lease.lifeMs);
-  const most = rate * Math.min(seenMs(lease, localAtMs), lastsMs(lease, nowMs));
+  const most = Math.min(lease.mostUnits, rate * Math.min(seenMs(lease, localAtMs), lastsMs(lease, nowMs)));
   const ahead = Math.max(rate * lease.lifeMs * SCARCE_PART, STOCKED_SHARES * shareOf(lease, rate));
   return lease.waiting + Math.floor(spentMeanwhile(lease, rate) + Math.min(most, ahead));
 }
@@ -94,7 +96,9 @@ export function chargedPerMs(lease: Lease, replies: readonly LimitReply[], nowMs
 }
 
 /** The part of what all have charged in the present bucket that this isolate has charged. 0: not known. */
-export function ownPart({ limits, charged }: Lease, replies: readonly LimitReply[]): number {
+export function ownPart({ limits, charged }: Lease, replies: readonly LimitReply[], nowMs: number): number {
+  // The bucket of these charges has ended. In the present one nothing is charged yet.
+  if (charged && charged.endsAtMs <= nowMs) return 0;
   const parts = limits.map((limit, l) => {
     const all = farAlgorithmOf(limit).lease!.inBucket?.(replies[l]!.view) ?? 0;
     return charged && all > 0 ? Math.min(1, charged.units / all) : 0;
@@ -110,9 +114,10 @@ function seenMs(lease: Lease, localAtMs: number): number {
 
 /** The units per ms that requests of this isolate need, without the latest request. */
 function rateOf(lease: Lease, localAtMs: number): number {
-  const { demand, latest, lifeMs, demandAtMs } = lease;
-  // The silence since then does not count: it would make the gaps that are waited for longer and longer.
-  const gapMs = seenMs(lease, demandAtMs) / (demand - latest);
+  const { demand, latest, requests, lifeMs, demandAtMs } = lease;
+  // Gaps between requests, which may need several units. The silence since the latest request does not count: it would
+  // make the gaps that are waited for longer and longer.
+  const gapMs = seenMs(lease, demandAtMs) / (requests - 1);
   if (demand <= latest || localAtMs - demandAtMs > QUIET_LIVES * lifeMs + QUIET_GAPS * gapMs) return 0;
   return Math.max(0, demand * keptPart(lease, localAtMs) - latest) / seenMs(lease, localAtMs);
 }
@@ -129,6 +134,18 @@ function shareOf({ left, grants, chargedPerMs }: Lease, rate: number): number {
 function spentMeanwhile({ callMs }: Lease, rate: number): number {
   const mean = rate * callMs;
   return mean + Math.sqrt(mean);
+}
+
+/**
+ * The most units of one stock. An isolate may end at any time, and its stock then lapses with its window. In a short
+ * window that is soon.
+ */
+export function mostUnits(limits: readonly LimitSpec[], lifeMs: number): number {
+  const each = limits.map((limit) => {
+    const { units = 0, windowMs = 1 } = farAlgorithmOf(limit).capacity?.(limit) ?? {};
+    return units * Math.max(LONG_WINDOW_PART, (STOCKED_SHARES * REMEMBERED_LIVES * lifeMs) / windowMs);
+  });
+  return Math.min(...each);
 }
 
 /** For how long units are meant to last that are charged at an instant of the store. */

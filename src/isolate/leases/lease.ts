@@ -32,6 +32,8 @@ export interface Lease {
   readonly key: string;
   readonly limits: readonly LimitSpec[];
   readonly lifeMs: number;
+  /** The most units of one stock. */
+  readonly mostUnits: number;
   /** How long the isolate asks for nothing after a short grant. */
   readonly pauseMs: number;
   /** How long the last call took. */
@@ -59,6 +61,8 @@ export interface Lease {
   /** Recent demand in units, weighing less as it ages. */
   readonly demand: number;
   readonly demandAtMs: number;
+  /** Recent requests, weighing less as they age. */
+  readonly requests: number;
   /** The time in which that demand came, in ms, weighing less as it ages. */
   readonly seenMs: number;
   /** The units that the latest request needs. */

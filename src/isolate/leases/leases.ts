@@ -24,6 +24,7 @@ import {
   leftBy,
   mayKeep,
   memoryMs,
+  mostUnits,
   ownPart,
   wanted,
 } from "./lease-size.ts";
@@ -86,6 +87,8 @@ export interface Leases {
     replies: readonly LimitReply[] | undefined,
     localAtMs: number,
   ): void;
+  /** Puts units into the stock that were charged by a call without an answer in time. */
+  stock(lease: Lease, units: number, chargedAtMs: number): void;
   /**
    * Whether the store reports fewer units than this isolate has charged. Then another isolate has reset the key, and
    * what was leased before is over.
@@ -196,7 +199,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     tell(lease, "spent", units - stocked);
     if (!lease.charged || lease.charged.endsAtMs <= chargedAtMs) {
       lease.charged = { units, firstAtMs: chargedAtMs, lastAtMs: chargedAtMs, endsAtMs };
-    } else {
+    } else if (chargedAtMs >= lease.charged.firstAtMs) {
       lease.charged.units += units;
       lease.charged.lastAtMs = Math.max(lease.charged.lastAtMs, chargedAtMs);
     }
@@ -235,11 +238,13 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
         replies: undefined,
         repliedAtMs: 0,
         left: 0,
+        mostUnits: mostUnits(limits, leasedMs(windowMs)),
         // Until two replies have told more: as much as the limits allow.
         chargedPerMs: Math.min(...allowedPerMs),
         ownPart: 0,
         demand: 0,
         demandAtMs: 0,
+        requests: 0,
         seenMs: 0,
         latest: 0,
         waiting: 0,
@@ -256,6 +261,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       lease.seenMs = kept && lease.seenMs * kept + memoryMs(lease) * (1 - kept);
       lease.demand = lease.demand * kept + units;
       lease.demandAtMs = localAtMs;
+      lease.requests = lease.requests * kept + 1;
       lease.latest = units;
     },
 
@@ -313,11 +319,17 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
         restock(lease, reserved);
       }
       if (answer && charged > 0) addCharge(lease, charged, answer.late ? charged : forStock, answer.nowMs);
-      if (replies) lease.ownPart = ownPart(lease, replies);
+      if (answer && replies) lease.ownPart = ownPart(lease, replies, answer.nowMs);
       // A refusal of a call that also asked for the stock is no reason to pause: the request asks again for fewer
-      // units.
-      const refused = replies?.some((reply) => reply.refused) && !(needed > 0 && forStock > 0);
+      // units. Nor is it one while much is left: others have charged since the last reply, and the next ask knows that.
+      const isEnough = lease.left >= Math.max(1, leastWanted(lease, localAtMs) * SHORT_PART);
+      const asksAgain = forStock > 0 && (needed > 0 || isEnough);
+      const refused = replies?.some((reply) => reply.refused) && !asksAgain;
       if (refused || (answer?.allowed && isShort)) lease.pausedUntilMs = localAtMs + lease.pauseMs;
+    },
+
+    stock(lease: LeaseState, units, chargedAtMs) {
+      if (!lease.isOver && units > 0) addCharge(lease, units, units, chargedAtMs);
     },
 
     views({ limits, replies, grants }, nowMs, told = replies!) {

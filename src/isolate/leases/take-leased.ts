@@ -6,7 +6,8 @@
 import { algorithmOf } from "../../core/algorithms.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../../core/take.ts";
-import { isStoreError } from "../../store/failure.ts";
+import { isStoreError, lateReplyOf } from "../../store/failure.ts";
+import { StoreError } from "../../store/store.ts";
 import type { KnownRefusals } from "../known-refusals.ts";
 import type { IsolateListener } from "../listener.ts";
 import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
@@ -176,10 +177,25 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
       const { allowed, nowMs, keys } = answer;
       late = allowed && requests.some((one) => hasEnded(one, keys[sent.indexOf(one)], nowMs));
       return { allowed, late, nowMs };
+    } catch (error) {
+      const timeout = lateReplyOf(error);
+      if (!timeout) throw error;
+      background.waitUntil(timeout.answer.then((answer) => answer?.allowed && stockLate(sent, answer, own)));
+      // The caller's fallback settles what the caller needed.
+      const asked = sent.map(({ key, needed }) => ({ ...key, cost: needed }));
+      throw new StoreError("TIMEOUT", undefined, { ...timeout, asked });
     } finally {
       for (const one of requests)
         leases.settle(one, reply && { ...reply, late }, reply?.keys[sent.indexOf(one)], timing.nowMs());
       for (const { lease } of requests) tend(lease, own, timing.nowMs());
+    }
+  }
+
+  /** The units for the stock are charged, although the reply came too late for its request. */
+  function stockLate(sent: readonly LeaseRequest[], { nowMs }: TakeReply, own: RequestBackground): void {
+    for (const { lease, forStock } of sent) {
+      leases.stock(lease, forStock, nowMs);
+      tend(lease, own, timing.nowMs());
     }
   }
 
@@ -237,7 +253,9 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
         const nowMs = timing.nowMs();
         const waitMs = leases.reviewAfterMs(lease, nowMs);
         if (waitMs === undefined || nowMs + waitMs > startMs + MAX_TENDED_MS) break;
-        leases.tend(lease, nowMs + waitMs + TENDING_LATE_MS);
+        // A later request takes over in time: this background may end before the key is quiet.
+        const relievedAtMs = Math.min(nowMs + waitMs + TENDING_LATE_MS, startMs + MAX_TENDED_MS / 2);
+        leases.tend(lease, Math.max(lease.tendedUntilMs, relievedAtMs));
         await timing.sleep(waitMs);
         const unused = leases.unused(lease, timing.nowMs(), own.giveBacksLeft);
         own.giveBacksLeft -= unused.length;
