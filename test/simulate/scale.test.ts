@@ -67,7 +67,7 @@ it("the formula is below what was simulated, by as much as the page says", () =>
   const ratiosOf = (algorithm: Scenario["algorithm"]) => {
     const calm = onOneKey.filter((row) => row.algorithm === algorithm && kept(row).fallback < 0.001);
     const ratios = calm.map((row) => (1_000 * kept(row).calls) / row.halfMs / onPaper(row));
-    expect(ratios.length).toBeGreaterThan(4);
+    expect(ratios.length).toBeGreaterThan(3);
     return `${Math.min(...ratios).toFixed(1)} to ${Math.max(...ratios).toFixed(1)} times as many`;
   };
   said(`the simulation made ${ratiosOf("sliding-window")} calls under \`sliding-window\``);
@@ -80,13 +80,15 @@ it("what the page says in short is what the rows show", () => {
   expect(rowsOf("strict", ({ rate }) => rate >= 1_000).some(isCalm)).toBe(false);
   expect(most(rowsOf("bucket", ({ isolates }) => isolates === 300))).toBe(10_000);
   expect(kept(rowsOf("bucket", ({ isolates, rate }) => isolates === 300 && rate === 10_000)[0]!).busy).toBeCloseTo(
-    0.25,
-    1,
+    0.18,
+    2,
   );
   const { length } = rowsOf("leased", ({ isolates, rate }) => isolates === 30 && rate === 3_000).filter(isCalm);
   expect(length).toBe(1);
-  expect(most(rowsOf("patient", ({ isolates }) => isolates === 100))).toBe(10_000);
+  expect(most(rowsOf("patient", ({ isolates }) => isolates === 100))).toBe(3_000);
   expect(most(rowsOf("clients", ({ mode, shards }) => mode === "strict" && shards === 64))).toBe(30_000);
+  const ofHalf = ROWS.filter(({ mode, demand }) => mode === "leased" && demand < 1).map((row) => kept(row).used);
+  said(`at half of the limit down to ${Math.round(100 * Math.min(...ofHalf))} % of the requests were admitted`);
   said(`${Math.max(...rowsOf("strict").map((row) => kept(row).most)).toFixed(2)} times the limit was admitted`);
 });
 

@@ -7,30 +7,32 @@ import { leasedMs } from "../../../src/core/far-algorithm.ts";
 import { shareOf } from "./run.ts";
 
 /** As in src/isolate/leases/lease-size.ts, while plenty is left of the limit. */
-const STOCKED_PART = 1.2;
-const RENEWED_BELOW = 0.25;
+const REMEMBERED_LIVES = 14;
+const PART_UNTIL_END = 0.85;
 
 export interface Traffic {
   readonly isolates: number;
   /** Requests per second of one key, of all isolates together. */
   readonly rate: number;
+  /** `sliding-window`: with one bucket. */
+  readonly algorithm: "sliding-window" | "token-bucket";
   readonly windowMs: number;
   /** How long one call takes, there and back, in ms. */
   readonly callMs: number;
 }
 
 /** The calls per second that an isolate makes for one key that has plenty left. */
-function callsOfIsolate(ratePerMs: number, { windowMs, callMs }: Traffic): number {
+function callsOfIsolate(ratePerMs: number, { algorithm, windowMs, callMs }: Traffic): number {
   const lifeMs = leasedMs(windowMs);
-  const demand = ratePerMs * lifeMs;
-  // Less than two units ahead are not worth asking for: each request makes its own call.
-  if (demand < 1) return ratePerMs * 1_000;
-  const mean = ratePerMs * Math.min(callMs, lifeMs);
-  const meanwhile = mean + Math.sqrt(mean);
-  const stock = Math.floor(meanwhile + demand * STOCKED_PART);
-  // From a full stock down to where more is asked for.
-  const units = stock - Math.max(meanwhile, stock * RENEWED_BELOW);
-  return (ratePerMs * 1_000) / Math.max(1, units);
+  // One call at a time, and no call without a request.
+  const leastMs = Math.max(callMs, 1 / ratePerMs);
+  if (algorithm === "token-bucket") return 1_000 / Math.max(leastMs, lifeMs);
+  let calls = 0;
+  for (let atMs = 0; atMs < windowMs; calls++) {
+    const lastsMs = Math.min(REMEMBERED_LIVES * lifeMs, PART_UNTIL_END * (windowMs - atMs));
+    atMs += Math.max(leastMs, lastsMs);
+  }
+  return 1_000 * Math.min(ratePerMs, calls / windowMs);
 }
 
 /** With busy and quiet isolates, as they are simulated. */
