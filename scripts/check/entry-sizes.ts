@@ -25,7 +25,8 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, with Redis",
     program: 'export { createLimiter, redisStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 73,
+    // 72.0 before leases kept what late replies charge, and log lines were made once.
+    budgetKib: 73.3,
   },
   {
     what: "headgate, with a Durable Object",
@@ -35,8 +36,8 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate/durable-object",
     program: 'export * from "../src/durable-object.ts";',
-    // 24.0 before leases learned from the replies how much to hold: 0.4 KiB.
-    budgetKib: 24.5,
+    // 24.0 before leases learned from the replies how much to hold: 0.4 KiB. What late replies charge is kept: 0.2.
+    budgetKib: 24.8,
   },
   { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 21.1 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 3 },

@@ -246,7 +246,7 @@ it("a slot of a request that was refused when its connection broke is given back
   expect(releases().map(({ request }) => request.slot)).toEqual([calls[0]!.request.slot]);
 });
 
-it("what a lease was charged late for a refused request is given back as it was charged", async () => {
+it("what a lease was charged late for a refused request is given back, and the rest goes into the stock", async () => {
   const policy = (name: string): PolicyInput => {
     return {
       name,
@@ -277,10 +277,18 @@ it("what a lease was charged late for a refused request is given back as it was 
   calls[0]!.timeout();
   expect((await both).unavailable).toBe(true);
   await calls[0]!.arrive();
-  const charged = request.keys.map(({ key, cost }) => [key, cost]);
-  // The call asked for COST plus units for the stock, less the units that were already in stock.
-  expect(charged[0]![1]).not.toBe(COST);
-  expect(releases().map(({ request }) => request.keys.map(({ key, cost }) => [key, cost]))).toEqual([charged]);
+  // Nothing was in stock. The call asked for COST, and for units for the stock of the first key.
+  const [held, asked] = request.keys;
+  expect(held!.cost).toBeGreaterThan(COST);
+  expect(releases().map(({ request }) => request.keys.map(({ key, cost }) => [key, cost]))).toEqual([
+    [
+      [held!.key, COST],
+      [asked!.key, COST],
+    ],
+  ]);
+  for (let stocked = held!.cost - COST; stocked > 0; stocked--) {
+    expect(await limiter.take("held", { background })).toMatchObject({ source: "lease", allowed: true });
+  }
 });
 
 it("a late reply from before a reset brings no counts back and gives nothing back", async () => {
