@@ -43,9 +43,8 @@ export async function openLog(names: readonly string[], options: OpenLogOptions)
   const told = new Telling(inputs.length, totalBytes);
   const files: LogFile[] = [];
   for (const input of inputs) {
-    const file = await openLogFile(input, options.format);
+    const file = await openLogFile(input, options.format, told);
     if (file) files.push(file);
-    else told.addNote(`${input.name} is empty.`);
   }
   const recorded = files.filter(({ format }) => format.name === "headgate").length;
   if (recorded > 0 && recorded < files.length) {

@@ -174,6 +174,33 @@ describe("gzip", () => {
     expect(log.told.incomplete).toEqual([{ file: "the standard input", reason: "its gzip data are damaged" }]);
   });
 
+  it("may have zeros after it, and other bytes are damage", async () => {
+    const small = gzipSync(lines(0, 3));
+    for (const padding of [1, 8, 300_000]) {
+      const padded = await readText(Buffer.concat([small, Buffer.alloc(padding)]));
+      expect(paths(padded.entries)).toEqual(numbered(0, 3));
+      expect(padded.log.told.incomplete).toEqual([]);
+    }
+    for (const more of [
+      Buffer.from("more"),
+      Buffer.concat([Buffer.alloc(20), Buffer.from("more"), Buffer.alloc(20)]),
+    ]) {
+      const { entries, log } = await readText(Buffer.concat([small, more]));
+      expect(paths(entries)).toEqual(numbered(0, 3));
+      expect(log.told.incomplete).toEqual([{ file: "the standard input", reason: "its gzip data are damaged" }]);
+    }
+  });
+
+  it("that shows no line because it is damaged is not called empty", async () => {
+    const flipped = Buffer.from(packed).fill(0xff, 12, 40);
+    for (const bytes of [flipped, packed.subarray(0, 60), packed.subarray(0, 10)]) {
+      const { entries, log } = await readFiles(["a.gz", "b"], { cwd: folderOf({ "a.gz": bytes, b: lines(0, 1) }) });
+      expect(paths(entries)).toEqual(["/0"]);
+      expect(log.told.incomplete).toEqual([{ file: "a.gz", reason: expect.stringMatching(/^its gzip data /) }]);
+      expect(log.told.notes.join()).not.toContain("empty");
+    }
+  });
+
   it("that is damaged in its middle is said", async () => {
     const wrong = Buffer.from(packed).fill(0xff, packed.length >> 1, (packed.length >> 1) + 100);
     const { entries, log } = await readText(wrong);
