@@ -172,6 +172,41 @@ describe("Cloudflare Logpush", () => {
   });
 
   it.each([
+    ["-5"],
+    ["foo 12"],
+    ["2026-11-22"],
+    ["2026-11-22T20:00:00"],
+    [1e29],
+    [-5],
+    ["1989-12-31T23:59:59Z"],
+    ["2100-01-01T00:00:00Z"],
+  ])("takes %j for no instant", async (EdgeStartTimestamp) => {
+    const good = minimal({ ClientRequestURI: "/" });
+    const { entries, log } = await readText(good + minimal({ EdgeStartTimestamp, ClientRequestURI: "/" }));
+    expect([entries.length, log.told.damaged.lines]).toEqual([1, 1]);
+  });
+
+  it.each([
+    ['"ClientRequestURI":"/a\\x41"'],
+    ['"ClientRequestURI":"/a\t"'],
+    ['"ClientIP":"\\u00g0"'],
+    ['"RequestHeaders":{broken}'],
+    ['"RequestHeaders":{"a":"b",}'],
+    ['"RequestHeaders":{"a":01}'],
+    ['"Cookies":["a" "b"]'],
+  ])("counts a line with %s as damaged, also after lines of the same form", async (broken) => {
+    const [key = ""] = broken.split(":");
+    const whole = { ClientIP: "192.0.2.1", ClientRequestURI: "/", RequestHeaders: { a: "b" }, Cookies: {} };
+    const good = minimal(whole);
+    const bad = good.replace(new RegExp(`${key}:(?:"[^"]*"|\\{[^}]*\\})`), () => broken);
+    expect(bad).not.toBe(good);
+    const { entries, log } = await readText(good.repeat(5) + bad + good);
+    for (const { head } of entries) expect([head.headers.get("a"), head.headers.get("cookie")]).toEqual(["b", null]);
+    expect(entries).toHaveLength(6);
+    expect(log.told.damaged).toMatchObject({ lines: 1, first: [{ line: 6, reason: "it is not a JSON object" }] });
+  });
+
+  it.each([
     [{ sampleInterval: 10 }, 10, "10 %"],
     [{ SampleRate: 0.25 }, 4, "25 %"],
   ])("says that a log with %j is sampled", async (field, oneIn, share) => {

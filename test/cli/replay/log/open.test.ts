@@ -219,6 +219,28 @@ describe("order", () => {
     expect(log.told.late).toBe(0);
   });
 
+  it("is that of the true instants where a line of one of several files has a wrong one", async () => {
+    const wrong = accessLine(Date.UTC(2099), "/wrong");
+    const each = numbered(0, 20_000).map((path, i) => accessLine(T + i * 500, path));
+    const [even, odd] = [0, 1].map((rest) => each.filter((_, i) => i % 2 === rest));
+    const cwd = folderOf({ a: even!.toSpliced(100, 0, wrong).join(""), b: odd!.join("") });
+    const { entries, log } = await readFiles(["a", "b"], { cwd });
+    expect(log.told.late).toBe(0);
+    expect(entries.findIndex(({ head }) => head.url.endsWith("/wrong"))).toBe(20_000);
+  });
+
+  it("that is lost for more than 1 % of the lines makes the numbers doubtful, and a note says so", async () => {
+    const doubtful = /^The numbers may be wrong: more than 1 % of the requests stood far behind later ones/;
+    for (const [behind, isDoubtful] of [
+      [50, false],
+      [200, true],
+    ] as const) {
+      const { log } = await readText(lines(behind, 10_000 + behind) + lines(0, behind));
+      expect(log.told.late).toBe(behind);
+      expect(log.told.notes.some((note) => doubtful.test(note))).toBe(isDoubtful);
+    }
+  });
+
   it("has an end: later entries are counted and get the present instant", () => {
     const head = { method: "GET", url: "https://a.example/", headers: new Headers() };
     const entry = (atMs: number) => ({ atMs, head });

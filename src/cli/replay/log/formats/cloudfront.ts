@@ -6,7 +6,7 @@
 
 import type { LogEntry, Needed } from "../entry.ts";
 import { type Format, type LineReader, WHOLE_SECONDS } from "../format.ts";
-import { instantOf } from "../instant.ts";
+import { instantInMs, instantOf } from "../instant.ts";
 import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 import { pack, unpack } from "../packed.ts";
 
@@ -75,7 +75,7 @@ class CloudfrontReader implements LineReader {
     if (reason !== undefined) return reason;
 
     const tookMs = Math.round(Number(this.#value(PLACE["time-taken"]) ?? Number.NaN) * 1000);
-    const atMs = this.#atMs(tookMs || 0);
+    const atMs = instantInMs(this.#atMs(tookMs || 0));
     if (Number.isNaN(atMs)) return "it has no instant in date and time, nor in timestamp(ms)";
     const head = this.#head();
     if (!head) {

@@ -9,6 +9,7 @@
 import type { RequestHead } from "../../../../keys/request-head.ts";
 import type { LogEntry, Needed, RecordedTake } from "../entry.ts";
 import type { Format, LineReader } from "../format.ts";
+import { instantInMs } from "../instant.ts";
 
 /** The begin of every line, as src/http/record.ts writes it. */
 const BEGIN = '{"event":"decision"';
@@ -82,6 +83,7 @@ class HeadgateReader implements LineReader {
     if (v !== VERSION) return `it is a recorded decision of another version than ${VERSION}`;
     const isWhole = Number.isSafeInteger(at) && typeof region === "string" && typeof source === "string";
     if (!isWhole || typeof allowed !== "boolean" || !Array.isArray(takes)) return "it is no whole recorded decision";
+    if (Number.isNaN(instantInMs(at as number))) return "its time is not an instant";
     const recorded: RecordedTake[] = [];
     for (const take of takes) {
       const one = takeOf(take);
