@@ -9,6 +9,7 @@ import { type ConfigurationOptions, readConfigurations } from "./configurations.
 import { type Configuration, replay } from "./engine/replay.ts";
 import type { Summary } from "./engine/summary.ts";
 import type { FormatName } from "./log/format.ts";
+import { filesNamed } from "./log/input.ts";
 import { LogError, type OpenLog, openLog } from "./log/open.ts";
 import { checkFailIf, findFailure, parseFailIf } from "./report/fail-if.ts";
 import { incompleteFiles, logNotes } from "./report/log-notes.ts";
@@ -72,7 +73,7 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
 
 async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> {
   const conditions = (options.failIf ?? []).map(parseFailIf);
-  checkFiles(options, io);
+  await checkFiles(options, io);
   const configurations = readConfigurations(options, io);
   const names = configurations.map(({ settings }) => settings.policies.map(({ name }) => name));
   for (const condition of conditions) checkFailIf(condition, names);
@@ -96,8 +97,11 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
 }
 
 /** What can be known before a log of hours is read. */
-function checkFiles({ log, html }: ReplayOptions, { cwd, stdin }: Io): void {
-  const missing = log.find((file) => file !== "-" && !existsSync(resolve(cwd, file)));
+async function checkFiles({ log, html }: ReplayOptions, { cwd, stdin }: Io): Promise<void> {
+  const files = await Promise.all(log.map((name) => filesNamed(name, cwd))).catch((error) => {
+    throw error instanceof LogError ? new Misuse(`--log: ${error.message}`) : error;
+  });
+  const missing = files.flat().find((file) => file !== "-" && !existsSync(resolve(cwd, file)));
   if (missing !== undefined) throw new Misuse(`--log: there is no ${missing}`);
   if (log.includes("-") && !stdin) throw new Misuse("--log -: there is no standard input");
   if (html === undefined) return;

@@ -91,6 +91,7 @@ it("gives a client one name in both configurations, also without the gateway's s
 });
 
 it("reads several logs, compressed ones and the standard input", async () => {
+  expect((await summaryOf(folderWith(FILES), "--log", "acc*")).log.requests).toBe(15);
   const half = Math.floor(LOG.split("\n").length / 2);
   const lines = LOG.trimEnd()
     .split("\n")
@@ -243,6 +244,7 @@ describe("a damaged log", () => {
 it.each([
   ["no log", [], "required option '--log <file...>' not specified"],
   ["a log that is not there", ["--log", "gone.log"], "--log: there is no gone.log"],
+  ["a pattern that no log fits", ["--log", "gone*.gz"], "--log: gone*.gz: no file has such a name."],
   ["no standard input", ["--log", "-"], "--log -: there is no standard input"],
   [
     "another format",

@@ -109,6 +109,7 @@ it("says why a line cannot be read, without its text", async () => {
     [line.slice(0, -1)]: "ends early",
     [change({ v: 2 })]: "another version",
     [change({ at: "today" })]: "no whole",
+    [change({ at: 9e15 })]: "not an instant",
     [change({ takes: [{ policy: "api", kind: "ip", key: "secret", cost: -1 }] })]: "not whole",
     [JSON.stringify(line).slice(0, -1)]: "ends early",
   };
@@ -117,6 +118,21 @@ it("says why a line cannot be read, without its text", async () => {
     expect(said).toContain(reason);
     expect(said).not.toMatch(/secret|api|eu/);
   }
+});
+
+it.each([
+  [JSON.stringify({ EventTimestampMs: 1_795_377_600_000, Logs: [] })],
+  [JSON.stringify({ outcome: "ok", logs: [{ message: ["other"] }] })],
+  [JSON.stringify({ outcome: "ok", logs: [] }, null, 4)],
+])("recognizes events without a decision, and notes them: %j", async (text) => {
+  const lines = text.split("\n");
+  expect(lines.some((line) => headgate.recognizes(line))).toBe(true);
+  const reader = headgate.reader();
+  expect(lines.map((line) => reader.read(line))).toEqual(lines.map(() => undefined));
+  expect(reader.notes?.()).toEqual([expect.stringContaining("no recorded decision")]);
+  const [line] = (await record()) as [string];
+  reader.read(line);
+  expect(reader.notes?.()).toEqual([]);
 });
 
 it("notes a sample, leases, and decisions without the store", async () => {

@@ -11,7 +11,11 @@ export function isGzip(start: Uint8Array): boolean {
   return start[0] === 0x1f && start[1] === 0x8b;
 }
 
-/** @param onDamage hears why there is no more. What was unpacked before the damage has been given. */
+/**
+ * Zeros after the last member are padding.
+ *
+ * @param onDamage hears why there is no more. What was unpacked before the damage has been given.
+ */
 export async function* gunzip(
   chunks: AsyncIterable<Uint8Array>,
   onDamage: (reason: string) => void,
@@ -20,20 +24,35 @@ export async function* gunzip(
   const unzip = createGunzip({ chunkSize: CHUNK_BYTES });
   let ready: Buffer[] = [];
   let failure: NodeJS.ErrnoException | undefined;
+  let isEnded = false;
+  let hasOtherBytes = false;
+  let writtenBytes = 0;
   let settle = () => {};
   unzip.on("data", (chunk: Buffer) => ready.push(chunk));
   unzip.on("error", (error) => {
     failure = error;
     settle();
   });
-  /** A failing stream does not always answer the writer. */
+  unzip.on("end", () => {
+    isEnded = true;
+    settle();
+  });
+  /** A stream that fails, or that ends before its input does, never answers the writer. */
   const until = (begin: (settled: () => void) => void) =>
     new Promise<void>((resolve) => {
       settle = resolve;
       begin(resolve);
     });
 
-  const write = (chunk: Uint8Array) => until((settled) => unzip.write(chunk, () => settled()));
+  const write = async (chunk: Uint8Array) => {
+    let unused = isEnded ? chunk.length : 0;
+    if (!isEnded) {
+      writtenBytes += chunk.length;
+      await until((settled) => unzip.write(chunk, () => settled()));
+      if (isEnded) unused = writtenBytes - unzip.bytesWritten;
+    }
+    hasOtherBytes ||= chunk.subarray(chunk.length - unused).some((byte) => byte !== 0);
+  };
 
   let unpacked: Buffer[] = [];
   // The last bytes go in alone: if the checksum is wrong, all that came before it has been taken out.
@@ -49,19 +68,22 @@ export async function* gunzip(
       await written;
       unpacked = ready;
       ready = [];
-      if (failure) break;
+      if (failure || hasOtherBytes) break;
     }
     if (!failure) await write(held);
-    if (!failure) await until((settled) => unzip.once("end", settled).end());
+    if (!failure && !isEnded) await until(() => unzip.end());
     yield* unpacked;
     yield* ready;
     if (failure) onDamage(reasonOf(failure));
+    else if (hasOtherBytes) onDamage(DAMAGED);
   } finally {
     unzip.destroy();
   }
 }
 
+export const ENDS_EARLY = "its gzip data end too early";
+const DAMAGED = "its gzip data are damaged";
+
 function reasonOf({ code }: NodeJS.ErrnoException): string {
-  if (code === "Z_BUF_ERROR") return "its gzip data end too early";
-  return "its gzip data are damaged";
+  return code === "Z_BUF_ERROR" ? ENDS_EARLY : DAMAGED;
 }

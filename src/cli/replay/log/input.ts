@@ -43,7 +43,7 @@ export async function openInputs(
   { cwd, stdin }: { cwd: string; stdin: AsyncIterable<Uint8Array> },
 ): Promise<Input[]> {
   const inputs = new Map<string, Input>();
-  for (const name of (await Promise.all(names.map((name) => expanded(name, cwd)))).flat()) {
+  for (const name of (await Promise.all(names.map((name) => filesNamed(name, cwd)))).flat()) {
     const path = name === "-" ? name : resolve(cwd, name);
     if (inputs.has(path)) continue;
     inputs.set(path, name === "-" ? new StreamInput("the standard input", stdin) : await fileInput(name, path));
@@ -51,7 +51,8 @@ export async function openInputs(
   return [...inputs.values()];
 }
 
-async function expanded(name: string, cwd: string): Promise<string[]> {
+/** @throws {LogError} if a name with `*` fits no file. Other names are not looked at. */
+export async function filesNamed(name: string, cwd: string): Promise<string[]> {
   const pattern = basename(name);
   if (!pattern.includes("*") || (await exists(resolve(cwd, name)))) return [name];
   const folder = dirname(name);

@@ -1,12 +1,22 @@
 /** Instants as logs write them, in ms since the epoch. */
 
-/** RFC 3339, or a number of seconds, milliseconds, microseconds or nanoseconds since the epoch. NaN: not an instant. */
-export function instantOf(value: unknown): number {
-  if (typeof value === "number") return numberedInstant(value);
-  if (typeof value !== "string" || value === "") return Number.NaN;
-  return DIGITS.test(value) ? numberedInstant(Number(value)) : Date.parse(value);
+/** No log is older than HTTP. A later instant is a wrong one, and many functions fail beyond the year 275760. */
+const [EARLIEST_MS, LATEST_MS] = [Date.UTC(1990), Date.UTC(2100)];
+
+/** NaN: not an instant that a log can have. */
+export function instantInMs(ms: number): number {
+  return ms >= EARLIEST_MS && ms < LATEST_MS ? ms : Number.NaN;
 }
 
+/** RFC 3339, or a number of seconds, milliseconds, microseconds or nanoseconds since the epoch. NaN: not an instant. */
+export function instantOf(value: unknown): number {
+  if (typeof value === "number") return instantInMs(numberedInstant(value));
+  if (typeof value !== "string") return Number.NaN;
+  if (DIGITS.test(value)) return instantInMs(numberedInstant(Number(value)));
+  return RFC_3339.test(value) ? instantInMs(Date.parse(value)) : Number.NaN;
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)$/i;
 const DIGITS = /^\d+(?:\.\d+)?$/;
 
 /**
@@ -29,7 +39,7 @@ export function commonInstant(text: string): number {
   const number = (from: number, to: number) => Number(text.slice(from, to));
   const zoneMin = number(22, 24) * 60 + number(24, 26);
   const utcMs = Date.UTC(number(7, 11), month / 3, number(0, 2), number(12, 14), number(15, 17), number(18, 20));
-  return utcMs - (text[21] === "-" ? -zoneMin : zoneMin) * 60_000;
+  return instantInMs(utcMs - (text[21] === "-" ? -zoneMin : zoneMin) * 60_000);
 }
 
 const COMMON = /^\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}$/;

@@ -4,9 +4,14 @@
  * value is, its first character decides.
  */
 
-const INNER = '[^"\\\\]*(?:\\\\.[^"\\\\]*)*';
+const INNER = '[^"\\\\\\x00-\\x1f]*(?:\\\\(?:["\\\\/bfnrt]|u[\\da-fA-F]{4})[^"\\\\\\x00-\\x1f]*)*';
 const TEXT = `"${INNER}"`;
-/** Objects and arrays of plain values, and anything else without punctuation: a number, true, false, null. */
+/** What is read must be JSON: it is parsed later, when nobody can say any more that the line is damaged. */
+const PLAIN = "-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][-+]?\\d+)?|true|false|null";
+const LIST = `\\[(?:(?:${TEXT}|${PLAIN})(?:,(?:${TEXT}|${PLAIN}))*)?\\]`;
+const MEMBER = `${TEXT}:(?:${TEXT}|${PLAIN}|${LIST})`;
+const READ_OTHER = `${PLAIN}|\\{(?:${MEMBER}(?:,${MEMBER})*)?\\}|${LIST}`;
+/** What is not read: objects and arrays of plain values, and anything else without punctuation. */
 const OTHER = `[-+.\\w]+|\\{(?:[^"{}]|${TEXT})*\\}|\\[(?:[^"[\\]]|${TEXT})*\\]`;
 
 export class JsonScan {
@@ -54,7 +59,7 @@ export class JsonScan {
 
   #makePattern(keys: readonly string[]): void {
     const parts = keys.map((key) => {
-      const value = this.#wanted.includes(key) ? `(?:"(${INNER})"|(${OTHER}))` : `(?:${TEXT}|${OTHER})`;
+      const value = this.#wanted.includes(key) ? `(?:"(${INNER})"|(${READ_OTHER}))` : `(?:${TEXT}|${OTHER})`;
       return `${JSON.stringify(key).replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}:${value}`;
     });
     this.#pattern = new RegExp(`^\\{${parts.join(",")}\\}$`);

@@ -3,7 +3,7 @@
 import type { LogEntry } from "./entry.ts";
 import type { Format, FormatName, LineReader } from "./format.ts";
 import { FORMATS } from "./formats.ts";
-import { isGzip } from "./gunzip.ts";
+import { ENDS_EARLY, isGzip } from "./gunzip.ts";
 import { contents, type Input } from "./input.ts";
 import { LineSplitter } from "./split.ts";
 import { LogError, type Telling } from "./told.ts";
@@ -24,18 +24,30 @@ const FIRST_BYTES = [64 * 1024, 4 * 1024 * 1024];
 const CHECKED_LINES = 1000;
 
 /**
- * @returns undefined if the file is empty.
+ * @returns undefined if the file is empty, or so damaged that it shows no format: `told` says which.
  * @throws {LogError} if no format recognizes it.
  */
-export async function openLogFile(input: Input, wanted: FormatName | undefined): Promise<LogFile | undefined> {
+export async function openLogFile(
+  input: Input,
+  wanted: FormatName | undefined,
+  told: Telling,
+): Promise<LogFile | undefined> {
   for (const bytes of FIRST_BYTES) {
     const start = await input.start(bytes);
-    if (start.length === 0) return undefined;
     const isPacked = isGzip(start);
-    const lines = (await firstLines(start, isPacked, start.length < bytes)).filter((line) => line.trim() !== "");
+    const isWhole = start.length < bytes;
+    const { lines: all, damage } = await firstLines(start, isPacked, isWhole);
+    const lines = all.filter((line) => line.trim() !== "");
     const format = wanted ? FORMATS.find(({ name }) => name === wanted) : recognized(lines);
     if (format && lines.length > 0) return { input, format, isPacked, ...readFirst(format, lines) };
-    if (start.length < bytes && lines.length === 0) return undefined;
+    if (damage !== undefined) {
+      told.incomplete.push({ file: input.name, reason: damage });
+      return undefined;
+    }
+    if (isWhole && lines.length === 0) {
+      told.addNote(`${input.name} is empty.`);
+      return undefined;
+    }
   }
   throw new LogError(`${input.name}: none of its first lines is in a format that replay reads: ${formatNames()}.`);
 }
@@ -44,16 +56,28 @@ function formatNames(): string {
   return FORMATS.map(({ name }) => name).join(", ");
 }
 
-/** Complete ones, without those that are too long. */
-async function firstLines(start: Uint8Array, isPacked: boolean, isWhole: boolean): Promise<string[]> {
+/** Complete ones, without those that are too long; and why the file has no more, if it is damaged there. */
+async function firstLines(
+  start: Uint8Array,
+  isPacked: boolean,
+  isWhole: boolean,
+): Promise<{ lines: string[]; damage: string | undefined }> {
   const splitter = new LineSplitter();
   const lines: (string | null)[] = [];
   async function* once() {
     yield start;
   }
-  for await (const chunk of contents(once(), isPacked, () => {})) lines.push(...splitter.split(chunk));
+  let damage: string | undefined;
+  const onDamage = (reason: string) => {
+    // The beginning of a longer file always ends too early.
+    if (isWhole || reason !== ENDS_EARLY) damage = reason;
+  };
+  for await (const chunk of contents(once(), isPacked, onDamage)) lines.push(...splitter.split(chunk));
   if (isWhole) lines.push(...splitter.end());
-  return lines.filter((line) => line !== null).map((line, i) => (i === 0 ? withoutMark(line) : line));
+  return {
+    lines: lines.filter((line) => line !== null).map((line, i) => (i === 0 ? withoutMark(line) : line)),
+    damage,
+  };
 }
 
 /** Without the byte order mark that some editors write. */

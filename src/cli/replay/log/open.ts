@@ -5,7 +5,7 @@ import type { FormatName } from "./format.ts";
 import { openInputs } from "./input.ts";
 import { entriesOf, type LogFile, openLogFile } from "./log-file.ts";
 import { merged } from "./merge.ts";
-import { TimeOrder } from "./order.ts";
+import { roughlyOrdered, TimeOrder } from "./order.ts";
 import { LogError, type LogTold, Telling } from "./told.ts";
 import { Unseen } from "./unseen.ts";
 
@@ -43,9 +43,8 @@ export async function openLog(names: readonly string[], options: OpenLogOptions)
   const told = new Telling(inputs.length, totalBytes);
   const files: LogFile[] = [];
   for (const input of inputs) {
-    const file = await openLogFile(input, options.format);
+    const file = await openLogFile(input, options.format, told);
     if (file) files.push(file);
-    else told.addNote(`${input.name} is empty.`);
   }
   const recorded = files.filter(({ format }) => format.name === "headgate").length;
   if (recorded > 0 && recorded < files.length) {
@@ -74,7 +73,10 @@ async function* inOrder(
   { told, unseen, signal }: { told: Telling; unseen: Unseen; signal: AbortSignal | undefined },
 ): AsyncGenerator<readonly LogEntry[]> {
   const order = new TimeOrder();
-  const sources = files.map((file) => ({ firstMs: file.firstMs, batches: () => entriesOf(file, told) }));
+  const sources = files.map((file) => ({
+    firstMs: file.firstMs,
+    batches: () => (files.length > 1 ? roughlyOrdered(entriesOf(file, told)) : entriesOf(file, told)),
+  }));
   for await (const entries of merged(sources)) {
     signal?.throwIfAborted();
     unseen.look(entries);
@@ -83,9 +85,16 @@ async function* inOrder(
   }
   for (const batch of order.end()) yield batch;
   told.late = order.late;
+  if (told.late > told.requests * DOUBTFUL_SHARE) told.addNote(DOUBTFUL);
   for (const note of unseen.notes()) told.addNote(note);
   if (told.sampledOneIn > 1) told.addNote(sampledNote(told.sampledOneIn));
 }
+
+/** The share of late requests from which their wrong instants may decide what the report says. */
+const DOUBTFUL_SHARE = 0.01;
+const DOUBTFUL =
+  "The numbers may be wrong: more than 1 % of the requests stood far behind later ones, and many were replayed at one " +
+  "instant. Check the times in the log, and sort it.";
 
 function sampledNote(oneIn: number): string {
   const share = Number((100 / oneIn).toPrecision(2));

@@ -8,6 +8,28 @@ export const HELD_ENTRIES = 50_000;
 const HELD_IN_ORDER = 5000;
 const BATCH = 2500;
 
+/**
+ * The entries of one source, those of some thousands sorted among themselves: several sources are merged by their next
+ * entries, and one wrong instant would hold up all that is behind it.
+ */
+export async function* roughlyOrdered(
+  batches: AsyncIterable<readonly LogEntry[]>,
+): AsyncGenerator<readonly LogEntry[]> {
+  let held: LogEntry[] = [];
+  for await (const entries of batches) {
+    held = held.concat(entries);
+    if (held.length < HELD_IN_ORDER) continue;
+    held.sort(byInstant);
+    yield held.slice(0, held.length >> 1);
+    held = held.slice(held.length >> 1);
+  }
+  if (held.length > 0) yield held.sort(byInstant);
+}
+
+function byInstant(a: LogEntry, b: LogEntry): number {
+  return a.atMs - b.atMs;
+}
+
 export class TimeOrder {
   /** Entries that came after later ones had been given. They get the instant of the last one given. */
   late = 0;
@@ -45,7 +67,7 @@ export class TimeOrder {
   #give(count: number): LogEntry[][] {
     if (count === 0) return [];
     const held = this.#held;
-    if (!this.#isSorted) held.sort((a, b) => a.atMs - b.atMs);
+    if (!this.#isSorted) held.sort(byInstant);
     for (let i = 0; i < held.length && held[i]!.atMs < this.#givenMs; i++) {
       held[i] = { ...held[i]!, atMs: this.#givenMs };
       this.late++;

@@ -21,9 +21,12 @@ const NEEDED: readonly Needed[] = [
   "key query:page",
   "key country",
   "key asn",
+  "key continent",
   "key host",
   "key global",
 ];
+
+const NO_CONTINENT = { "key continent": "a field for the continent" };
 
 /** By need the field that the log lacks. */
 function lacking({ log }: ReadLog): Record<string, string> {
@@ -58,7 +61,7 @@ describe("Cloudflare Logpush", () => {
   it.each(["logpush-unixnano.ndjson", "logpush-wrapped.txt"])("reads %s", async (file) => {
     const read = await readFiles([file]);
     expect(read.entries.map(seen)).toEqual([FIRST, LAST]);
-    expect(lacking(read)).toEqual({ tokens: "a field for tokens" });
+    expect(lacking(read)).toEqual({ tokens: "a field for tokens", ...NO_CONTINENT });
     expect(read.log.told).toMatchObject({ requests: 2, damaged: { lines: 0 }, notes: [SUBREQUEST] });
   });
 
@@ -71,6 +74,7 @@ describe("Cloudflare Logpush", () => {
         "2026-11-22T20:00:01.000Z",
       ]);
       expect(lacking(read)).toEqual({
+        ...NO_CONTINENT,
         tokens: "a field for tokens",
         duration: "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)",
       });
@@ -106,7 +110,16 @@ describe("Cloudflare Logpush", () => {
       "key query:page": "ClientRequestURI",
       "key country": "ClientCountry",
       "key asn": "ClientASN",
+      ...NO_CONTINENT,
     });
+  });
+
+  it("says that a Worker's own requests cannot be told from those of clients", async () => {
+    const note = /^The log has no WorkerSubrequest: /;
+    const { log } = await readText(minimal({ ClientRequestURI: "/" }));
+    expect(log.told.notes).toContainEqual(expect.stringMatching(note));
+    const other = await readText(minimal({ ClientRequestURI: "/", WorkerSubrequest: false }));
+    expect(other.log.told.notes).not.toContainEqual(expect.stringMatching(note));
   });
 
   it("says which header is in no line", async () => {
@@ -172,6 +185,42 @@ describe("Cloudflare Logpush", () => {
   });
 
   it.each([
+    ["-5"],
+    ["foo 12"],
+    ["2026-11-22"],
+    ["2026-11-22T20:00:00"],
+    [1e29],
+    [`1${"0".repeat(29)}`],
+    [-5],
+    ["1989-12-31T23:59:59Z"],
+    ["2100-01-01T00:00:00Z"],
+  ])("takes %j for no instant", async (EdgeStartTimestamp) => {
+    const good = minimal({ ClientRequestURI: "/" });
+    const { entries, log } = await readText(good + minimal({ EdgeStartTimestamp, ClientRequestURI: "/" }));
+    expect([entries.length, log.told.damaged.lines]).toEqual([1, 1]);
+  });
+
+  it.each([
+    ['"ClientRequestURI":"/a\\x41"'],
+    ['"ClientRequestURI":"/a\t"'],
+    ['"ClientIP":"\\u00g0"'],
+    ['"RequestHeaders":{broken}'],
+    ['"RequestHeaders":{"a":"b",}'],
+    ['"RequestHeaders":{"a":01}'],
+    ['"Cookies":["a" "b"]'],
+  ])("counts a line with %s as damaged, also after lines of the same form", async (broken) => {
+    const [key = ""] = broken.split(":");
+    const whole = { ClientIP: "192.0.2.1", ClientRequestURI: "/", RequestHeaders: { a: "b" }, Cookies: {} };
+    const good = minimal(whole);
+    const bad = good.replace(new RegExp(`${key}:(?:"[^"]*"|\\{[^}]*\\})`), () => broken);
+    expect(bad).not.toBe(good);
+    const { entries, log } = await readText(good.repeat(5) + bad + good);
+    for (const { head } of entries) expect([head.headers.get("a"), head.headers.get("cookie")]).toEqual(["b", null]);
+    expect(entries).toHaveLength(6);
+    expect(log.told.damaged).toMatchObject({ lines: 1, first: [{ line: 6, reason: "it is not a JSON object" }] });
+  });
+
+  it.each([
     [{ sampleInterval: 10 }, 10, "10 %"],
     [{ SampleRate: 0.25 }, 4, "25 %"],
   ])("says that a log with %j is sampled", async (field, oneIn, share) => {
@@ -226,6 +275,7 @@ describe("nginx and Apache", () => {
       "key cookie:session": "$cookie_session",
       "key country": "$geoip_country_code",
       "key asn": "the number of the client's network",
+      "key continent": "$geoip_city_continent_code",
       "key host": "$host",
     });
     expect(read.log.told).toMatchObject({
@@ -252,6 +302,27 @@ describe("nginx and Apache", () => {
     ]);
     expect(lacking(read)).not.toHaveProperty("host");
     expect(read.log.told.notes).toEqual(["2 lines hold no HTTP request that a policy could match.", WHOLE_SECONDS]);
+  });
+
+  it("reads a virtual host before names of clients, line by line", async () => {
+    const lines = [
+      "www.a.example:80 client.example.org - -",
+      "www.a.example:80 192.0.2.1 - -",
+      "www.b.example 2001:db8::1 - -",
+      "2001:db8::80 - -",
+      "192.0.2.3 - -",
+      "host-9 - -",
+    ].map((start) => `${start} [22/Nov/2026:20:00:00 +0000] "GET / HTTP/1.1" 200 1\n`);
+    const { entries, log } = await readText(lines.join(""));
+    expect(entries.map(({ head }) => [head.headers.get("CF-Connecting-IP"), head.headers.get("host")])).toEqual([
+      ["client.example.org", "www.a.example"],
+      ["192.0.2.1", "www.a.example"],
+      ["2001:db8::1", "www.b.example"],
+      ["2001:db8::80", null],
+      ["192.0.2.3", null],
+      ["host-9", null],
+    ]);
+    expect(log.told.notes).toContainEqual(expect.stringMatching(/^2 lines show a name/));
   });
 
   it("reads common, which has no headers, and says where names stand for addresses", async () => {
@@ -298,7 +369,9 @@ describe("CloudFront", () => {
     host: "www.example.com",
   };
   const LACKING = {
+    ...NO_CONTINENT,
     tokens: "a field for tokens",
+    colo: "a data centre of Cloudflare",
     "key bearer": "cs(authorization)",
     "key header:x-api-key": "cs(x-api-key)",
   };
@@ -307,8 +380,8 @@ describe("CloudFront", () => {
   it("reads legacy logs, whose time is the end of the answer", async () => {
     const read = await readFiles(["cloudfront-legacy.tsv"]);
     expect(read.entries.map(seen)).toEqual([
-      { at: "2026-11-22T20:00:00.000Z", ...FIRST, cf: { colo: "LIS" } },
-      { at: "2026-11-22T20:00:00.000Z", ...SECOND, cf: { colo: "FRA" } },
+      { at: "2026-11-22T20:00:00.000Z", ...FIRST, cf: {} },
+      { at: "2026-11-22T20:00:00.000Z", ...SECOND, cf: {} },
     ]);
     expect(lacking(read)).toEqual({ ...LACKING, "key country": "c-country", "key asn": "asn" });
     expect(read.log.told.notes).toEqual([NO_REQUEST, WHOLE_SECONDS]);
@@ -317,8 +390,8 @@ describe("CloudFront", () => {
   it.each(["cloudfront-v2.tsv", "cloudfront-v2.ndjson"])("reads %s", async (file) => {
     const read = await readFiles([file]);
     expect(read.entries.map(seen)).toEqual([
-      { at: "2026-11-22T20:00:00.123Z", ...FIRST, cf: { country: "PT", asn: 64496, colo: "LIS" } },
-      { at: "2026-11-22T20:00:01.009Z", ...SECOND, cf: { country: "T1", colo: "FRA" } },
+      { at: "2026-11-22T20:00:00.123Z", ...FIRST, cf: { country: "PT", asn: 64496 } },
+      { at: "2026-11-22T20:00:01.009Z", ...SECOND, cf: { country: "T1" } },
     ]);
     expect(lacking(read)).toEqual(LACKING);
     expect(read.log.told.notes).toEqual([NO_REQUEST]);

@@ -174,6 +174,33 @@ describe("gzip", () => {
     expect(log.told.incomplete).toEqual([{ file: "the standard input", reason: "its gzip data are damaged" }]);
   });
 
+  it("may have zeros after it, and other bytes are damage", async () => {
+    const small = gzipSync(lines(0, 3));
+    for (const padding of [1, 8, 300_000]) {
+      const padded = await readText(Buffer.concat([small, Buffer.alloc(padding)]));
+      expect(paths(padded.entries)).toEqual(numbered(0, 3));
+      expect(padded.log.told.incomplete).toEqual([]);
+    }
+    for (const more of [
+      Buffer.from("more"),
+      Buffer.concat([Buffer.alloc(20), Buffer.from("more"), Buffer.alloc(20)]),
+    ]) {
+      const { entries, log } = await readText(Buffer.concat([small, more]));
+      expect(paths(entries)).toEqual(numbered(0, 3));
+      expect(log.told.incomplete).toEqual([{ file: "the standard input", reason: "its gzip data are damaged" }]);
+    }
+  });
+
+  it("that shows no line because it is damaged is not called empty", async () => {
+    const flipped = Buffer.from(packed).fill(0xff, 12, 40);
+    for (const bytes of [flipped, packed.subarray(0, 60), packed.subarray(0, 10)]) {
+      const { entries, log } = await readFiles(["a.gz", "b"], { cwd: folderOf({ "a.gz": bytes, b: lines(0, 1) }) });
+      expect(paths(entries)).toEqual(["/0"]);
+      expect(log.told.incomplete).toEqual([{ file: "a.gz", reason: expect.stringMatching(/^its gzip data /) }]);
+      expect(log.told.notes.join()).not.toContain("empty");
+    }
+  });
+
   it("that is damaged in its middle is said", async () => {
     const wrong = Buffer.from(packed).fill(0xff, packed.length >> 1, (packed.length >> 1) + 100);
     const { entries, log } = await readText(wrong);
@@ -190,6 +217,28 @@ describe("order", () => {
     const { entries, log } = await readText(seconds.map((i) => accessLine(T + i * 1000, `/${i}`)).join(""));
     expect(paths(entries)).toEqual(numbered(0, 5000));
     expect(log.told.late).toBe(0);
+  });
+
+  it("is that of the true instants where a line of one of several files has a wrong one", async () => {
+    const wrong = accessLine(Date.UTC(2099), "/wrong");
+    const each = numbered(0, 20_000).map((path, i) => accessLine(T + i * 500, path));
+    const [even, odd] = [0, 1].map((rest) => each.filter((_, i) => i % 2 === rest));
+    const cwd = folderOf({ a: even!.toSpliced(100, 0, wrong).join(""), b: odd!.join("") });
+    const { entries, log } = await readFiles(["a", "b"], { cwd });
+    expect(log.told.late).toBe(0);
+    expect(entries.findIndex(({ head }) => head.url.endsWith("/wrong"))).toBe(20_000);
+  });
+
+  it("that is lost for more than 1 % of the lines makes the numbers doubtful, and a note says so", async () => {
+    const doubtful = /^The numbers may be wrong: more than 1 % of the requests stood far behind later ones/;
+    for (const [behind, isDoubtful] of [
+      [50, false],
+      [200, true],
+    ] as const) {
+      const { log } = await readText(lines(behind, 10_000 + behind) + lines(0, behind));
+      expect(log.told.late).toBe(behind);
+      expect(log.told.notes.some((note) => doubtful.test(note))).toBe(isDoubtful);
+    }
   });
 
   it("has an end: later entries are counted and get the present instant", () => {

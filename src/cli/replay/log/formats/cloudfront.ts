@@ -6,7 +6,7 @@
 
 import type { LogEntry, Needed } from "../entry.ts";
 import { type Format, type LineReader, WHOLE_SECONDS } from "../format.ts";
-import { instantOf } from "../instant.ts";
+import { instantInMs, instantOf } from "../instant.ts";
 import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 import { pack, unpack } from "../packed.ts";
 
@@ -42,7 +42,6 @@ const READ = [
   "cs-uri-query",
   "c-country",
   "asn",
-  "x-edge-location",
   "x-forwarded-for",
   "cs(Referer)",
   "cs(User-Agent)",
@@ -75,7 +74,7 @@ class CloudfrontReader implements LineReader {
     if (reason !== undefined) return reason;
 
     const tookMs = Math.round(Number(this.#value(PLACE["time-taken"]) ?? Number.NaN) * 1000);
-    const atMs = this.#atMs(tookMs || 0);
+    const atMs = instantInMs(this.#atMs(tookMs || 0));
     if (Number.isNaN(atMs)) return "it has no instant in date and time, nor in timestamp(ms)";
     const head = this.#head();
     if (!head) {
@@ -214,7 +213,6 @@ const KEPT = [
   "c-ip",
   "c-country",
   "asn",
-  "x-edge-location",
   "x-forwarded-for",
   "cs(Referer)",
   "cs(User-Agent)",
@@ -226,10 +224,10 @@ const KEPT_PLACES = KEPT.map((field) => PLACE[field]);
 /** Where a header is among them. */
 const KEPT_HEADERS: Readonly<Record<string, number>> = {
   "cf-connecting-ip": 0,
-  "x-forwarded-for": 4,
-  referer: 5,
-  "user-agent": 6,
-  cookie: 7,
+  "x-forwarded-for": 3,
+  referer: 4,
+  "user-agent": 5,
+  cookie: 6,
 };
 
 class CloudfrontHead extends LineHead {
@@ -240,11 +238,9 @@ class CloudfrontHead extends LineHead {
     this.#packed = packed;
   }
 
-  get cf(): { readonly country?: string; readonly asn?: number; readonly colo?: string } {
-    const [country, asn, location] = [1, 2, 3].map((index) => unpack(this.#packed, index));
-    // LAX1, SEA19-C1: an airport's code, as the names of Cloudflare's data centres are.
-    const colo = location?.slice(0, 3);
-    return { ...(country && { country }), ...(asn && { asn: Number(asn) }), ...(colo && { colo }) };
+  get cf(): { readonly country?: string; readonly asn?: number } {
+    const [country, asn] = [1, 2].map((index) => unpack(this.#packed, index));
+    return { ...(country && { country }), ...(asn && { asn: Number(asn) }) };
   }
 
   get(name: string): string | null {
@@ -274,7 +270,10 @@ function fieldsFor(needed: Needed): readonly Field[] | string {
       return "a field for tokens";
     case "colo":
     case "region":
-      return ["x-edge-location"];
+      // The edge location is CloudFront's own.
+      return "a data centre of Cloudflare";
+    case "continent":
+      return "a field for the continent";
     case "ip":
       return ["c-ip"];
     case "country":

@@ -6,6 +6,7 @@
  *     vhost:port address identity user [10/Oct/2000:13:55:36 -0700] "GET /a?b HTTP/1.1" 200 2326 "referer" "user agent"
  */
 
+import { isIP } from "node:net";
 import type { LogEntry, Needed } from "../entry.ts";
 import { type Format, type LineReader, WHOLE_SECONDS } from "../format.ts";
 import { commonInstant } from "../instant.ts";
@@ -22,12 +23,11 @@ const TIME_LENGTH = 26;
 const NO_TIME =
   "it has no time in brackets with a request in quotes after it, as in " +
   '[10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1"';
-const ADDRESS = /^(?:\d+\.\d+\.\d+\.\d+|[\da-f]*:[\da-f:.]*)$/i;
 const [QUOTE, SPACE, BACKSLASH, CLOSING_BRACKET] = [34, 32, 92, 93];
 
 class CombinedReader implements LineReader {
-  /** Found out from the first request. */
-  #hasHost: boolean | undefined;
+  /** Some line has shown one. */
+  #hasHost = false;
   #hasHeaders = false;
   #noRequests = 0;
   #named = 0;
@@ -49,12 +49,13 @@ class CombinedReader implements LineReader {
     if (requestEnd < 0) return "the request on it has no closing quote";
 
     const firstSpace = line.indexOf(" ");
-    this.#hasHost ??= hasHost(line, firstSpace);
+    const isAfterHost = hasHost(line, firstSpace);
+    this.#hasHost ||= isAfterHost;
     this.#hasHeaders ||= line.includes('"', requestEnd + 1);
-    const addressAt = this.#hasHost ? firstSpace + 1 : 0;
-    const address = line.slice(addressAt, this.#hasHost ? line.indexOf(" ", addressAt) : firstSpace);
-    if (!isAddress(address)) this.#named++;
-    const authority = this.#hasHost ? line.slice(0, firstSpace) : UNKNOWN_HOST;
+    const addressAt = isAfterHost ? firstSpace + 1 : 0;
+    const address = line.slice(addressAt, isAfterHost ? line.indexOf(" ", addressAt) : firstSpace);
+    if (isIP(address) === 0) this.#named++;
+    const authority = isAfterHost ? line.slice(0, firstSpace) : UNKNOWN_HOST;
 
     const head = this.#head(line, { from: requestAt, to: requestEnd, address, authority });
     if (head) return { atMs: this.#timeMs, head };
@@ -78,7 +79,7 @@ class CombinedReader implements LineReader {
     const target = unescaped(line.slice(methodEnd + 1, targetEnd));
     const isTls = authority.endsWith(":443");
     const host = authority.replace(/:(?:80|443)$/, "");
-    const url = requestUrl(this.#hasHost && !isTls ? "http" : "https", host, target);
+    const url = requestUrl(authority === UNKNOWN_HOST || isTls ? "https" : "http", host, target);
     return url === undefined ? undefined : new CombinedHead(this.#method, url, address, line, to + 1);
   }
 
@@ -114,6 +115,7 @@ const FIELDS: Readonly<Partial<Record<Needed, string>>> = {
   "key region": "a data centre",
   "key bearer": "$http_authorization",
   "key country": "$geoip_country_code",
+  "key continent": "$geoip_city_continent_code",
   "key asn": "the number of the client's network",
 };
 
@@ -145,17 +147,15 @@ function isEscaped(line: string, from: number, at: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** `name:port address - - [`, or `name address - - [`. */
+/** `name:port client - - [`, or `name address - - [`. Without a host the identity is the second word. */
 function hasHost(line: string, firstSpace: number): boolean {
   const second = line.slice(firstSpace + 1, line.indexOf(" ", firstSpace + 1));
-  return ADDRESS.test(second) && second !== "-";
+  if (second !== "-" && isIP(second) !== 0) return true;
+  const first = line.slice(0, firstSpace);
+  return NAME_AND_PORT.test(first) && isIP(first) === 0;
 }
 
-/** Cheaper than parsing it, for each line: a name has no colon and does not end with a digit. */
-function isAddress(text: string): boolean {
-  const last = text.charCodeAt(text.length - 1);
-  return (last >= 48 && last <= 57) || text.includes(":");
-}
+const NAME_AND_PORT = /:\d{1,5}$/;
 
 class CombinedHead extends LineHead {
   readonly #address: string;

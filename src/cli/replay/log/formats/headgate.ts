@@ -9,6 +9,7 @@
 import type { RequestHead } from "../../../../keys/request-head.ts";
 import type { LogEntry, Needed, RecordedTake } from "../entry.ts";
 import type { Format, LineReader } from "../format.ts";
+import { instantInMs } from "../instant.ts";
 
 /** The begin of every line, as src/http/record.ts writes it. */
 const BEGIN = '{"event":"decision"';
@@ -22,7 +23,8 @@ const NO_HEAD: RequestHead = { method: "", url: "", headers: { get: () => null, 
 
 export const headgate: Format = {
   name: "headgate",
-  recognizes: (line) => messagesIn(line).length > 0,
+  // An event without a decision too: a file of a quiet minute may hold nothing else.
+  recognizes: (line) => messagesIn(line).length > 0 || isEvent(line),
   reader: () => new HeadgateReader(),
 };
 
@@ -30,10 +32,16 @@ class HeadgateReader implements LineReader {
   #share = 1;
   #leases = 0;
   #fallbacks = 0;
+  #decisions = 0;
+  #hasEvents = false;
 
   read(line: string): LogEntry | readonly LogEntry[] | undefined | string {
     const messages = messagesIn(line);
-    if (messages.length === 0) return undefined;
+    if (messages.length === 0) {
+      this.#hasEvents ||= isEvent(line);
+      return undefined;
+    }
+    this.#decisions += messages.length;
     const entries: LogEntry[] = [];
     for (const message of messages) {
       const entry = this.#entryOf(message);
@@ -49,6 +57,9 @@ class HeadgateReader implements LineReader {
 
   notes(): string[] {
     const notes: string[] = [];
+    if (this.#decisions === 0 && this.#hasEvents) {
+      notes.push("A file holds events of a Worker, but no recorded decision. The gateway may have had no requests.");
+    }
     if (this.#share < 1) {
       const percent = Number((100 * this.#share).toPrecision(6));
       notes.push(
@@ -82,6 +93,7 @@ class HeadgateReader implements LineReader {
     if (v !== VERSION) return `it is a recorded decision of another version than ${VERSION}`;
     const isWhole = Number.isSafeInteger(at) && typeof region === "string" && typeof source === "string";
     if (!isWhole || typeof allowed !== "boolean" || !Array.isArray(takes)) return "it is no whole recorded decision";
+    if (Number.isNaN(instantInMs(at as number))) return "its time is not an instant";
     const recorded: RecordedTake[] = [];
     for (const take of takes) {
       const one = takeOf(take);
@@ -114,12 +126,22 @@ function messagesIn(line: string): readonly string[] {
   if (text.startsWith(PRETTY)) return messages([text.slice(PRETTY.length)]);
   // An element of an array: what clients have sent stands behind a name.
   if (text.startsWith(QUOTED)) return messages([parsed(text.replace(/,$/, "")) ?? BEGIN]);
-  if (!text.startsWith("{")) return [];
-  const event = parsed(text.replace(/,$/, ""));
-  if (!isTable(event)) return [];
-  const logs = event.logs ?? event.Logs;
-  if (!Array.isArray(logs)) return [];
+  const logs = logsOf(text) ?? [];
   return messages(logs.flatMap((one) => (isTable(one) ? (one.message ?? one.Message) : [])));
+}
+
+/** An event of a Worker, or the line of one written with line breaks where its messages begin. */
+function isEvent(line: string): boolean {
+  const text = line.trim();
+  return /^"logs": \[/.test(text) || (/"[lL]ogs" *:/.test(text) && logsOf(text) !== undefined);
+}
+
+/** The messages of an event. Undefined: the text is no event. */
+function logsOf(text: string): readonly unknown[] | undefined {
+  if (!text.startsWith("{")) return undefined;
+  const event = parsed(text.replace(/,$/, ""));
+  const logs = isTable(event) ? (event.logs ?? event.Logs) : undefined;
+  return Array.isArray(logs) ? logs : undefined;
 }
 
 function messages(all: readonly unknown[]): string[] {

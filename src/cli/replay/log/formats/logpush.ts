@@ -93,6 +93,7 @@ class LogpushReader implements LineReader {
   notes(): string[] {
     const notes = noRequestNotes(this.#noRequests);
     if (this.#isWholeSeconds) notes.push(WHOLE_SECONDS);
+    if (this.#fields && !this.#fields.has("WorkerSubrequest")) notes.push(NO_SUBREQUESTS);
     if (this.#subrequests > 0) {
       const lines = this.#subrequests === 1 ? "1 line is a request" : `${this.#subrequests} lines are requests`;
       notes.push(`${lines} that a Worker sent (WorkerSubrequest): left out.`);
@@ -114,6 +115,9 @@ class LogpushReader implements LineReader {
     if (oneIn > this.sampledOneIn) this.sampledOneIn = oneIn;
   }
 }
+
+const NO_SUBREQUESTS =
+  "The log has no WorkerSubrequest: requests that a Worker of the zone has sent itself are counted as clients' requests.";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -267,6 +271,8 @@ function fieldsFor(needed: Needed): readonly string[] | string {
       return ["EdgeEndTimestamp"];
     case "tokens":
       return "a field for tokens";
+    case "continent":
+      return "a field for the continent";
     case "colo":
     case "region":
       return ["EdgeColoCode"];
