@@ -1,5 +1,7 @@
 // What a replay says about a log: numbers of requests and clients, peaks, time, changes, and what it could not do.
 
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { Clients, clientText, textOf } from "../../../../src/cli/replay/engine/clients.ts";
 import { textHasher } from "../../../../src/cli/replay/engine/hash.ts";
@@ -367,6 +369,36 @@ describe("its parts", () => {
     for (let i = 0; i < 10_000; i++) clients.numberOf("ip", `more ${i}`);
     clients.sweep((client) => client === 3);
     expect([clients.numberOf("ip", "d"), clients.numberOf("ip", "c")]).toEqual([3, 10_004]);
+  });
+
+  it("keep no lines in memory of which clients are parts", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const heapBytes = () => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const lineBytes = 100_000;
+    const clientOf = (i: number) => `client number ${i}${" ".repeat(lineBytes)}`.slice(0, -lineBytes);
+    const others = new Clients(0);
+    const entryOf = (i: number) => recordedAt(i, [{ policy: "api", partition: clientOf(i), cost: 5 }]);
+    const log = {
+      ...logOf([], { isRecorded: true }),
+      async *batches() {
+        for (let i = 0; i < 200; i++) yield [entryOf(i)];
+      },
+    };
+    const before = heapBytes();
+    for (let i = 0; i < 200; i++) others.numberOf("ip", clientOf(i));
+    let grownBytes = Number.NaN;
+    const onProgress = (requests: number) => {
+      if (requests === 199) grownBytes = heapBytes() - before;
+    };
+    const configurations = [configuration([API]), configuration([{ ...API, limits: [{ limit: 1, window: "1m" }] }])];
+    const { comparison } = await replay({ log, configurations, onProgress });
+    expect(comparison!.requests.newlyRefused.clients).toBe(200);
+    expect(grownBytes).toBeLessThan(50 * lineBytes);
+    others.sweep(() => true);
   });
 
   it("let things happen in the order of time", () => {
