@@ -123,7 +123,7 @@ export class ComparisonRun {
     }
   }
 
-  summary(): Comparison {
+  summary(): Omit<Comparison, "unknown"> {
     const [before, after] = [this.#present, this.#candidate].map(namesOf) as [string[], string[]];
     return {
       requests: summaryOf(this.#all),
