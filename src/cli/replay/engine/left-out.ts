@@ -17,7 +17,7 @@ export function replays({ policies }: ConfigurationRun, name: string): boolean {
 export function unknown(present: ConfigurationRun, candidate: ConfigurationRun): string[] {
   const [before, after] = [present, candidate].map(enforcedSkipped) as [Skipped, Skipped];
   return [...new Set([...before.keys(), ...after.keys()])].filter(
-    (name) => !before.has(name) || !isDeepStrictEqual(before.get(name), after.get(name)),
+    (name) => !isDeepStrictEqual(before.get(name), after.get(name)),
   );
 }
 
