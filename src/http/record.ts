@@ -51,12 +51,15 @@ function describe({ policy, kind, partition, cost, plan }: AppliedPolicy, decisi
   };
 }
 
+/** The kinds under which one key stands for many clients. */
+const SHARED = /^((global|host|region|country|asn|anonymous)(\+|$))+$/;
+
 /**
- * The client of the first policy that does not count all clients together decides. Requests that only count all clients
- * together are always in the sample: a part of them would tell nothing.
+ * The client of the first policy that counts clients one by one decides. Requests that are only counted under shared
+ * keys are always in the sample: of such a key, all requests or none would be recorded.
  */
 function isInSample(takes: readonly AppliedPolicy[], share: number): boolean {
-  const client = takes.find(({ kind }) => kind !== "global");
+  const client = takes.find(({ kind }) => !SHARED.test(kind));
   return share === 1 || !client || placeOf(client.partition) < share;
 }
 

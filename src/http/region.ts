@@ -3,7 +3,7 @@
 import { isRegionName, type RegionNames } from "../config/regions.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 
-const UNKNOWN = "local";
+export const UNKNOWN = "local";
 
 /** The first that is known of `REGION`, a name by data centre, country or continent, the continent's code, `local`. */
 export function regionOf(request: RequestHead, region: string | undefined, names: RegionNames): string {

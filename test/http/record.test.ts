@@ -1,8 +1,11 @@
 import { parse } from "smol-toml";
 import { expect, it } from "vitest";
+import { parsePolicies } from "../../src/config/policies.ts";
 import { parseSettings } from "../../src/config/settings.ts";
+import type { Policy } from "../../src/core/policy.ts";
 import { recordDecisions } from "../../src/http/record.ts";
-import { createLimiter, type PolicyTake, type TakeOptions } from "../../src/limiter.ts";
+import { KEY_DESCRIPTIONS } from "../../src/keys/sources.ts";
+import { type AppliedPolicy, createLimiter, type PolicyTake, type TakeOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf, read, tableIn } from "../docs/markdown.ts";
 
@@ -96,6 +99,28 @@ it("writes all requests that count all clients together, whatever the share", as
   for (let i = 0; i < 5; i++) await limiter.take("all");
   expect(lines).toHaveLength(5);
 });
+
+const OPERATORS = Object.entries(KEY_DESCRIPTIONS).flatMap(([source, { chosenBy }]) =>
+  chosenBy === "operator" ? [source] : [],
+);
+
+it.each([...OPERATORS, "country", "asn", "anonymous", "host+region"])(
+  "lets another key than a shared one decide: %s",
+  (kind) => {
+    const lines: string[] = [];
+    const record = recordDecisions(0.5, (line) => void lines.push(line));
+    const { value } = parsePolicies(POLICIES, "POLICIES") as { readonly value: readonly Policy[] };
+    const policy = value[0]!;
+    // A hash that begins with A is in the sample, one that begins with _ is not.
+    const take = (of: string, partition: string): AppliedPolicy => ({ policy, kind: of, partition, cost: 1 });
+    const decision = { allowed: true, source: "memory", limits: [], shadow: [] } as const;
+    const decide = (...takes: AppliedPolicy[]) => record(decision, { takes, region: "eu", atMs: 1 });
+    decide(take(kind, "____"));
+    decide(take(kind, "____"), take(`${kind}+ip`, "AAAA"));
+    decide(take(kind, "AAAA"), take(`${kind}+ip`, "____"));
+    expect(lines).toHaveLength(2);
+  },
+);
 
 it("docs/recording.md shows a line as it is written, and a setting that is read", async () => {
   const [shown] = blocksOf("docs/recording.md", "json");

@@ -209,7 +209,9 @@ it("says which field of the log a policy lacks, and replays it when no request h
   const folder = folderWith({ ...FILES, "wrangler.toml": wrangler(10, bearer) });
   const [lacking] = (await summaryOf(folder)).configurations;
   expect(lacking!.policies.map(({ policy }) => policy)).toEqual(["site"]);
-  expect(lacking!.skipped).toEqual([{ policy: "tokens", reason: expect.stringContaining("its key bearer needs ") }]);
+  expect(lacking!.skipped).toEqual([
+    { policy: "tokens", reason: expect.stringContaining("its key bearer needs "), mode: "enforce" },
+  ]);
   const [whole] = (await summaryOf(folder, "--absent", "bearer")).configurations;
   expect(whole).toMatchObject({ policies: [{ policy: "site" }, { policy: "tokens", refused: 9 }], skipped: [] });
   expect(await replay(folder, "--fail-if", "skipped > 0")).toMatchObject({

@@ -2,6 +2,7 @@
 
 import { expect, it } from "vitest";
 import { Misuse } from "../../../src/cli/io.ts";
+import type { ConfigurationSummary } from "../../../src/cli/replay/engine/summary.ts";
 import { checkFailIf, findFailure, parseFailIf } from "../../../src/cli/replay/report/fail-if.ts";
 import { ONE, TWO } from "./summary.ts";
 
@@ -37,6 +38,31 @@ it("finds no share of nothing, also with >=", () => {
 
 it("does not take silence about a policy for success", () => {
   expect(find("refused of slow > 1%")).toBe("refused of slow > 1%: not known, because slow was not replayed");
+});
+
+it("does not take the sum for success if an enforced policy was not replayed", () => {
+  const skipped = [{ policy: "slow", reason: "no durations", mode: "enforce" as const }];
+  const [present, candidate] = TWO.configurations as [ConfigurationSummary, ConfigurationSummary];
+  const one = { ...ONE, configurations: [{ ...present, skipped }] };
+  const says = (text: string) => `${text}: not known, because slow was not replayed`;
+  expect(find("refused > 31%", one)).toBe(says("refused > 31%"));
+  expect(find("refused > 1%", one)).toBe("refused > 1%: 29,126 of 192,000 requests (15.2 %)");
+  expect(find("skipped > 1", one)).toBeUndefined();
+  const configurations = [present, { ...candidate, skipped }];
+  // The same in both configurations: it changes nothing.
+  const same = { ...TWO, configurations };
+  expect(find("newly-refused > 5%", same)).toBeUndefined();
+  expect(find("refused > 31%", same)).toBe(says("refused > 31%"));
+  const changed = { ...same, comparison: { ...TWO.comparison!, unknown: ["slow"] } };
+  expect(find("newly-refused > 5%", changed)).toBe(says("newly-refused > 5%"));
+  expect(find("newly-refused of api > 5%", changed)).toBeUndefined();
+});
+
+it("compares a percentage exactly", () => {
+  const log = { ...ONE.log, lines: 1_000 };
+  expect(find("damaged > 0.7%", { ...ONE, log })).toBeUndefined();
+  expect(find("damaged >= 0.7%", { ...ONE, log })).toBe("damaged >= 0.7%: 7 of 1,000 lines (0.70 %)");
+  expect(find("damaged > 0.69%", { ...ONE, log })).toBeDefined();
 });
 
 it.each([

@@ -49,7 +49,7 @@ it("escapes what comes from logs and files", () => {
   const page = renderReport({
     ...TWO,
     configurations: [configuration, configuration],
-    comparison: { requests: both, policies: [{ policy: bad, ...both }], added: [bad], removed: [bad] },
+    comparison: { requests: both, policies: [{ policy: bad, ...both }], added: [bad], removed: [bad], unknown: [] },
     suggestions: TWO.suggestions!.map((one) => ({ ...one, policy: bad, limit: bad })),
     notes: [bad],
   });

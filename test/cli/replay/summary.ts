@@ -87,7 +87,7 @@ export const TWO: Summary = {
     PRESENT,
     {
       ...configuration("candidate.toml", [policy("api", 40, 0.4), policy("search", 20, 0.1)]),
-      skipped: [{ policy: "slow", reason: "the log does not tell how long requests took" }],
+      skipped: [{ policy: "slow", reason: "the log does not tell how long requests took", mode: "shadow" }],
     },
   ],
   comparison: {
@@ -117,6 +117,7 @@ export const TWO: Summary = {
     ],
     added: ["search"],
     removed: ["login"],
+    unknown: [],
   },
   suggestions: [SUGGESTION],
 };

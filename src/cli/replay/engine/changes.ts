@@ -1,7 +1,7 @@
 /** What becomes different when a candidate replaces the present configuration. */
 
 import type { LogEntry } from "../log/entry.ts";
-import { type Client, clientText } from "./clients.ts";
+import { type Client, clientText, ownText } from "./clients.ts";
 import type { PolicyRun } from "./policy-run.ts";
 import type { ConfigurationRun } from "./run.ts";
 import type { ChangedCount, Comparison } from "./summary.ts";
@@ -41,10 +41,11 @@ class Changes {
     const known = this.#requestsOf.get(text);
     if (known !== undefined) this.#requestsOf.set(text, known + 1);
     else if (this.#requestsOf.size < MAX_CLIENTS) {
-      this.#requestsOf.set(text, 1);
+      const own = ownText(text);
+      this.#requestsOf.set(own, 1);
       if (this.#candidates.size >= MAX_CANDIDATES) return;
-      const client = { kind, text: JSON.parse(JSON.stringify(value)) };
-      this.#candidates.set(text, { client, atMs: nowMs, policy: policy.name, request: requestOf(entry) });
+      const client = { kind, text: ownText(value) };
+      this.#candidates.set(own, { client, atMs: nowMs, policy: policy.name, request: requestOf(entry) });
     }
   }
 
@@ -122,7 +123,7 @@ export class ComparisonRun {
     }
   }
 
-  summary(): Comparison {
+  summary(): Omit<Comparison, "unknown"> {
     const [before, after] = [this.#present, this.#candidate].map(namesOf) as [string[], string[]];
     return {
       requests: summaryOf(this.#all),

@@ -22,6 +22,11 @@ export function clientText({ kind, text }: Client): string {
   return afterLength(kind) + (kind.includes("+") || text === "" ? text : afterLength(text));
 }
 
+/** The same text in memory of its own: a part of a line would keep the whole line in memory. */
+export function ownText(text: string): string {
+  return JSON.parse(JSON.stringify(text));
+}
+
 function afterLength(text: string): string {
   return `${text.length}:${text}`;
 }
@@ -55,16 +60,16 @@ export class Clients {
     const known = ofKind?.get(text);
     if (known !== undefined) return known;
     if (this.#size < this.maxCounted) {
-      // A text of its own: a part of a line would keep the whole line in memory.
-      const own = JSON.parse(JSON.stringify(text)) as string;
+      const own = ownText(text);
       if (ofKind) ofKind.set(own, this.#size);
       else this.#counted.set(kind, new Map([[own, this.#size]]));
       return this.#size++;
     }
     const name = clientText({ kind, text });
-    const other = this.#others.get(name) ?? this.#next++;
-    this.#others.set(name, other);
-    return other;
+    const knownOther = this.#others.get(name);
+    if (knownOther !== undefined) return knownOther;
+    this.#others.set(ownText(name), this.#next);
+    return this.#next++;
   }
 
   isCounted(client: number): boolean {

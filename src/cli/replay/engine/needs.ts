@@ -18,14 +18,18 @@ export interface NeedOptions {
   readonly isRecorded: boolean;
   /** Key parts that no request has. */
   readonly absent: readonly string[];
+  /** Policies that are left out, and why, by name. */
+  readonly leftOut?: ReadonlyMap<string, string>;
 }
 
 /** Why the policy cannot be replayed, in words. Undefined: it can. */
 export function whySkipped(
   policy: Policy,
   settings: Settings,
-  { carried, isRecorded, absent }: NeedOptions,
+  { carried, isRecorded, absent, leftOut }: NeedOptions,
 ): string | undefined {
+  const known = leftOut?.get(policy.name);
+  if (known !== undefined) return known;
   const needs = [...(isRecorded ? [] : readNeeds(policy, settings, absent)), ...slotNeeds(policy)];
   for (const { needed, part } of needs) {
     const field = carried.lacks(needed);

@@ -4,11 +4,13 @@ import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Carried, LogEntry } from "../log/entry.ts";
 import { ComparisonRun } from "./changes.ts";
+import { leftOut, replays, unknown } from "./left-out.ts";
 import { Agreement, InstantOrder } from "./recorded.ts";
 import { type Configuration, ConfigurationRun } from "./run.ts";
 import { Suggesting } from "./suggest.ts";
 import type { Summary } from "./summary.ts";
 import { TimeAxis } from "./timeline.ts";
+import { untried } from "./untried.ts";
 
 export type { Configuration };
 
@@ -50,9 +52,21 @@ export async function replay(input: ReplayInput): Promise<Summary> {
   const axis = new TimeAxis();
   const secretOfRun = randomBytes(32).toString("hex");
   const options = { carried: log.carried, isRecorded: log.isRecorded, absent, axis, secretOfRun };
-  const runs = input.configurations.map((configuration) => new ConfigurationRun(configuration, options));
-  const [present, candidate] = [runs[0]!, runs[1]];
-  const comparison = candidate && new ComparisonRun(present, candidate);
+  const runOf = (i: number, leftOut: ReadonlyMap<string, string>) =>
+    new ConfigurationRun(input.configurations[i]!, { ...options, isPresent: i === 0, leftOut });
+  const policiesOf = (i: number) => input.configurations[i]!.settings.policies;
+  const reported = input.configurations.map((_, i) =>
+    runOf(i, log.isRecorded && i > 0 ? untried(policiesOf(0), policiesOf(i)) : new Map()),
+  );
+  const [present, candidate] = [reported[0]!, reported[1]];
+  const notCompared = leftOut(reported);
+  const compared = reported.map((run, i) =>
+    [...notCompared.keys()].some((name) => replays(run, name))
+      ? runOf(i, new Map([...run.skipped, ...notCompared]))
+      : run,
+  );
+  const comparison = candidate && new ComparisonRun(compared[0]!, compared[1]!);
+  const runs = new Set([...reported, ...compared]);
   const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest);
   const agreement = new Agreement();
   let [fromMs, nowMs, requests] = [0, 0, 0];
@@ -90,13 +104,14 @@ export async function replay(input: ReplayInput): Promise<Summary> {
   const { files, bytes, lines, notes } = log.told;
   return {
     log: { files, bytes, lines, requests, fromMs, toMs: nowMs },
-    configurations: runs.map((run) => run.summary()),
-    ...(comparison && { comparison: comparison.summary() }),
+    configurations: reported.map((run) => run.summary()),
+    ...(comparison && { comparison: { ...comparison.summary(), unknown: unknown(present, candidate!) } }),
     ...(suggesting && { suggestions: suggesting.summary() }),
     notes: [
       ...notes,
-      ...runs.flatMap((run) => run.notes()),
+      ...reported.flatMap((run) => run.notes()),
       ...agreement.notes(present.name),
+      ...[...notCompared].map(([name, reason]) => `The comparison leaves out the policy ${name}: ${reason}`),
       ...(comparison?.notes() ?? []),
       ...(suggesting?.notes() ?? []),
     ],

@@ -6,7 +6,7 @@ import type { Policy } from "../../../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply } from "../../../core/take.ts";
 import { clientKey, namedPlan } from "../../../http/key.ts";
 import { compileMatcher } from "../../../http/match.ts";
-import { regionOf } from "../../../http/region.ts";
+import { regionOf, UNKNOWN as UNKNOWN_REGION } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
 import { applyLive } from "../../../limiter/live/apply.ts";
 import type { LiveDocument } from "../../../limiter/live/document.ts";
@@ -20,7 +20,7 @@ import { type HashText, hasherOf } from "./hash.ts";
 import { InFlight, renewedEveryMs } from "./in-flight.ts";
 import { type NeedOptions, whySkipped } from "./needs.ts";
 import { type Named, numberedOf, PolicyRun, type Scope } from "./policy-run.ts";
-import type { ConfigurationSummary } from "./summary.ts";
+import type { ConfigurationSummary, SkippedPolicy } from "./summary.ts";
 import type { TimeAxis } from "./timeline.ts";
 
 export interface Configuration {
@@ -36,6 +36,8 @@ export interface RunOptions extends NeedOptions {
   readonly axis: TimeAxis;
   /** A client has one name in the report, also if no gateway's secret is known. */
   readonly secretOfRun: string;
+  /** Whether recorded lines are decisions of this configuration. */
+  readonly isPresent?: boolean;
 }
 
 /** A policy that a request takes from. */
@@ -81,6 +83,9 @@ export class ConfigurationRun {
 
   readonly settings: Settings;
   readonly #isRecorded: boolean;
+  readonly #isPresent: boolean;
+  readonly #lacksPreflights: boolean;
+  readonly #lacksContinents: boolean;
   readonly #hash: HashText;
   readonly #hasOwnSecret: boolean;
   readonly #byName: ReadonlyMap<string, PolicyRun>;
@@ -99,6 +104,10 @@ export class ConfigurationRun {
   #recordedRegion: string | undefined;
   #requests = 0;
   #refused = 0;
+  /** Whether the last request is counted in `#unnamedRegions`. */
+  #isUnnamed = false;
+  #unnamedRegions = 0;
+  #countedOptions = 0;
   #unknownDurations = 0;
   #endedEarly = 0;
   readonly #unknownPolicies = new Map<string, number>();
@@ -108,32 +117,40 @@ export class ConfigurationRun {
   #flag: Flag = Flag.take;
 
   constructor({ name, settings, live }: Configuration, options: RunOptions) {
-    const { axis, isRecorded, secretOfRun } = options;
+    const { axis, carried, isRecorded, secretOfRun, isPresent = false } = options;
     this.name = name;
     this.settings = settings;
     this.#isRecorded = isRecorded;
+    this.#isPresent = isPresent;
+    this.#lacksPreflights = PREFLIGHT_HEADERS.some((part) => carried.lacks(part) !== undefined);
+    this.#lacksContinents = carried.lacks("key continent") !== undefined;
     this.#axis = axis;
     this.#timeline = axis.line();
     const { hash, isOwn } = hasherOf(settings, secretOfRun);
     this.#hash = hash;
     this.#hasOwnSecret = isOwn;
-    const active = settings.policies.filter((policy) => {
-      const reason = whySkipped(policy, settings, options);
-      if (reason !== undefined) this.skipped.set(policy.name, reason);
-      if (reason !== undefined && policy.mode === "enforce") this.#skippedEnforced.add(policy.name);
-      return reason === undefined;
-    });
     // The partitions of recorded lines and those of the document are under one gateway's secret.
     const fingerprint = () => hash(partitionText({ kind: "live", values: [] }));
     const secret = () => (isRecorded ? live?.secret : undefined) ?? fingerprint();
-    this.#view = live && viewOf(0, live, active, secret());
+    this.#view = live && viewOf(0, live, settings.policies, secret());
+    const active = settings.policies.filter((policy) => {
+      const reason = whySkipped(policy, settings, options);
+      if (reason !== undefined) this.skipped.set(policy.name, reason);
+      if (reason !== undefined && this.inForce(policy).mode === "enforce") this.#skippedEnforced.add(policy.name);
+      return reason === undefined;
+    });
     this.#overridden = new Set(live?.overrides.map((one: { policy?: unknown } | null) => one?.policy));
-    this.policies = active.map((policy) => new PolicyRun(this.#view?.policy(policy) ?? policy, axis));
+    this.policies = active.map((policy) => new PolicyRun(this.inForce(policy), axis));
     this.#byName = new Map(this.policies.map((run) => [run.policy.name, run]));
     this.#runs = new Map(active.map((policy, i) => [policy, this.policies[i]!]));
     this.#configured = new Map(active.map((policy, i) => [this.policies[i]!, policy]));
     this.#match = compileMatcher(active);
     this.#numbers = numbersOf(active);
+  }
+
+  /** The policy as it is in force for all clients. */
+  inForce(policy: Policy): Policy {
+    return this.#view?.policy(policy) ?? policy;
   }
 
   /** The policy as it is configured, without what the live document changes. */
@@ -147,8 +164,16 @@ export class ConfigurationRun {
   }
 
   /** The region that answers the last request. */
-  readonly region = (): string =>
-    this.#recordedRegion ?? regionOf(this.#head!, this.settings.region, this.settings.regions);
+  readonly region = (): string => {
+    if (this.#recordedRegion !== undefined) return this.#recordedRegion;
+    const { region, regions } = this.settings;
+    const name = regionOf(this.#head!, region, regions);
+    const isUnnamed = this.#lacksContinents && region === undefined && name === UNKNOWN_REGION;
+    // The region of a request may be asked several times.
+    if (isUnnamed && !this.#isUnnamed) this.#unnamedRegions++;
+    this.#isUnnamed = isUnnamed;
+    return name;
+  };
 
   /** @param request its number. @param nowMs the log's clock. @param step of the time axis. */
   decide(entry: LogEntry, request: number, nowMs: number, step: number): void {
@@ -156,7 +181,11 @@ export class ConfigurationRun {
     const { recorded } = entry;
     this.#recordedRegion = recorded?.region;
     this.#head = entry.head;
+    this.#isUnnamed = false;
     this.takes = recorded ? this.#recordedTakes(recorded, request) : this.#matchedTakes(entry.head, request);
+    if (this.#lacksPreflights && entry.head.method === "OPTIONS" && this.takes.some(passesPreflights)) {
+      this.#countedOptions++;
+    }
     const isRefusedElsewhere = recorded !== undefined && this.#isRefusedBySkipped(recorded);
     this.#flag = isRefusedElsewhere ? Flag.look : Flag.take;
     this.allowed = this.takes.length === 0 || this.#decideTakes(entry.durationMs, request, nowMs, step);
@@ -193,8 +222,9 @@ export class ConfigurationRun {
   }
 
   /** What a policy that is not replayed has refused stays refused: it charged nothing. */
-  #isRefusedBySkipped({ takes }: Recorded): boolean {
-    if (this.#skippedEnforced.size === 0) return false;
+  #isRefusedBySkipped({ takes, allowed }: Recorded): boolean {
+    // What the present configuration has admitted, the policy refused in shadow, whatever its mode is now.
+    if (this.#skippedEnforced.size === 0 || (this.#isPresent && allowed)) return false;
     return takes.some(({ policy, refused }) => {
       if (!refused || !this.#skippedEnforced.has(policy)) return false;
       this.#refusedElsewhere.set(policy, (this.#refusedElsewhere.get(policy) ?? 0) + 1);
@@ -342,18 +372,25 @@ export class ConfigurationRun {
       name: this.name,
       requests: { requests: this.#requests, refused: this.#refused },
       policies: replayed.map((run) => run.summary(this.#axis, (client) => this.nameOf(client))),
-      skipped: [
-        ...[...this.skipped].map(([policy, reason]) => ({ policy, reason })),
-        ...this.policies
-          .filter((run) => !replayed.includes(run))
-          .map(({ policy: { name } }) => ({ policy: name, reason: "no recorded line names it" })),
-        ...[...this.#unknownPolicies].map(([policy, lines]) => ({
-          policy,
-          reason: `${lines} recorded lines name it, and the configuration does not have it`,
-        })),
-      ],
+      skipped: this.skippedPolicies(),
       timeline: this.#axis.timeline(this.#timeline),
     };
+  }
+
+  skippedPolicies(): SkippedPolicy[] {
+    return [
+      ...this.settings.policies.flatMap((policy) => {
+        const reason = this.skipped.get(policy.name);
+        return reason === undefined ? [] : [{ policy: policy.name, reason, mode: this.inForce(policy).mode }];
+      }),
+      ...this.policies
+        .filter(({ requests }) => this.#isRecorded && requests === 0)
+        .map(({ policy: { name, mode } }) => ({ policy: name, reason: "no recorded line names it", mode })),
+      ...[...this.#unknownPolicies].map(([policy, lines]) => ({
+        policy,
+        reason: `${lines} recorded lines name it, and the configuration does not have it`,
+      })),
+    ];
   }
 
   notes(): string[] {
@@ -382,6 +419,14 @@ export class ConfigurationRun {
       const stay = requests === 1 ? "1 request stays" : `${requests} requests stay`;
       say(`${stay} refused as recorded: the policy ${policy}, which is not replayed, refused`);
     }
+    if (this.#unnamedRegions > 0) {
+      say(`${this.#unnamedRegions} requests had no region by REGIONS and count under ${UNKNOWN_REGION}`);
+    }
+    if (this.#countedOptions > 0) {
+      const were =
+        this.#countedOptions === 1 ? "1 OPTIONS request was" : `${this.#countedOptions} OPTIONS requests were`;
+      say(`${were} counted; the gateway passes CORS preflights, which the log does not show`);
+    }
     if (this.#unknownDurations > 0) {
       say(`${this.#unknownDurations} requests do not tell how long they took: each holds its slot until the timeout`);
     }
@@ -390,6 +435,14 @@ export class ConfigurationRun {
     }
     return notes;
   }
+}
+
+/** What a CORS preflight is recognized by. */
+const PREFLIGHT_HEADERS = ["key header:origin", "key header:access-control-request-method"] as const;
+
+/** A policy that names OPTIONS counts preflights, too. */
+function passesPreflights({ run: { policy } }: Take): boolean {
+  return !policy.match.method?.includes("OPTIONS");
 }
 
 /** A client under a policy without overrides. */

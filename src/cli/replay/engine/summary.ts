@@ -29,8 +29,15 @@ export interface ConfigurationSummary {
   readonly requests: Counted;
   readonly policies: readonly PolicySummary[];
   /** Policies that could not be replayed, and why. */
-  readonly skipped: readonly { readonly policy: string; readonly reason: string }[];
+  readonly skipped: readonly SkippedPolicy[];
   readonly timeline: Timeline;
+}
+
+export interface SkippedPolicy {
+  readonly policy: string;
+  readonly reason: string;
+  /** The mode in force. Absent: the configuration does not have this policy. */
+  readonly mode?: "enforce" | "shadow";
 }
 
 /** Requests, and how many were refused. In a policy in shadow: would have been. */
@@ -90,6 +97,8 @@ export interface Comparison {
   readonly policies: readonly (Changed & { readonly policy: string })[];
   readonly added: readonly string[];
   readonly removed: readonly string[];
+  /** Enforced policies of which nothing is known: skipped, except those that are the same in both. */
+  readonly unknown: readonly string[];
 }
 
 export interface Changed {

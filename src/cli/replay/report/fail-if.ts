@@ -14,8 +14,9 @@ export interface FailIf {
   /** Absent: over all policies. */
   readonly policy?: string;
   readonly sign: ">" | ">=";
-  readonly number: number;
-  /** The number is a share, 0 to 1. */
+  /** As it was written, without the percent sign. */
+  readonly number: string;
+  /** The number is a percentage. */
   readonly isShare: boolean;
 }
 
@@ -38,7 +39,7 @@ export function parseFailIf(text: string): FailIf {
     measure: measure as Measure,
     ...(policy !== undefined && { policy }),
     sign: sign as FailIf["sign"],
-    number: isShare ? Number(number) / 100 : Number(number),
+    number: number!,
     isShare,
   };
 }
@@ -68,15 +69,31 @@ type Found = readonly [part: number, whole: number, ofWhat: string];
  * @param damaged lines that could not be read. @returns a sentence; undefined: the condition does not hold.
  */
 export function findFailure(condition: FailIf, summary: Summary, damaged: number): string | undefined {
+  const { text, policy } = condition;
   const found = measured(condition, summary, damaged);
-  const { text, sign, number, isShare } = condition;
+  if (found && isOver(condition, found)) {
+    const [part, whole, ofWhat] = found;
+    return `${text}: ${count(part)} of ${count(whole)} ${ofWhat} (${percent(part, whole)})`;
+  }
   // Nothing can be said of a policy that was not replayed. Silence would look like success.
-  if (found === undefined) return `${text}: not known, because ${condition.policy} was not replayed`;
-  const [part, whole, ofWhat] = found;
-  // Compared without a division: 0.1 % of 1,000 lines is 1 line, exactly.
-  const bound = isShare ? number * whole : number;
-  const isOver = sign === ">" ? part > bound : part >= bound && whole > 0;
-  return isOver ? `${text}: ${count(part)} of ${count(whole)} ${ofWhat} (${percent(part, whole)})` : undefined;
+  const unknown = policy === undefined ? unknownIn(condition, summary) : found ? [] : [policy];
+  if (unknown.length === 0) return undefined;
+  return `${text}: not known, because ${unknown.join(", ")} ${unknown.length === 1 ? "was" : "were"} not replayed`;
+}
+
+/** Compared in integers: 0.7 % of 1,000 lines are 7 lines, exactly. */
+function isOver({ sign, number, isShare }: FailIf, [part, whole]: Found): boolean {
+  const [integer = "", decimals = ""] = number.split(".");
+  const bound = BigInt(integer + decimals) * BigInt(isShare ? whole : 1);
+  const counted = BigInt(part) * BigInt(isShare ? 100 : 1) * 10n ** BigInt(decimals.length);
+  return sign === ">" ? counted > bound : counted >= bound && whole > 0;
+}
+
+/** The enforced policies without which the sum over all policies is not known. */
+function unknownIn({ measure }: FailIf, { configurations, comparison }: Summary): readonly string[] {
+  if (measure === "damaged" || measure === "skipped") return [];
+  if (measure !== "refused") return comparison!.unknown;
+  return configurations.at(-1)!.skipped.flatMap(({ policy, mode }) => (mode === "enforce" ? [policy] : []));
 }
 
 function measured(condition: FailIf, summary: Summary, damaged: number): Found | undefined {

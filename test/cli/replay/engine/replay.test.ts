@@ -1,5 +1,7 @@
 // What a replay says about a log: numbers of requests and clients, peaks, time, changes, and what it could not do.
 
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { Clients, clientText, textOf } from "../../../../src/cli/replay/engine/clients.ts";
 import { textHasher } from "../../../../src/cli/replay/engine/hash.ts";
@@ -7,6 +9,7 @@ import { InFlight } from "../../../../src/cli/replay/engine/in-flight.ts";
 import { type ReplayInput, replay } from "../../../../src/cli/replay/engine/replay.ts";
 import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
 import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import type { Bindings } from "../../../../src/config/settings.ts";
 import { partitionHasher, partitionText } from "../../../../src/partition/hash.ts";
 import { configuration, type LogOptions, logOf, recordedAt, requestAt, SECRET, START_MS } from "./logs.ts";
 
@@ -132,7 +135,7 @@ describe("what the log lacks", () => {
     });
     const [found] = summary.configurations;
     expect(found!.skipped).toEqual([
-      { policy: "api", reason: typeof reason === "string" ? reason : expect.stringMatching(reason) },
+      { policy: "api", reason: typeof reason === "string" ? reason : expect.stringMatching(reason), mode: "enforce" },
     ]);
     expect(found!.requests).toEqual({ requests: 11, refused: 1 });
     expect(found!.policies.map(({ policy }) => policy)).toEqual(["all"]);
@@ -152,6 +155,31 @@ describe("what the log lacks", () => {
     expect(configurations[0]!.policies.map(({ refused }) => refused)).toEqual([1, 1]);
   });
 
+  it("may be the continent: requests without a name in REGIONS are counted", async () => {
+    const policy = { ...API, key: ["region"], limits: [{ ...API.limits[0], scope: "region" }] };
+    const entries = ["FRA", "XXX", "XXX"].map((colo, i) => requestAt(i, { cf: { colo } }));
+    const skipped = async (more: Bindings) => {
+      const log = logOf(entries, { lacking: { "key continent": "FIELD" } });
+      const { configurations, notes } = await replay({ log, configurations: [configuration([policy], more)] });
+      return [configurations[0]!.skipped.map(({ reason }) => reason), notes];
+    };
+    expect(await skipped({})).toEqual([["its key region needs FIELD, which the log does not have"], []]);
+    expect(await skipped({ REGION: "local" })).toEqual([[], []]);
+    const note = "wrangler.toml: 2 requests had no region by REGIONS and count under local";
+    expect(await skipped({ REGIONS: { colo: { FRA: "fra" } } })).toEqual([[], [note]]);
+  });
+
+  it("may be a preflight: OPTIONS requests that were counted are said", async () => {
+    const entries = ["OPTIONS", "OPTIONS", "GET"].map((method, i) => requestAt(i, { method }));
+    const notes = async (policy: object, log: LogOptions) => (await run(entries, [policy], { log })).notes;
+    const lacking = { "key header:access-control-request-method": "FIELD" };
+    expect(await notes(API, { lacking })).toEqual([
+      "wrangler.toml: 2 OPTIONS requests were counted; the gateway passes CORS preflights, which the log does not show",
+    ]);
+    expect(await notes({ ...API, match: { method: ["OPTIONS", "GET"] } }, { lacking })).toEqual([]);
+    expect(await notes(API, {})).toEqual([]);
+  });
+
   it("leaves a summary without any policy", async () => {
     const { configurations } = await run(requests(5, "192.0.2.1"), [API], {
       log: { lacking: { "key ip": "ClientIP" } },
@@ -159,7 +187,7 @@ describe("what the log lacks", () => {
     expect(configurations[0]).toMatchObject({
       requests: { requests: 5, refused: 0 },
       policies: [],
-      skipped: [{ policy: "api", reason: "its key ip needs ClientIP, which the log does not have" }],
+      skipped: [{ policy: "api", reason: "its key ip needs ClientIP, which the log does not have", mode: "enforce" }],
     });
   });
 });
@@ -190,7 +218,41 @@ describe("two configurations", () => {
       policies: [{ policy: "api", newlyRefused, newlyAdmitted: none }],
       added: ["fresh"],
       removed: ["gone"],
+      unknown: [],
     });
+  });
+
+  it("are compared without a policy that one of them skips", async () => {
+    const other = { name: "other", limits: [{ limit: 6, window: "1m" }] };
+    const lacking = { "key bearer": "FIELD" };
+    const configurations = [
+      configuration([stricter, other]),
+      configuration([{ ...stricter, key: ["bearer"] }, other], {}, "b.toml"),
+    ];
+    const input = { log: logOf(requests(9, "192.0.2.1"), { lacking }), configurations };
+    const { comparison, configurations: found, notes } = await replay(input);
+    expect(found.map(({ requests: { refused } }) => refused)).toEqual([4, 3]);
+    const none = { requests: 0, clients: 0, examples: [] };
+    expect(comparison).toMatchObject({
+      requests: { newlyRefused: none, newlyAdmitted: none },
+      policies: [{ policy: "other", newlyRefused: none, newlyAdmitted: none }],
+      unknown: ["api"],
+    });
+    expect(notes).toEqual([
+      "The comparison leaves out the policy api: its key bearer needs FIELD, which the log does not have",
+    ]);
+  });
+
+  it("know what changes if a policy that both skip is the same, or in shadow", async () => {
+    const skipped = { ...API, key: ["bearer"] };
+    const unknown = async (before: object, after: object) => {
+      const log = logOf(requests(1, "192.0.2.1"), { lacking: { "key bearer": "FIELD" } });
+      const { comparison } = await replay({ log, configurations: [configuration([before]), configuration([after])] });
+      return comparison!.unknown;
+    };
+    expect(await unknown(skipped, skipped)).toEqual([]);
+    expect(await unknown(skipped, { ...skipped, limits: stricter.limits })).toEqual(["api"]);
+    expect(await unknown({ ...skipped, mode: "shadow" }, { ...stricter, key: ["bearer"], mode: "shadow" })).toEqual([]);
   });
 
   it("admit more when a policy goes into shadow", async () => {
@@ -282,13 +344,57 @@ describe("recorded lines", () => {
     expect(skipped.map(({ policy }) => policy)).toEqual(["slots", "trial"]);
   });
 
+  it("stay refused by a skipped policy as the live document has it, where the gateway refused", async () => {
+    const slots = { name: "slots", limits: [{ algorithm: "concurrency", limit: 1 }] };
+    const takes = [{ policy: "slots", refused: true } as const];
+    const entries = [recordedAt(0, takes), recordedAt(1, takes, { allowed: false })];
+    const refused = async (mode: string, liveMode: "shadow" | "enforce") => {
+      const live = { policies: { slots: { mode: liveMode } }, overrides: [] };
+      const configurations = [{ ...configuration([{ ...slots, mode }]), live }];
+      const recorded = logOf(entries, { ...log, lacking: { duration: "FIELD" } });
+      const { configurations: found, notes } = await replay({ log: recorded, configurations });
+      expect(notes.join()).not.toContain("does nothing");
+      return [found[0]!.requests.refused, found[0]!.skipped[0]!.mode];
+    };
+    expect(await refused("shadow", "enforce")).toEqual([1, "enforce"]);
+    expect(await refused("enforce", "shadow")).toEqual([0, "shadow"]);
+  });
+
+  it.each([
+    [{ key: ["bearer"] }, "its key differs, and recorded lines hold the old one"],
+    [{ match: { path: "/a" } }, "its match differs, and recorded lines hold the old one"],
+    [
+      { cost: [{ path: "/a", cost: 2 }], plans: { pro: { api: 5 } } },
+      "its cost, plan names differ, and recorded lines hold the old ones",
+    ],
+    [{ plan: "header:x-plan", plans: { free: { api: 5 } } }, "its plan differs, and recorded lines hold the old one"],
+  ])("cannot try %j", async (fields, reason) => {
+    const plans = "plan" in fields ? { plans: { free: { api: 7 } } } : {};
+    const configurations = [
+      configuration([{ ...API, ...plans }]),
+      configuration([{ ...API, ...fields, limits: [{ limit: 2, window: "1m" }] }], {}, "b.toml"),
+    ];
+    const entries = Array.from({ length: 5 }, (_, i) => line(i, true));
+    const { comparison, configurations: found, notes } = await replay({ log: logOf(entries, log), configurations });
+    expect(found[1]!.skipped).toEqual([{ policy: "api", reason, mode: "enforce" }]);
+    expect(comparison).toMatchObject({ policies: [], unknown: ["api"] });
+    expect(notes).toContain(`The comparison leaves out the policy api: ${reason}`);
+  });
+
+  it("try other numbers, also of plans", async () => {
+    const other = { ...API, limits: [{ limit: 1, window: "1m" }], plans: { pro: { api: 2 } } };
+    const configurations = [configuration([{ ...API, plans: { pro: { api: 20 } } }]), configuration([other])];
+    const { comparison } = await replay({ log: logOf([line(0, true), line(1, true)], log), configurations });
+    expect(comparison).toMatchObject({ requests: { newlyRefused: { requests: 1 } }, unknown: [] });
+  });
+
   it("name policies that the configuration lacks, and the other way round", async () => {
     const entries = [recordedAt(0, [{ policy: "gone" }]), recordedAt(1, [{ policy: "gone" }, { policy: "api" }])];
     const { configurations } = await run(entries, [API, { ...API, name: "fresh" }], { log });
     expect(configurations[0]!.requests.requests).toBe(2);
     expect(configurations[0]!.policies.map(({ policy }) => policy)).toEqual(["api"]);
     expect(configurations[0]!.skipped).toEqual([
-      { policy: "fresh", reason: "no recorded line names it" },
+      { policy: "fresh", reason: "no recorded line names it", mode: "enforce" },
       { policy: "gone", reason: "2 recorded lines name it, and the configuration does not have it" },
     ]);
   });
@@ -367,6 +473,36 @@ describe("its parts", () => {
     for (let i = 0; i < 10_000; i++) clients.numberOf("ip", `more ${i}`);
     clients.sweep((client) => client === 3);
     expect([clients.numberOf("ip", "d"), clients.numberOf("ip", "c")]).toEqual([3, 10_004]);
+  });
+
+  it("keep no lines in memory of which clients are parts", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const heapBytes = () => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const lineBytes = 100_000;
+    const clientOf = (i: number) => `client number ${i}${" ".repeat(lineBytes)}`.slice(0, -lineBytes);
+    const others = new Clients(0);
+    const entryOf = (i: number) => recordedAt(i, [{ policy: "api", partition: clientOf(i), cost: 5 }]);
+    const log = {
+      ...logOf([], { isRecorded: true }),
+      async *batches() {
+        for (let i = 0; i < 200; i++) yield [entryOf(i)];
+      },
+    };
+    const before = heapBytes();
+    for (let i = 0; i < 200; i++) others.numberOf("ip", clientOf(i));
+    let grownBytes = Number.NaN;
+    const onProgress = (requests: number) => {
+      if (requests === 199) grownBytes = heapBytes() - before;
+    };
+    const configurations = [configuration([API]), configuration([{ ...API, limits: [{ limit: 1, window: "1m" }] }])];
+    const { comparison } = await replay({ log, configurations, onProgress });
+    expect(comparison!.requests.newlyRefused.clients).toBe(200);
+    expect(grownBytes).toBeLessThan(50 * lineBytes);
+    others.sweep(() => true);
   });
 
   it("let things happen in the order of time", () => {
