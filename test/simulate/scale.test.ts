@@ -38,7 +38,7 @@ it.each(QUICK)("runs again as it was kept: $mode, $isolates isolates, $rate requ
   expect(Date.now).toBe(now);
 });
 
-it("an object serves one call at a time, also those that nobody waits for, and refuses what would wait too long", async () => {
+it("an object serves one call at a time, also without a caller, and refuses what would wait too long", async () => {
   const time = virtualTime(0);
   const object = simulatedObject(time, 4_000);
   const limits = [{ kind: Kind.fixedWindow, limit: 9, windowMs: 1_000 }] as const;
