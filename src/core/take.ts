@@ -148,12 +148,13 @@ export function take(
     const instant = { nowMs, atMs, slot };
     const records: LimitRecord[] = [];
     const reply: LimitReply[] = [];
-    let [expiryMs, dropped] = [1, false];
+    let expiryMs = 1;
+    let dropped: boolean | undefined;
     for (const { algorithm, limit, state: before, refused } of checks) {
       const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
       const state = charged ? change(before, limit, cost, instant) : before;
       const hasDropped = algorithm.dropped?.(state);
-      dropped ||= hasDropped === true;
+      dropped ||= hasDropped;
       const record = algorithm.record(state);
       if (record) records.push(record);
       expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));

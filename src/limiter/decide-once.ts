@@ -33,9 +33,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
     if (denied) return { decision: unavailable() };
-    const { atMs, ...answered } = await decideFor(counted, { replies: fallback, flag, slot, settle: settleHere });
-    // Without a key no counts were looked at.
-    return counted.length > 0 ? { ...answered, atMs } : answered;
+    return await decideFor(counted, { replies: fallback, flag, slot, settle: settleHere });
   }
 
   return {

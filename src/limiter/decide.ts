@@ -124,7 +124,8 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   const request: TakeRequest = { keys: keys.map(requestOf), flag };
   const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
   const decision = decide(source, limitDecisions([{ keys, reply, source }], flag));
-  const atMs = reply.nowMs;
+  // 0: without a key no counts were looked at.
+  const atMs = keys.length && reply.nowMs;
   if (!decision.allowed) return { decision, atMs };
   const charged = chargedOf(keys, decision);
   const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;

@@ -141,7 +141,7 @@ it("20,000 decisions of mixed policies: the replay decides all of them as Redis 
   expect(summary.log.requests).toBe(REQUESTS);
   const busy = policies.at(-1)!.name;
   const reason = "its algorithm concurrency needs how long a request took, which the log does not have";
-  expect(summary.configurations[0]!.skipped).toEqual([{ policy: busy, reason }]);
+  expect(summary.configurations[0]!.skipped).toEqual([{ policy: busy, mode: "enforce", reason }]);
   for (const source of ["cache", "redis"]) {
     const count = recorded.filter((line) => line.source === source).length;
     expect(count).toBeGreaterThan(1_000);

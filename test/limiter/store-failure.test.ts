@@ -205,6 +205,14 @@ it("tells onDecision every decision, its client, and why the store had no answer
   expect(failed).toEqual({ takes, region: "eu", atMs: expect.any(Number), failure: "TIMEOUT", fallback: ["local"] });
 });
 
+it("tells no instant of a decision without counts", async () => {
+  const onDecision = vi.fn<(...call: [Decision, DecisionContext]) => void>();
+  const limiter = createLimiter({ policies: [allow], store: withIsolate(failingStore()), onDecision });
+  await limiter.take("allow");
+  const [decision, context] = onDecision.mock.calls[0]!;
+  expect([decision.allowed, decision.source, context.atMs]).toEqual([true, "fallback", undefined]);
+});
+
 it("tells several listeners, also if one of them throws", async () => {
   const written = vi.spyOn(console, "error").mockImplementation(() => {});
   const told: string[] = [];
