@@ -56,16 +56,17 @@ const METHOD = /^[A-Z][A-Z-]{0,31}$/;
  */
 const MAX_STEPS = 32_768;
 
-/** Request lines that are remembered: any other line is tested against every pattern. */
+/** Request lines that are remembered unless told otherwise: any other line is tested against every pattern. */
 const REMEMBERED_LINES = 1_000;
 const LONGEST_REMEMBERED = 512;
 
 /**
  * Compiles the patterns once. The policies that match a request line are remembered.
  *
+ * @param rememberedLines at least 1. So many request lines are remembered, at most twice as many.
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
-export function compileMatcher(policies: readonly Policy[]): Matcher {
+export function compileMatcher(policies: readonly Policy[], rememberedLines = REMEMBERED_LINES): Matcher {
   const mistakes = policies.flatMap((policy, i) => [
     ...patternMistakes(policy, `policies[${i}]`),
     ...meterMistakes(policy, `policies[${i}]`),
@@ -77,7 +78,7 @@ export function compileMatcher(policies: readonly Policy[]): Matcher {
     return { policy, ...compileMatch(policy.match), rules, namesOptions };
   });
   const namesMethods = policies.some(({ match, cost }) => [match, ...cost].some(({ method }) => method));
-  const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
+  const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: rememberedLines });
 
   const match = (line: RequestLine): readonly Matched[] =>
     compiled

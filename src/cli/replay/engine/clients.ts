@@ -37,8 +37,8 @@ const LEAST_SWEPT = 10_000;
 export class Clients {
   /** Clients with lower numbers are counted. */
   readonly maxCounted: number;
-  /** By kind. A map for each kind spares a longer text for each request. */
-  readonly #counted = new Map<string, Map<string, number>>();
+  /** By kind, which spares a longer text for each request; then by value, an IPv4 address as its number. */
+  readonly #counted = new Map<string, Map<string | number, number>>();
   /** All others. They are forgotten with their counts. */
   readonly #others = new Map<string, number>();
   #size = 0;
@@ -57,10 +57,11 @@ export class Clients {
 
   numberOf(kind: string, text: string): number {
     const ofKind = this.#counted.get(kind);
-    const known = ofKind?.get(text);
+    const address = ipv4Number(text);
+    const known = ofKind?.get(address ?? text);
     if (known !== undefined) return known;
     if (this.#size < this.maxCounted) {
-      const own = ownText(text);
+      const own = address ?? ownText(text);
       if (ofKind) ofKind.set(own, this.#size);
       else this.#counted.set(kind, new Map([[own, this.#size]]));
       return this.#size++;
@@ -88,10 +89,44 @@ export class Clients {
     const clients = new Map<number, Client>();
     if (numbers.size === 0) return clients;
     for (const [kind, ofKind] of this.#counted) {
-      for (const [text, client] of ofKind) if (numbers.has(client)) clients.set(client, { kind, text });
+      for (const [value, client] of ofKind) {
+        if (!numbers.has(client)) continue;
+        clients.set(client, { kind, text: typeof value === "number" ? ipv4Text(value) : value });
+      }
     }
     return clients;
   }
+}
+
+/**
+ * An IPv4 address in 32 bits: a map finds a number in less than half the time of a text, and keeps no text for it.
+ * Undefined for any other text, also for an address that is not in its shortest form.
+ */
+function ipv4Number(text: string): number | undefined {
+  if (text.length > LONGEST_IPV4) return undefined;
+  let [address, part, digits, dots] = [0, 0, 0, 0];
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - ZERO;
+    if (digit === DOT && digits > 0 && dots < 3) {
+      address = (address << 8) | part;
+      part = digits = 0;
+      dots++;
+    } else {
+      const isLeadingZero = digits > 0 && part === 0;
+      part = 10 * part + digit;
+      if (digit < 0 || digit > 9 || isLeadingZero || part > 255) return undefined;
+      digits++;
+    }
+  }
+  return dots === 3 && digits > 0 ? (address << 8) | part : undefined;
+}
+
+const LONGEST_IPV4 = "255.255.255.255".length;
+const ZERO = "0".charCodeAt(0);
+const DOT = ".".charCodeAt(0) - ZERO;
+
+function ipv4Text(address: number): string {
+  return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join(".");
 }
 
 const FIRST_SIZE = 1_024;

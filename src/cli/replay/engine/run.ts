@@ -56,10 +56,19 @@ interface Applied {
   readonly cost: number;
 }
 
+interface Matchable {
+  readonly run: PolicyRun;
+  /** The first policy with the same key: once it has read a request's client, no other one has to. */
+  readonly sameKey: PolicyRun;
+}
+
 interface Key {
   readonly applied: Applied;
   readonly scope: Scope;
 }
+
+/** A log shows many more paths than an isolate meets in its life. About 10 MiB. */
+const REMEMBERED_LINES = 20_000;
 
 /** The slots of a request in flight. */
 interface Held {
@@ -90,7 +99,7 @@ export class ConfigurationRun {
   readonly #hasOwnSecret: boolean;
   readonly #byName: ReadonlyMap<string, PolicyRun>;
   readonly #configured: ReadonlyMap<PolicyRun, Policy>;
-  readonly #runs: ReadonlyMap<Policy, PolicyRun>;
+  readonly #runs: ReadonlyMap<Policy, Matchable>;
   readonly #view: LiveView | undefined;
   /** The names of policies with overrides: their clients must be hashed. */
   readonly #overridden: ReadonlySet<unknown>;
@@ -142,9 +151,11 @@ export class ConfigurationRun {
     this.#overridden = new Set(live?.overrides.map((one: { policy?: unknown } | null) => one?.policy));
     this.policies = active.map((policy) => new PolicyRun(this.inForce(policy), axis));
     this.#byName = new Map(this.policies.map((run) => [run.policy.name, run]));
-    this.#runs = new Map(active.map((policy, i) => [policy, this.policies[i]!]));
+    const keys = active.map(({ key }) => JSON.stringify(key));
+    const matchable = (i: number) => ({ run: this.policies[i]!, sameKey: this.policies[keys.indexOf(keys[i]!)]! });
+    this.#runs = new Map(active.map((policy, i) => [policy, matchable(i)]));
     this.#configured = new Map(active.map((policy, i) => [this.policies[i]!, policy]));
-    this.#match = compileMatcher(active);
+    this.#match = compileMatcher(active, REMEMBERED_LINES);
     this.#numbers = numbersOf(active);
   }
 
@@ -198,10 +209,13 @@ export class ConfigurationRun {
   #matchedTakes(head: RequestHead, request: number): Take[] {
     const takes: Take[] = [];
     for (const { policy, cost } of this.#match(head)) {
-      const run = this.#runs.get(policy)!;
+      const { run, sameKey } = this.#runs.get(policy)!;
       const plan = policy.plan === undefined ? undefined : namedPlan(policy.plan, head, this.region);
-      const { kind, values } = clientKey(policy.key, head, this.region);
-      begin(run, request, kind, textOf(values));
+      if (sameKey.last.request === request) begin(run, request, sameKey.last.kind, sameKey.last.text);
+      else {
+        const { kind, values } = clientKey(policy.key, head, this.region);
+        begin(run, request, kind, textOf(values));
+      }
       takes.push({ run, cost, plan });
     }
     return takes;

@@ -475,6 +475,16 @@ describe("its parts", () => {
     expect([clients.numberOf("ip", "d"), clients.numberOf("ip", "c")]).toEqual([3, 10_004]);
   });
 
+  it("tell addresses apart by all four parts, and from texts that only look like one", () => {
+    const clients = new Clients(100);
+    const texts = ["0.0.0.0", "255.255.255.255", "192.0.2.1", "192.0.21", "192.0.2.01", "192.0.2.256", "192.0.2.1."];
+    texts.push("1.92.0.2", "19.20.2.1", "192.0.2", ".0.2.1", "192..2.1", "192.0.2.1.5", "192.0.2.x", "128.0.0.0", "");
+    expect(texts.map((text) => clients.numberOf("ip", text))).toEqual([...texts.keys()]);
+    expect(texts.map((text) => clients.numberOf("ip", text))).toEqual([...texts.keys()]);
+    const named = clients.clientsOf(new Set(texts.keys()));
+    expect(texts.map((_, i) => named.get(i)!.text)).toEqual(texts);
+  });
+
   it("keep no lines in memory of which clients are parts", async () => {
     setFlagsFromString("--expose-gc");
     const collect: () => void = runInNewContext("gc");
