@@ -31,7 +31,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 50,
+    budgetKib: 50.2,
   },
   {
     what: "headgate/durable-object",

@@ -154,7 +154,8 @@ it("asks Redis for every request that a strict policy matches too, and for every
     return calls.length - before;
   };
 
-  expect(await callsOf("/")).toBeLessThan(20);
+  // A lease begins with few units, and ends with its bucket of 1 s: on a busy machine it takes a while.
+  await expect.poll(() => callsOf("/"), PATIENCE).toBeLessThan(20);
   expect(await callsOf("/both")).toBeGreaterThanOrEqual(20);
   expect(await callsOf("/look")).toBeGreaterThanOrEqual(20);
 });

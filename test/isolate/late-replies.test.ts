@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
+import type { Decision } from "../../src/core/decision.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
@@ -291,6 +292,110 @@ it("what a lease was charged late for a refused request is given back, and the r
   }
 });
 
+/** Waits until the take is decided, or the n-th call has been made. @returns who decided, if it is decided. */
+async function decidedOrCalled(taken: Promise<Decision>, n: number): Promise<string | undefined> {
+  let source: string | undefined;
+  taken.then((decision) => {
+    source = decision.source;
+  });
+  do await new Promise(setImmediate);
+  while (source === undefined && calls.length <= n);
+  return source;
+}
+
+/** Nothing is in stock any more that would be given back while other tests run. */
+const forgetStock = (limiter: Limiter, policy = "a") => limiter.reset(policy);
+
+const LEASED: Partial<PolicyInput> = { consistency: "leased", onStoreFailure: "allow" };
+
+it("what an admitted request was to get from the stock is owed after a late reply: it went back into the stock", async () => {
+  const limits = [{ limit: 100_000, window: "1h" }];
+  const policies = ["held", "asked"].map((name) => ({ name, key: ["global"], limits, ...LEASED }));
+  const limiter = createLimiter({ policies, store: withIsolate(store) });
+  // Until a request is answered from the stock and renews it.
+  for (let isRenewed = false; !isRenewed; ) {
+    const taken = limiter.take("held", { background });
+    isRenewed = (await decidedOrCalled(taken, 0)) === "lease" && calls.length > 0;
+    vi.setSystemTime(Date.now() + 10);
+    for (const call of calls.splice(0)) await call.arrive();
+    await taken;
+  }
+
+  const both = limiter.take([{ policy: "held" }, { policy: "asked" }], { background });
+  (await nextCall(0)).timeout();
+  expect((await both).allowed).toBe(true);
+  await calls[0]!.arrive();
+  const peeked = limiter.peek("asked", { background });
+  await (await nextCall(1)).arrive();
+  await peeked;
+  const repaid = (await nextCall(2)).request;
+  expect([repaid.flag, repaid.keys.map(({ key, cost }) => [key.includes("held"), cost])]).toEqual([
+    Flag.chargeAnyway,
+    [[true, 1]],
+  ]);
+  await forgetStock(limiter, "held");
+});
+
+it("a lease whose calls are all answered late gets units in stock all the same, and tells what remains", async () => {
+  const limiter = limiterOf([{ limit: 1_000, window: "1h", buckets: 1 }], LEASED);
+  let sent = 0;
+  for (; calls.length === sent; sent++) {
+    const taken = limiter.take("a", { background });
+    await decidedOrCalled(taken, sent);
+    if (calls.length === sent) expect(await taken).toMatchObject({ source: "lease", remaining: 1_000 - (sent + 1) });
+    else {
+      calls[sent]!.timeout();
+      expect((await taken).source).toBe("fallback");
+      await calls[sent]!.arrive();
+    }
+    vi.setSystemTime(Date.now() + 10);
+    if (calls.length === sent) break;
+  }
+  // Five failures in a row would open the circuit breaker.
+  expect(sent).toBeLessThan(5);
+  await forgetStock(limiter);
+});
+
+it("what a lease was charged before another isolate's reset never gets into the stock", async () => {
+  const limiter = limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
+  const sendAll = async (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const before = calls.length;
+      const taken = limiter.take("a", { background });
+      await decidedOrCalled(taken, before);
+      vi.setSystemTime(Date.now() + 10);
+      await calls[before]?.arrive();
+      await taken;
+    }
+  };
+  await sendAll(50);
+  // The next request that is not answered from the stock gets its answer late.
+  let sent: ReturnType<Limiter["take"]>;
+  calls = [];
+  do {
+    sent = limiter.take("a", { background });
+    await decidedOrCalled(sent, 0);
+  } while (calls.length === 0);
+  const [late] = calls;
+  const [key] = late!.request.keys;
+  expect(key!.cost).toBeGreaterThan(1);
+  await late!.decide();
+  late!.timeout();
+  await sent;
+  vi.setSystemTime(Date.now() + 10);
+  await store.reset([key!.key]);
+
+  calls = [];
+  await sendAll(5);
+  const inStock = calls.reduce((sum, { request }) => sum + request.keys[0]!.cost, 0) - 5;
+  await late!.arrive();
+  calls = [];
+  for (let i = 0; i < inStock; i++) expect(await limiter.take("a", { background })).toMatchObject({ source: "lease" });
+  const next = limiter.take("a", { background });
+  expect([await decidedOrCalled(next, 0), calls.length]).toEqual([undefined, 1]);
+  await forgetStock(limiter);
+});
+
 it("a late reply from before a reset brings no counts back and gives nothing back", async () => {
   const limiter = limiterOf([{ limit: 1, window: "1h" }], { onStoreFailure: "deny" });
   const others = limiterOf([{ limit: 1, window: "1h" }]).take("a");
@@ -343,8 +448,8 @@ it("no request is admitted uncharged after the local clock was set back during a
     vi.setSystemTime(Date.now() + 100);
     const before = calls.length;
     const taken = limiter.take("a", { background });
-    await new Promise(setImmediate);
-    if (calls.length > before) await calls.at(-1)!.arrive();
+    await decidedOrCalled(taken, before);
+    await calls[before]?.arrive();
     expect([(await taken).allowed, calls.length > before]).not.toEqual([true, false]);
   }
 });

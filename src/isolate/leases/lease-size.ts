@@ -17,7 +17,7 @@ const REMEMBERED_LIVES = 14;
 const FORGOTTEN_PART = 0.05;
 /** What all isolates charge is averaged over this many lives of a lease: a window, unless it is long. */
 const AVERAGED_LIVES = 20;
-/** A key has gone quiet after this many mean gaps between units without a request, and this many lives. */
+/** A key has gone quiet after this many mean gaps between requests without one, and this many lives. */
 const QUIET_GAPS = 4;
 const QUIET_LIVES = 1;
 /** The stock, relative to the isolate's share of what is left. Above 1, because others have told stocks already. */

@@ -46,7 +46,7 @@ export interface Lease {
   /** True after a reset by this isolate: nothing is in stock any more, and nothing is given back. */
   readonly isOver: boolean;
   /**
-   * The reply to the last call of this lease, the same object that the store's reply holds. It includes all units in
+   * The newest reply to a call of this lease, the same object that the store's reply holds. It includes all units in
    * stock.
    */
   readonly replies: readonly LimitReply[] | undefined;

@@ -87,8 +87,8 @@ export interface Leases {
     replies: readonly LimitReply[] | undefined,
     localAtMs: number,
   ): void;
-  /** Puts units into the stock that were charged by a call without an answer in time. */
-  stock(lease: Lease, units: number, chargedAtMs: number): void;
+  /** Books the answer to a request that came too late for it: only the units for the stock go into the stock. */
+  settleLate(request: LeaseRequest, answer: Omit<LeaseAnswer, "late">, replies: readonly LimitReply[]): void;
   /**
    * Whether the store reports fewer units than this isolate has charged. Then another isolate has reset the key, and
    * what was leased before is over.
@@ -104,8 +104,8 @@ export interface Leases {
   reviewAfterMs(lease: Lease, localAtMs: number): number | undefined;
   /** The background of a request looks after the lease until this instant of the local clock. 0: no longer. */
   tend(lease: Lease, untilMs: number): void;
-  /** Empties the stock, because its units are worth nothing. */
-  end(lease: Lease): void;
+  /** Empties the stock, because its units are worth nothing. @param resetByMs when the store told of the reset. */
+  end(lease: Lease, resetByMs: number): void;
   /** These keys were reset: their stocks are emptied, and answers to calls in flight add nothing to them. */
   forget(keys: readonly string[]): void;
   clear(): void;
@@ -178,11 +178,19 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     tell(lease, "spent", -sumOf(spent));
   }
 
-  function end(lease: LeaseState): void {
+  function end(lease: LeaseState, resetByMs: number): void {
     tell(lease, "lapsed", sumOf(lease.grants));
     lease.grants = [];
-    lease.worthlessToMs = lease.charged?.lastAtMs ?? lease.worthlessToMs;
+    // The call that told it may have charged units in this very millisecond, after the reset.
+    lease.worthlessToMs = Math.max(lease.charged?.lastAtMs ?? lease.worthlessToMs, resetByMs - 1);
     lease.charged = undefined;
+  }
+
+  function learn(lease: LeaseState, replies: readonly LimitReply[], nowMs: number): void {
+    lease.chargedPerMs = chargedPerMs(lease, replies, nowMs);
+    lease.left = leftBy(lease, replies, nowMs);
+    lease.repliedAtMs = nowMs;
+    lease.replies = replies;
   }
 
   function grant({ limits, lifeMs }: Lease, units: number, chargedAtMs: number): Grant {
@@ -221,10 +229,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const same = leases.get(key) ?? [];
       for (const lease of same) if (haveSameNumbers(lease.limits, limits)) return lease;
       const windowMs = Math.min(...limits.map((limit) => farAlgorithmOf(limit).lease?.windowMs(limit) ?? 0));
-      const allowedPerMs = limits.map((limit) => {
-        const { units = 0, windowMs = 1 } = farAlgorithmOf(limit).capacity?.(limit) ?? {};
-        return units / windowMs;
-      });
+      const allowedPerMs = limits.map((limit) => limit.limit / (farAlgorithmOf(limit).capacity?.(limit).windowMs ?? 1));
       const lease: LeaseState = {
         key,
         limits,
@@ -304,17 +309,12 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const { lease, needed, forStock, reserved, isShort } = request;
       if (replies && lease.calledAtMs !== undefined) lease.callMs = Math.max(0, localAtMs - lease.calledAtMs);
       lease.calledAtMs = undefined;
-      if (answer && replies) {
-        lease.chargedPerMs = chargedPerMs(lease, replies, answer.nowMs);
-        lease.left = leftBy(lease, replies, answer.nowMs);
-        lease.repliedAtMs = answer.nowMs;
-        lease.replies = replies;
-      }
+      if (answer && replies) learn(lease, replies, answer.nowMs);
       // Nobody knows whether the charge came before or after the reset. It lapses with its window.
       if (lease.isOver) return;
       const charged = answer?.allowed && replies ? needed + forStock : 0;
       if (answer && replies && wasReset(lease, charged, replies, answer.nowMs)) {
-        end(lease);
+        end(lease, answer.nowMs);
       } else if (!answer?.allowed || answer.late) {
         restock(lease, reserved);
       }
@@ -328,8 +328,17 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       if (refused || (answer?.allowed && isShort)) lease.pausedUntilMs = localAtMs + lease.pauseMs;
     },
 
-    stock(lease: LeaseState, units, chargedAtMs) {
-      if (!lease.isOver && units > 0) addCharge(lease, units, units, chargedAtMs);
+    settleLate(
+      { lease, forStock }: Omit<LeaseRequest, "lease"> & { readonly lease: LeaseState },
+      { allowed, nowMs },
+      replies,
+    ) {
+      const isNews = nowMs > lease.repliedAtMs;
+      if (isNews) learn(lease, replies, nowMs);
+      if (lease.isOver) return;
+      if (isNews && wasReset(lease, allowed ? forStock : 0, replies, nowMs)) end(lease, nowMs);
+      if (allowed && forStock > 0 && nowMs > lease.worthlessToMs) addCharge(lease, forStock, forStock, nowMs);
+      if (isNews) lease.ownPart = ownPart(lease, replies, nowMs);
     },
 
     views({ limits, replies, grants }, nowMs, told = replies!) {
@@ -389,7 +398,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       for (const key of keys) {
         for (const lease of leases.get(key) ?? []) {
           // Waiting requests, and the background that tends the lease, still have the object.
-          end(lease);
+          end(lease, 0);
           lease.isOver = true;
         }
         leases.delete(key);

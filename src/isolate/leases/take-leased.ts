@@ -180,7 +180,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
     } catch (error) {
       const timeout = lateReplyOf(error);
       if (!timeout) throw error;
-      background.waitUntil(timeout.answer.then((answer) => answer?.allowed && stockLate(sent, answer, own)));
+      background.waitUntil(timeout.answer.then((answer) => answer && settleLate(sent, answer, own)));
       // The caller's fallback settles what the caller needed.
       const asked = sent.map(({ key, needed }) => ({ ...key, cost: needed }));
       throw new StoreError("TIMEOUT", undefined, { ...timeout, asked });
@@ -192,10 +192,10 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
   }
 
   /** The units for the stock are charged, although the reply came too late for its request. */
-  function stockLate(sent: readonly LeaseRequest[], { nowMs }: TakeReply, own: RequestBackground): void {
-    for (const { lease, forStock } of sent) {
-      leases.stock(lease, forStock, nowMs);
-      tend(lease, own, timing.nowMs());
+  function settleLate(sent: readonly LeaseRequest[], answer: TakeReply, own: RequestBackground): void {
+    for (const [k, request] of sent.entries()) {
+      leases.settleLate(request, answer, answer.keys[k]!);
+      tend(request.lease, own, timing.nowMs());
     }
   }
 
@@ -272,7 +272,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
     try {
       const reply = await calls.take({ keys, flag: Flag.giveBack, atMs: chargedAtMs });
       listener?.leaseUnits(lease.key, "returned", units);
-      if (leases.wasReset(lease, 0, reply.keys[0]!, reply.nowMs)) leases.end(lease);
+      if (leases.wasReset(lease, 0, reply.keys[0]!, reply.nowMs)) leases.end(lease, reply.nowMs);
     } catch (error) {
       ignoreStoreError(error);
       listener?.leaseUnits(lease.key, "lapsed", units);

@@ -76,6 +76,8 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
         if (!reply) return;
         if (!reply.allowed) return owe();
         charged = reply;
+        // What the isolate had in stock for the request has gone back into the stock.
+        if (decision.allowed) debts.add(lessAsked(keys, asked), Date.now());
         // The store has charged, but the request was refused here or elsewhere: the client must not pay.
         const isKept = (group: number) => decision.allowed && !refusedElsewhere?.has(group);
         await giveBack(calls, chargedInVain(asked, reply, isKept), reply, slot);
@@ -135,6 +137,13 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
       if (told.length > 0) background?.waitUntil(Promise.all(told));
     },
   };
+}
+
+/** What requests cost beyond what the store was asked for. */
+function lessAsked(keys: readonly KeyRequest[], asked: readonly KeyRequest[]): KeyRequest[] {
+  if (keys === asked) return [];
+  const costOf = (key: string) => asked.find((one) => one.key === key)?.cost ?? 0;
+  return keys.map((key) => ({ ...key, cost: key.cost - costOf(key.key) }));
 }
 
 /** The units of a settlement without its slots: what is charged, and what is given back. */
