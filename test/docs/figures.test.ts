@@ -4,7 +4,7 @@
 import { expect, it } from "vitest";
 import { MEASURED, measured, read, sectionOf, tableIn } from "./markdown.ts";
 
-const added = (row: string) => measured("Size and start", row, "added");
+const added = (row: string) => measured("Size and start", row, "added, KiB gzip");
 const whole = (row: string) => measured("Size and start", row, "KiB gzip");
 /** The second table of that section: what a bundler makes of an entry. */
 const entry = (row: string) => {
