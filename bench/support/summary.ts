@@ -49,7 +49,7 @@ export function summaryOf(parts: ReadonlyMap<string, readonly Section[]>): strin
     [
       ["latency"],
       () =>
-        `**Calls.** For 1,000 requests of a refused client headgate makes ${calls("strict", "leased")} calls to Redis, \`${upstash}\` with its cache ${calls("upstash")}, and each other peer whose count all isolates share ${calls(...shared.filter((id) => id !== "upstash"))}.`,
+        `**Calls.** To Redis for 1,000 requests of a refused client: ${calls("strict", "leased")} from headgate, ${calls("upstash")} from \`${upstash}\` with its cache, and ${calls(...shared.filter((id) => id !== "upstash"))} from each other peer whose count all isolates share.`,
     ],
     [
       ["truth"],

@@ -109,7 +109,7 @@ it("latency: two Workers are compared within each round, and a limiter that make
   ]);
   const { rows: bars } = section.charts["calls.svg"] as Bars;
   expect(bars.map(({ value }) => value)).toContain(0);
-  expect(summaryOf(new Map([["latency", [section]]]))).toContain("`@upstash/ratelimit` with its cache none, and each");
+  expect(summaryOf(new Map([["latency", [section]]]))).toContain("none from `@upstash/ratelimit` with its cache, and");
 });
 
 it("tests that read the page see the medians", () => {
