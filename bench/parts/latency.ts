@@ -8,7 +8,7 @@ import { startBinding } from "../support/binding.ts";
 import { HAMMERED, type Measured, type Served, sectionOf } from "../support/latency-report.ts";
 import { FIELDS, forwarding, LIBRARY, type LimiterWorker, UNMATCHED, WORKERS } from "../support/limiters.ts";
 import { flooded, paced } from "../support/load.ts";
-import type { Part } from "../support/part.ts";
+import { type Part, turnsOf } from "../support/part.ts";
 import { type Service, startService } from "../support/service.ts";
 import { bundleWorker, startWorkerd, type Workerd } from "../support/workerd.ts";
 
@@ -38,6 +38,7 @@ export const latency: Part = async ({ quick, progress }) => {
   const codes = new Map<string, string>();
   for (const { file } of [...WORKERS, FIELDS, LIBRARY, ...forwarding("")]) codes.set(file, await bundleWorker(file));
   const start = (limit: number, windowMs: number, among = WORKERS) => startAll(codes, service, limit, windowMs, among);
+  const idle = () => service.idle();
 
   try {
     const cells = new Map<string, Measured[]>();
@@ -71,12 +72,12 @@ export const latency: Part = async ({ quick, progress }) => {
     // The JIT compiler is at work during an isolate's first tens of thousands of requests.
     const turns = quick ? { rounds: 2, warmUp: 1 } : { rounds: 6, warmUp: 12 };
     const refusing = [...by("none"), FIELDS, UNMATCHED, ...by("strict"), LIBRARY, ...by("upstash")];
-    const within = await serve(start, refusing, by("leased", "upstash-cached"), ++run, turns, (round) =>
+    const within = await serve({ start, idle }, refusing, by("leased", "upstash-cached"), ++run, turns, (round) =>
       progress(`local answers, ${round}`),
     );
     const origin = await startWorkerd(await bundleWorker("origin.mjs"), {});
     const inOrder = forwarding(`http://127.0.0.1:${origin.port}`);
-    const inFront = await serve(start, inOrder.slice(0, -1), inOrder.slice(-1), ++run, turns, (round) =>
+    const inFront = await serve({ start, idle }, inOrder.slice(0, -1), inOrder.slice(-1), ++run, turns, (round) =>
       progress(`in front of an origin, ${round}`),
     );
     await origin.stop();
@@ -141,11 +142,17 @@ async function inGroups(
 }
 
 /**
- * How many requests are served when the isolate answers by itself. The Workers take turns. The first refusing Worker is
- * the baseline.
+ * How many requests are served when the isolate answers by itself. The Workers take turns, in another order in each
+ * round. The first refusing Worker is the baseline.
  */
 async function serve(
-  start: (limit: number, windowMs: number, among: readonly LimiterWorker[]) => Promise<Running[]>,
+  {
+    start,
+    idle,
+  }: {
+    readonly start: (limit: number, windowMs: number, among: readonly LimiterWorker[]) => Promise<Running[]>;
+    readonly idle: () => Promise<void>;
+  },
   refusing: readonly LimiterWorker[],
   admitting: readonly LimiterWorker[],
   run: number,
@@ -163,16 +170,19 @@ async function serve(
       "upstash-cached": ": admitted",
     };
     const answer = answers[worker.id] ?? "";
-    return { title: `${worker.title}${answer}`, perSecond: [], cpuUs: [] };
+    return { id: worker.id, title: `${worker.title}${answer}`, perSecond: [], cpuUs: [] };
   });
   for (let round = -warmUp; round < rounds; round++) {
     progress(round < 0 ? "warming up" : `${round + 1} of ${rounds}`);
-    for (const [i, { server, worker }] of running.entries()) {
+    for (const i of turnsOf(running.length, round + warmUp)) {
+      const { server, worker } = running[i]!;
       const before = server.cpuMs();
       const { perSecond, statuses } = await flooded(server.port, 500, clientOf(run, i));
       const count = [...statuses.values()].reduce((a, b) => a + b, 0);
       if ((statuses.get(200) ?? 0) + (statuses.get(429) ?? 0) !== count)
         throw new Error(`${worker.title}: not all 200 or 429`);
+      // The CPU time of calls in the background is the Worker's own, and must not slow the next one.
+      await idle();
       const after = server.cpuMs();
       if (round < 0) continue;
       served[i]!.perSecond.push(perSecond);

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { entrySizes } from "../../scripts/check/entry-sizes.ts";
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { WORKERS } from "../support/limiters.ts";
-import { figure, type Part, table } from "../support/part.ts";
+import { figure, type Part, table, turnsOf } from "../support/part.ts";
 import { startService } from "../support/service.ts";
 import { median } from "../support/stats.ts";
 import { bundleWorker, startWorkerd } from "../support/workerd.ts";
@@ -23,7 +23,8 @@ export const size: Part = async ({ quick, progress }) => {
     const distinct = workers.filter((worker, i) => workers.findIndex(({ file }) => file === worker.file) === i);
     for (let round = 0; round < rounds; round++) {
       progress(`start ${round + 1} of ${rounds}`);
-      for (const worker of distinct) {
+      for (const i of turnsOf(distinct.length, round)) {
+        const worker = distinct[i]!;
         // Miniflare simulates the binding, so the time would be Miniflare's.
         if (worker.id === "binding") continue;
         const bindings = worker.bindings(`${service.url}/size`, service.token, { limit: 1000, windowMs: 60_000 });
@@ -46,7 +47,7 @@ export const size: Part = async ({ quick, progress }) => {
       unit: "KiB gzip",
       rows: distinct.map(({ library, bytes }) => ({ name: library, value: bytes / 1024 })),
     };
-    const head = ["", "KiB gzip", "added", "first answer, ms", "added by the limiter, ms"];
+    const head = ["", "KiB gzip", "added, KiB gzip", "first answer, ms", "added by the limiter, ms"];
     const entries = (await entrySizes()).map(({ what, bytes }) => [what, figure(bytes / 1024)]);
     return {
       blocks: [

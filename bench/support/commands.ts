@@ -33,6 +33,8 @@ export interface CostRedis {
   readonly version: string;
   send(decisions: readonly Decision[]): Promise<unknown[]>;
   measure(decisions: readonly Decision[]): Promise<Cost>;
+  /** Copies a key, with its expiry, under these names. */
+  copy(key: string, names: readonly string[]): Promise<void>;
   /** The bytes of all keys, and the number of keys. */
   memory(): Promise<{ bytes: number; keys: number }>;
   /** Deletes these keys, or all keys. */
@@ -80,6 +82,13 @@ export async function startCostRedis(): Promise<CostRedis> {
       );
       const commands = Object.values(byName).reduce((sum, calls) => sum + calls, 0);
       return { usec: usec / decisions.length, commands, byName };
+    },
+    async copy(key, names) {
+      const pipeline = redis.pipeline();
+      for (const name of names) pipeline.copy(key, name);
+      for (const [error, copied] of (await pipeline.exec()) ?? []) {
+        if (error || copied !== 1) throw error ?? new Error(`expected a new copy of ${key}`);
+      }
     },
     async memory() {
       const keys = await redis.keys("*");

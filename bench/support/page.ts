@@ -3,6 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { draw } from "./chart.ts";
 import { peerVersions } from "./machine.ts";
+import { noiseOf } from "./noise.ts";
 import type { Section } from "./part.ts";
 import { chartOf, markdownTable, showBlocks, targetRows } from "./show.ts";
 import { summaryOf, TOP_CHARTS } from "./summary.ts";
@@ -63,6 +64,7 @@ export function pageOf(): ReadonlyMap<string, string> {
       .filter((name) => !TOP_CHARTS.includes(name))
       .map(picture),
     broken(showBlocks(runs)),
+    ...(part === "features" ? [broken(noiseOf(runs))] : []),
     `${broken(`${repetitions(runs.length)}, measured ${machine}.`)}\n\`npm run bench -- ${part}\``,
   ]);
   const text = [
@@ -70,7 +72,7 @@ export function pageOf(): ReadonlyMap<string, string> {
     broken(summaryOf(new Map(all.map(({ part, runs }) => [part, runs])))),
     ...TOP_CHARTS.map(picture),
     prose("start"),
-    "## Targets",
+    "## Targets\n\n`yes`: the target holds in most repetitions.",
     markdownTable(
       ["", "target", "measured", "holds"],
       all.flatMap(({ runs }) => targetRows(runs)),

@@ -63,3 +63,12 @@ export interface Run {
 }
 
 export type Part = (run: Run) => Promise<Section>;
+
+/**
+ * The order in which so many things take turns in this round, by their indices. Each begins in turn, and every second
+ * round goes backwards, so that nothing always follows the same neighbour.
+ */
+export function turnsOf(count: number, round: number): number[] {
+  const order = Array.from({ length: count }, (_, i) => (i + Math.floor(round / 2)) % count);
+  return round % 2 === 0 ? order : order.reverse();
+}

@@ -19,6 +19,8 @@ export interface Service {
   readonly token: string;
   /** The requests so far whose path began with `/<name>`. A pipeline counts as one request. */
   calls(name: string): number;
+  /** Waits until every request has been answered, and none has come for 20 ms. */
+  idle(): Promise<void>;
   /** The delay to Redis and back, in ms, for requests from now on. */
   roundTripMs: number;
   /** After Redis has run every n-th call, its connection is closed before the reply. 0: no connection is closed. */
@@ -32,6 +34,7 @@ export async function startService(redisUrl: string): Promise<Service> {
   const calls = new Map<string, number>();
   const shaOf = new Map<string, string>();
   let total = 0;
+  let [arrived, open] = [0, 0];
 
   /** Changes a script for Upstash so that Redis 7.0 takes it. */
   function translate([name, first = "", ...rest]: CommandLine): CommandLine {
@@ -69,7 +72,10 @@ export async function startService(redisUrl: string): Promise<Service> {
 
   const server = createServer(async (request, response) => {
     const lost = service.loseEvery > 0 && ++total % service.loseEvery === 0;
+    arrived++;
+    open++;
     const { status, body } = await answer(request).catch((error) => ({ status: 500, body: { error: String(error) } }));
+    open--;
     if (lost) return request.socket.destroy();
     const text = Buffer.from(JSON.stringify(body));
     response.writeHead(status, { "Content-Type": "application/json", "Content-Length": text.length }).end(text);
@@ -80,6 +86,13 @@ export async function startService(redisUrl: string): Promise<Service> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     token: TOKEN,
     calls: (name) => calls.get(name) ?? 0,
+    async idle() {
+      let before: number;
+      do {
+        before = arrived;
+        await sleep(20);
+      } while (open > 0 || arrived > before);
+    },
     roundTripMs: 0,
     loseEvery: 0,
     async stop() {

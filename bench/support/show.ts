@@ -28,33 +28,43 @@ const FORMATS: Readonly<Record<Format, (value: number) => string>> = {
   signed: (value) => `${value > 0 ? "+" : ""}${count(value)}`,
 };
 
-/** @param wide whether a spread takes little room: `±3 %` instead of `(1.18 to 1.22)`. */
-function showFigures(figures: readonly Figure[], wide: boolean): string {
+interface How {
+  /** Whether a spread takes little room: `±3 %` instead of `(1.18 to 1.22)`. */
+  readonly wide?: boolean;
+  /** Figures get a third digit after the point if one of them would read like this bound. */
+  readonly bound?: number;
+}
+
+function showFigures(figures: readonly Figure[], { wide, bound }: How): string {
   const [{ as, boldAbove = Number.POSITIVE_INFINITY }] = figures as [Figure];
-  const format = as === undefined ? number : FORMATS[as];
   const values = figures.flatMap(({ value }) => (value === null ? [] : [value]));
+  const plain = as === undefined ? number : FORMATS[as];
+  const isNear = values.some((value) => value !== bound && bound !== undefined && plain(value) === plain(bound));
+  const format = isNear ? (value: number) => value.toFixed(3) : plain;
   if (values.length === 0) return "–";
   const middle = median(values);
   const shown = middle > boldAbove ? `**${format(middle)}**` : format(middle);
   const ends = [Math.min(...values), Math.max(...values)] as const;
-  if (format(ends[0]) === format(ends[1])) return shown;
+  // One repetition that measured a value does not agree with those that found nothing to measure.
+  const missing = values.length < figures.length ? ` (in ${values.length} of ${figures.length}) ${DISAGREE}` : "";
+  if (format(ends[0]) === format(ends[1])) return `${shown}${missing}`;
   const mark = ends[1] - ends[0] > AGREEMENT * Math.abs(middle) ? ` ${DISAGREE}` : "";
   const away = Math.max(ends[1] - middle, middle - ends[0]) / middle;
   // Around 0 a percentage says nothing, and a percentage of a percentage can be misread.
   const isShort = wide && as !== "percent" && middle > 0 && away < 1;
   const spread = isShort ? `±${(100 * away).toFixed(0)} %` : `(${ends.map(format).join(" to ")})`;
-  return `${shown} ${spread}${mark}`;
+  return `${shown} ${spread}${missing || mark}`;
 }
 
 const partsOf = (text: Text) => (Array.isArray(text) ? text : [text]) as readonly (string | Figure)[];
 
 /** @param texts the same text of every repetition. */
-export function showText(texts: readonly Text[], wide = false): string {
+export function showText(texts: readonly Text[], how: How = {}): string {
   const all = texts.map(partsOf);
   return all[0]!
     .map((first, i) => {
       const same = all.flatMap((parts) => (parts[i] === undefined ? [] : [parts[i]]));
-      if (typeof first !== "string") return showFigures(same as readonly Figure[], wide);
+      if (typeof first !== "string") return showFigures(same as readonly Figure[], how);
       return [...new Set(same)].join(" or ");
     })
     .join("");
@@ -71,7 +81,7 @@ function showBlock(blocks: readonly Block[]): string {
     row.map((_, c) =>
       showText(
         (blocks as readonly Table[]).map((one) => one.rows[r]![c]!),
-        wide,
+        { wide },
       ),
     ),
   );
@@ -92,7 +102,11 @@ export function targetRows(runs: readonly Section[]): string[][] {
     const same = runs.map(({ targets }) => targets[i]!);
     const held = same.filter(({ holds }) => holds).length;
     const verdict = held > runs.length / 2 ? "yes" : "**no**";
-    return [what, bound, showText(same.map(({ measured }) => measured)), `${verdict}, in ${held} of ${runs.length}`];
+    const measured = showText(
+      same.map((one) => one.measured),
+      { bound: Number(/[\d.]+$/.exec(bound)?.[0]) },
+    );
+    return [what, bound, measured, `${verdict}, in ${held} of ${runs.length}`];
   });
 }
 

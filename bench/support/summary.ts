@@ -17,16 +17,29 @@ export function summaryOf(parts: ReadonlyMap<string, readonly Section[]>): strin
   const shared = WORKERS.slice(1)
     .filter(isSharedPeer)
     .map(({ id }) => id);
-  const most = (values: readonly number[]) => number(Math.max(...values));
-  const least = (values: readonly number[]) => number(Math.min(...values));
   const perThousand = (id: string) => 1000 * of("latency", `hammered calls ${id}`);
+  const calls = (...ids: string[]) => {
+    const [least, most] = [Math.min(...ids.map(perThousand)), Math.max(...ids.map(perThousand))].map(number);
+    if (Number(most) === 0) return "none";
+    return least === most ? most : `${least} to ${most}`;
+  };
+  /** The p99 is left out where an older run did not keep it. */
+  const waits = (id: string) => {
+    const [p50, p99] = [`p50 ${id} minute`, `p99 ${id} minute`];
+    const isKept = parts.get("latency")!.every(({ figures }) => p99 in figures);
+    return `${show("latency", p50)} ms${isKept ? ` (p99: ${show("latency", p99)} ms)` : ""}`;
+  };
   const upstash = "@upstash/ratelimit";
 
   const sentences: readonly (readonly [parts: readonly string[], sentence: () => string])[] = [
     [
       ["latency"],
-      () =>
-        `**Waiting.** With Redis 80 ms away, \`leased\` adds ${show("latency", "p50 leased minute")} ms to the median request, \`strict\` ${show("latency", "p50 strict minute")} ms, and the fastest peer whose count all isolates share ${least(shared.map((id) => of("latency", `p50 ${id} minute`)))} ms.`,
+      () => {
+        const [fastest] = shared.toSorted(
+          (a, b) => of("latency", `p50 ${a} minute`) - of("latency", `p50 ${b} minute`),
+        );
+        return `**Waiting.** With Redis 80 ms away, \`leased\` adds ${waits("leased")} to the median request, \`strict\` ${waits("strict")}, and the fastest peer whose count all isolates share ${waits(fastest!)}.`;
+      },
     ],
     [
       ["redis"],
@@ -36,17 +49,17 @@ export function summaryOf(parts: ReadonlyMap<string, readonly Section[]>): strin
     [
       ["latency"],
       () =>
-        `**Calls.** Of 1,000 requests of a refused client that hammers, ${number(Math.max(perThousand("strict"), perThousand("leased")))} make a call to Redis, and with the peers ${least(shared.map(perThousand))} to ${most(shared.map(perThousand))}.`,
+        `**Calls.** To Redis for 1,000 requests of a refused client: ${calls("strict", "leased")} from headgate, ${calls("upstash")} from \`${upstash}\` with its cache, and ${calls(...shared.filter((id) => id !== "upstash"))} from each other peer whose count all isolates share.`,
     ],
     [
       ["truth"],
       () =>
-        `**Truth.** In the worst true window of all traces the default admits ${show("truth", "worst headgate sliding-window")} times its limit, \`sliding-log\` ${show("truth", "worst headgate sliding-log")} times, the sliding window of \`${upstash}\` ${show("truth", "worst upstash slidingWindow, no cache")} times, and hono-rate-limiter ${show("truth", "worst hono-rate-limiter")} times.`,
+        `**Truth.** In the worst true window of all traces the default admits ${show("truth", "worst headgate sliding-window")} times its limit, \`sliding-log\` ${show("truth", "worst headgate sliding-log")} times, the sliding window of \`${upstash}\` ${show("truth", "worst upstash slidingWindow, cache")} times with its cache and ${show("truth", "worst upstash slidingWindow, no cache")} times without, and hono-rate-limiter ${show("truth", "worst hono-rate-limiter")} times.`,
     ],
     [
       ["size", "latency"],
       () =>
-        `**The price.** The gateway adds ${show("size", "added KiB headgate (the whole gateway)")} KiB and ${show("size", "added ms headgate (the whole gateway)")} ms until the first answer to a Worker (\`${upstash}\` ${show("size", `added KiB ${upstash}`)} KiB and ${show("size", `added ms ${upstash}`)} ms), and in front of an origin it serves ${show("latency", "served in front, headgate, leased: admitted")} times as many admitted requests per second as a Worker that only forwards.`,
+        `**The price.** The gateway adds ${show("size", "added KiB headgate (the whole gateway)")} KiB (gzip) and ${show("size", "added ms headgate (the whole gateway)")} ms until the first answer to a Worker (\`${upstash}\` ${show("size", `added KiB ${upstash}`)} KiB and ${show("size", `added ms ${upstash}`)} ms), and in front of an origin it serves ${show("latency", "served in front, headgate, leased: admitted")} times as many admitted requests per second as a Worker that only forwards.`,
     ],
   ];
   return sentences

@@ -97,16 +97,16 @@ export function report(
   }
 
   const targets: Target[] = [];
-  const hammer = windows.find(({ name }) => name === "hammer");
-  if (hammer && PEERS.every((peer) => peers.includes(peer))) {
-    const cached = percent(of(hammer, "upstash slidingWindow, cache")!.wrong);
+  for (const trace of windows.filter(({ name }) => ["hammer", "bursty"].includes(name))) {
+    if (!PEERS.every((peer) => peers.includes(peer))) break;
+    const cached = percent(of(trace, "upstash slidingWindow, cache")!.wrong);
     for (const [mode, peer] of [
       ["strict", PEERS[0]],
       ["leased", PEERS[1]],
     ] as const) {
-      const { wrong } = of(hammer, peer)!;
+      const { wrong } = of(trace, peer)!;
       targets.push({
-        what: `A client that hammers, \`${mode}\`: part of its requests refused although the counter would admit (\`@upstash/ratelimit\`'s cache refuses until the window's end)`,
+        what: `The trace \`${trace.name}\`, \`${mode}\`: part of its requests refused although the counter would admit (\`@upstash/ratelimit\`'s cache refuses until the window's end)`,
         bound: "none",
         measured: [percent(wrong), " (the cache: ", cached, ")"],
         holds: wrong === 0,

@@ -81,7 +81,7 @@ export const TRACES: readonly Trace[] = [
   },
   {
     name: "denied",
-    about: "20 per minute, 60 requests at once",
+    about: "20 per minute, 60 requests within 0.6 s",
     limits: [{ limit: LIMIT, windowMs: MINUTE }],
     asks: evenly(0, 600, 60),
     isCharged: true,

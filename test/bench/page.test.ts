@@ -1,9 +1,14 @@
 // docs/benchmarks.md shows what docs/benchmarks/*.json keep.
 
 import { expect, it } from "vitest";
+import type { Bars } from "../../bench/support/chart.ts";
+import { sectionOf } from "../../bench/support/latency-report.ts";
+import { WORKERS } from "../../bench/support/limiters.ts";
+import { noiseOf } from "../../bench/support/noise.ts";
 import { pageOf } from "../../bench/support/page.ts";
-import { figure, type Section, table } from "../../bench/support/part.ts";
+import { figure, type Section, table, turnsOf } from "../../bench/support/part.ts";
 import { chartOf, showBlocks, showText, targetRows } from "../../bench/support/show.ts";
+import { summaryOf } from "../../bench/support/summary.ts";
 import { read, SPREAD, tableIn } from "../docs/markdown.ts";
 
 const three = (...values: number[]) => values.map((value) => figure(value));
@@ -16,23 +21,24 @@ it("the page and its charts are drawn from what was kept: npm run bench -- --red
 
 it("a cell is the median of the repetitions, with the smallest and the largest, and a mark if they do not agree", () => {
   expect(showText(three(1.22, 1.18, 1.19))).toBe("1.19 (1.18 to 1.22)");
-  expect(showText(three(1.22, 1.18, 1.19), true)).toBe("1.19 ±3 %");
+  expect(showText(three(1.22, 1.18, 1.19), { wide: true })).toBe("1.19 ±3 %");
   expect(showText(three(1, 1.101, 1))).toBe("1.00 (1.00 to 1.10) †");
   expect(showText(three(4, 4, 4.001))).toBe("4.00");
   expect(showText([figure(12.84)])).toBe("12.8");
 });
 
 it("around 0 a spread is a range, also in wide tables", () => {
-  expect(showText(three(-1, 0.5, 2), true)).toBe("0.50 (-1.00 to 2.00) †");
-  expect(showText(three(-1, -0.99, 2), true)).toBe("-0.99 (-1.00 to 2.00) †");
+  expect(showText(three(-1, 0.5, 2), { wide: true })).toBe("0.50 (-1.00 to 2.00) †");
+  expect(showText(three(-1, -0.99, 2), { wide: true })).toBe("-0.99 (-1.00 to 2.00) †");
 });
 
 it("the spread of a part of one is a range, also in wide tables", () => {
-  expect(showText([figure(0.8, "percent"), figure(0.9, "percent")], true)).toBe("85 % (80 % to 90 %) †");
+  expect(showText([figure(0.8, "percent"), figure(0.9, "percent")], { wide: true })).toBe("85 % (80 % to 90 %) †");
 });
 
-it("what could not be measured in one repetition is left out, and a dash if in none", () => {
-  expect(showText(three(Number.NaN, 2, 2.01))).toBe("2.00 (2.00 to 2.01)");
+it("what some repetitions could not measure is marked with how many did, and is a dash if none did", () => {
+  expect(showText(three(Number.NaN, 2, 2.01))).toBe("2.00 (2.00 to 2.01) (in 2 of 3) †");
+  expect(showText(three(Number.NaN, 2, Number.NaN), { wide: true })).toBe("2.00 (in 1 of 3) †");
   expect(showText(three(Number.NaN))).toBe("–");
 });
 
@@ -59,12 +65,61 @@ it("a target holds if it does so in most repetitions", () => {
   expect(targetRows([run(1, true), run(3, false)])[0]!.at(-1)).toBe("**no**, in 1 of 2");
 });
 
+it("a figure beside its bound gets a digit more, so that it cannot read like the bound", () => {
+  expect(targetRows([run(2.99, true), run(2.996, true), run(3.01, false)])[0]![2]).toBe("2.996 (2.990 to 3.010) µs");
+});
+
+it("in turns, each begins and each goes last", () => {
+  expect([0, 1, 2, 3].map((round) => turnsOf(3, round))).toEqual([
+    [0, 1, 2],
+    [2, 1, 0],
+    [1, 2, 0],
+    [0, 2, 1],
+  ]);
+});
+
+it("features: differences below the widest spread of a request that does not use one mean nothing", () => {
+  const features = (us: number, ratio: number): Section => {
+    const rows = [
+      ["a", figure(us), figure(ratio), figure(100 * us)],
+      ["page alone", "–", "–", "–"],
+    ];
+    return { ...run(0, true), blocks: [table(["", "µs, not used", "ratio, not used", "µs, used"], rows)] };
+  };
+  expect(noiseOf([features(-4, 1), features(2.5, 0.97), features(1, 1.1)])).toContain(
+    "6.50 µs and a ratio of 0.13 apart",
+  );
+});
+
+const answers = (...latencies: number[]) => latencies.map((latencyMs) => ({ status: 200, latencyMs }));
+const served = (id: string, perSecond: number[], cpuUs: number[]) => ({ id, title: id, perSecond, cpuUs });
+
+it("latency: two Workers are compared within each round, and a limiter that makes no call shows 0", () => {
+  const measured = WORKERS.slice(1).map((worker) => {
+    return { worker, answers: answers(5, 6), baseline: answers(1, 1), calls: worker.id === "upstash" ? 0 : 2 };
+  });
+  const cells = new Map([0.5, 10].map((load) => [`80/${load}`, measured]));
+  const section = sectionOf([0.5, 10], [80], cells, measured, measured, {
+    within: [served("none", [9, 9], [9, 9]), served("library", [6, 9], [1, 1]), served("upstash", [4, 10], [1, 1])],
+    inFront: [served("forward", [9, 9], [9, 9]), served("fields", [9, 9], [2, 4]), served("leased", [9, 9], [3, 4])],
+  });
+  expect(targetRows([section]).slice(-2)).toEqual([
+    [expect.stringContaining("with timeout, abort and five fields"), "≤ 1.15", "1.25", "**no**, in 0 of 1"],
+    [expect.stringContaining("`@upstash/ratelimit` with its cache"), "≥ 1", "1.20", "yes, in 1 of 1"],
+  ]);
+  const { rows: bars } = section.charts["calls.svg"] as Bars;
+  expect(bars.map(({ value }) => value)).toContain(0);
+  expect(summaryOf(new Map([["latency", [section]]]))).toContain("none from `@upstash/ratelimit` with its cache, and");
+});
+
 it("tests that read the page see the medians", () => {
   const shown = showBlocks([run(1, true), run(2, true), run(3, true)]);
   expect(shown).toBe("### Heading\n\n|  | µs |\n|---|---|\n| a | 2.00 (1.00 to 3.00) † |");
   expect(tableIn(shown, "")).toEqual([{ "": "a", µs: "2.00" }]);
   expect("30 % (30 % to 31 %) †".replace(SPREAD, "")).toBe("30 %");
   expect("1.19 ±3 %".replace(SPREAD, "")).toBe("1.19");
+  expect("1.19 ±3 % (in 2 of 3) †".replace(SPREAD, "")).toBe("1.19");
+  expect("1.19 (in 1 of 3) †".replace(SPREAD, "")).toBe("1.19");
 });
 
 it("a chart shows the medians, and the spread of each bar", () => {

@@ -47,8 +47,11 @@ export function tableIn(text: string, heading: string): Record<string, string>[]
   return rows.map((row) => Object.fromEntries(row.map((cell, i) => [headings[i]!, cell])));
 }
 
-/** Of the repetitions of a benchmark: ` (1.18 to 1.22)` or ` ±3 %`, and a mark. bench/support/show.ts writes it. */
-export const SPREAD = / (\(\S+( %)? to \S+( %)?\)|±\d+ %)( †)?$/;
+/**
+ * Of the repetitions of a benchmark: ` (1.18 to 1.22)` or ` ±3 %`, how many measured a value, and a mark.
+ * bench/support/show.ts writes it.
+ */
+export const SPREAD = /( (\(\S+( %)? to \S+( %)?\)|±\d+ %|\(in \d+ of \d+\)))+( †)?$/;
 
 function cellsOf(line: string): string[] {
   const cells = line.split("|").slice(1, -1);
