@@ -97,7 +97,10 @@ export interface Comparison {
   readonly policies: readonly (Changed & { readonly policy: string })[];
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** Enforced policies of which nothing is known: skipped, except those that are the same in both. */
+  /**
+   * Policies, enforced by at least one configuration, of which it is not known what changes: one configuration or both
+   * skip them. Those that both skip, and that are the same in both, are not among them.
+   */
   readonly unknown: readonly string[];
 }
 

@@ -9,6 +9,7 @@ import { InFlight } from "../../../../src/cli/replay/engine/in-flight.ts";
 import { type ReplayInput, replay } from "../../../../src/cli/replay/engine/replay.ts";
 import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
 import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import { findFailure, parseFailIf } from "../../../../src/cli/replay/report/fail-if.ts";
 import type { Bindings } from "../../../../src/config/settings.ts";
 import { partitionHasher, partitionText } from "../../../../src/partition/hash.ts";
 import { configuration, type LogOptions, logOf, recordedAt, requestAt, SECRET, START_MS } from "./logs.ts";
@@ -252,7 +253,22 @@ describe("two configurations", () => {
     };
     expect(await unknown(skipped, skipped)).toEqual([]);
     expect(await unknown(skipped, { ...skipped, limits: stricter.limits })).toEqual(["api"]);
-    expect(await unknown({ ...skipped, mode: "shadow" }, { ...stricter, key: ["bearer"], mode: "shadow" })).toEqual([]);
+    const shadow = { mode: "shadow" };
+    expect(await unknown({ ...skipped, ...shadow }, { ...stricter, key: ["bearer"], ...shadow })).toEqual([]);
+  });
+
+  it("do not know what changes if one of them skips a policy that one of them enforces", async () => {
+    const skipped = { ...API, key: ["bearer"] };
+    const shadow = { mode: "shadow" };
+    const failure = async (before: object, after: object) => {
+      const log = logOf(requests(1, "192.0.2.1"), { lacking: { "key bearer": "FIELD" } });
+      const summary = await replay({ log, configurations: [configuration([before]), configuration([after])] });
+      return findFailure(parseFailIf("newly-refused > 0"), summary, 0);
+    };
+    const unknown = "newly-refused > 0: not known, because api was not replayed";
+    expect(await failure({ ...skipped, ...shadow }, API)).toBe(unknown);
+    expect(await failure(API, { ...skipped, ...shadow })).toBe(unknown);
+    expect(await failure({ ...skipped, ...shadow }, { ...API, ...shadow })).toBeUndefined();
   });
 
   it("admit more when a policy goes into shadow", async () => {
