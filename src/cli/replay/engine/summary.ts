@@ -16,7 +16,7 @@ export interface LogSummary {
   readonly files: number;
   readonly bytes: number;
   readonly lines: number;
-  /** Lines that are requests. */
+  /** Lines that are requests, without those of the gateway's own paths. */
   readonly requests: number;
   readonly fromMs: number;
   readonly toMs: number;

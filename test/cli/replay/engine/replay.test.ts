@@ -422,6 +422,26 @@ describe("a run", () => {
     expect([log.fromMs, log.toMs]).toEqual([START_MS + 5_000, START_MS + 5_000]);
   });
 
+  it("leaves out what the gateway answers itself, and says how much", async () => {
+    const paths = [
+      "/.headgate/health",
+      "//.HeadGate/limits?a",
+      "/x/../%2eheadgate",
+      "/.headgates",
+      "/x?a=/.headgate/",
+      "/",
+    ];
+    const entries = paths.map((path, i) => requestAt(i, { url: `https://api.example.com${path}` }));
+    const policy = { ...API, limits: [{ limit: 2, window: "1m" }] };
+    const { log, configurations, notes } = await run(entries, [policy]);
+    expect([log.requests, log.fromMs]).toEqual([3, START_MS + 3]);
+    expect(configurations[0]!.requests).toEqual({ requests: 3, refused: 1 });
+    const own = "the gateway answers such requests itself, and counts none of them";
+    expect(notes).toEqual([`3 requests of paths under /.headgate/ are left out: ${own}`]);
+    const recorded = await run([recordedAt(0, [{ policy: "api" }])], [API], { log: { isRecorded: true } });
+    expect(recorded.log.requests).toBe(1);
+  });
+
   it("tells its progress, and ends with the reason of a signal", async () => {
     const told: number[] = [];
     const controller = new AbortController();
