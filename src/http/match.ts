@@ -154,7 +154,7 @@ function requestLine(request: RequestHead, namesMethods: boolean): RequestLine {
 }
 
 /** The browser sends a CORS preflight before the client's own request. */
-function isPreflight({ method, headers }: RequestHead): boolean {
+export function isPreflight({ method, headers }: RequestHead): boolean {
   return method === "OPTIONS" && headers.has("Origin") && headers.has("Access-Control-Request-Method");
 }
 

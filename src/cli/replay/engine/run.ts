@@ -5,7 +5,7 @@ import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Policy } from "../../../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply } from "../../../core/take.ts";
 import { clientKey, namedPlan } from "../../../http/key.ts";
-import { compileMatcher } from "../../../http/match.ts";
+import { compileMatcher, isPreflight } from "../../../http/match.ts";
 import { regionOf, UNKNOWN as UNKNOWN_REGION } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
 import { applyLive } from "../../../limiter/live/apply.ts";
@@ -93,6 +93,7 @@ export class ConfigurationRun {
   readonly settings: Settings;
   readonly #isRecorded: boolean;
   readonly #isPresent: boolean;
+  /** Some log of several has no headers of CORS preflights. */
   readonly #lacksPreflights: boolean;
   readonly #lacksContinents: boolean;
   readonly #hash: HashText;
@@ -117,6 +118,7 @@ export class ConfigurationRun {
   #isUnnamed = false;
   #unnamedRegions = 0;
   #countedOptions = 0;
+  #showsPreflights = false;
   #unknownDurations = 0;
   #endedEarly = 0;
   readonly #unknownPolicies = new Map<string, number>();
@@ -131,7 +133,7 @@ export class ConfigurationRun {
     this.settings = settings;
     this.#isRecorded = isRecorded;
     this.#isPresent = isPresent;
-    this.#lacksPreflights = PREFLIGHT_HEADERS.some((part) => carried.lacks(part) !== undefined);
+    this.#lacksPreflights = carried.lacks("preflights") !== undefined;
     this.#lacksContinents = carried.lacks("key continent") !== undefined;
     this.#axis = axis;
     this.#timeline = axis.line();
@@ -194,8 +196,9 @@ export class ConfigurationRun {
     this.#head = entry.head;
     this.#isUnnamed = false;
     this.takes = recorded ? this.#recordedTakes(recorded, request) : this.#matchedTakes(entry.head, request);
-    if (this.#lacksPreflights && entry.head.method === "OPTIONS" && this.takes.some(passesPreflights)) {
-      this.#countedOptions++;
+    if (entry.head.method === "OPTIONS") {
+      this.#showsPreflights ||= isPreflight(entry.head);
+      if (this.takes.some(passesPreflights)) this.#countedOptions++;
     }
     const isRefusedElsewhere = recorded !== undefined && this.#isRefusedBySkipped(recorded);
     this.#flag = isRefusedElsewhere ? Flag.look : Flag.take;
@@ -436,7 +439,7 @@ export class ConfigurationRun {
     if (this.#unnamedRegions > 0) {
       say(`${this.#unnamedRegions} requests had no region by REGIONS and count under ${UNKNOWN_REGION}`);
     }
-    if (this.#countedOptions > 0) {
+    if (this.#countedOptions > 0 && (this.#lacksPreflights || !this.#showsPreflights)) {
       const were =
         this.#countedOptions === 1 ? "1 OPTIONS request was" : `${this.#countedOptions} OPTIONS requests were`;
       say(`${were} counted; the gateway passes CORS preflights, which the log does not show`);
@@ -450,9 +453,6 @@ export class ConfigurationRun {
     return notes;
   }
 }
-
-/** What a CORS preflight is recognized by. */
-const PREFLIGHT_HEADERS = ["key header:origin", "key header:access-control-request-method"] as const;
 
 /** A policy that names OPTIONS counts preflights, too. */
 function passesPreflights({ run: { policy } }: Take): boolean {
