@@ -96,8 +96,8 @@ export async function replay(input: ReplayInput): Promise<Summary> {
       if (order) for (const complete of order.add(entry)) decide(complete);
       else decide(entry);
     }
-    for (const run of runs) run.sweep(nowMs);
     suggesting?.sweep(nowMs);
+    for (const run of runs) run.sweep(nowMs);
     onProgress?.(requests);
     if (performance.now() - turnMs < MAX_TURN_MS) continue;
     await nextTurn();

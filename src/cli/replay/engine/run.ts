@@ -14,7 +14,7 @@ import { type LiveView, viewOf } from "../../../limiter/live/view.ts";
 import { numbersOf } from "../../../limiter/numbers.ts";
 import { partitionText } from "../../../partition/hash.ts";
 import type { LogEntry, Recorded } from "../log/entry.ts";
-import { type Client, clientText, textOf } from "./clients.ts";
+import { type Client, clientText, ownText, textOf } from "./clients.ts";
 import { Keeper, keyName, type Place } from "./counts.ts";
 import { type HashText, hasherOf } from "./hash.ts";
 import { InFlight, renewedEveryMs } from "./in-flight.ts";
@@ -69,6 +69,8 @@ interface Key {
 
 /** A log shows many more paths than an isolate meets in its life. About 10 MiB. */
 const REMEMBERED_LINES = 20_000;
+/** A remembered path keeps its whole URL in memory. Of a longer URL the matcher gets no query, which it never reads. */
+const LONGEST_KEPT_URL = 512;
 
 /** The slots of a request in flight. */
 interface Held {
@@ -211,7 +213,7 @@ export class ConfigurationRun {
 
   #matchedTakes(head: RequestHead, request: number): Take[] {
     const takes: Take[] = [];
-    for (const { policy, cost } of this.#match(head)) {
+    for (const { policy, cost } of this.#match(head.url.length > LONGEST_KEPT_URL ? withoutQuery(head) : head)) {
       const { run, sameKey } = this.#runs.get(policy)!;
       const plan = policy.plan === undefined ? undefined : namedPlan(policy.plan, head, this.region);
       if (sameKey.last.request === request) begin(run, request, sameKey.last.kind, sameKey.last.text);
@@ -383,12 +385,16 @@ export class ConfigurationRun {
     return { client: this.#isRecorded ? client.text : this.#hash(clientText(client)), kind: client.kind };
   }
 
+  /** Of recorded lines: the policies that some line names. */
+  get replayed(): readonly PolicyRun[] {
+    return this.policies.filter(({ requests }) => requests > 0 || !this.#isRecorded);
+  }
+
   summary(): ConfigurationSummary {
-    const replayed = this.policies.filter(({ requests }) => requests > 0 || !this.#isRecorded);
     return {
       name: this.name,
       requests: { requests: this.#requests, refused: this.#refused },
-      policies: replayed.map((run) => run.summary(this.#axis, (client) => this.nameOf(client))),
+      policies: this.replayed.map((run) => run.summary(this.#axis, (client) => this.nameOf(client))),
       skipped: this.skippedPolicies(),
       timeline: this.#axis.timeline(this.#timeline),
     };
@@ -457,6 +463,10 @@ export class ConfigurationRun {
 /** A policy that names OPTIONS counts preflights, too. */
 function passesPreflights({ run: { policy } }: Take): boolean {
   return !policy.match.method?.includes("OPTIONS");
+}
+
+function withoutQuery({ method, url, headers }: RequestHead): RequestHead {
+  return { method, headers, url: ownText(url.split("?", 1)[0]!) };
 }
 
 /** A client under a policy without overrides. */

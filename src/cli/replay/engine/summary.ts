@@ -136,9 +136,9 @@ export interface Suggestion {
   readonly present: number;
   /** The share of refused requests that was asked for. */
   readonly share: number;
-  /** The smallest rung that refuses less than that share. Absent: none does. */
+  /** The smallest rung that refuses less than that share. Absent: none does, or there were no requests. */
   readonly suggested?: number;
-  /** Rising numbers. */
+  /** Rising numbers. Empty: no request matched the policy. */
   readonly rungs: readonly Rung[];
 }
 

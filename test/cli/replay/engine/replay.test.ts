@@ -7,6 +7,7 @@ import { Clients, clientText, textOf } from "../../../../src/cli/replay/engine/c
 import { textHasher } from "../../../../src/cli/replay/engine/hash.ts";
 import { InFlight } from "../../../../src/cli/replay/engine/in-flight.ts";
 import { type ReplayInput, replay } from "../../../../src/cli/replay/engine/replay.ts";
+import { ConfigurationRun } from "../../../../src/cli/replay/engine/run.ts";
 import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
 import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
 import { findFailure, parseFailIf } from "../../../../src/cli/replay/report/fail-if.ts";
@@ -478,6 +479,14 @@ describe("a run", () => {
   });
 });
 
+/** After collecting what nobody needs any more. */
+function heapBytes(): number {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
 describe("its parts", () => {
   it.each([[SECRET], [undefined]])("hash a client as the gateway does, with the secret %j", async (secret) => {
     const hash = textHasher(secret, "a token");
@@ -528,12 +537,6 @@ describe("its parts", () => {
   });
 
   it("keep no lines in memory of which clients are parts", async () => {
-    setFlagsFromString("--expose-gc");
-    const collect: () => void = runInNewContext("gc");
-    const heapBytes = () => {
-      collect();
-      return process.memoryUsage().heapUsed;
-    };
     const lineBytes = 100_000;
     const clientOf = (i: number) => `client number ${i}${" ".repeat(lineBytes)}`.slice(0, -lineBytes);
     const others = new Clients(0);
@@ -555,6 +558,27 @@ describe("its parts", () => {
     expect(comparison!.requests.newlyRefused.clients).toBe(200);
     expect(grownBytes).toBeLessThan(50 * lineBytes);
     others.sweep(() => true);
+  });
+
+  it("keep no queries in memory of which the paths are remembered", async () => {
+    const queryBytes = 100_000;
+    const { settings } = configuration([API]);
+    const options = {
+      carried: { lacks: () => undefined },
+      isRecorded: false,
+      absent: [],
+      axis: new TimeAxis(),
+      secretOfRun: "",
+    };
+    const run = new ConfigurationRun({ name: "", settings }, options);
+    const before = heapBytes();
+    for (let i = 0; i < 200; i++) {
+      const url = ["https://api.example.com/things/", `${i}`, "?", "q".repeat(queryBytes)].join("");
+      run.decide(requestAt(i, { url }), i, START_MS + i, 0);
+    }
+    run.decide(requestAt(200), 200, START_MS + 200, 0);
+    expect(heapBytes() - before).toBeLessThan(50 * queryBytes);
+    expect(run.policies[0]!.requests).toBe(201);
   });
 
   it("let things happen in the order of time", () => {
