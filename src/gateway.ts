@@ -16,11 +16,11 @@ import { createEnforce } from "./http/enforce.ts";
 import { createExplain, type Explain } from "./http/explain/explain.ts";
 import { logDecisions } from "./http/log.ts";
 import { createLoopGuard } from "./http/loop.ts";
-import { normalizePath } from "./http/match.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { recordDecisions } from "./http/record.ts";
 import { regionOf } from "./http/region.ts";
+import { isReserved } from "./http/reserved.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
@@ -202,14 +202,4 @@ function serveRest(app: Hono, serve: (request: Request, background: Background) 
     const detail = "Paths under /.headgate/ belong to the gateway, and this path does not exist.";
     return problemResponse(request, { type: ProblemType.blank, title: "Not Found", status: 404, detail });
   });
-}
-
-/** `/.headgate` with every character encoded. */
-const LONGEST_RESERVED = "/.headgate".length * 3;
-
-/** Whether the path is under `/.headgate/`. A URL without that word and without `%` is not parsed: this saves time. */
-function isReserved(url: string): boolean {
-  if (!/headgate|%/i.test(url)) return false;
-  const [, first = ""] = /^\/+([^/]*)/.exec(new URL(url).pathname) ?? [];
-  return normalizePath(`/${first.slice(0, LONGEST_RESERVED)}`).toLowerCase() === "/.headgate";
 }

@@ -302,16 +302,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   function apply({ policy, key, cost, plan, limits }: Take, partition: string): Named {
-    const own = { plan, limits };
+    // A name that is no plan of the policy is left out: it could be anything, and listeners may write down `own`.
+    const known = hasPlan(policy, plan) && { plan };
+    const own = { ...known, limits };
     // The live document's numbers for all come before a client's own: it applies both.
     if (live) return { policy, kind: key.kind, partition, cost, own };
-    return {
-      policy: withOwnNumbers(policy, own),
-      kind: key.kind,
-      partition,
-      cost,
-      ...(hasPlan(policy, plan) && { plan }),
-    };
+    return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost, ...known };
   }
 
   async function named(take: Take): Promise<Named> {
@@ -337,8 +333,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       const found = policies.find(({ name }) => name === one.policy);
       if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
       const cost = checkCost(one.cost ?? options.cost ?? 1);
-      const own = { plan: one.plan ?? options.plan, limits: one.limits ?? options.limits };
-      return { policy: found, key: keyByHand(found, one), cost, ...own };
+      return {
+        policy: found,
+        key: keyByHand(found, one),
+        cost,
+        plan: one.plan ?? options.plan,
+        limits: one.limits ?? options.limits,
+      };
     });
     const distinct = () => new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
     if (takes.length > 1 && distinct().size < takes.length) throw new TypeError("take: the same policy and key twice");

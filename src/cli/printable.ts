@@ -1,4 +1,4 @@
-/** What others have written must not steer the terminal: control characters become question marks. */
+/** What others have written must not steer the terminal: characters that control it or turn text around become `?`. */
 export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, "?");
+  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, "?");
 }

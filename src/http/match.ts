@@ -10,8 +10,6 @@ import type { Work } from "../pattern/automaton.ts";
 import { compilePattern, type Subject, type Test, type Verdict } from "../pattern/pattern.ts";
 import { normalizeHost, normalizePath } from "../pattern/text.ts";
 
-export { normalizePath };
-
 /** The parts of a request that matching looks at, computed once. */
 interface RequestLine {
   /** The method, and the methods that method-override headers name. Upper case, each once. */
@@ -156,7 +154,7 @@ function requestLine(request: RequestHead, namesMethods: boolean): RequestLine {
 }
 
 /** The browser sends a CORS preflight before the client's own request. */
-function isPreflight({ method, headers }: RequestHead): boolean {
+export function isPreflight({ method, headers }: RequestHead): boolean {
   return method === "OPTIONS" && headers.has("Origin") && headers.has("Access-Control-Request-Method");
 }
 

@@ -4,6 +4,7 @@
  */
 
 import type { Decision } from "../core/decision.ts";
+import type { NamedPolicy } from "../limiter/live/apply.ts";
 import type { AppliedPolicy, OnDecision } from "../limiter.ts";
 
 /** Another version is another meaning of the members. */
@@ -35,7 +36,8 @@ export function recordDecisions(share: number, write: (line: string) => void = c
   };
 }
 
-function describe({ policy, kind, partition, cost, plan }: AppliedPolicy, decision: Decision) {
+/** The plan is the client's own: a replay applies the overrides of the live document that it is given. */
+function describe({ policy, kind, partition, cost, plan, own = { plan } }: NamedPolicy, decision: Decision) {
   const { name, mode, match } = policy;
   const decided = mode === "shadow" ? decision.shadow : decision.limits;
   const isRefused = decided.some((one) => !one.admitted && one.policy.name === name);
@@ -45,7 +47,7 @@ function describe({ policy, kind, partition, cost, plan }: AppliedPolicy, decisi
     kind,
     key: partition,
     cost,
-    ...(plan !== undefined && { plan }),
+    ...(own.plan !== undefined && { plan: own.plan }),
     ...(path !== undefined && others.length === 0 && { path }),
     ...(isRefused && { refused: true }),
   };

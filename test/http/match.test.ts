@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
-import { compileMatcher, normalizePath } from "../../src/http/match.ts";
+import { compileMatcher } from "../../src/http/match.ts";
+import { normalizePath } from "../../src/pattern/text.ts";
 
 /** The policies that apply to a request, with their costs: `{ login: 1 }`. */
 function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "cost">>) {

@@ -5,10 +5,14 @@ import { parseSettings } from "../../src/config/settings.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { recordDecisions } from "../../src/http/record.ts";
 import { KEY_DESCRIPTIONS } from "../../src/keys/sources.ts";
-import { type AppliedPolicy, createLimiter, type PolicyTake, type TakeOptions } from "../../src/limiter.ts";
+import { withLive } from "../../src/limiter/live/with-live.ts";
+import { type AppliedPolicy, createLimiter, limiterOf, type PolicyTake, type TakeOptions } from "../../src/limiter.ts";
+import { partitionHasher } from "../../src/partition/hash.ts";
+import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf, read, tableIn } from "../docs/markdown.ts";
 
+const SECRET = "a secret for the tests of recording";
 const MINUTE = { window: "1m" };
 const POLICIES = [
   {
@@ -60,6 +64,36 @@ it("names a plan that the policy has, and no other", async () => {
   const [pro, none] = parsed();
   expect(pro.takes[0].plan).toBe("pro");
   expect(none.takes[0]).not.toHaveProperty("plan");
+});
+
+it("names the client's own plan, whatever operators have changed for it", async () => {
+  const lines: string[] = [];
+  const told: string[] = [];
+  const { value } = parsePolicies(POLICIES, "POLICIES") as { readonly value: readonly Policy[] };
+  const hash = partitionHasher(SECRET, "");
+  const override = async (client: string, effect: object) => {
+    return { policy: "api", kind: "bearer", key: await hash({ kind: "bearer", values: [client] }), ...effect };
+  };
+  const overrides = [await override("planned", { plan: "pro" }), await override("blocked", { block: true })];
+  const live = memoryLive();
+  await live.write(JSON.stringify({ policies: {}, overrides }), 0);
+  const limiter = limiterOf(value, {
+    store: withLive({ ...memoryStore(), live }),
+    keySecret: SECRET,
+    liveRefreshMs: 1e9,
+    onDecision: [
+      recordDecisions(1, (line) => void lines.push(line)),
+      (_, { takes }) => void told.push(JSON.stringify(takes)),
+    ],
+  });
+  const take = (key: string, plan?: string) =>
+    limiter.take("api", { key, kind: "bearer", ...(plan !== undefined && { plan }) });
+  expect((await take("planned")).limits[0]!.limit.limit).toBe(5);
+  await take("planned", "pro");
+  expect((await take("blocked", "pro")).blocked).toBe(true);
+  await take("blocked", "a-secret");
+  expect(lines.map((line) => JSON.parse(line).takes[0].plan)).toEqual([undefined, "pro", "pro", undefined]);
+  expect(told.join()).not.toContain("a-secret");
 });
 
 it("passes over looks, and writes takes of cost 0", async () => {

@@ -47,10 +47,10 @@ export function applyLive(
       blockedBy.push(one.policy.name);
     }
     if (client?.override.exempt && !client.override.block && !asCounted) continue;
-    const { own = {}, ...rest } = one;
+    const { own = {} } = one;
     const plan = client?.override.plan ?? own.plan;
     const numbered = numbers(view?.policy(one.policy) ?? one.policy, plan === own.plan ? own : { ...own, plan });
-    changed.push({ ...rest, policy: client?.policy(numbered) ?? numbered, ...(hasPlan(numbered, plan) && { plan }) });
+    changed.push({ ...one, policy: client?.policy(numbered) ?? numbered, ...(hasPlan(numbered, plan) && { plan }) });
   }
   if (untilMs === undefined || asCounted) return { applied: changed };
   const retry = Number.isFinite(untilMs) && { retryAfterMs: Math.max(1, untilMs - nowMs) };

@@ -109,6 +109,19 @@ it("reads several logs, compressed ones and the standard input", async () => {
   });
 });
 
+it("says of a log with a field for headers only what the policies and the lines are about", async () => {
+  const line = (second: number, method: string) => ({
+    EdgeStartTimestamp: Date.UTC(2026, 10, 21, 10, 0, second) + 5,
+    ...{ ClientIP: "203.0.113.7", ClientRequestMethod: method, ClientRequestURI: "/", ClientRequestHost: "a.example" },
+    ...{ RequestHeaders: { "x-user": "ann" }, WorkerSubrequest: false },
+  });
+  const lines = ["GET", "OPTIONS", "OPTIONS"].map((method, i) => `${JSON.stringify(line(i, method))}\n`);
+  const { notes } = await summaryOf(folderWith({ ...FILES, "access.log": lines.join("") }));
+  expect(notes).toEqual([
+    "wrangler.toml: 2 OPTIONS requests were counted; the gateway passes CORS preflights, which the log does not show",
+  ]);
+});
+
 describe("--fail-if", () => {
   it("ends with 1 and says what it found, behind the report", async () => {
     const args = ["--fail-if", "refused > 1%", "--fail-if", "refused of login > 5", "--fail-if", "damaged > 0"];

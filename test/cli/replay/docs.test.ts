@@ -45,7 +45,7 @@ it("has a workflow that replays, comments and fails as its steps say", async () 
   const tools = {
     git: 'echo "$@" > git.txt; cat present.txt',
     npx: 'printf "%s\\n" "$@" > npx.txt; echo report; echo "failed: newly-refused > 0.1%" >&2; exit 1',
-    gh: 'printf "%s\\n" "$@" > gh.txt',
+    gh: 'printf "%s\\n" "$@" >> gh.txt; if [ "$2" = --paginate ]; then cat own-comments.txt; fi',
   };
   mkdirSync(join(folder, "logs"));
   mkdirSync(join(folder, "bin"));
@@ -59,6 +59,7 @@ it("has a workflow that replays, comments and fails as its steps say", async () 
     "wrangler.toml": toml,
     "logs/a.log": line.repeat(5),
     "logs/b.log": line,
+    "own-comments.txt": "",
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const PATH = `${join(folder, "bin")}:${process.env.PATH}`;
@@ -66,7 +67,7 @@ it("has a workflow that replays, comments and fails as its steps say", async () 
     // As the runner does it.
     execFileSync("bash", ["--norc", "-e", "-c", scriptOf(step)], {
       cwd: folder,
-      env: { PATH, GITHUB_OUTPUT: "output.txt", PULL_REQUEST: "7" },
+      env: { PATH, GITHUB_OUTPUT: "output.txt", PULL_REQUEST: "7", GITHUB_REPOSITORY: "a/b" },
     });
   };
   const written = (name: string) => readFileSync(join(folder, name), "utf8");
@@ -74,8 +75,24 @@ it("has a workflow that replays, comments and fails as its steps say", async () 
   run("Replay it");
   expect([written("git.txt"), written("output.txt")]).toEqual(["show HEAD^1:wrangler.toml\n", "status=1\n"]);
   run("Comment it");
-  expect(written("comment.md")).toContain("~~~text\nfailed: newly-refused > 0.1%\nreport\n~~~\n");
-  expect(written("gh.txt").split("\n").slice(0, 3)).toEqual(["pr", "comment", "7"]);
+  const comment = written("comment.md");
+  expect(comment).toContain("~~~text\nfailed: newly-refused > 0.1%\nreport\n~~~\n");
+  const [marker] = comment.split("\n", 1);
+  expect(marker).toMatch(/^<!-- .* -->$/);
+  const calls = () =>
+    written("gh.txt")
+      .trimEnd()
+      .split(/^api\n/m)
+      .slice(1)
+      .map((call) => call.trimEnd().split("\n"));
+  const own = `.[] | select(.user.login == "github-actions[bot]" and (.body | startswith("${marker}"))) | .id`;
+  const look = ["--paginate", "repos/a/b/issues/7/comments", "--jq", own];
+  const body = ["--field", "body=@comment.md"];
+  expect(calls()).toEqual([look, ["--silent", "repos/a/b/issues/7/comments", ...body]]);
+  // The next push changes the comment of this workflow.
+  writeFileSync(join(folder, "own-comments.txt"), "41\n42\n");
+  run("Comment it");
+  expect(calls().slice(2)).toEqual([look, ["--silent", "--method", "PATCH", "repos/a/b/issues/comments/41", ...body]]);
 
   const [command, ...args] = written("npx.txt").trim().split("\n");
   const { status, stderr } = await headgate(folder, args);

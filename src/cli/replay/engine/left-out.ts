@@ -13,22 +13,29 @@ export function replays({ policies }: ConfigurationRun, name: string): boolean {
   return policies.some(({ policy }) => policy.name === name);
 }
 
-/** Enforced policies that are not replayed, except those that are the same in both configurations. */
+/**
+ * Enforced policies of which the comparison cannot know what changes: at least one configuration does not replay them.
+ * Those that neither replays, and that are the same in both, change nothing.
+ */
 export function unknown(present: ConfigurationRun, candidate: ConfigurationRun): string[] {
-  const [before, after] = [present, candidate].map(enforcedSkipped) as [Skipped, Skipped];
+  const left = leftOut([present, candidate]);
+  const [before, after] = [present, candidate].map((run) => enforcedUnknown(run, left)) as [Unknown, Unknown];
   return [...new Set([...before.keys(), ...after.keys()])].filter(
     (name) => !isDeepStrictEqual(before.get(name), after.get(name)),
   );
 }
 
-type Skipped = ReadonlyMap<string, unknown>;
+type Unknown = ReadonlyMap<string, unknown>;
 
-function enforcedSkipped(run: ConfigurationRun): Skipped {
-  const enforced = run.skippedPolicies().filter(({ mode }) => mode === "enforce");
+/** The reason is undefined for a policy that is replayed here and not in the other configuration. */
+function enforcedUnknown(run: ConfigurationRun, left: ReadonlyMap<string, string>): Unknown {
+  const reasons = new Map(run.skippedPolicies().map(({ policy, reason }) => [policy, reason]));
   return new Map(
-    enforced.map(({ policy, reason }) => {
-      const configured = run.settings.policies.find(({ name }) => name === policy)!;
-      return [policy, { reason, policy: run.inForce(configured) }];
+    run.settings.policies.flatMap((configured) => {
+      const policy = run.inForce(configured);
+      const { name, mode } = policy;
+      const isUnknown = reasons.has(name) || left.has(name);
+      return isUnknown && mode === "enforce" ? [[name, { reason: reasons.get(name), policy }] as const] : [];
     }),
   );
 }

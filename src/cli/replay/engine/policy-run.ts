@@ -60,6 +60,8 @@ export class PolicyRun {
   readonly clients: Clients;
   /** By region; under "" the counts of all regions. */
   readonly #counts = new Map<string, Counts>();
+  /** What else counts for its clients by their numbers. */
+  readonly others: Pick<Counts, "has">[] = [];
 
   /** The last request that the policy was for, and what became of it. */
   readonly last = { request: -1, kind: "", text: "", client: 0, refused: false, isBlocked: false };
@@ -127,8 +129,8 @@ export class PolicyRun {
   }
 
   sweep(nowMs: number): void {
-    const all = [...this.#counts.values()];
-    for (const counts of all) counts.sweep(nowMs);
+    for (const counts of this.#counts.values()) counts.sweep(nowMs);
+    const all = [...this.#counts.values(), ...this.others];
     this.clients.sweep((client) => all.some((counts) => counts.has(client)));
   }
 

@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { isReserved } from "../../../http/reserved.ts";
 import type { Carried, LogEntry } from "../log/entry.ts";
 import { ComparisonRun } from "./changes.ts";
 import { leftOut, replays, unknown } from "./left-out.ts";
@@ -69,9 +70,13 @@ export async function replay(input: ReplayInput): Promise<Summary> {
   const runs = new Set([...reported, ...compared]);
   const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest);
   const agreement = new Agreement();
-  let [fromMs, nowMs, requests] = [0, 0, 0];
+  let [fromMs, nowMs, requests, reserved] = [0, 0, 0, 0];
 
   const decide = (entry: LogEntry) => {
+    if (!entry.recorded && isReserved(entry.head.url)) {
+      reserved++;
+      return;
+    }
     if (requests === 0) fromMs = entry.atMs;
     nowMs = Math.max(nowMs, entry.atMs);
     const step = axis.stepOf(nowMs);
@@ -91,8 +96,8 @@ export async function replay(input: ReplayInput): Promise<Summary> {
       if (order) for (const complete of order.add(entry)) decide(complete);
       else decide(entry);
     }
-    for (const run of runs) run.sweep(nowMs);
     suggesting?.sweep(nowMs);
+    for (const run of runs) run.sweep(nowMs);
     onProgress?.(requests);
     if (performance.now() - turnMs < MAX_TURN_MS) continue;
     await nextTurn();
@@ -109,6 +114,7 @@ export async function replay(input: ReplayInput): Promise<Summary> {
     ...(suggesting && { suggestions: suggesting.summary() }),
     notes: [
       ...notes,
+      ...(reserved > 0 ? [reservedNote(reserved)] : []),
       ...reported.flatMap((run) => run.notes()),
       ...agreement.notes(present.name),
       ...[...notCompared].map(([name, reason]) => `The comparison leaves out the policy ${name}: ${reason}`),
@@ -116,4 +122,10 @@ export async function replay(input: ReplayInput): Promise<Summary> {
       ...(suggesting?.notes() ?? []),
     ],
   };
+}
+
+function reservedNote(requests: number): string {
+  const are =
+    requests === 1 ? "1 request of a path under /.headgate/ is" : `${requests} requests of paths under /.headgate/ are`;
+  return `${are} left out: the gateway answers such requests itself, and counts none of them`;
 }

@@ -5,7 +5,7 @@ import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Policy } from "../../../core/policy.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply } from "../../../core/take.ts";
 import { clientKey, namedPlan } from "../../../http/key.ts";
-import { compileMatcher } from "../../../http/match.ts";
+import { compileMatcher, isPreflight } from "../../../http/match.ts";
 import { regionOf, UNKNOWN as UNKNOWN_REGION } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
 import { applyLive } from "../../../limiter/live/apply.ts";
@@ -14,7 +14,7 @@ import { type LiveView, viewOf } from "../../../limiter/live/view.ts";
 import { numbersOf } from "../../../limiter/numbers.ts";
 import { partitionText } from "../../../partition/hash.ts";
 import type { LogEntry, Recorded } from "../log/entry.ts";
-import { type Client, clientText, textOf } from "./clients.ts";
+import { type Client, clientText, ownText, textOf } from "./clients.ts";
 import { Keeper, keyName, type Place } from "./counts.ts";
 import { type HashText, hasherOf } from "./hash.ts";
 import { InFlight, renewedEveryMs } from "./in-flight.ts";
@@ -69,6 +69,8 @@ interface Key {
 
 /** A log shows many more paths than an isolate meets in its life. About 10 MiB. */
 const REMEMBERED_LINES = 20_000;
+/** A remembered path keeps its whole URL in memory. Of a longer URL the matcher gets no query, which it never reads. */
+const LONGEST_KEPT_URL = 512;
 
 /** The slots of a request in flight. */
 interface Held {
@@ -93,6 +95,7 @@ export class ConfigurationRun {
   readonly settings: Settings;
   readonly #isRecorded: boolean;
   readonly #isPresent: boolean;
+  /** Some log of several has no headers of CORS preflights. */
   readonly #lacksPreflights: boolean;
   readonly #lacksContinents: boolean;
   readonly #hash: HashText;
@@ -117,6 +120,7 @@ export class ConfigurationRun {
   #isUnnamed = false;
   #unnamedRegions = 0;
   #countedOptions = 0;
+  #showsPreflights = false;
   #unknownDurations = 0;
   #endedEarly = 0;
   readonly #unknownPolicies = new Map<string, number>();
@@ -131,7 +135,7 @@ export class ConfigurationRun {
     this.settings = settings;
     this.#isRecorded = isRecorded;
     this.#isPresent = isPresent;
-    this.#lacksPreflights = PREFLIGHT_HEADERS.some((part) => carried.lacks(part) !== undefined);
+    this.#lacksPreflights = carried.lacks("preflights") !== undefined;
     this.#lacksContinents = carried.lacks("key continent") !== undefined;
     this.#axis = axis;
     this.#timeline = axis.line();
@@ -194,8 +198,9 @@ export class ConfigurationRun {
     this.#head = entry.head;
     this.#isUnnamed = false;
     this.takes = recorded ? this.#recordedTakes(recorded, request) : this.#matchedTakes(entry.head, request);
-    if (this.#lacksPreflights && entry.head.method === "OPTIONS" && this.takes.some(passesPreflights)) {
-      this.#countedOptions++;
+    if (entry.head.method === "OPTIONS") {
+      this.#showsPreflights ||= isPreflight(entry.head);
+      if (this.takes.some(passesPreflights)) this.#countedOptions++;
     }
     const isRefusedElsewhere = recorded !== undefined && this.#isRefusedBySkipped(recorded);
     this.#flag = isRefusedElsewhere ? Flag.look : Flag.take;
@@ -208,7 +213,7 @@ export class ConfigurationRun {
 
   #matchedTakes(head: RequestHead, request: number): Take[] {
     const takes: Take[] = [];
-    for (const { policy, cost } of this.#match(head)) {
+    for (const { policy, cost } of this.#match(head.url.length > LONGEST_KEPT_URL ? withoutQuery(head) : head)) {
       const { run, sameKey } = this.#runs.get(policy)!;
       const plan = policy.plan === undefined ? undefined : namedPlan(policy.plan, head, this.region);
       if (sameKey.last.request === request) begin(run, request, sameKey.last.kind, sameKey.last.text);
@@ -380,12 +385,16 @@ export class ConfigurationRun {
     return { client: this.#isRecorded ? client.text : this.#hash(clientText(client)), kind: client.kind };
   }
 
+  /** Of recorded lines: the policies that some line names. */
+  get replayed(): readonly PolicyRun[] {
+    return this.policies.filter(({ requests }) => requests > 0 || !this.#isRecorded);
+  }
+
   summary(): ConfigurationSummary {
-    const replayed = this.policies.filter(({ requests }) => requests > 0 || !this.#isRecorded);
     return {
       name: this.name,
       requests: { requests: this.#requests, refused: this.#refused },
-      policies: replayed.map((run) => run.summary(this.#axis, (client) => this.nameOf(client))),
+      policies: this.replayed.map((run) => run.summary(this.#axis, (client) => this.nameOf(client))),
       skipped: this.skippedPolicies(),
       timeline: this.#axis.timeline(this.#timeline),
     };
@@ -436,7 +445,7 @@ export class ConfigurationRun {
     if (this.#unnamedRegions > 0) {
       say(`${this.#unnamedRegions} requests had no region by REGIONS and count under ${UNKNOWN_REGION}`);
     }
-    if (this.#countedOptions > 0) {
+    if (this.#countedOptions > 0 && (this.#lacksPreflights || !this.#showsPreflights)) {
       const were =
         this.#countedOptions === 1 ? "1 OPTIONS request was" : `${this.#countedOptions} OPTIONS requests were`;
       say(`${were} counted; the gateway passes CORS preflights, which the log does not show`);
@@ -451,12 +460,13 @@ export class ConfigurationRun {
   }
 }
 
-/** What a CORS preflight is recognized by. */
-const PREFLIGHT_HEADERS = ["key header:origin", "key header:access-control-request-method"] as const;
-
 /** A policy that names OPTIONS counts preflights, too. */
 function passesPreflights({ run: { policy } }: Take): boolean {
   return !policy.match.method?.includes("OPTIONS");
+}
+
+function withoutQuery({ method, url, headers }: RequestHead): RequestHead {
+  return { method, headers, url: ownText(url.split("?", 1)[0]!) };
 }
 
 /** A client under a policy without overrides. */

@@ -21,6 +21,8 @@ export interface RungRequest {
 }
 
 export interface RungCounts {
+  /** Whether it has counts of this client. */
+  has(client: number): boolean;
   /** Decides for all rungs. @param refused gets a 1 for each rung that refuses. @returns how many refuse. */
   take(request: RungRequest, refused: Uint8Array): number;
   /** Renews or releases the slot of a request, on the rungs that have admitted it. */
@@ -67,6 +69,10 @@ class SharedCounts implements RungCounts {
 
   constructor(rungs: number) {
     this.#rungs = rungs;
+  }
+
+  has(client: number): boolean {
+    return this.#clients.byClient.has(client);
   }
 
   take(request: RungRequest, refused: Uint8Array): number {
@@ -139,6 +145,10 @@ class BucketCounts implements RungCounts {
 
   constructor(rungs: number) {
     this.#rungs = rungs;
+  }
+
+  has(client: number): boolean {
+    return this.#clients.byClient.has(client);
   }
 
   take({ client, cost, nowMs, slot, limits }: RungRequest, refused: Uint8Array): number {

@@ -52,7 +52,7 @@ export class Suggesting {
   }
 
   summary(): Suggestion[] {
-    return [...this.#ladders.values()].flatMap((ladders) => ladders.map((ladder) => ladder.summary(this.#share)));
+    return this.#run.replayed.flatMap((run) => this.#ladders.get(run)!.map((ladder) => ladder.summary(this.#share)));
   }
 
   notes(): string[] {
@@ -112,6 +112,8 @@ class LimitLadder {
     let counts = this.#counts.get(region);
     if (!counts) {
       counts = rungCounts(this.#limit, this.#rungs.length);
+      // A rung may hold a client's counts for longer than the run does: the client must keep its number.
+      this.#run.others.push(counts);
       this.#counts.set(region, counts);
     }
     return counts;
@@ -154,13 +156,14 @@ class LimitLadder {
   }
 
   summary(share: number): Suggestion {
-    const rungs = this.#rungs.map((limit, rung) => ({
+    const found = this.#requests === 0 ? [] : this.#rungs;
+    const rungs = found.map((limit, rung) => ({
       limit,
       requests: this.#requests,
       refused: this.#refusedBy[rung]!,
       refusedClients: this.#refusedClients[rung]!,
     }));
-    const suggested = rungs.find(({ requests, refused }) => requests > 0 && refused / requests < share)?.limit;
+    const suggested = rungs.find(({ requests, refused }) => refused / requests < share)?.limit;
     return {
       policy: this.#run.policy.name,
       limit: this.#limit.id,

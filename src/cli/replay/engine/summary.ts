@@ -16,7 +16,7 @@ export interface LogSummary {
   readonly files: number;
   readonly bytes: number;
   readonly lines: number;
-  /** Lines that are requests. */
+  /** Lines that are requests, without those of the gateway's own paths. */
   readonly requests: number;
   readonly fromMs: number;
   readonly toMs: number;
@@ -97,7 +97,10 @@ export interface Comparison {
   readonly policies: readonly (Changed & { readonly policy: string })[];
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** Enforced policies of which nothing is known: skipped, except those that are the same in both. */
+  /**
+   * Policies, enforced by at least one configuration, of which it is not known what changes: one configuration or both
+   * skip them. Those that both skip, and that are the same in both, are not among them.
+   */
   readonly unknown: readonly string[];
 }
 
@@ -133,9 +136,9 @@ export interface Suggestion {
   readonly present: number;
   /** The share of refused requests that was asked for. */
   readonly share: number;
-  /** The smallest rung that refuses less than that share. Absent: none does. */
+  /** The smallest rung that refuses less than that share. Absent: none does, or there were no requests. */
   readonly suggested?: number;
-  /** Rising numbers. */
+  /** Rising numbers. Empty: no request matched the policy. */
   readonly rungs: readonly Rung[];
 }
 

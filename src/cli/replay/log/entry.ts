@@ -41,9 +41,10 @@ export interface RecordedTake {
 
 /**
  * What a policy may need from a log. A key part is written as in `key`, for example `header:x-user`, `ip`, `country`;
- * `duration` is how long requests took (concurrency limits), `tokens` what language models used (meters).
+ * `duration` is how long requests took (concurrency limits), `tokens` what language models used (meters), `preflights`
+ * the headers that tell a CORS preflight.
  */
-export type Needed = "method" | "path" | "host" | "duration" | "tokens" | "colo" | `key ${string}`;
+export type Needed = "method" | "path" | "host" | "duration" | "tokens" | "preflights" | "colo" | `key ${string}`;
 
 /** What a log tells about its requests. */
 export interface Carried {

@@ -110,23 +110,33 @@ export async function* entriesOf(file: LogFile, told: Telling): AsyncGenerator<L
   const lines = new EntryLines(input.name, format, told);
   const splitter = new LineSplitter();
   let isIncomplete = false;
+  let bytes = 0;
+  const count = (chunk: Uint8Array) => {
+    bytes += chunk.length;
+    told.bytes += chunk.length;
+  };
   const onDamage = (reason: string) => {
     isIncomplete = true;
     told.incomplete.push({ file: input.name, reason });
   };
-  for await (const chunk of contents(counted(input.chunks(), told), isPacked, onDamage)) {
+  for await (const chunk of contents(counted(input.chunks(), count), isPacked, onDamage)) {
     const entries = lines.read(splitter.split(chunk));
     if (entries.length > 0) yield entries;
   }
+  // Its end was cut off, for example by a rotation that copies the file and empties it.
+  if (!isIncomplete && input.size !== undefined && bytes < input.size) onDamage("it became shorter while it was read");
   const entries = lines.read(splitter.end());
   if (entries.length > 0) yield entries;
   if (!isIncomplete) lines.end();
   lines.tell();
 }
 
-async function* counted(chunks: AsyncIterable<Uint8Array>, told: Telling): AsyncGenerator<Uint8Array> {
+async function* counted(
+  chunks: AsyncIterable<Uint8Array>,
+  count: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
-    told.bytes += chunk.length;
+    count(chunk);
     yield chunk;
   }
 }

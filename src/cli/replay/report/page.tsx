@@ -17,6 +17,7 @@ import { bytes, count, instant, percent, plural } from "./numbers.ts";
 import { mostOf, OverTime } from "./over-time.tsx";
 import { STYLE } from "./page-style.ts";
 import { Peaks } from "./peaks.tsx";
+import { suggestionText } from "./suggested.ts";
 
 const CSP = `default-src 'none';style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}';img-src data:;base-uri 'none';form-action 'none'`;
 
@@ -275,7 +276,7 @@ function Policy({ id, name, summary }: { id: string; name: string; summary: Summ
   const found = configurations.flatMap((one) =>
     one.policies.filter(({ policy }) => policy === name).map((policy) => ({ in: one.name, policy })),
   );
-  const ladders = suggestions.filter(({ policy, rungs }) => policy === name && rungs.length > 0);
+  const ladders = suggestions.filter(({ policy }) => policy === name);
   return (
     <section aria-labelledby={id}>
       <h2 id={id}>{name}</h2>
@@ -303,9 +304,13 @@ function Ladders({ id, suggestions }: { id: string; suggestions: readonly Sugges
   return (
     <>
       <h3>Share of requests that other numbers would have refused, each limit alone</h3>
-      {suggestions.map((suggestion, i) => (
-        <Ladder id={`${id}-ladder-${i}`} suggestion={suggestion} />
-      ))}
+      {suggestions.map((suggestion, i) =>
+        suggestion.rungs.length === 0 ? (
+          <p>{suggestionText(suggestion)}</p>
+        ) : (
+          <Ladder id={`${id}-ladder-${i}`} suggestion={suggestion} />
+        ),
+      )}
     </>
   );
 }

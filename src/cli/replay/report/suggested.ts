@@ -6,9 +6,10 @@ import { limitNumber, share } from "./numbers.ts";
 /** How many rungs are shown on each side of the present and of the suggested number. */
 const AROUND = 2;
 
-export function suggestionText({ policy, limit, present, suggested, share: asked }: Suggestion): string {
+export function suggestionText({ policy, limit, present, suggested, share: asked, rungs }: Suggestion): string {
   const what = `${policy}, limit ${limit}`;
   const now = `now ${limitNumber(present)}`;
+  if (rungs.length === 0) return `${what}: no requests (${now})`;
   if (suggested === undefined) return `${what}: no number of the ladder refuses less than ${share(asked)} (${now})`;
   return `${what}: ${limitNumber(suggested)} refuses less than ${share(asked)} (${now})`;
 }

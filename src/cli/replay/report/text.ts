@@ -99,6 +99,8 @@ function examplesText(what: string, { examples }: Changed["newlyRefused"]): stri
 }
 
 function ladderText(suggestion: Suggestion): string {
+  const text = `${printable(suggestionText(suggestion))}\n`;
+  if (suggestion.rungs.length === 0) return text;
   const rows = ladderAround(suggestion).map((rung) => {
     if (rung === "gap") return ["…", "", "", "", ""];
     const { limit, requests, refused, refusedClients } = rung;
@@ -114,7 +116,7 @@ function ladderText(suggestion: Suggestion): string {
       marks.length > 0 ? `← ${marks.join(", ")}` : "",
     ];
   });
-  return `${printable(suggestionText(suggestion))}\n\n${table(["number", "refused", "share", "clients", ""], rows, [0, 1, 2, 3])}`;
+  return `${text}\n${table(["number", "refused", "share", "clients", ""], rows, [0, 1, 2, 3])}`;
 }
 
 /** Further lines are indented. A word that is longer than a line stays whole. */

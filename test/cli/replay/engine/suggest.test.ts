@@ -2,10 +2,17 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { PolicyRun } from "../../../../src/cli/replay/engine/policy-run.ts";
 import { replay } from "../../../../src/cli/replay/engine/replay.ts";
+import type { ConfigurationRun } from "../../../../src/cli/replay/engine/run.ts";
+import { Suggesting } from "../../../../src/cli/replay/engine/suggest.ts";
+import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
 import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import { renderReport } from "../../../../src/cli/replay/report/page.tsx";
+import { textReport } from "../../../../src/cli/replay/report/text.ts";
+import type { Policy } from "../../../../src/core/policy.ts";
 import { withNumbers } from "../../../../src/limiter/numbers.ts";
-import { configuration, logOf, requestAt } from "./logs.ts";
+import { configuration, logOf, recordedAt, requestAt, START_MS } from "./logs.ts";
 
 const CLIENTS = 12;
 
@@ -70,6 +77,39 @@ it("agrees at every rung with a run of that limit alone, on ten logs", async () 
     }
     expect(suggested).toBe(rungs.find(({ requests, refused }) => refused / requests < 0.01)?.limit);
   }
+});
+
+it("says that no request matched a policy, the same in all reports", async () => {
+  const unmatched = { name: "unmatched", match: { path: "/none" }, limits: [{ limit: 3, window: "1m" }] };
+  const configurations = [configuration([{ name: "api", limits: LIMITS.slice(0, 1) }, unmatched])];
+  const summary = await replay({ log: logOf([requestAt(0)]), configurations, suggest: 0.01 });
+  expect(summary.suggestions!.map(({ policy, rungs }) => [policy, rungs.length > 0])).toEqual([
+    ["api", true],
+    ["unmatched", false],
+  ]);
+  const text = "unmatched, limit unmatched: no requests (now 3)";
+  expect(textReport(summary)).toContain(`\n${text}\n`);
+  expect(renderReport(summary)).toContain(`<p>${text}</p>`);
+  // Of recorded lines, the same policy is among those that are not replayed.
+  const recorded = await replay({
+    log: logOf([recordedAt(0, [{ policy: "api" }])], { isRecorded: true }),
+    configurations,
+    suggest: 0.01,
+  });
+  expect(recorded.suggestions!.map(({ policy }) => policy)).toEqual(["api"]);
+});
+
+it("keeps the number of a client for which a rung counts", () => {
+  const [policy] = present.settings.policies as [Policy];
+  const run = new PolicyRun(policy, new TimeAxis(), 0);
+  const takes = [{ run, cost: 1, plan: undefined }];
+  const all = { policies: [run], configured: () => policy, takes, region: () => "eu" };
+  const suggesting = new Suggesting(all as unknown as ConfigurationRun, 0.01);
+  run.last.client = run.clients.numberOf("ip", "first");
+  suggesting.decide(requestAt(0), 0, START_MS);
+  for (let i = 0; i < 10_000; i++) run.clients.numberOf("ip", `${i}`);
+  run.sweep(START_MS);
+  expect(["first", "0"].map((client) => run.clients.numberOf("ip", client))).toEqual([0, 10_001]);
 });
 
 it("has about 40 round numbers around the present one", async () => {

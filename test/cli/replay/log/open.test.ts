@@ -1,6 +1,6 @@
 /** Files: packed, rotated, of several servers, damaged, and in whatever pieces the system reads them. */
 
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { constants, gunzipSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
@@ -82,6 +82,14 @@ describe("files", () => {
     // Root reads everything.
     if (process.getuid?.() !== 0)
       expect(String(await failure("secret"))).toContain("secret: no permission to read it.");
+  });
+
+  it("that become shorter while they are read are incomplete", async () => {
+    const cwd = folderOf({ a: lines(0, 20_000) });
+    const log = await openLog(["a"], { cwd, stdin: (async function* () {})() });
+    for await (const _ of log.batches()) truncateSync(join(cwd, "a"), 0);
+    expect(log.told.requests).toBeLessThan(20_000);
+    expect(log.told.incomplete).toEqual([{ file: "a", reason: "it became shorter while it was read" }]);
   });
 
   it("stop being read when the replay is cancelled", async () => {

@@ -284,6 +284,8 @@ function fieldsFor(needed: Needed): readonly Field[] | string {
       return ["cs(Cookie)"];
     case "bearer":
       return headerField("authorization");
+    case "preflights":
+      return headerField("access-control-request-method");
     case "header":
       if (name === "host") return ["x-host-header", "cs(Host)"];
       if (name === "x-forwarded-for") return [name];

@@ -111,6 +111,7 @@ class CombinedReader implements LineReader {
 const FIELDS: Readonly<Partial<Record<Needed, string>>> = {
   duration: "$request_time",
   tokens: "a field for tokens",
+  preflights: "$http_origin",
   colo: "a data centre",
   "key region": "a data centre",
   "key bearer": "$http_authorization",

@@ -283,6 +283,7 @@ function fieldsFor(needed: Needed): readonly string[] | string {
     case "asn":
       return ["ClientASN"];
     case "bearer":
+    case "preflights":
       return ["RequestHeaders"];
     case "cookie":
       return ["Cookies"];
