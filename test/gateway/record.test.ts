@@ -144,7 +144,7 @@ it("20,000 decisions of mixed policies: the replay decides all of them as Redis 
   expect(summary.configurations[0]!.skipped).toEqual([{ policy: busy, mode: "enforce", reason }]);
   for (const source of ["cache", "redis"]) {
     const count = recorded.filter((line) => line.source === source).length;
-    expect(count).toBeGreaterThan(1_000);
+    expect(count).toBeGreaterThan(200);
     const same = `present: all of ${count} decisions that were recorded with the source ${source} are the same`;
     expect(summary.notes).toContainEqual(expect.stringContaining(same));
   }
