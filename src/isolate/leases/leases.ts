@@ -4,7 +4,7 @@
  * lease.
  *
  * A unit in stock has been charged, so no more than the limit is ever handed out. The number of units in stock follows
- * from the recent rate of the key (lease-size.ts). Units that are not spent soon are given back.
+ * from the recent rate of the key (lease-size.ts). Units beyond that number are given back after a while.
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
