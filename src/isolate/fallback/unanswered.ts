@@ -3,10 +3,9 @@
  * the store count it as charged.
  */
 
-import { BoundedMap } from "../../bounded-map.ts";
 import type { KeyRequest } from "../../core/take.ts";
+import { createPending } from "../pending.ts";
 
-const MAX_KEYS = 10_000;
 /**
  * An answer comes within two budgets of a call. If it has not come this long after them, in ms, it never will: the
  * runtime has ended the request that waited for it.
@@ -59,31 +58,13 @@ export interface UnansweredRequests {
 
 /** @param budgetMs of one call to the store, in milliseconds. */
 export function trackUnanswered(budgetMs = 0): UnansweredRequests {
-  const sent = new BoundedMap<string, Set<Sent>>({ maxSize: MAX_KEYS });
-  const forgottenMs = 2 * budgetMs + FORGOTTEN_MS;
+  const sent = createPending<Sent>(2 * budgetMs + FORGOTTEN_MS);
 
   return {
     begin(keys, atMs, callers) {
       const begun = keys.map((key, k) => {
-        const { cost } = key;
-        const one: Sent = {
-          units: cost,
-          caller: callers?.[k]?.key ?? key,
-          needed: callers?.[k]?.needed ?? cost,
-          atMs,
-          isCounted: false,
-        };
-        const same = sent.get(key.key) ?? new Set();
-        // The oldest first: requests that never ended must not pile up under a busy key.
-        for (const old of same) {
-          if (Math.abs(atMs - old.atMs) < forgottenMs) break;
-          same.delete(old);
-        }
-        sent.set(key.key, same.add(one));
-        return () => {
-          same.delete(one);
-          if (same.size === 0 && sent.get(key.key) === same) sent.delete(key.key);
-        };
+        const { key: caller, needed } = callers?.[k] ?? { key, needed: key.cost };
+        return sent.begin(key.key, { units: key.cost, caller, needed, atMs, isCounted: false });
       });
       return () => {
         for (const end of begun) end();
@@ -92,28 +73,21 @@ export function trackUnanswered(budgetMs = 0): UnansweredRequests {
 
     beside(keys, atMs) {
       return keys.flatMap((request): Unanswered[] => {
-        const same = sent.get(request.key);
-        let [units, requests] = [0, 0];
-        for (const one of same ?? []) {
-          if (Math.abs(atMs - one.atMs) >= forgottenMs) {
-            same!.delete(one);
-            continue;
-          }
-          const others = one.units - (one.isCounted || one.caller === request ? one.needed : 0);
-          if (others <= 0) continue;
-          units += others;
-          requests++;
-        }
-        return units > 0 ? [{ request, units, requests }] : [];
+        const all = sent
+          .recent(request.key, atMs)
+          .map((one) => one.units - (one.isCounted || one.caller === request ? one.needed : 0))
+          .filter((units) => units > 0);
+        const units = all.reduce((sum, one) => sum + one, 0);
+        return units > 0 ? [{ request, units, requests: all.length }] : [];
       });
     },
 
     counted(request) {
-      for (const one of sent.get(request.key) ?? []) if (one.caller === request) one.isCounted = true;
+      for (const one of sent.all(request.key)) if (one.caller === request) one.isCounted = true;
     },
 
     uncounted(key) {
-      for (const one of sent.get(key) ?? []) one.isCounted = false;
+      for (const one of sent.all(key)) one.isCounted = false;
     },
   };
 }
