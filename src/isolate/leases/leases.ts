@@ -119,6 +119,8 @@ interface LeaseState extends Omit<Writable<Lease>, "grants" | "charged"> {
   charged: Writable<Charged> | undefined;
 }
 
+type RequestState = Omit<LeaseRequest, "lease"> & { readonly lease: LeaseState };
+
 export function createLeases(clock: StoreClock, listener?: IsolateListener): Leases {
   const leases = new BoundedMap<string, readonly LeaseState[]>({
     maxSize: MAX_LEASES,
@@ -167,13 +169,14 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     // A reply from before the last charge does not include it.
     if (!charged || nowMs <= charged.lastAtMs || nowMs >= charged.endsAtMs) return false;
     return limits.some((limit, l) => {
-      const { lease } = farAlgorithmOf(limit);
-      return lease!.inBucket !== undefined && lease!.inBucket(replies[l]!.view) < charged.units + units;
+      const counted = farAlgorithmOf(limit).lease!.inBucket?.(replies[l]!.view) ?? Number.POSITIVE_INFINITY;
+      return counted < charged.units + units;
     });
   }
 
-  /** Puts units back that were spent. */
+  /** Puts units back that were spent. After a reset they are worth nothing. */
   function restock(lease: LeaseState, spent: readonly Grant[]): void {
+    if (lease.isOver) return;
     lease.grants.push(...spent);
     tell(lease, "spent", -sumOf(spent));
   }
@@ -184,13 +187,6 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     // The call that told it may have charged units in this very millisecond, after the reset.
     lease.worthlessToMs = Math.max(lease.charged?.lastAtMs ?? lease.worthlessToMs, resetByMs - 1);
     lease.charged = undefined;
-  }
-
-  function learn(lease: LeaseState, replies: readonly LimitReply[], nowMs: number): void {
-    lease.chargedPerMs = chargedPerMs(lease, replies, nowMs);
-    lease.left = leftBy(lease, replies, nowMs);
-    lease.repliedAtMs = nowMs;
-    lease.replies = replies;
   }
 
   function grant({ limits, lifeMs }: Lease, units: number, chargedAtMs: number): Grant {
@@ -213,6 +209,33 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     }
   }
 
+  /**
+   * Books a reply to a call of the lease.
+   *
+   * @param charged units. @param stocked how many of them go into the stock. @param back goes back into the stock,
+   * unless the reply tells of a reset.
+   */
+  function book(
+    lease: LeaseState,
+    replies: readonly LimitReply[],
+    nowMs: number,
+    charged: number,
+    stocked: number,
+    back: readonly Grant[],
+  ): void {
+    if (wasReset(lease, charged, replies, nowMs)) end(lease, nowMs);
+    else restock(lease, back);
+    // After a reset by this isolate nobody knows whether the charge came before it. The units lapse with their window.
+    if (charged > 0 && nowMs > lease.worthlessToMs && !lease.isOver) addCharge(lease, charged, stocked, nowMs);
+    // A call that was late may have been decided before one whose reply is known already.
+    if (nowMs < lease.repliedAtMs) return;
+    lease.chargedPerMs = chargedPerMs(lease, replies, nowMs);
+    lease.left = leftBy(lease, replies, nowMs);
+    lease.repliedAtMs = nowMs;
+    lease.replies = replies;
+    lease.ownPart = ownPart(lease, replies, nowMs);
+  }
+
   return {
     inStock,
     spend,
@@ -220,7 +243,6 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     wasReset,
 
     unspend(lease: LeaseState, spent) {
-      if (lease.isOver) return;
       const isWorth = ({ units, chargedAtMs }: Grant) => units > 0 && chargedAtMs > lease.worthlessToMs;
       restock(lease, spent.filter(isWorth));
     },
@@ -305,40 +327,25 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       };
     },
 
-    settle(request: Omit<LeaseRequest, "lease"> & { readonly lease: LeaseState }, answer, replies, localAtMs) {
+    settle(request: RequestState, answer, replies, localAtMs) {
       const { lease, needed, forStock, reserved, isShort } = request;
       if (replies && lease.calledAtMs !== undefined) lease.callMs = Math.max(0, localAtMs - lease.calledAtMs);
       lease.calledAtMs = undefined;
-      if (answer && replies) learn(lease, replies, answer.nowMs);
-      // Nobody knows whether the charge came before or after the reset. It lapses with its window.
-      if (lease.isOver) return;
-      const charged = answer?.allowed && replies ? needed + forStock : 0;
-      if (answer && replies && wasReset(lease, charged, replies, answer.nowMs)) {
-        end(lease, answer.nowMs);
-      } else if (!answer?.allowed || answer.late) {
-        restock(lease, reserved);
-      }
-      if (answer && charged > 0) addCharge(lease, charged, answer.late ? charged : forStock, answer.nowMs);
-      if (answer && replies) lease.ownPart = ownPart(lease, replies, answer.nowMs);
+      const { allowed, late, nowMs } = answer ?? {};
+      const back = allowed && !late ? [] : reserved;
+      const charged = allowed ? needed + forStock : 0;
+      if (replies) book(lease, replies, nowMs!, charged, late ? charged : forStock, back);
+      else restock(lease, back);
       // A refusal of a call that also asked for the stock is no reason to pause: the request asks again for fewer
       // units. Nor is it one while much is left: others have charged since the last reply, and the next ask knows that.
       const isEnough = lease.left >= Math.max(1, leastWanted(lease, localAtMs) * SHORT_PART);
       const asksAgain = forStock > 0 && (needed > 0 || isEnough);
       const refused = replies?.some((reply) => reply.refused) && !asksAgain;
-      if (refused || (answer?.allowed && isShort)) lease.pausedUntilMs = localAtMs + lease.pauseMs;
+      if (!lease.isOver && (refused || (allowed && isShort))) lease.pausedUntilMs = localAtMs + lease.pauseMs;
     },
 
-    settleLate(
-      { lease, forStock }: Omit<LeaseRequest, "lease"> & { readonly lease: LeaseState },
-      { allowed, nowMs },
-      replies,
-    ) {
-      const isNews = nowMs > lease.repliedAtMs;
-      if (isNews) learn(lease, replies, nowMs);
-      if (lease.isOver) return;
-      if (isNews && wasReset(lease, allowed ? forStock : 0, replies, nowMs)) end(lease, nowMs);
-      if (allowed && forStock > 0 && nowMs > lease.worthlessToMs) addCharge(lease, forStock, forStock, nowMs);
-      if (isNews) lease.ownPart = ownPart(lease, replies, nowMs);
+    settleLate({ lease, forStock }: RequestState, { allowed, nowMs }, replies) {
+      book(lease, replies, nowMs, allowed ? forStock : 0, forStock, []);
     },
 
     views({ limits, replies, grants }, nowMs, told = replies!) {
