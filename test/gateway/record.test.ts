@@ -13,7 +13,13 @@ import { type Gateway, startGateway, uniqueName } from "../support/gateway/gatew
 
 const REQUESTS = 20_000;
 const ISOLATE_REQUESTS = 2_000;
+/** Clients that send at the same time. */
 const CLIENTS = 8;
+/**
+ * Then other clients follow. The first requests of a client are decided by Redis, also a refusal under each limit, and
+ * most of the others from memory: however fast the machine is, there are many of both.
+ */
+const REQUESTS_OF_CLIENTS = 1_000;
 /** Open requests, each over a connection of its own. */
 const OPEN = 24;
 const NAMES = ["site", "login", "login-trial", "search", "report", "slow", "all", "look", "busy"] as const;
@@ -96,11 +102,12 @@ async function send(gateways: readonly Gateway[], requests: number): Promise<Rea
   const connection = async () => {
     while (sent < requests) {
       const i = sent++;
-      const client = (i * 7 + Math.floor(i / 97)) % CLIENTS;
+      const first = CLIENTS * Math.floor(i / REQUESTS_OF_CLIENTS);
+      const client = first + ((i * 7 + Math.floor(i / 97)) % CLIENTS);
       const headers = {
         "CF-Connecting-IP": `192.0.2.${client}`,
         ...(client % 3 === 0 && { "X-Plan": "pro" }),
-        ...(client % 4 === 0 && { "X-User": `user-${client % 3}` }),
+        ...(client % 4 === 0 && { "X-User": `user-${client}` }),
       };
       const { origin } = gateways[i % gateways.length]!.url;
       const path = PATHS[Math.floor(i / 3) % PATHS.length]!;
@@ -144,7 +151,7 @@ it("20,000 decisions of mixed policies: the replay decides all of them as Redis 
   expect(summary.configurations[0]!.skipped).toEqual([{ policy: busy, mode: "enforce", reason }]);
   for (const source of ["cache", "redis"]) {
     const count = recorded.filter((line) => line.source === source).length;
-    expect(count).toBeGreaterThan(200);
+    expect(count).toBeGreaterThan(1_000);
     const same = `present: all of ${count} decisions that were recorded with the source ${source} are the same`;
     expect(summary.notes).toContainEqual(expect.stringContaining(same));
   }
@@ -155,8 +162,7 @@ it("20,000 decisions of mixed policies: the replay decides all of them as Redis 
   for (const name of [login, trial]) {
     const takes = parse(ofRedis).flatMap(({ takes }) => takes.filter(({ policy }) => policy === name));
     const refused = takes.filter((take) => take.refused).length;
-    // The faster the machine, the fewer windows 20,000 requests see, and the fewer refusals reach Redis.
-    expect(refused).toBeGreaterThan(10);
+    expect(refused).toBeGreaterThan(50);
     expect(told.find(({ policy }) => policy === name)).toMatchObject({ requests: takes.length, refused });
   }
 }, 240_000);
