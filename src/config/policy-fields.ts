@@ -229,7 +229,9 @@ function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefi
   const { algorithm, scope } = limit;
   const shadowLimit = "shadowLimit" in limit ? limit.shadowLimit : undefined;
   return {
-    ...{ id, algorithm, scope },
+    id,
+    algorithm,
+    scope,
     ...(shadowLimit !== undefined && { shadowLimit: toUnits(shadowLimit, unit) }),
     ...(unit && { unit }),
     ...specOf(limit),

@@ -38,7 +38,7 @@ const within = (min: number, max: number, unit?: MeterUnit) => {
   };
   const number = v.number();
   BOUNDS.set(number, [toWritten(min, unit), toWritten(max, unit)]);
-  return v.pipe(number, v.check(isWithin, ""));
+  return v.pipe(number, v.check(isWithin));
 };
 
 const text = (form: RegExp) => {
@@ -46,7 +46,7 @@ const text = (form: RegExp) => {
   BOUNDS.set(text, form);
   return v.pipe(
     text,
-    v.check((text) => form.test(text), ""),
+    v.check((text) => form.test(text)),
   );
 };
 
@@ -55,7 +55,7 @@ const list = <S extends v.GenericSchema>(item: S, min = 1, max = Number.POSITIVE
   BOUNDS.set(list, [min, max]);
   return v.pipe(
     list,
-    v.check(({ length }) => length >= min && length <= max, ""),
+    v.check(({ length }) => length >= min && length <= max),
   );
 };
 

@@ -29,6 +29,11 @@ export function isConcurrency<T extends { readonly kind: Kind }>(
   return one.kind === Kind.concurrency;
 }
 
+/** The limits that count units. */
+export function withoutSlots<T extends { readonly kind: Kind }>(limits: readonly T[]): T[] {
+  return limits.filter((limit) => !isConcurrency(limit));
+}
+
 /** The wait that a refused client is told, in ms. Nobody can know when a slot will be free. */
 const RETRY_AFTER_MS = 1_000;
 

@@ -92,10 +92,10 @@ export function createBreaker(budgetMs: number, random: () => number = Math.rand
     },
 
     replied() {
-      const wasOpen = open !== undefined;
-      if (wasOpen) epoch++;
+      if (!open) return false;
+      epoch++;
       open = undefined;
-      return wasOpen;
+      return true;
     },
   };
 }

@@ -13,7 +13,7 @@ import type { PendingUnits } from "./pending-units.ts";
 import type { Background } from "./reply-source.ts";
 import type { StoreClock } from "./store-clock.ts";
 import type { Timing } from "./timing.ts";
-import type { ToldCounts } from "./told-counts.ts";
+import { decides, type ToldCounts } from "./told-counts.ts";
 
 /** The number of resets that are remembered: late replies from before a reset teach nothing. */
 const MAX_RESETS = 1_000;
@@ -87,7 +87,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
 
     async take(request, { background, budgetMs, callers } = {}) {
       const { keys, flag } = request;
-      const isDecision = flag === Flag.take || flag === Flag.look;
+      const isDecision = decides(flag);
       const sentAtMs = timing.nowMs();
       const call = ++sent;
       const arrived = isDecision ? keys.map(({ key, cost }) => inFlight.begin(key, cost, sentAtMs)) : [];

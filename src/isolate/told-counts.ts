@@ -121,7 +121,7 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
 }
 
 /** Charges anyway and give backs do not show what a request would be told. */
-function decides(flag: Flag): boolean {
+export function decides(flag: Flag): boolean {
   return flag === Flag.take || flag === Flag.look;
 }
 

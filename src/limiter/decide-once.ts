@@ -12,6 +12,7 @@ import {
   chargedOf,
   type Decider,
   decideFor,
+  denies,
   type PolicyKey,
   type Settle,
   unavailable,
@@ -31,8 +32,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
   /** Each policy says what happens, and the strictest answer wins. */
   async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked): Promise<Answered> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
-    const denied = keys.some(({ policy }) => policy.onStoreFailure === "deny" && policy.mode === "enforce");
-    if (denied) return { decision: unavailable() };
+    if (keys.some(denies)) return { decision: unavailable() };
     return await decideFor(counted, { replies: fallback, flag, slot, settle: settleHere });
   }
 

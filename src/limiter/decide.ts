@@ -103,6 +103,11 @@ export interface Decider {
   reset(keys: readonly string[]): Promise<void>;
 }
 
+/** Whether the answer is a refusal if the store of this key is silent. */
+export function denies({ policy }: PolicyKey): boolean {
+  return policy.onStoreFailure === "deny" && policy.mode === "enforce";
+}
+
 /** The answer if a store is silent and one of its policies denies. A new object: listeners tell decisions apart. */
 export function unavailable(): Decision {
   return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
@@ -121,8 +126,8 @@ const requestOf = ({ request }: PolicyKey) => request;
 /** @throws {StoreError} */
 export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Answered> {
   const { replies, flag, slot, background, mayLease, settle } = options;
-  const request: TakeRequest = { keys: keys.map(requestOf), flag };
-  const { reply, source } = await replies.take(slot ? { ...request, slot } : request, background, mayLease);
+  const request: TakeRequest = { keys: keys.map(requestOf), flag, slot };
+  const { reply, source } = await replies.take(request, background, mayLease);
   const decision = decide(source, limitDecisions([{ keys, reply, source }], flag));
   // 0: without a key no counts were looked at.
   const atMs = keys.length && reply.nowMs;

@@ -16,7 +16,7 @@ const variants = new WeakMap<Policy, BoundedMap<string, Policy>>();
  *
  * @throws {TypeError} for a number that is out of range or does not fit.
  */
-export function withNumbers(policy: Policy, numbers: Numbers): Policy {
+export function withNumbers(policy: Policy, numbers: Numbers = {}): Policy {
   const numberOf = ({ id }: Limit) => (Object.hasOwn(numbers, id) ? numbers[id] : undefined);
   return variantOf(policy, `${policy.limits.map((limit) => `${numberOf(limit)}`)}`, (limit) => {
     const number = numberOf(limit);
@@ -71,7 +71,7 @@ export function numbersOf(policies: readonly Policy[]): (policy: Policy, own: Ow
   const ids = policies.flatMap(({ limits }) => limits.map(({ id }) => id));
 
   return (policy, { plan, limits }) => {
-    const planned = hasPlan(policy, plan) ? withNumbers(policy, policy.plans![plan]!) : policy;
+    const planned = hasPlan(policy, plan) ? withNumbers(policy, policy.plans![plan]) : policy;
     if (!limits) return planned;
     const unknown = typeof limits === "object" ? Object.keys(limits).find((id) => !ids.includes(id)) : limits;
     if (unknown === undefined) return withNumbers(planned, limits);

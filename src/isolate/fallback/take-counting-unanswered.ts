@@ -4,7 +4,7 @@
  */
 
 import type { LimitValue } from "../../core/algorithms.ts";
-import { isConcurrency, type Slots } from "../../core/concurrency.ts";
+import { isConcurrency, type Slots, withoutSlots } from "../../core/concurrency.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Records } from "../../core/records.ts";
 import { ENFORCED, Flag, limitKeyOf, type Stored, type TakeReply, type TakeRequest, take } from "../../core/take.ts";
@@ -36,12 +36,12 @@ function withUnanswered(counts: Counts, unanswered: readonly Unanswered[], nowMs
     value: (key) => at(key) as LimitValue | undefined,
   };
   for (const { request, units, requests } of unanswered) {
-    const [slotLimits, limits] = partition(request.limits, isConcurrency);
-    for (const limit of slotLimits) {
+    for (const limit of request.limits.filter(isConcurrency)) {
       const ownKey = limitKeyOf(request.key, limit);
       const slots = Array.from({ length: requests }, (_, i) => [-1 - i, Number.POSITIVE_INFINITY] as const);
       charged.set(ownKey, new Map([...((at(ownKey) as Slots | undefined) ?? []), ...slots]));
     }
+    const limits = withoutSlots(request.limits);
     if (limits.length === 0) continue;
     const keys = [{ ...request, group: ENFORCED, cost: Math.min(units, MAX_UNITS), limits }];
     const { records, values } = take(stored, { keys, flag: Flag.chargeAnyway }, nowMs);
@@ -49,8 +49,4 @@ function withUnanswered(counts: Counts, unanswered: readonly Unanswered[], nowMs
     for (const written of values) charged.set(written.key, written.kept?.value);
   }
   return stored;
-}
-
-function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
-  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
 }

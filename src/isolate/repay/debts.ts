@@ -6,7 +6,7 @@
 
 import { Kind } from "../../core/algorithm.ts";
 import type { LimitSpec } from "../../core/algorithms.ts";
-import { isConcurrency } from "../../core/concurrency.ts";
+import { withoutSlots } from "../../core/concurrency.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import {
   chargeWindow,
@@ -71,7 +71,7 @@ export function createDebts(): Debts {
   function add(keys: readonly KeyRequest[], nowMs: number): Owed {
     const number = ++adds;
     for (const { key, group, cost, limits: all } of keys) {
-      const limits = all.filter((limit) => !isConcurrency(limit));
+      const limits = withoutSlots(all);
       if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
       const known = debts.get(key);
       const span = largerSpan(spanOf(limits), known?.span);

@@ -3,7 +3,7 @@
  * and slots that were not given back to it.
  */
 
-import { isConcurrency } from "../../core/concurrency.ts";
+import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
@@ -121,8 +121,7 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
       } catch (error) {
         const { notRun } = failureOf(error);
         const [excess, unused] = changesOf(request);
-        if (excess.length + unused.length > 0)
-          await fallback.take({ keys: [...excess, ...unused], flag: Flag.giveBack });
+        await fallback.take({ keys: [...excess, ...unused], flag: Flag.giveBack });
         if (notRun) debts.add(excess, Date.now());
         const slots = slotsOf(request.keys);
         if (slots.length > 0) unreleased.add(slots, request.slot!, Date.now());
@@ -141,7 +140,6 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
 
 /** What requests cost beyond what the store was asked for. */
 function lessAsked(keys: readonly KeyRequest[], asked: readonly KeyRequest[]): KeyRequest[] {
-  if (keys === asked) return [];
   const costOf = (key: string) => asked.find((one) => one.key === key)?.cost ?? 0;
   return keys.map((key) => ({ ...key, cost: key.cost - costOf(key.key) }));
 }
@@ -149,7 +147,7 @@ function lessAsked(keys: readonly KeyRequest[], asked: readonly KeyRequest[]): K
 /** The units of a settlement without its slots: what is charged, and what is given back. */
 function changesOf({ keys }: TakeRequest): [excess: KeyRequest[], unused: KeyRequest[]] {
   const units = keys.flatMap((key) => {
-    const limits = key.limits.filter((limit) => !isConcurrency(limit));
+    const limits = withoutSlots(key.limits);
     return limits.length > 0 ? [{ ...key, limits }] : [];
   });
   return [

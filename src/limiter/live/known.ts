@@ -53,7 +53,7 @@ export function knownOverride(
   if (Number.isNaN(untilMs)) return void ignore("until is no instant");
   const { limits, factor, plan, exempt, block, ...others } = override;
   const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
-  const numbered = numbers ? withNumbers(policy, numbers) : policy;
+  const numbered = withNumbers(policy, numbers);
   const isFactor = typeof factor === "number" && attempt(() => withFactor(numbered, factor)) !== undefined;
   if (factor !== undefined && !isFactor) ignore("the limits multiplied by it do not fit", "factor");
   const isPlan = hasPlan(policy, plan);
@@ -109,7 +109,7 @@ function attempt(change: () => Policy): Policy | undefined {
 }
 
 export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Policy {
-  const numbered = limits ? withNumbers(policy, limits) : policy;
+  const numbered = withNumbers(policy, limits);
   return mode ? { ...numbered, mode } : numbered;
 }
 
@@ -125,6 +125,6 @@ function remembered(override: LiveOverride): (policy: Policy) => Policy {
 }
 
 function overridePolicy(policy: Policy, { limits, factor }: LiveOverride): Policy {
-  const numbered = limits ? withNumbers(policy, limits) : policy;
+  const numbered = withNumbers(policy, limits);
   return factor === undefined ? numbered : withFactor(numbered, factor);
 }

@@ -135,8 +135,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       ...(first.length > 0 && { ignored: first }),
       ...(more > 0 && { moreIgnored: more }),
     });
-    const { hasOtherSecret } = view;
-    if (hasOtherSecret) report({ event: "live-other-secret", version });
+    if (view.hasOtherSecret) report({ event: "live-other-secret", version });
   }
 
   async function attempt(): Promise<void> {

@@ -1,7 +1,7 @@
 /** Units that are charged before their cost is known, and settled afterwards. */
 
 import { algorithmOf } from "../../core/algorithms.ts";
-import { isConcurrency } from "../../core/concurrency.ts";
+import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
@@ -139,7 +139,7 @@ export function createReservation({ names, answered, background, ask }: Reservat
 
 /** The request already has its slots: more units take no other. */
 function withUnits(key: PolicyKey, cost: number): PolicyKey {
-  const limits = key.limits.filter((limit) => !isConcurrency(limit));
+  const limits = withoutSlots(key.limits);
   return { ...key, limits, request: { ...key.request, limits, cost } };
 }
 

@@ -1,7 +1,7 @@
 /** From what a reservation has charged and what was used to the calls that settle the difference. */
 
 import { algorithmOf } from "../../core/algorithms.ts";
-import { isConcurrency } from "../../core/concurrency.ts";
+import { isConcurrency, withoutSlots } from "../../core/concurrency.ts";
 import { Flag, Kind, MAX_UNITS } from "../../core/layout.ts";
 import type { KeyRequest } from "../../core/take.ts";
 import type { Background } from "../../isolate/reply-source.ts";
@@ -46,7 +46,7 @@ export async function settleCharges(
       const changes = place.changes.get(key) ?? [];
       place.changes.set(key, changes);
       const last = changes.at(-1);
-      const limits = request.limits.filter((limit) => !isConcurrency(limit));
+      const limits = withoutSlots(request.limits);
       if (last?.flag === Flag.giveBack && back > 0 && areSameBuckets(last.limits, last.atMs!, atMs)) {
         changes.splice(-1, 1, { ...last, cost: Math.min(MAX_UNITS, last.cost + back) });
       } else if (back !== 0 && limits.length > 0) {
@@ -68,7 +68,7 @@ export async function settleCharges(
   const settled = [...places.values()].flatMap(({ settle, slot, changes }) => {
     return Array.from({ length: MAX_CALLS }, async (_, call) => {
       const keys = [...changes.values()].flatMap((own) => own[call] ?? []);
-      if (keys.length > 0) await settle({ keys, flag: Flag.giveBack, ...(slot && { slot }) }, background);
+      if (keys.length > 0) await settle({ keys, flag: Flag.giveBack, slot }, background);
     });
   });
   await Promise.all(settled);

@@ -15,6 +15,7 @@ import {
   type Asked,
   type Charge,
   type Decider,
+  denies,
   type KeysReply,
   type PolicyKey,
   unavailable,
@@ -148,10 +149,6 @@ function keptKeys(keys: readonly PolicyKey[], isKept: IsKept): PolicyKey[] {
   return keys.filter(({ request }) => isKept(request.group));
 }
 
-function denies({ policy }: PolicyKey): boolean {
-  return policy.onStoreFailure === "deny" && policy.mode === "enforce";
-}
-
 /** What the isolate knows to refuse without a call to any place. */
 function knownRefusals(parts: readonly Part[], { slot, background, mayLease = true }: Asked): KeysReply[] {
   return parts.flatMap(({ isolate, keys, requests }): KeysReply[] => {
@@ -164,7 +161,7 @@ async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Pro
   const { isolate, keys, requests } = part;
   const { replies, missed } = isolate;
   try {
-    const sourced = await replies.take({ keys: requests, flag, ...(slot && { slot }) }, background, mayLease);
+    const sourced = await replies.take({ keys: requests, flag, slot }, background, mayLease);
     missed.tell(background);
     return { ...sourced, part, keys, requests, replies };
   } catch (error) {
@@ -178,7 +175,7 @@ async function countHere(part: Part, { flag, slot }: Asked): Promise<PartReply |
   if (keys.length === 0) return undefined;
   const requests = keys.map(({ request }) => request);
   const replies = part.isolate.fallback;
-  return { ...(await replies.take({ keys: requests, flag, ...(slot && { slot }) })), part, keys, requests, replies };
+  return { ...(await replies.take({ keys: requests, flag, slot })), part, keys, requests, replies };
 }
 
 function refusedIn({ requests, reply }: PartReply): number[] {
