@@ -140,13 +140,15 @@ it("tells clients what is left although Redis was not asked, and the log who ref
 
 it("asks Redis for every request that a strict policy matches too, and for every look", async () => {
   const { rest, calls } = await startPrivateRedis();
+  // In buckets of a minute: units in stock last while a busy machine sends a few requests.
+  const limits = [{ limit: 10_000, window: "1h", buckets: 60 }];
   const leased = {
     name: uniqueName("leased"),
-    limits: [LIMIT],
+    limits,
     consistency: "leased",
     cost: [{ path: "/look", cost: 0 }],
   };
-  const strict = { name: uniqueName("strict"), match: { path: "/both" }, limits: [LIMIT] };
+  const strict = { name: uniqueName("strict"), match: { path: "/both" }, limits };
   const gateway = await startGateway({ redis: rest, policies: [leased, strict] });
   const callsOf = async (path: string) => {
     const before = calls.length;
@@ -154,8 +156,7 @@ it("asks Redis for every request that a strict policy matches too, and for every
     return calls.length - before;
   };
 
-  // A lease begins with few units, and ends with its bucket of 1 s: on a busy machine it takes a while.
-  await expect.poll(() => callsOf("/"), PATIENCE).toBeLessThan(20);
+  expect(await callsOf("/")).toBeLessThan(20);
   expect(await callsOf("/both")).toBeGreaterThanOrEqual(20);
   expect(await callsOf("/look")).toBeGreaterThanOrEqual(20);
 });
