@@ -207,7 +207,7 @@ async function warmth(
     rows.push(row);
   }
   const note =
-    "CPU time of headgate's decision, divided by that of `@upstash/ratelimit`'s calls, by the number of calls of one script in a row (a turn). Between turns Redis waits for this program, and the processor does other work. The tables above and the targets have turns of 200 calls.";
+    "The table shows the CPU time of headgate's decision, divided by that of `@upstash/ratelimit`'s calls, for turns of several lengths. A turn is a number of calls of one script in a row. Between turns Redis waits for this program, and the processor does other work. The tables above and the targets have turns of 200 calls.";
   return [note, table(["calls of a turn", "1 limit", "3 limits", "8 limits"], rows)];
 }
 

@@ -111,7 +111,7 @@ export const scale: Part = async ({ quick, progress }) => {
         figure(last[1]! / first[1]!),
         ", of `@upstash/ratelimit` by ",
         figure(last[2]! / first[2]!),
-        ". The sizes follow one another, so these two factors also hold what the machine's speed did meanwhile. The ratio of both limiters is within a round.",
+        ". The sizes are measured one after the other: these two factors also contain changes of the machine's speed in the meantime. The ratio of both limiters is within a round.",
       ],
       table(
         ["keys", "headgate, µs", "@upstash/ratelimit, µs", "ratio"],

@@ -172,9 +172,9 @@ export function sectionOf(
     })),
   });
   const blocks: Block[] = [
-    "### Half of the limit, 80 ms to Redis\n\n12,000 per minute, 100 requests per second from one client.",
+    "### Half of the limit, 80 ms to Redis\n\nThe limit is 12,000 per minute. One client sends 100 requests per second.",
     table(["", "added p50, ms", "added p99, ms", "Redis calls / request", "refused"], lastingRows),
-    "### Windows of 2 s\n\n`p50` and `p99` are percentiles of the time added to a request, `refused` is a part of all requests, `load` is a multiple of the limit. Where a column does not say otherwise, the load is half of the limit, and Redis 80 ms away.",
+    "### Windows of 2 s\n\n`p50` and `p99` are percentiles of the time added to a request, `refused` is a part of all requests, `load` is a multiple of the limit. Unless a column says otherwise, the load is half of the limit, and Redis is 80 ms away.",
     table(head, summary),
     "Nothing should be refused at half the limit: every such refusal is wrong. A window of 2 s is short for a lease.",
     [
@@ -187,11 +187,11 @@ export function sectionOf(
       " ms.",
     ],
     "\\* Not a count that all isolates share: the documentation calls `cachedFixedWindow` experimental, and it lets each isolate count by itself (see the trace `isolates`); the binding is Miniflare's simulation, in the same process.",
-    `### A client that hammers\n\n${HAMMERED.limit} per minute, 200 requests per second from one client, 20 ms to Redis; its first second, in which it uses up the limit, is left out.`,
+    `### A client that hammers\n\nThe limit is ${HAMMERED.limit} per minute. One client sends 200 requests per second, 20 ms from Redis. Its first second, in which it uses up the limit, is left out.`,
     table(["", "Redis calls", "per 1000 requests", "refused p50, ms"], hammerRows),
-    "### Served from the isolate\n\nAs many requests as the Worker can serve without waiting for Redis. Only `cachedFixedWindow` calls it, in the background and once for each admitted request: its row holds what that costs. The Workers take turns of half a second, in another order in each round, and a turn begins when the calls of the one before are done. The first twelve rounds are not measured, because the runtime still compiles. Ratios are within a round. First in front of an origin over HTTP, in a separate Worker: the baseline forwards every request, and a refusal forwards none. The second row is a simple Worker that does the same duties without a limiter: it ends together with its client, ends requests that take too long, and adds five fields that never change. It is a comparison, not a bound.",
+    "### Served from the isolate\n\nThe tables show how many requests the Worker can serve without waiting for Redis. Only `cachedFixedWindow` calls Redis, in the background and once for each admitted request: its row includes what these calls cost. The Workers take turns of half a second, in another order in each round, and a turn begins when the calls of the turn before are done. The first twelve rounds are not measured, because the runtime still compiles. Ratios are within a round. The first table is in front of an origin over HTTP, in a separate Worker: the baseline forwards every request, and a refusal forwards none. The second row is a simple Worker that does the same duties without a limiter: it ends together with its client, ends requests that take too long, and adds five fields that never change. It is a comparison, not a bound.",
     servedTable(served.inFront),
-    "Then in front of a handler of one line, in the same Worker. The baseline is hardly more than workerd's own time for a request, so the fields alone cost what the second row shows.",
+    "The second table is in front of a handler of one line, in the same Worker. The baseline is hardly more than workerd's own time for a request. The second row shows what the fields alone cost.",
     servedTable(served.within),
     "### All figures",
     ...tables.flat(),

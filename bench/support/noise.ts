@@ -18,5 +18,5 @@ export function noiseOf(runs: readonly Section[]): string {
         return values.length === 0 ? 0 : Math.max(...values) - Math.min(...values);
       }),
     );
-  return `A request that does not use a feature should cost hardly more. Yet the repetitions of one such cell lie up to ${number(widest("µs, not used"))} µs and a ratio of ${number(widest("ratio, not used"))} apart: smaller differences mean nothing, in the last two columns too.`;
+  return `A request that does not use a feature should cost hardly more than without the feature. Yet repetitions of one such cell differ by up to ${number(widest("µs, not used"))} µs and by a ratio of up to ${number(widest("ratio, not used"))}: smaller differences mean nothing, in the last two columns too.`;
 }

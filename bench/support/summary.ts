@@ -49,7 +49,7 @@ export function summaryOf(parts: ReadonlyMap<string, readonly Section[]>): strin
     [
       ["latency"],
       () =>
-        `**Calls.** To Redis for 1,000 requests of a refused client: ${calls("strict", "leased")} from headgate, ${calls("upstash")} from \`${upstash}\` with its cache, and ${calls(...shared.filter((id) => id !== "upstash"))} from each other peer whose count all isolates share.`,
+        `**Calls.** The calls to Redis for 1,000 requests of a refused client are: ${calls("strict", "leased")} from headgate, ${calls("upstash")} from \`${upstash}\` with its cache, and ${calls(...shared.filter((id) => id !== "upstash"))} from each other peer whose count all isolates share.`,
     ],
     [
       ["truth"],

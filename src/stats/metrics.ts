@@ -20,7 +20,7 @@ export const METRICS: readonly Metric[] = [
   {
     series: "decisions",
     name: "headgate_decisions_total",
-    help: "Requests by policy that matched them. spared: another policy refused, nothing was charged.",
+    help: "Requests, once for each policy that matched. spared: another policy refused, nothing was charged.",
     type: "counter",
     labels: ["policy", "region", "outcome", "source"],
   },

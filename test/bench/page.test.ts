@@ -87,7 +87,7 @@ it("features: differences below the widest spread of a request that does not use
     return { ...run(0, true), blocks: [table(["", "µs, not used", "ratio, not used", "µs, used"], rows)] };
   };
   expect(noiseOf([features(-4, 1), features(2.5, 0.97), features(1, 1.1)])).toContain(
-    "6.50 µs and a ratio of 0.13 apart",
+    "6.50 µs and by a ratio of up to 0.13",
   );
 });
 
