@@ -2,7 +2,10 @@
 // give what the page shows.
 
 import { execFileSync } from "node:child_process";
+import { Session } from "node:inspector/promises";
+import { basename, dirname } from "node:path";
 import { expect, it } from "vitest";
+import { gatewayOf } from "../../src/gateway.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
 import { blocksOf, read, tableIn } from "../docs/markdown.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
@@ -90,6 +93,48 @@ it("the gateway asks, answers and logs what the page shows", async () => {
   const refusals = gateway.logs.filter((line) => line.includes('"refused"')).map((line) => JSON.parse(line) as object);
   expect(refusals).toEqual([{ ...logged, at: expect.stringMatching(/^\d{4}-.*Z$/) }]);
   expect(Object.keys(refusals[0]!)).toEqual(Object.keys(logged));
+});
+
+it("the page names every file with a function that the two requests call", async () => {
+  let asked = 0;
+  const rest = await startOrigin(async (_, response) => {
+    const result = asked++ === 0 ? firstReply : sixthReply;
+    response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify({ result }));
+  });
+  const origin = await startOrigin(async (_, response) => response.end("Welcome, ann.\n"));
+  const redis = { UPSTASH_REDIS_REST_URL: rest.url, UPSTASH_REDIS_REST_TOKEN: "token" };
+  const bindings = { ...vars, ...redis, POLICIES: JSON.parse(vars.POLICIES!), ORIGIN_URL: origin.url };
+  const work: Promise<unknown>[] = [];
+  const context = { waitUntil: (one: Promise<unknown>) => work.push(one), passThroughOnException() {}, props: {} };
+  const headers = { "CF-Connecting-IP": "203.0.113.7" };
+  // The sixth request goes to another gateway, as on the page.
+  const gateways = [gatewayOf({ ...bindings }), gatewayOf({ ...bindings })];
+  const ask = async ({ fetch }: (typeof gateways)[number]) =>
+    await fetch(new Request("http://localhost:8787/order", { method: "POST", body: "user=ann", headers }), {}, context);
+
+  const session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  const statuses: number[] = [];
+  for (const gateway of gateways) statuses.push((await ask(gateway)).status);
+  await Promise.all(work);
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  session.disconnect();
+
+  expect(statuses).toEqual([200, 429]);
+  const called = result.flatMap(({ url, functions }) => {
+    const [path] = /src\/.+\.tsx?$/.exec(url) ?? [];
+    return path && functions.some(({ functionName, ranges: [range] }) => functionName !== "" && range!.count > 0)
+      ? [path]
+      : [];
+  });
+  expect(called).toContain("src/http/enforce.ts");
+  // In full, or by its name "beside" another file of its folder.
+  const page = read(PAGE);
+  const isNamed = (path: string) =>
+    page.includes(path) || (page.includes(`\`${basename(path)}\``) && page.includes(`\`${dirname(path)}/`));
+  expect(called.filter((path) => !isNamed(path))).toEqual([]);
 });
 
 it("the shell makes the client's key as the page shows", () => {
