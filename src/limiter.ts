@@ -123,7 +123,7 @@ export interface Limiter {
   reset(policy: string, options?: Omit<TakeOptions, "cost" | "plan" | "limits">): Promise<void>;
   /**
    * Reserves units whose cost is known only afterwards: `take`, and what settles it later. No policy may be named
-   * twice. Nothing of it is leased.
+   * twice. Its units are never leased.
    */
   reserve(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Reservation>;
   /** `take` for policies and keys that were matched already. `regionOf` is called only if a limit counts by region. */
@@ -189,7 +189,7 @@ const LIVE_REFRESH_MS = 30_000;
 /** How long the first requests wait for the document of a store without a time budget. */
 const LIVE_TIMEOUT_MS = 250;
 
-/** What a gateway needs besides. */
+/** A limiter with what a gateway needs beyond the public methods. */
 export interface InsideLimiter extends Limiter {
   /** Undefined: no live document is read. */
   readonly live: LiveReader | undefined;
@@ -197,7 +197,7 @@ export interface InsideLimiter extends Limiter {
   client(policy: string, options: TakeOptions): Promise<AppliedPolicy>;
   /** What each limit holds for a client, blocked and exempt clients included. Charges nothing. */
   inspect(client: AppliedPolicy, region: string, background: Background): Promise<Decision>;
-  /** `reset` for such a client. @throws {StoreError} */
+  /** `reset` for a client in that form. @throws {StoreError} */
   resetClient(client: AppliedPolicy, region: string): Promise<void>;
 }
 

@@ -108,7 +108,10 @@ export function denies({ policy }: PolicyKey): boolean {
   return policy.onStoreFailure === "deny" && policy.mode === "enforce";
 }
 
-/** The answer if a store is silent and one of its policies denies. A new object: listeners tell decisions apart. */
+/**
+ * The answer if a store is silent and one of its policies denies. Each time a new object: listeners use
+ * decisions as keys.
+ */
 export function unavailable(): Decision {
   return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
 }

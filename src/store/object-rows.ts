@@ -82,7 +82,7 @@ export class ObjectRows {
   /** The value under a key; undefined if there is none or it has expired. */
   read(key: string, clockMs: number): Value | undefined {
     const known = this.#known.get(key);
-    // What has expired since it was written means what no row means.
+    // The value may have expired since it was written. A decision counts an expired value as no value.
     if (known) return known.value;
     const text = this.#readRow(key, clockMs);
     if (text === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Values as text: what storages keep that know nothing else. */
+/** Values as text, for storages that keep nothing else. */
 
 import type { LimitValue } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";

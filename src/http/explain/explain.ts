@@ -25,9 +25,9 @@ export type ReadExplanation = (token: string) => Promise<Explanation | { readonl
 
 export interface ExplainOptions {
   readonly keySecret: string | undefined;
-  /** What the key secret is derived from without one. Nobody else may know it. */
+  /** Stands in for the key secret if there is none. Nobody else may know it. */
   readonly fallback: string;
-  /** Of the live document that is in force in this isolate. */
+  /** The version of the live document that is in force in this isolate. */
   readonly version: () => number | undefined;
 }
 

@@ -31,9 +31,9 @@ export interface Noted {
   /** Its hold also renews and releases the slots at the store. */
   readonly decision: Decision;
   /**
-   * Settles what the isolate's own counters have charged, and what the store would have. An excess is owed. Units that
-   * were not used are not owed any more; if a late reply shows that the store has charged them, the store gets them
-   * back. What was charged without such a reply lapses with its window.
+   * Settles what the isolate's own counters have charged, and what the store may have charged. An excess becomes a
+   * debt. Unused units are taken out of the debts; if a late reply shows that the store has charged them, the store
+   * gets them back. Units that the store charged without such a reply lapse with their window.
    */
   readonly settle: SettleMissed;
 }

@@ -1,4 +1,4 @@
-/** What the live document makes of a request: other numbers and modes, exempt clients, blocked clients. */
+/** Applies the live document to a request: other numbers and modes, exempt clients, blocked clients. */
 
 import type { Decision } from "../../core/decision.ts";
 import type { Policy } from "../../core/policy.ts";

@@ -17,7 +17,7 @@ export interface LivePolicy {
 /** What a live document changes for one client under one policy. */
 export interface LiveOverride {
   readonly policy: string;
-  /** The kind of the client's key, for people. The hash already says it. */
+  /** The kind of the client's key, for people. It is part of what was hashed. */
   readonly kind: string;
   /** The client's partition: the hash, never the raw key. */
   readonly key: string;
@@ -56,8 +56,8 @@ export function writeLive(document: LiveDocument): string {
 }
 
 /**
- * Reads what a store keeps. Entries that mean nothing are left to `viewOf`: only a text that is no document at all is
- * refused.
+ * Reads what a store keeps. A wrong entry is no error here: `viewOf` ignores it. Only a text that is not a document at
+ * all is refused.
  *
  * @returns undefined if it is no document.
  */

@@ -99,7 +99,10 @@ function whyIgnored(id: string, number: unknown, policy: Policy): string | undef
   return attempt(() => withNumbers(policy, { [id]: number })) ? undefined : "the number does not fit the limit";
 }
 
-/** What is written was checked, but the configuration may have changed. Undefined: the numbers do not fit. */
+/**
+ * The document was checked when it was written, but the configuration may have changed since. Undefined: the numbers do
+ * not fit.
+ */
 function attempt(change: () => Policy): Policy | undefined {
   try {
     return change();
@@ -117,7 +120,7 @@ export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Poli
 function remembered(override: LiveOverride): (policy: Policy) => Policy {
   const changed = new WeakMap<Policy, Policy>();
   return (policy) => {
-    // On a plan a factor may not fit that fits the policy.
+    // A factor that fits the policy may not fit the numbers of a plan.
     const known = changed.get(policy) ?? attempt(() => overridePolicy(policy, override)) ?? policy;
     changed.set(policy, known);
     return known;

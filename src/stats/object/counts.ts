@@ -25,7 +25,7 @@ export function noCounts(arrived: number): Counts {
   return { arrived, sums: new Map(), top: new Map() };
 }
 
-/** Late counts of many minutes would make a row too large: beyond a number they count when they arrive. */
+/** Late counts of many minutes would make a row too large: beyond `MAX_SERIES`, they count in the minute of arrival. */
 export function addSum({ arrived, sums }: Counts, at: number, series: string, sum: number): void {
   const isFull = at !== arrived && !sums.get(at)?.has(series) && sizeOf(sums) >= MAX_SERIES;
   addTo(sumsAt(sums, isFull ? arrived : at), series, sum);

@@ -43,7 +43,7 @@ interface HourHead extends Record<string, SqlStorageValue> {
 
 /** What all rows together say. */
 export interface Known {
-  /** Since ever; without series that have been forgotten (totals.ts). */
+  /** The sums since counting began, without series that have been forgotten (totals.ts). */
   readonly totals: Sums;
   readonly isolates: Isolates;
   /** The row that changes; undefined: there is none since the newest hour. */

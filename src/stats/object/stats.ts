@@ -87,7 +87,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     };
   }
 
-  /** The sums since ever. */
+  /** The sums since counting began. */
   async totals(): Promise<Totals> {
     return { sums: this.#known().totals, open: this.#open.byPlace(Date.now()) };
   }
@@ -108,7 +108,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     return this.#state;
   }
 
-  /** Of more than an hour whole hours are told: a day of minutes holds 60 times as many clients. */
+  /** For more than an hour, whole hours are read: the minutes of a day hold 60 times as many clients. */
   #topSince(from: number, minutes: number): Lists {
     const top: Top = new Map();
     const rows = minutes <= HOUR ? this.#rows.minutesFrom(from) : this.#rows.hoursFrom(hourOf(from));

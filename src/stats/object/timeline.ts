@@ -5,7 +5,7 @@ import { sumsIn } from "./counts.ts";
 /** In minutes. */
 export const HOUR = 60;
 export const DAY = 24 * HOUR;
-/** Hours are kept for so long. */
+/** How long rows of hours are kept. */
 export const MONTH = 30 * DAY;
 
 /**

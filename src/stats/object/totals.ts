@@ -6,7 +6,7 @@
 import { type Counts, MAX_SERIES, type Sums } from "./counts.ts";
 import { MONTH } from "./timeline.ts";
 
-/** With so few, none is forgotten. */
+/** Up to this many series, none is forgotten. */
 const KEPT_SERIES = MAX_SERIES / 2;
 
 /** A series, its sum, and the last hour in which it counted. */
