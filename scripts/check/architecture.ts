@@ -68,7 +68,7 @@ export function brokenRules(root: string, mayImport = MAY_IMPORT): string[] {
   });
 }
 
-/** Returns a line for each circle of files that import each other. Type imports count too. */
+/** Returns a line for each cycle of files that import each other. Type imports count too. */
 export function importCycles(root: string): string[] {
   const cycles: string[] = [];
   const done = new Set<string>();

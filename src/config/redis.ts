@@ -15,11 +15,11 @@ export interface RedisNode {
   readonly name?: string;
   readonly url: string;
   readonly token: string;
-  /** The region whose limits count there. Absent: the node shares all other keys with the others of its kind. */
+  /** The region whose limits count there. Absent: the nodes without a region share all other keys. */
   readonly region?: string;
 }
 
-/** Undefined: no Redis is configured, or not rightly. */
+/** Undefined: no Redis is configured, or its bindings have mistakes. */
 export function readRedis(get: Get, wrong: Wrong, timeoutMs: number): RedisSettings | undefined {
   const central = readCentral(get, wrong);
   let isWrong = false;

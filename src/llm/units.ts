@@ -51,7 +51,7 @@ export function usedUnits(meter: Pricing, model: string | undefined, usage: Usag
 
 type Counts = [number, number, number];
 
-/** Usage comes from outside. */
+/** A provider or a program has given the usage: it may hold any number. */
 function whole(tokens: number): number {
   return tokens > 0 ? Math.min(MAX_UNITS, Math.ceil(tokens)) : 0;
 }
@@ -72,8 +72,8 @@ function textOf(pattern: string): string {
 }
 
 /**
- * Takes the first place for each part: no model, however long, makes it slow. The line ends are a begin and an end that
- * are nowhere else.
+ * Takes the first place for each part: no model, however long, makes it slow. The line feeds mark a beginning and an
+ * end that occur nowhere else.
  */
 function matches(pattern: string, model: string): boolean {
   const text = `\n${model.replaceAll("\n", " ")}\n`;

@@ -92,7 +92,7 @@ function policiesOf(bindings: Bindings): [policy: Record<string, unknown>, path:
     });
 }
 
-/** Below a second. Who means 250 ms writes `"250ms"`. */
+/** Windows below a second that are bare numbers. A policy that means 250 ms should say `"250ms"`. */
 function shortWindows({ limits }: Record<string, unknown>, path: string): string[] {
   return (Array.isArray(limits) ? (limits as unknown[]) : []).flatMap((limit, i) => {
     const window = isTable(limit) ? limit.window : undefined;

@@ -133,8 +133,8 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
   const earliestMs = (localAtMs: number) => clock.at(localAtMs)?.earliestMs;
   /**
    * The instant, by the store's clock, at which a call that is made now is assumed to arrive: between the earliest
-   * possible instant and the middle. The larger this isolate's part of all charges, the nearer to the middle: units that
-   * come back meanwhile are then likely to be still there.
+   * possible instant and the middle. The larger this isolate's part of all charges, the nearer to the middle: units
+   * that come back meanwhile are then likely to be still there.
    */
   function arrivesAtMs({ ownPart, repliedAtMs }: Lease, localAtMs: number): number {
     const time = clock.at(localAtMs);

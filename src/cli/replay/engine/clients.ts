@@ -31,7 +31,7 @@ function afterLength(text: string): string {
   return `${text.length}:${text}`;
 }
 
-/** Sweeping goes through all of them: it is worth it when so many have come. */
+/** Sweeping goes through all clients: it is worth its time once this many have come. */
 const LEAST_SWEPT = 10_000;
 
 export class Clients {

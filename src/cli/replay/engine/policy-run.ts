@@ -60,7 +60,7 @@ export class PolicyRun {
   readonly clients: Clients;
   /** By region; under "" the counts of all regions. */
   readonly #counts = new Map<string, Counts>();
-  /** What else counts for its clients by their numbers. */
+  /** Other counts of its clients, kept by the same client numbers. */
   readonly others: Pick<Counts, "has">[] = [];
 
   /** The last request that the policy was for, and what became of it. */

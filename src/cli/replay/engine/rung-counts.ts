@@ -35,7 +35,7 @@ export function rungCounts(limit: Limit, rungs: number): RungCounts {
   return limit.kind === Kind.bucket ? new BucketCounts(rungs) : new SharedCounts(rungs);
 }
 
-/** Sweeping goes through all counts: it is worth it when so many have come. */
+/** Sweeping goes through all counts: it is worth its time once this many have come. */
 const LEAST_SWEPT = 10_000;
 
 /** Counts by client that expire. */

@@ -21,7 +21,7 @@ export interface LineReader extends Carried {
   read(line: string): LogEntry | readonly LogEntry[] | undefined | string;
   /** What the reader of the report must know, after the last line. The same text from several files is said once. */
   notes?(): readonly string[];
-  /** Each line stands for so many requests. 1 or absent: all requests are in the log. */
+  /** How many requests each line stands for. 1 or absent: all requests are in the log. */
   readonly sampledOneIn?: number;
 }
 

@@ -56,7 +56,9 @@ function formatNames(): string {
   return FORMATS.map(({ name }) => name).join(", ");
 }
 
-/** Complete ones, without those that are too long; and why the file has no more, if it is damaged there. */
+/**
+ * The complete first lines, without lines that are too long; and why there are no more, if the file is damaged there.
+ */
 async function firstLines(
   start: Uint8Array,
   isPacked: boolean,

@@ -12,7 +12,7 @@ import { Unseen } from "./unseen.ts";
 export { LogError, type LogTold };
 
 export interface OpenLog {
-  /** Of all files together: what one of them lacks is lacking. */
+  /** For all files together: the log lacks what any of its files lacks. */
   readonly carried: Carried;
   /**
    * Entries in the order of time. It can be called once.

@@ -11,7 +11,7 @@ import type { LogEntry, Needed, RecordedTake } from "../entry.ts";
 import type { Format, LineReader } from "../format.ts";
 import { instantInMs } from "../instant.ts";
 
-/** The begin of every line, as src/http/record.ts writes it. */
+/** The beginning of every line, as src/http/record.ts writes it. */
 const BEGIN = '{"event":"decision"';
 /** The same in an array of messages that was written with line breaks, as `wrangler tail --format json` does. */
 const QUOTED = JSON.stringify(BEGIN).slice(0, -1);
