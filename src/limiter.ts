@@ -201,7 +201,7 @@ export interface InsideLimiter extends Limiter {
   resetClient(client: AppliedPolicy, region: string): Promise<void>;
 }
 
-export interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
+interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
   /** How often to look for a newer live document, in ms. Absent: there is none. */
   readonly liveRefreshMs?: number;
   /** Absent: nobody listens to what the isolate's parts do. */

@@ -36,7 +36,7 @@ export interface Compatibility {
   readonly compatibility_flags: readonly string[];
 }
 
-export interface WorkerdOptions {
+interface WorkerdOptions {
   /** The port of the first Worker, on loopback. Default: any free port. */
   readonly port?: number | undefined;
   /** The folder of what Durable Objects store; it stays. Default: a folder that goes with the process. */

@@ -153,7 +153,7 @@ const scope = { scope: v.optional(v.picklist(["global", "region"]), "global") };
 const burst = { burst: v.optional(units) };
 const named = <N extends AlgorithmName>(name: N) => ({ algorithm: v.picklist([name]) });
 
-export const DEFAULT_ALGORITHM = "sliding-window";
+const DEFAULT_ALGORITHM = "sliding-window";
 
 /** The fields of a limit, by algorithm. */
 export const LIMIT_SCHEMAS = {

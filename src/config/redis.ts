@@ -10,7 +10,7 @@ export interface RedisSettings {
   readonly timeoutMs: number;
 }
 
-export interface RedisNode {
+interface RedisNode {
   /** As in `REDIS_NODES`. Absent: the Redis of `UPSTASH_REDIS_REST_URL`. */
   readonly name?: string;
   readonly url: string;
@@ -131,7 +131,7 @@ function readSecret(name: unknown, path: string, get: Get, wrong: Wrong): string
 
 /** The kind of a value that may hold secrets. */
 function kindOf(value: unknown): string {
-  if (typeof value === "string") return "a text that is no array in JSON";
+  if (typeof value === "string") return "a text that is not a JSON array";
   return Array.isArray(value) ? "an array" : value === null ? "null" : `a value of type ${typeof value}`;
 }
 

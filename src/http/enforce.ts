@@ -12,7 +12,7 @@ import { isMetered, readMetered } from "./meter/meter.ts";
 import type { ProblemOptions } from "./problem.ts";
 import { asRefusal, refusal } from "./refusal.ts";
 
-export interface EnforceOptions extends ProblemOptions {
+interface EnforceOptions extends ProblemOptions {
   readonly limiter: Limiter;
   readonly rateLimitHeaders: RateLimitHeaders;
   /** Name of the region that answers this request. */

@@ -24,7 +24,7 @@ interface RequestLine {
   readonly work: Work;
 }
 
-export interface Matched {
+interface Matched {
   readonly policy: Policy;
   /** Units. */
   readonly cost: number;
@@ -41,7 +41,7 @@ interface Rule extends Condition {
   readonly cost: number;
 }
 
-export type Matcher = (request: RequestHead) => readonly Matched[];
+type Matcher = (request: RequestHead) => readonly Matched[];
 
 /** Headers by which frameworks let a POST stand for another method. Such a request matches as both methods. */
 const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];

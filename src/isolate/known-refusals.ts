@@ -40,7 +40,7 @@ export interface KnownRefusals {
   callAfterMs(request: TakeRequest, localAtMs: number): number;
 }
 
-export interface KnownRefusalParts {
+interface KnownRefusalParts {
   readonly told: ToldCounts;
   readonly clock: StoreClock;
   /** What this isolate is asking the store for. */

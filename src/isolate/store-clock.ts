@@ -9,7 +9,7 @@ const DRIFT = 1e-4;
 const STANDSTILL_MS = 5;
 
 /** The store's time lies between these two instants, ms since the epoch. */
-export interface StoreTime {
+interface StoreTime {
   readonly earliestMs: number;
   readonly latestMs: number;
 }

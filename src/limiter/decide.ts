@@ -117,7 +117,7 @@ export function unavailable(): Decision {
 }
 
 /** Where the reply comes from, what is asked, and where it is settled. */
-export type DecideOptions = Asked & SlotOptions & Pick<Charge, "settle">;
+type DecideOptions = Asked & SlotOptions & Pick<Charge, "settle">;
 
 /** A reply, and what it is about. */
 export interface KeysReply extends SourcedReply {

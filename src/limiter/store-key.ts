@@ -17,11 +17,11 @@ export function hashTagOf(key: string): string {
 }
 
 /** The policy whose counts a key holds. */
-export function policyOf(key: string): string {
+export function policyOfKey(key: string): string {
   return hashTagOf(key).split(":", 1)[0]!;
 }
 
 /** The region under which a key counts. Undefined: the key counts for all regions. */
-export function regionOf(key: string): string | undefined {
+export function regionOfKey(key: string): string | undefined {
   return /\}:(.+)$/.exec(key)?.[1];
 }

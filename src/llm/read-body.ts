@@ -3,7 +3,7 @@
 import { isEncoded } from "./encoding.ts";
 
 /** What was read of a body. */
-export interface BegunBody {
+interface BegunBody {
   /** The beginning of the body. Empty if it is compressed. */
   readonly text: string;
   /** Whether the text is not the whole body. */

@@ -5,7 +5,7 @@ import type { Estimate } from "./estimate.ts";
 import type { Usage } from "./usage.ts";
 
 /** The members of a meter by which units are computed. */
-export type Pricing = Pick<Meter, "unit" | "prices">;
+type Pricing = Pick<Meter, "unit" | "prices">;
 
 /** A price is a whole number of micro-dollars a million tokens: 10^-12 dollars a token. More decimals are rounded. */
 const PER_DOLLAR = 1_000_000;

@@ -24,7 +24,7 @@ const CALL_MS = 5_000;
 const OPEN_MS = 60_000;
 const OPEN_AFTER_FLUSH_MS = 30_000;
 
-export interface HandOnParts {
+interface HandOnParts {
   /**
    * Sends a batch. It may reject, or never end. After a `TypeError` the batch is given up: it would be refused each
    * time, and no other would be sent. Absent: there is no `STATS`.

@@ -10,7 +10,7 @@ export interface Policies {
   readonly policies: readonly Policy[];
 }
 
-export type LiveState =
+type LiveState =
   | { readonly is: "unknown" }
   | { readonly is: "on"; readonly document: LiveDocument; readonly etag: string }
   /** `LIVE_REFRESH` is 0: nothing can be changed while the gateway runs. */

@@ -38,7 +38,7 @@ export const UNITS = {
 } as const;
 
 /** Assumed, not measured: what a call to Upstash sends and receives, headers included. */
-export const BYTES_PER_CALL = 500;
+const BYTES_PER_CALL = 500;
 
 const DAYS = 30;
 const MONTH_SECONDS = DAYS * 86_400;

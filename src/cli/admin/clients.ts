@@ -67,7 +67,7 @@ export function addClientCommands(admin: Command, perform: Perform): void {
       return perform(options, (access) => edit(access, policy, key, options, withBlock(block)), overridden(policy));
     });
 
-  addClientCommand(admin, "unblock", "lift a block; what else the override says holds again").action(
+  addClientCommand(admin, "unblock", "lift a block; the rest of the override holds again").action(
     (policy: string, key: string[], options: ClientOptions) =>
       perform(options, (access) => edit(access, policy, key, options, withoutBlock), overridden(policy)),
   );

@@ -80,7 +80,7 @@ export async function readBody(c: AdminContext): Promise<{ readonly value: unkno
   try {
     return { value: JSON.parse(new TextDecoder().decode(bytes)) };
   } catch {
-    return badRequest("The body is no JSON.");
+    return badRequest("The body is not JSON.");
   }
 }
 

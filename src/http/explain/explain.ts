@@ -23,7 +23,7 @@ export interface Explain {
 /** What a token tells. `old` and `foreign`: as in token.ts. */
 export type ReadExplanation = (token: string) => Promise<Explanation | { readonly wrong: "old" | "foreign" }>;
 
-export interface ExplainOptions {
+interface ExplainOptions {
   readonly keySecret: string | undefined;
   /** Stands in for the key secret if there is none. Nobody else may know it. */
   readonly fallback: string;

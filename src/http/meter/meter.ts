@@ -9,7 +9,7 @@ import { type Settling, settling } from "./settling.ts";
 export { providerRefusal } from "./provider-refusal.ts";
 
 /** A request whose body was read for an estimate. */
-export interface MeteredRequest {
+interface MeteredRequest {
   /** The units to reserve under a policy with a meter. */
   unitsOf(meter: Meter): number;
   /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */

@@ -21,7 +21,7 @@ export interface Settling {
 
 type Next = (request: Request) => Response | Promise<Response>;
 
-export interface SettlingOptions {
+interface SettlingOptions {
   /** The request to send on. */
   readonly request: Request;
   /** Aborted when the client leaves. */

@@ -17,7 +17,7 @@ import type { UnansweredRequests } from "./unanswered.ts";
 /** At most 20 MiB of an isolate's 128 MiB (src/store/memory.ts). */
 const MAX_KEYS = 10_000;
 
-export interface FallbackParts {
+interface FallbackParts {
   readonly told: ToldCounts;
   readonly clock: StoreClock;
   readonly unanswered: UnansweredRequests;

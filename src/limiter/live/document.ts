@@ -3,6 +3,7 @@
  * and overrides for single clients. Structure (algorithms, windows, keys, matches) changes by deploying.
  */
 
+import { isTable } from "../../config/bindings.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Policy } from "../../core/policy.ts";
 import { type MeterUnit, toUnits } from "../../core/units.ts";
@@ -76,10 +77,6 @@ export function readLive(text: string): LiveDocument | undefined {
     policies: policies as LiveDocument["policies"],
     overrides: overrides as LiveDocument["overrides"],
   };
-}
-
-export function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;

@@ -1,11 +1,11 @@
 /** Changes the live document: reads the newest, changes it, and writes it if nobody was faster. */
 
+import { isTable } from "../../config/bindings.ts";
 import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
 import {
   instantOf,
-  isTable,
   type LiveDocument,
   type LiveOverride,
   type LivePolicy,

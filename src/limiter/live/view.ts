@@ -1,8 +1,9 @@
 /** A live document over the running configuration: what holds for a policy, and for a client of it. */
 
+import { isTable } from "../../config/bindings.ts";
 import type { Policy } from "../../core/policy.ts";
 import { hasPlan } from "../numbers.ts";
-import { isTable, type LiveDocument } from "./document.ts";
+import type { LiveDocument } from "./document.ts";
 import { type ClientView, changePolicy, type Ignored, knownOverride, knownPolicy } from "./known.ts";
 
 /** Entries that are named one by one when a document is read: one line of the log holds them. */

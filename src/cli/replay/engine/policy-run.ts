@@ -8,7 +8,7 @@ import { type Client, Clients, Tally } from "./clients.ts";
 import type { Counts } from "./counts.ts";
 import { countsOf } from "./flat-counts.ts";
 import type { ClientSummary, PolicySummary } from "./summary.ts";
-import type { TimeAxis, TimeLine } from "./timeline.ts";
+import type { StepCounts, TimeAxis } from "./timeline.ts";
 
 /** How many of the most refused clients are named. */
 const MAX_TOP = 10;
@@ -28,7 +28,7 @@ export interface Scope {
 }
 
 /** What the replay must know of a policy with a client's numbers. */
-export interface Numbered {
+interface Numbered {
   readonly policy: Policy;
   readonly scopes: readonly Scope[];
   /** The most units of each limit. */
@@ -75,7 +75,7 @@ export class PolicyRun {
   readonly #refusedOf = new Tally();
   /** By limit. */
   readonly #peaks: Uint8Array[];
-  readonly #timeline: TimeLine;
+  readonly #timeline: StepCounts;
 
   constructor(policy: Policy, axis: TimeAxis, maxClients?: number) {
     this.policy = policy;

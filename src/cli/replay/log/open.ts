@@ -25,7 +25,7 @@ export interface OpenLog {
   readonly isRecorded: boolean;
 }
 
-export interface OpenLogOptions {
+interface OpenLogOptions {
   /** Absent: each file's first lines tell. */
   readonly format?: FormatName;
   readonly cwd: string;

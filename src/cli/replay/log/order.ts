@@ -3,7 +3,7 @@
 import type { LogEntry } from "./entry.ts";
 
 /** Entries that are held back. An entry may be half as many lines behind its place. About 50 MiB. */
-export const HELD_ENTRIES = 50_000;
+const HELD_ENTRIES = 50_000;
 /** As long as no entry was behind its place: what is held for long costs the garbage collector time. */
 const HELD_IN_ORDER = 5000;
 const BATCH = 2500;

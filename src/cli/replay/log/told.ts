@@ -24,7 +24,7 @@ export interface LogTold {
   readonly notes: readonly string[];
 }
 
-export interface DamagedLine {
+interface DamagedLine {
   readonly file: string;
   /** From 1. */
   readonly line: number;

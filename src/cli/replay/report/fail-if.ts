@@ -7,7 +7,7 @@ import { count, percent } from "./numbers.ts";
 const MEASURES = ["refused", "newly-refused", "newly-admitted", "skipped", "damaged"] as const;
 type Measure = (typeof MEASURES)[number];
 
-export interface FailIf {
+interface FailIf {
   /** As it was written. */
   readonly text: string;
   readonly measure: Measure;
