@@ -302,7 +302,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   function apply({ policy, key, cost, plan, limits }: Take, partition: string): Named {
-    // A name that is no plan of the policy is left out: it could be anything, and listeners may write down `own`.
+    // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
     const known = hasPlan(policy, plan) && { plan };
     const own = { ...known, limits };
     // The live document's numbers for all come before a client's own: it applies both.

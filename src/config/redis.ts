@@ -4,7 +4,7 @@ import { type Get, isHttpUrl, isTable, schemeOf, type Wrong } from "./bindings.t
 import { isRegionName, REGION_EXPECTED } from "./regions.ts";
 
 export interface RedisSettings {
-  /** At least one. Those without a region come first: the live document lies in the first. */
+  /** At least one node. Nodes without a region come first: the first of them holds the live document. */
   readonly nodes: readonly RedisNode[];
   /** Time budget of one decision's calls. */
   readonly timeoutMs: number;

@@ -116,7 +116,7 @@ export function decide(source: Source, all: readonly LimitDecision[]): Decision 
     remaining = Math.min(remaining, one.remaining);
     resetAfterMs = Math.max(resetAfterMs, one.resetAfterMs);
     delayMs = Math.max(delayMs, one.delayMs ?? 0);
-    // Not a number from a limit on that never admits.
+    // A limit that never admits makes this NaN for good.
     retryAfterMs = Math.max(retryAfterMs, one.retryAfterMs ?? Number.NaN);
   }
   return {

@@ -23,7 +23,7 @@ import { createToldCounts } from "./told-counts.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
 interface StoreWithIsolate extends Store {
-  /** Makes the parts that one limiter of this isolate keeps beside it. */
+  /** Makes the parts that one limiter of this isolate keeps beside the store. */
   isolate(options?: IsolateOptions): Isolate;
 }
 

@@ -17,7 +17,7 @@ export function hashTagOf(key: string): string {
 }
 
 /** The policy whose counts a key holds. */
-export function policyOfKey(key: string): string {
+export function policyOf(key: string): string {
   return hashTagOf(key).split(":", 1)[0]!;
 }
 

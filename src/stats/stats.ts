@@ -2,7 +2,7 @@
 
 import type { StatsSettings } from "../config/stats.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
-import { policyOfKey } from "../limiter/store-key.ts";
+import { policyOf } from "../limiter/store-key.ts";
 import type { OnDecision } from "../limiter.ts";
 import type { Store } from "../store/store.ts";
 import { dataPoints } from "./analytics.ts";
@@ -64,7 +64,7 @@ export function createStats(settings: StatsSettings, places: readonly (readonly 
         },
 
         leaseUnits(key, event, told) {
-          const policy = policyOfKey(key);
+          const policy = policyOf(key);
           let units = told;
           if (event === "spent") {
             units -= owed.get(policy) ?? 0;

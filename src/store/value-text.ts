@@ -3,7 +3,7 @@
 import type { LimitValue } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 
-/** Slots are the only value that is no list. */
+/** Slots are the only value that is not a list. */
 export function toText(value: Records | LimitValue): string {
   return JSON.stringify(value instanceof Map ? { slots: [...value] } : value);
 }

@@ -5,7 +5,7 @@ import { mark } from "./marks.ts";
 import { createValue } from "./value.ts";
 
 export interface Policies {
-  /** Of the live document; 0: there is none. */
+  /** The version of the live document; 0: there is none. */
   readonly version: number;
   readonly policies: readonly Policy[];
 }

@@ -73,7 +73,7 @@ export interface NamedRedis {
   readonly tokenIn: string;
 }
 
-/** The Redis of `UPSTASH_REDIS_REST_URL`, and those of `REDIS_NODES`. What is wrong with them, the Worker says. */
+/** The Redis of `UPSTASH_REDIS_REST_URL`, and those of `REDIS_NODES`. The Worker reports what is wrong with them. */
 export function namedRedis(sources: readonly Source[]): NamedRedis[] {
   const central = lookUp(sources, "UPSTASH_REDIS_REST_URL");
   const nodes = sources.find(([, { REDIS_NODES }]) => REDIS_NODES !== undefined && REDIS_NODES !== "");

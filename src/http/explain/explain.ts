@@ -1,6 +1,6 @@
 /**
  * With `EXPLAIN = "on"` a refusal carries `Headgate-Explain`: why this very request was refused, for operators to read
- * (docs/live.md). Only the gateway has it: it is no part of the library.
+ * (docs/live.md). Only the gateway has it: it is not a part of the library.
  */
 
 import type { Decision } from "../../core/decision.ts";

@@ -123,7 +123,7 @@ function seenMs(lease: Lease, localAtMs: number): number {
 function rateOf(lease: Lease, localAtMs: number): number {
   const { demand, latest, requests, lifeMs, demandAtMs } = lease;
   // The mean gap between requests; a request may need several units. The silence since the latest request does not
-  // count: the mean gap would grow with the silence, and the key would never be quiet.
+  // count: the mean gap would grow with it, and the key would go quiet too late.
   const gapMs = seenMs(lease, demandAtMs) / (requests - 1);
   if (demand <= latest || localAtMs - demandAtMs > QUIET_LIVES * lifeMs + QUIET_GAPS * gapMs) return 0;
   return Math.max(0, demand * keptPart(lease, localAtMs) - latest) / seenMs(lease, localAtMs);

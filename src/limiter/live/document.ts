@@ -60,7 +60,7 @@ export function writeLive(document: LiveDocument): string {
  * Reads what a store keeps. A wrong entry is no error here: `viewOf` ignores it. Only a text that is not a document at
  * all is refused.
  *
- * @returns undefined if it is no document.
+ * @returns undefined if the text is not a document.
  */
 export function readLive(text: string): LiveDocument | undefined {
   let value: unknown;

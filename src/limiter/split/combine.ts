@@ -8,7 +8,7 @@ import type { Silence } from "./part.ts";
 /** The answer that all replies together give. */
 export function combine(replies: readonly KeysReply[], silences: readonly Silence[], flag: Flag): Decision {
   const source = sourceOf(replies, silences);
-  // The isolate's own counters do not have the numbers of the place. Tell them only with the source `fallback`.
+  // The isolate's own counters do not have the numbers of the place. They are told only with the source `fallback`.
   const told = source === "fallback" ? replies : replies.filter((reply) => reply.source !== "fallback");
   return decide(source, limitDecisions(told, flag));
 }

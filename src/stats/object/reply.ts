@@ -1,6 +1,6 @@
 /** What `GET /stats` answers: points by time, each with the names of its labels. */
 
-import type { RecentStats } from "./told.ts";
+import type { Told } from "./told.ts";
 import { certain } from "./top.ts";
 
 export interface StatsReply {
@@ -34,7 +34,7 @@ interface Calls extends Point<"place" | "outcome"> {
   readonly sum: number;
 }
 
-export function replyOf({ timeline, top, open, heardAtMs }: RecentStats, flushMs: number): StatsReply {
+export function replyOf({ timeline, top, open, heardAtMs }: Told, flushMs: number): StatsReply {
   const { from, step, series } = timeline;
   const byMetric = new Map<string, [values: string[], sums: Float64Array][]>();
   for (const [name, sums] of series) {
@@ -79,11 +79,11 @@ export function replyOf({ timeline, top, open, heardAtMs }: RecentStats, flushMs
 }
 
 /** A client whose refusals may all be another's is not named. */
-function clientsOf(entries: RecentStats["top"][string]) {
+function clientsOf(entries: Told["top"][string]) {
   return entries.map((entry) => ({ key: entry[0], refused: certain(entry) })).filter(({ refused }) => refused > 0);
 }
 
-/** Writing an instant takes longer than all else of a point: each is written once. */
+/** Writing an instant takes longer than the rest of a point: each instant is written once. */
 function instantsOf(from: number, step: number): (i: number) => string {
   const written: string[] = [];
   return (i) => {

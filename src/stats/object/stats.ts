@@ -10,7 +10,7 @@ import { OpenBreakers } from "./open-breakers.ts";
 import { StatsRows } from "./rows.ts";
 import { State } from "./state.ts";
 import { DAY, HOUR, hourOf, MAX_MINUTES, shortened, timelineOf } from "./timeline.ts";
-import type { RecentStats, StatsObject, Totals } from "./told.ts";
+import type { StatsObject, Told, Totals } from "./told.ts";
 import { addClients, type Lists, listsOf, type Top } from "./top.ts";
 
 /** After the end of an hour, so that a clock that is set back a little finds the hour still open. */
@@ -69,7 +69,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   }
 
   /** The last minutes, 1 … 43,200: a step a minute up to a day, a step an hour beyond, longer with very many points. */
-  async read(minutes: number): Promise<RecentStats> {
+  async read(minutes: number): Promise<Told> {
     checkMinutes(minutes, MAX_MINUTES);
     const nowMs = Date.now();
     const state = this.#known();

@@ -7,12 +7,12 @@ import type { Lists } from "./top.ts";
 /** The object, as its callers see it. */
 export interface StatsObject {
   add(batch: Batch): Promise<void>;
-  read(minutes: number): Promise<RecentStats>;
+  read(minutes: number): Promise<Told>;
   totals(): Promise<Totals>;
 }
 
 /** The last minutes. Series stand once and not with every point: a day is much smaller so. */
-export interface RecentStats {
+export interface Told {
   readonly timeline: Timeline;
   readonly top: Lists;
   /** Isolates that have stopped calling a place, by place. */

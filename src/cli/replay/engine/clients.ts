@@ -84,7 +84,7 @@ export class Clients {
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#others.size);
   }
 
-  /** Who these numbers are. */
+  /** The clients with these numbers. */
   clientsOf(numbers: ReadonlySet<number>): Map<number, Client> {
     const clients = new Map<number, Client>();
     if (numbers.size === 0) return clients;

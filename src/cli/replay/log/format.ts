@@ -15,8 +15,8 @@ export interface Format {
 /** Reads the lines of one file. What it lacks is known after the first line that is a request. */
 export interface LineReader extends Carried {
   /**
-   * Undefined: a line that is no request (comment, directive, empty). A text: why the line cannot be read. A list: the
-   * line holds several requests.
+   * Undefined: a line that is not a request (comment, directive, empty). A text: why the line cannot be read. A list:
+   * the line holds several requests.
    */
   read(line: string): LogEntry | readonly LogEntry[] | undefined | string;
   /** What the reader of the report must know, after the last line. The same text from several files is said once. */

@@ -20,7 +20,7 @@ export interface LogFile {
 
 /** Bytes from which a file's format is recognized. The second number is for files that begin with long lines. */
 const FIRST_BYTES = [64 * 1024, 4 * 1024 * 1024];
-/** Lines by which a file shows that its format is another one. */
+/** How many of the first lines are checked to see whether the file has another format. */
 const CHECKED_LINES = 1000;
 
 /**

@@ -90,7 +90,7 @@ async function* inOrder(
   if (told.sampledOneIn > 1) told.addNote(sampledNote(told.sampledOneIn));
 }
 
-/** The share of late requests from which their wrong instants may decide what the report says. */
+/** From this share of late requests on, their wrong instants may change what the report says. */
 const DOUBTFUL_SHARE = 0.01;
 const DOUBTFUL =
   "The numbers may be wrong: more than 1 % of the requests stood far behind later ones, and many were replayed at one " +

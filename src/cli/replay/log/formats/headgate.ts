@@ -148,7 +148,7 @@ function messages(all: readonly unknown[]): string[] {
   return all.filter((one): one is string => typeof one === "string" && one.startsWith(BEGIN));
 }
 
-/** Undefined: it is no JSON. */
+/** Undefined: the text is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
