@@ -124,7 +124,7 @@ function storeFor(settings: Settings): Store {
   return isLiveStore(store) ? store : withLive({ ...store, live: memoryLive() });
 }
 
-/** Explanations are encrypted with a key derived from the key secret. Everybody knows the key secret of the memory store. */
+/** Explanations are encrypted with a key derived from the key secret, and everybody knows that of the memory store. */
 function explainOf({ keySecret }: Settings, store: Store, limiter: () => InsideLimiter): Explain {
   const fallback = store.kind === "memory" ? crypto.randomUUID() : store.keySecret;
   return createExplain({ keySecret, fallback, version: () => limiter().live?.view()?.version });

@@ -1,6 +1,6 @@
 /** The bindings of the central Redis, or of several. */
 
-import { type Get, isHttpUrl, isTable, schemeOf, type Wrong } from "./bindings.ts";
+import { type Get, isHttpUrl, isTable, parseJson, schemeOf, type Wrong } from "./bindings.ts";
 import { isRegionName, REGION_EXPECTED } from "./regions.ts";
 
 export interface RedisSettings {
@@ -133,12 +133,4 @@ function readSecret(name: unknown, path: string, get: Get, wrong: Wrong): string
 function kindOf(value: unknown): string {
   if (typeof value === "string") return "a text that is not a JSON array";
   return Array.isArray(value) ? "an array" : value === null ? "null" : `a value of type ${typeof value}`;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

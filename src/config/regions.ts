@@ -1,6 +1,6 @@
 /** Names of regions. A name is part of a key in Redis: its definition and all checks of it are here. */
 
-import { type Get, isTable, reading, type Wrong } from "./bindings.ts";
+import { type Get, isTable, parseJson, reading, type Wrong } from "./bindings.ts";
 import { describeMistake, describeValue } from "./mistake.ts";
 
 /** Names of regions by Cloudflare's codes, looked up in this order. */
@@ -67,12 +67,4 @@ export function readRegions(value: unknown, wrong: Wrong, path = "REGIONS"): Reg
     }
   }
   return names;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,8 +1,7 @@
 /** Warnings about what is allowed in wrangler's file and surely not meant. */
 
-import { isTable } from "../../config/bindings.ts";
+import { isTable, parseJson } from "../../config/bindings.ts";
 import type { Bindings } from "../../config/settings.ts";
-import { parseJson } from "../wrangler/bindings.ts";
 import { type Bound, boundIn, type WranglerConfig } from "../wrangler/config-file.ts";
 import { BINDING_NAMES, meantBinding } from "./binding-names.ts";
 import { nearest } from "./nearest.ts";
