@@ -3,7 +3,10 @@
 import { type Get, isTable, parseJson, reading, type Wrong } from "./bindings.ts";
 import { describeMistake, describeValue } from "./mistake.ts";
 
-/** Names of regions by Cloudflare's codes, looked up in this order. */
+/**
+ * Names of regions by Cloudflare's codes, looked up in this order. A name is 1 to 32 letters, digits, `_` `.` or `-`,
+ * beginning with a letter or digit.
+ */
 export interface RegionNames {
   /** By data centre, three letters: `{ FRA: "frankfurt" }`. */
   readonly colo: Readonly<Record<string, string>>;

@@ -122,7 +122,7 @@ export function reportBreaker(write: (line: string) => void = console.warn): (ch
 
 /**
  * Puts a breaker in front of a store. A reply within the budget is a success. A timeout becomes a failure if no reply
- * arrives within another budget either.
+ * arrives within a second budget either.
  */
 export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
   const breaker = createBreaker(timeoutMs);

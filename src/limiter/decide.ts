@@ -18,7 +18,7 @@ export interface AppliedPolicy {
   readonly kind: string;
   /** The hash of the key, as Redis sees it. */
   readonly partition: string;
-  /** Units. */
+  /** Units, 0 … 10^9. */
   readonly cost: number;
   /** The client's plan. Absent: none of the policy's plans. */
   readonly plan?: string;
