@@ -7,7 +7,10 @@ export interface Io {
   out(text: string): void;
   /** Writes to the error stream. */
   err(text: string): void;
-  /** Waits until all output is written. Why some of it could not be, for people; undefined: all of it is written. */
+  /**
+   * Waits until all output is written. @returns why some of it could not be written, for people; undefined: all of it
+   * is.
+   */
   written?(): Promise<string | undefined>;
   /** The standard input. */
   readonly stdin?: AsyncIterable<Uint8Array>;

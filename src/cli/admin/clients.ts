@@ -95,7 +95,7 @@ async function edit(
   return callAdmin(access, changeOf(client("overrides", policy, key, options), change(override)));
 }
 
-/** The override, told although the counts cannot be read. */
+/** The override in the answer that the counts cannot be read. */
 function overrideIn(error: unknown): { readonly override?: unknown } {
   if (error instanceof Refused && isTable(error.problem) && "override" in error.problem) return error.problem;
   throw error;

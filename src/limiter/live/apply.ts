@@ -24,7 +24,7 @@ export interface NamedPolicy extends AppliedPolicy {
 export type WithNumbers = (policy: Policy, own: OwnNumbers) => Policy;
 
 export interface ApplyOptions {
-  /** As if the client were neither blocked nor exempt. */
+  /** Applies numbers and modes as if the client were neither blocked nor exempt. */
   readonly asCounted?: boolean;
 }
 

@@ -123,7 +123,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     }
   }
 
-  /** Version and view change together, without a pause: whoever changes the document builds on both. */
+  /** Version and view change together, without a pause: a change of the document is built on both. */
   function learn({ version, text }: LiveText, fingerprint: string): void {
     known = version;
     const isNone = text === undefined && version === 0;

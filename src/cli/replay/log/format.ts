@@ -1,4 +1,4 @@
-/** What a format of logs has to say of itself. formats.ts lists the formats. */
+/** What every log format implements. formats.ts lists the formats. */
 
 import type { Carried, LogEntry } from "./entry.ts";
 
