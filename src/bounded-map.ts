@@ -4,7 +4,7 @@
  * was set last. `quick-lru` works the same way, but without weights.
  */
 
-export interface BoundedMapOptions<V> {
+interface BoundedMapOptions<V> {
   /** 1 or more: a number of entries, or the sum of their weights. */
   readonly maxSize: number;
   /** The weight of a value: above 0, and always the same for one value. Absent: 1 each. */

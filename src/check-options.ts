@@ -4,7 +4,7 @@
  * The type of each option, as `typeof` names it, for example `"number or function"`. `"any"`: another function checks
  * the value.
  */
-export type OptionTypes = Readonly<Record<string, string>>;
+type OptionTypes = Readonly<Record<string, string>>;
 
 /**
  * Two names are alike if they share this part of the letter pairs of the shorter name. A name of four letters with one

@@ -124,7 +124,7 @@ function storeFor(settings: Settings): Store {
   return isLiveStore(store) ? store : withLive({ ...store, live: memoryLive() });
 }
 
-/** Explanations are encrypted under a key of the key secret. That of the memory store is known to everybody. */
+/** Explanations are encrypted with a key derived from the key secret, and everybody knows that of the memory store. */
 function explainOf({ keySecret }: Settings, store: Store, limiter: () => InsideLimiter): Explain {
   const fallback = store.kind === "memory" ? crypto.randomUUID() : store.keySecret;
   return createExplain({ keySecret, fallback, version: () => limiter().live?.view()?.version });

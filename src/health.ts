@@ -5,7 +5,7 @@ import { failureOf } from "./store/failure.ts";
 import type { Store } from "./store/store.ts";
 
 /** What a health answer says about the store. */
-export interface StoreHealth {
+interface StoreHealth {
   readonly reachable: boolean;
   /** The round trip of one PING, in whole milliseconds. */
   readonly latencyMs?: number;
@@ -16,7 +16,7 @@ export interface StoreHealth {
 }
 
 /** What a health answer says about a store of several places. */
-export interface PlacesHealth extends StoreHealth {
+interface PlacesHealth extends StoreHealth {
   /** Each place by itself. `reachable` beside it says whether all of them are, and `latencyMs` is the longest. */
   readonly places: readonly (StoreHealth & { readonly name: string })[];
 }

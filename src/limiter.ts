@@ -123,7 +123,7 @@ export interface Limiter {
   reset(policy: string, options?: Omit<TakeOptions, "cost" | "plan" | "limits">): Promise<void>;
   /**
    * Reserves units whose cost is known only afterwards: `take`, and what settles it later. No policy may be named
-   * twice. Nothing of it is leased.
+   * twice. Its units are never leased.
    */
   reserve(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Reservation>;
   /** `take` for policies and keys that were matched already. `regionOf` is called only if a limit counts by region. */
@@ -189,7 +189,7 @@ const LIVE_REFRESH_MS = 30_000;
 /** How long the first requests wait for the document of a store without a time budget. */
 const LIVE_TIMEOUT_MS = 250;
 
-/** What a gateway needs besides. */
+/** A limiter with what a gateway needs beyond the public methods. */
 export interface InsideLimiter extends Limiter {
   /** Undefined: no live document is read. */
   readonly live: LiveReader | undefined;
@@ -197,11 +197,11 @@ export interface InsideLimiter extends Limiter {
   client(policy: string, options: TakeOptions): Promise<AppliedPolicy>;
   /** What each limit holds for a client, blocked and exempt clients included. Charges nothing. */
   inspect(client: AppliedPolicy, region: string, background: Background): Promise<Decision>;
-  /** `reset` for such a client. @throws {StoreError} */
+  /** `reset` for a client in that form. @throws {StoreError} */
   resetClient(client: AppliedPolicy, region: string): Promise<void>;
 }
 
-export interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
+interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
   /** How often to look for a newer live document, in ms. Absent: there is none. */
   readonly liveRefreshMs?: number;
   /** Absent: nobody listens to what the isolate's parts do. */
@@ -302,7 +302,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   function apply({ policy, key, cost, plan, limits }: Take, partition: string): Named {
-    // A name that is no plan of the policy is left out: it could be anything, and listeners may write down `own`.
+    // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
     const known = hasPlan(policy, plan) && { plan };
     const own = { ...known, limits };
     // The live document's numbers for all come before a client's own: it applies both.

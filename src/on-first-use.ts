@@ -35,7 +35,7 @@ const METRICS_PATH = "/.headgate/metrics";
 const CONSOLE_PATH = "/.headgate/console";
 
 /** How the gateway answers other requests, and how its explain tokens are read. */
-export interface Answering extends Omit<RemainingOptions, "looks"> {
+interface Answering extends Omit<RemainingOptions, "looks"> {
   /** Undefined: `EXPLAIN` is off. */
   readonly readExplanation: ReadExplanation | undefined;
 }

@@ -69,7 +69,7 @@ export class OutOfTime<T> extends Error {
   }
 }
 
-export interface BudgetOptions {
+interface BudgetOptions {
   /** Milliseconds for this call. */
   readonly budgetMs: number;
   /** Milliseconds after which a late answer shows a service that has failed. */

@@ -34,7 +34,7 @@ export interface StoreCalls extends At {
   readonly seconds: Readonly<Record<string, number>>;
   readonly sum: number;
 }
-export interface PolicyCount extends At {
+interface PolicyCount extends At {
   readonly policy: string;
   readonly count: number;
 }

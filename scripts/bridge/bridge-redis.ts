@@ -8,7 +8,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** How long Redis may be silent while a command waits, in ms. Then the connection and its commands are given up. */
 const SILENCE_TIMEOUT_MS = 5_000;
 
-export type ReplyBody = { result: unknown } | { error: string };
+type ReplyBody = { result: unknown } | { error: string };
 
 /** The HTTP status for a single command, and the body `{result}` or `{error}`. */
 export interface RunResult {
@@ -16,7 +16,7 @@ export interface RunResult {
   body: ReplyBody;
 }
 
-export interface RedisConnection {
+interface RedisConnection {
   /** Whether the first attempt to connect succeeded. */
   reachable: boolean;
   /** Never rejects. Status 400: an error of Redis. Status 500: Redis cannot be reached or does not answer. */

@@ -11,7 +11,7 @@ import { type CommandLine, parseCommand, parsePipeline, RequestError } from "./b
 /** Upstash's bound on a request, in bytes. A larger request gets status 413. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
-export interface BridgeOptions {
+interface BridgeOptions {
   /** A `redis://` or `rediss://` URL, with password and database number if needed. */
   redisUrl: string;
   /** The bearer token that clients must send. Must not be empty. */
@@ -22,7 +22,7 @@ export interface BridgeOptions {
   host?: string;
 }
 
-export interface Bridge {
+interface Bridge {
   url: string;
   port: number;
   token: string;

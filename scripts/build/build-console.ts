@@ -50,7 +50,7 @@ function generate(): Map<string, string> {
   return files;
 }
 
-/** The packages that the script has code of. Their licenses want to be told. */
+/** The packages whose code is in the script. Their licenses must be shipped with it. */
 function bundled({ outputs }: Metafile): string[] {
   const inputs = Object.values(outputs).flatMap((output) => Object.entries(output.inputs));
   const paths = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);

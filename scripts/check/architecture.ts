@@ -68,7 +68,7 @@ export function brokenRules(root: string, mayImport = MAY_IMPORT): string[] {
   });
 }
 
-/** Returns a line for each circle of files that import each other. Type imports count too. */
+/** Returns a line for each cycle of files that import each other. Type imports count too. */
 export function importCycles(root: string): string[] {
   const cycles: string[] = [];
   const done = new Set<string>();
@@ -92,9 +92,12 @@ function sourcesIn(root: string): string[] {
   return readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
 }
 
+/** What `import … from` and `export … from` name, and then `import "…"` and `import("…")`, of a type or at run time. */
+const IMPORTED = /(?:^|\n)(?:import|export)\b[^;]*?from "(\.[^"]+)"|\bimport\s*\(?\s*"(\.[^"]+)"/g;
+
 function importsOf(file: string): string[] {
   const source = readFileSync(file, "utf8");
-  return [...source.matchAll(/(?:^|\n)(?:import|export)\b[^;]*?from "(\.[^"]+)"/g)].map(([, target]) => target!);
+  return [...source.matchAll(IMPORTED)].map(([, listed, bare]) => (listed ?? bare)!);
 }
 
 function layerOf(file: string): string {

@@ -45,7 +45,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 128 },
 ];
 
-export interface EntrySize {
+interface EntrySize {
   readonly what: string;
   /** The size in bytes, minified and gzipped. */
   readonly bytes: number;

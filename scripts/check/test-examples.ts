@@ -5,7 +5,6 @@
  * `npm test` does the same without npm and wrangler (test/examples).
  */
 
-import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
@@ -16,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { createBridge } from "../bridge/bridge.ts";
 import { build, pack } from "../build/build.ts";
 import { startRedisServer } from "../machine/redis-server.ts";
-import { testInit } from "./test-init.ts";
+import { run, testInit } from "./test-init.ts";
 import { startWranglerDev } from "./wrangler-dev.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
@@ -66,11 +65,6 @@ try {
   await bridge.close();
   await redis.stop();
   rmSync(directory, { recursive: true, force: true });
-}
-
-function run(cwd: string, command: string, ...args: string[]): void {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")} in ${cwd}:\n${stdout}${stderr}`);
 }
 
 async function drive({ example, beside, path = "/", init }: Case): Promise<void> {

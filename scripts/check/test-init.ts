@@ -51,7 +51,8 @@ export async function askWithinAMinute(
   }
 }
 
-function run(cwd: string, command: string, ...args: string[]): void {
+/** @throws if the command fails. */
+export function run(cwd: string, command: string, ...args: string[]): void {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
   if (status !== 0) throw new Error(`${command} ${args.join(" ")} in ${cwd}:\n${stdout}${stderr}`);
 }

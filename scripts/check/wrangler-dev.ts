@@ -7,7 +7,7 @@ import { spawnTied, stopProcess } from "../machine/tied-process.ts";
 
 const START_TIMEOUT_MS = 60_000;
 
-export interface WranglerDev {
+interface WranglerDev {
   readonly url: string;
   /** What it has printed so far. */
   output(): string;

@@ -23,9 +23,9 @@ export interface Sent {
   readonly continent?: string;
   readonly method?: string;
 }
-export type SentAnswer = Awaited<ReturnType<Miniflare["dispatchFetch"]>>;
+type SentAnswer = Awaited<ReturnType<Miniflare["dispatchFetch"]>>;
 
-export interface LocalOptions {
+interface LocalOptions {
   /**
    * Gets its log lines and the runtime's lines about uncaught exceptions, which begin with "uncaught exception".
    * Absent: these lines are dropped.

@@ -6,7 +6,7 @@ import { optionValues } from "./wrangler-options.ts";
 
 const NAME = "ADMIN_TOKEN";
 
-export interface StartAdmin {
+interface StartAdmin {
   /** What wrangler would not see by itself. */
   readonly handedOn: Readonly<Record<string, string>>;
   /** Undefined: there is to be no token. */

@@ -29,7 +29,8 @@ export function envFileWith(
   variables: Readonly<Record<string, string>>,
   { fromDevVars, defaultEnvFiles }: BindingSources,
 ): { readonly text: string; readonly others: readonly string[] } {
-  // wrangler reads .dev.vars unchanged but expands `$NAME` in env files. So the values move into our file, escaped.
+  // wrangler reads .dev.vars unchanged but expands `$NAME` in env files. Therefore the values move into our file,
+  // escaped.
   return { text: formatEnv({ ...fromDevVars, ...variables }), others: defaultEnvFiles };
 }
 

@@ -8,7 +8,7 @@ const RIGHT = 704;
 const UPPER = { top: 62, bottom: 152 } as const;
 const LOWER = { top: 190, bottom: 270 } as const;
 
-export interface Picture {
+interface Picture {
   readonly title: string;
   /** The text for readers who cannot see the picture. */
   readonly description: string;

@@ -50,7 +50,7 @@ export async function runAtBoundary(limitInput: LimitInput): Promise<Run> {
   return { askedMs: ASKED_MS, admittedMs: admittedMs.sort((a, b) => a - b), held };
 }
 
-export interface SlotsRun extends Run {
+interface SlotsRun extends Run {
   /** How many slots are taken from each instant on, in ms from the boundary. */
   readonly taken: readonly Step[];
   /** How many requests are really in flight, from each instant on. */

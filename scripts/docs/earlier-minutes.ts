@@ -4,7 +4,7 @@ import type { Stats } from "../../console/src/api.ts";
 import { type Batch, type MinuteCounts, seriesOf } from "../../src/stats/batch.ts";
 
 const MINUTES = 65;
-/** For so many minutes the login has been attacked. */
+/** How long the login has been attacked, in minutes. */
 const ATTACK = 20;
 
 /** @param stats what was counted by now. @param real the minute, since the epoch, to repeat. */

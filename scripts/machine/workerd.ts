@@ -36,8 +36,8 @@ export interface Compatibility {
   readonly compatibility_flags: readonly string[];
 }
 
-export interface WorkerdOptions {
-  /** That of the first Worker, on loopback; default any that is free. */
+interface WorkerdOptions {
+  /** The port of the first Worker, on loopback. Default: any free port. */
   readonly port?: number | undefined;
   /** The folder of what Durable Objects store; it stays. Default: a folder that goes with the process. */
   readonly objects?: string | undefined;
@@ -46,12 +46,12 @@ export interface WorkerdOptions {
 }
 
 export interface Workerd {
-  /** That of the first Worker. */
+  /** The port of the first Worker. */
   readonly port: number;
-  /** That of each Worker, by its name. */
+  /** The port of each Worker, by its name. */
   readonly ports: Readonly<Record<string, number>>;
   readonly pid: number;
-  /** At once, with every connection. */
+  /** Ends the process and every connection at once. */
   stop(): Promise<void>;
 }
 
@@ -184,7 +184,7 @@ const config :Workerd.Config = (
 `;
 }
 
-/** A Worker around the Worker that says of every request what Cloudflare would. */
+/** A Worker around the Worker. It gives every request this `request.cf`, as Cloudflare does. */
 function withCf(cf: object): string {
   return `import worker from "worker.js";
 export * from "worker.js";

@@ -69,7 +69,7 @@ export const ROWS: readonly Row[] = [
   // Ten times the limit from 100 isolates would take too long to compute.
   ...MANY.map(([isolates, demand, bounds]) => row(10_000, demand, { isolates, bounds })),
   row(1_000, 2, { isolates: 100, bounds: { usedLessBy: 0.03 } }),
-  // Three windows, because there are so many requests.
+  // Only three windows, because each has very many requests.
   row(333_000, 1, { isolates: 66, windows: 3, bounds: { callsAtMost: 0.006, usedAtLeast: 0.97 } }),
   ...ALONE.map(([demand, bounds]) => row(200, demand, { windowMs: 2_000, isolates: 1, bounds })),
   ...LEASED.map(([limit, demand]) => row(limit, demand, { arrivals: "bursts", bounds: { usedLessBy: 0.03 } })),

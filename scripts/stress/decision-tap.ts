@@ -14,7 +14,7 @@ export interface TappedDecision {
   readonly nowMs: number;
 }
 
-export interface DecisionTap {
+interface DecisionTap {
   readonly url: string;
   /** The decisions in the order of their replies. */
   readonly decisions: readonly TappedDecision[];

@@ -20,7 +20,7 @@ export interface Asked {
   readonly address?: string;
 }
 
-export interface Load {
+interface Load {
   /** Base URLs that get the requests in turn. */
   readonly urls: readonly URL[];
   readonly requests: number;

@@ -7,13 +7,16 @@ export interface Io {
   out(text: string): void;
   /** Writes to the error stream. */
   err(text: string): void;
-  /** Waits until all output is written. Why some of it could not be, for people; undefined: all of it is written. */
+  /**
+   * Waits until all output is written. @returns why some of it could not be written, for people; undefined: all of it
+   * is.
+   */
   written?(): Promise<string | undefined>;
   /** The standard input. */
   readonly stdin?: AsyncIterable<Uint8Array>;
-  /** The error stream is a terminal of so many columns. Absent: it is a file or a pipe. */
+  /** The columns of the terminal behind the error stream. Absent: the error stream is a file or a pipe. */
   readonly terminalColumns?: number;
-  /** Calls back when the program shall stop. @returns ends that. */
+  /** Calls back when a signal asks the program to stop. @returns a function that ends the listening. */
   onStop?(stop: (signal: StopSignal) => void): () => void;
 }
 
@@ -22,7 +25,7 @@ export const STOP_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 export type StopSignal = keyof typeof STOP_CODES;
 
 /**
- * 0: well. 1: the command found something, or could not do its work. 2: the command line is wrong. Others: a signal
+ * 0: success. 1: the command found something, or could not do its work. 2: the command line is wrong. Others: a signal
  * stopped it.
  */
 export type ExitCode = 0 | 1 | 2 | (typeof STOP_CODES)[StopSignal];

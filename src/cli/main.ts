@@ -6,7 +6,7 @@ import { run } from "./program.ts";
 
 const SIGNALS = Object.keys(STOP_CODES) as StopSignal[];
 const output = watchOutput(process.stdout);
-// When nobody reads the error stream, nobody is left to be told.
+// If nobody reads the error stream, there is nobody to tell.
 process.stderr.on("error", () => {});
 const { columns, isTTY } = process.stderr;
 

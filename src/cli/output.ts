@@ -6,7 +6,7 @@ import { systemMessage } from "./io.ts";
 export interface Output {
   /** Waits until everything is written. @returns why some of it could not be; undefined: all of it is written. */
   written(): Promise<string | undefined>;
-  /** The same for what nobody has been told yet. Who reads a pipe may have seen enough: that is no error here. */
+  /** The same, for a failure that was not returned before. A closed pipe is no failure: its reader has seen enough. */
   untold(): Promise<string | undefined>;
 }
 

@@ -3,7 +3,7 @@
 import type { Rule } from "./fields.ts";
 
 /** An answer that was not a success, or a failed connection. */
-export interface Refusal {
+interface Refusal {
   /** From `Retry-After`. */
   readonly retryAfterMs: number | undefined;
   readonly rules: readonly Rule[];

@@ -29,6 +29,15 @@ export function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Undefined: the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 export function isHttpUrl(value: unknown): value is string {
   const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : null;
   return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";

@@ -41,8 +41,8 @@ export interface CountsSettings {
 export const MAX_SHARDS = 256;
 
 /**
- * Whether a value is a namespace. A service binding is none, although it has every method that one asks it for: it
- * takes their names for those of another Worker's methods.
+ * Whether a value is a namespace. A service binding is not one, although it seems to have every method: it takes any
+ * name for a method of another Worker.
  */
 export function isCountsNamespace(value: unknown): value is CountsNamespace {
   const { idFromName, fetch } = (value ?? {}) as { idFromName?: unknown; fetch?: unknown };
@@ -63,7 +63,7 @@ export function readCounts(get: Get, wrong: Wrong, timeoutMs: number): CountsSet
   if (namespace === undefined) return undefined;
   if (!isCountsNamespace(namespace)) {
     const expected = "a Durable Object ([[durable_objects.bindings]] in wrangler.toml)";
-    // Not the binding itself: to look at it could call another Worker.
+    // Never show the binding itself: looking at it could call another Worker.
     wrong("ERR_COUNTS", "COUNTS", expected, typeof namespace === "string" ? namespace : "a binding of another kind");
     return undefined;
   }

@@ -3,7 +3,7 @@
 import type { Get, Wrong } from "./bindings.ts";
 import { formatDuration, parseDurationMs } from "./duration.ts";
 
-/** Once a second is about 2.6 million calls a month for one isolate. After an hour nobody would wait any longer. */
+/** Once a second is about 2.6 million calls a month for one isolate. Nobody would wait longer than an hour. */
 const INTERVAL_MS = { min: 1_000, max: 3_600_000 };
 const DEFAULT_INTERVAL = "30s";
 

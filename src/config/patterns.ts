@@ -21,7 +21,7 @@ function inMatch(match: unknown, place: string, field: "match" | "cost"): Mistak
     const written = ((match ?? {}) as Record<string, unknown>)[kind];
     const patterns = Array.isArray(written) ? written : [written];
     return patterns.flatMap((pattern: unknown, i): Mistake[] => {
-      // What is no text is a mistake of the field itself.
+      // A value that is not a text is a mistake of the field itself.
       const expected = typeof pattern === "string" && pattern !== "" ? mistakeOf(pattern, kind) : undefined;
       if (expected === undefined) return [];
       const code = field === "match" ? "ERR_POLICY_MATCH" : "ERR_POLICY_COST";

@@ -26,7 +26,7 @@ export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { rea
 /**
  * Checks a list of policies: see `parsePolicies`.
  *
- * @param more what else is wrong with a policy. Absent: nothing else is looked for.
+ * @param more finds further mistakes in a policy. Absent: no further mistakes are looked for.
  */
 export function parseFields(
   input: unknown,

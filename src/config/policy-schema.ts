@@ -153,7 +153,7 @@ const scope = { scope: v.optional(v.picklist(["global", "region"]), "global") };
 const burst = { burst: v.optional(units) };
 const named = <N extends AlgorithmName>(name: N) => ({ algorithm: v.picklist([name]) });
 
-export const DEFAULT_ALGORITHM = "sliding-window";
+const DEFAULT_ALGORITHM = "sliding-window";
 
 /** The fields of a limit, by algorithm. */
 export const LIMIT_SCHEMAS = {
@@ -216,7 +216,7 @@ const limitOf = (schemas: Readonly<Record<string, v.GenericSchema>>) =>
 /** meter.ts checks all fields of a meter. */
 const meter = v.object({ unit: v.picklist(["tokens", "usd"]) });
 
-/** @param limit of one limit. @param number of a plan's numbers. */
+/** @param limit the schema of one limit. @param number the schema of one number of a plan. */
 const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units, isMetered: boolean) => {
   /** Numbers by plan and by the id of a limit. plans.ts checks the names and what fits a limit. */
   const plans = tableOf(tableOf(number));
@@ -260,7 +260,7 @@ export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = D
   return Object.keys(table === undefined ? SCHEMAS.none.policy.entries : tables[table]!);
 }
 
-/** What a number of a limit is. */
+/** The number of a limit, in words. */
 export const UNITS_EXPECTED = `an integer from 1 to ${MAX_UNITS}`;
 
 /**

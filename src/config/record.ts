@@ -1,4 +1,4 @@
-/** Whether decisions are written down for `headgate replay`, and those of which clients. */
+/** Whether decisions are recorded for `headgate replay`, and for which share of the clients. */
 
 import type { Get, Wrong } from "./bindings.ts";
 

@@ -1,25 +1,25 @@
 /** The bindings of the central Redis, or of several. */
 
-import { type Get, isHttpUrl, isTable, schemeOf, type Wrong } from "./bindings.ts";
+import { type Get, isHttpUrl, isTable, parseJson, schemeOf, type Wrong } from "./bindings.ts";
 import { isRegionName, REGION_EXPECTED } from "./regions.ts";
 
 export interface RedisSettings {
-  /** At least one. Those without a region come first: the live document lies in the first. */
+  /** At least one node. Nodes without a region come first: the first of them holds the live document. */
   readonly nodes: readonly RedisNode[];
   /** Time budget of one decision's calls. */
   readonly timeoutMs: number;
 }
 
-export interface RedisNode {
+interface RedisNode {
   /** As in `REDIS_NODES`. Absent: the Redis of `UPSTASH_REDIS_REST_URL`. */
   readonly name?: string;
   readonly url: string;
   readonly token: string;
-  /** The region whose limits count there. Absent: the node shares all other keys with the others of its kind. */
+  /** The region whose limits count there. Absent: the nodes without a region share all other keys. */
   readonly region?: string;
 }
 
-/** Undefined: no Redis is configured, or not rightly. */
+/** Undefined: no Redis is configured, or its bindings have mistakes. */
 export function readRedis(get: Get, wrong: Wrong, timeoutMs: number): RedisSettings | undefined {
   const central = readCentral(get, wrong);
   let isWrong = false;
@@ -131,14 +131,6 @@ function readSecret(name: unknown, path: string, get: Get, wrong: Wrong): string
 
 /** The kind of a value that may hold secrets. */
 function kindOf(value: unknown): string {
-  if (typeof value === "string") return "a text that is no array in JSON";
+  if (typeof value === "string") return "a text that is not a JSON array";
   return Array.isArray(value) ? "an array" : value === null ? "null" : `a value of type ${typeof value}`;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

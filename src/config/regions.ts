@@ -1,9 +1,12 @@
 /** Names of regions. A name is part of a key in Redis: its definition and all checks of it are here. */
 
-import { type Get, isTable, reading, type Wrong } from "./bindings.ts";
+import { type Get, isTable, parseJson, reading, type Wrong } from "./bindings.ts";
 import { describeMistake, describeValue } from "./mistake.ts";
 
-/** Names of regions by Cloudflare's codes, looked up in this order. */
+/**
+ * Names of regions by Cloudflare's codes, looked up in this order. A name is 1 to 32 letters, digits, `_` `.` or `-`,
+ * beginning with a letter or digit.
+ */
 export interface RegionNames {
   /** By data centre, three letters: `{ FRA: "frankfurt" }`. */
   readonly colo: Readonly<Record<string, string>>;
@@ -67,12 +70,4 @@ export function readRegions(value: unknown, wrong: Wrong, path = "REGIONS"): Reg
     }
   }
   return names;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -38,13 +38,13 @@ export function readStats(get: Get, wrong: Wrong): StatsSettings {
   };
 }
 
-/** A service binding is none, although it has every method that one asks it for. */
+/** Whether a value is a dataset. A service binding is not one, although it seems to have every method. */
 function isAnalytics(value: unknown): value is Analytics {
   const { writeDataPoint, fetch } = (value ?? {}) as { writeDataPoint?: unknown; fetch?: unknown };
   return typeof writeDataPoint === "function" && typeof fetch !== "function";
 }
 
-/** Not the binding itself: to look at it could call another Worker. */
+/** Never shows the binding itself: looking at it could call another Worker. */
 function shown(value: unknown): unknown {
   return typeof value === "string" ? value : "a binding of another kind";
 }

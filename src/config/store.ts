@@ -8,7 +8,7 @@ import { type RedisSettings, readRedis } from "./redis.ts";
 /** At most one of the two. Neither: the memory store. */
 export interface StoreSettings {
   readonly redis: RedisSettings | undefined;
-  /** The Durable Object. A Redis that is configured comes before it. */
+  /** The Durable Object. It counts only if no Redis is configured. */
   readonly counts: CountsSettings | undefined;
 }
 

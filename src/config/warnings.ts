@@ -40,7 +40,7 @@ function planWarnings(policy: Policy, guards: readonly Policy[]): string[] {
   ];
 }
 
-/** What requests have that no name in `REGIONS` applies to: Cloudflare's codes of continents, and what is unknown. */
+/** The regions of requests without a name in `REGIONS`: Cloudflare's codes of continents, and the unknown region. */
 const UNNAMED_REGIONS = ["AF", "AN", "AS", "EU", "NA", "OC", "SA", "local"];
 
 /**

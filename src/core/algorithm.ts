@@ -94,7 +94,7 @@ export interface Algorithm<L, R, S, V, K = never> {
 }
 
 /**
- * `Told` without the members that are not known. Damaged counts may tell of any wait: what is told is at least 0 and at
+ * `Told` without the members that are not known. Damaged counts may give any wait: what is told is at least 0 and at
  * most 2^53 - 1 ms.
  */
 export function told({

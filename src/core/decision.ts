@@ -56,13 +56,15 @@ export interface Decision {
   readonly allowed: boolean;
   /** Who answered. */
   readonly source: Source;
-  /** The fewest units left under any enforced limit. Absent if no number is known (a fallback that keeps no counts). */
+  /** The fewest units left under any enforced limit. Absent: no enforced limit has told its number. */
   readonly remaining?: number;
-  /** The time until this cost is admitted if nothing else is charged; 0 if allowed. Absent: never, or not known. */
+  /**
+   * The time until this cost is admitted if nothing else is charged, in ms; 0 if allowed. Absent: never, or not known.
+   */
   readonly retryAfterMs?: number;
-  /** The time until every enforced limit is as new. */
+  /** The time until every enforced limit is as new, in ms. Absent: as for `remaining`. */
   readonly resetAfterMs?: number;
-  /** How long the admitted request must be delayed (leaky bucket). Absent: it is not delayed. */
+  /** How long the admitted request must be delayed, in ms (leaky bucket). Absent: it is not delayed. */
   readonly delayMs?: number;
   /** Every enforced limit, in the order of the policies. */
   readonly limits: readonly LimitDecision[];
@@ -116,7 +118,7 @@ export function decide(source: Source, all: readonly LimitDecision[]): Decision 
     remaining = Math.min(remaining, one.remaining);
     resetAfterMs = Math.max(resetAfterMs, one.resetAfterMs);
     delayMs = Math.max(delayMs, one.delayMs ?? 0);
-    // Not a number from a limit on that never admits.
+    // A limit that never admits makes this NaN for good.
     retryAfterMs = Math.max(retryAfterMs, one.retryAfterMs ?? Number.NaN);
   }
   return {

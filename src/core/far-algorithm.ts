@@ -4,13 +4,13 @@
  */
 
 /** A view at another instant, and whether the limit refuses at that instant. */
-export interface Recalled<V> {
+interface Recalled<V> {
   readonly view: V;
   readonly refused: boolean;
 }
 
 /** How to spend units that were charged ahead of their request. */
-export interface Leasing<L, V> {
+interface Leasing<L, V> {
   windowMs(limit: L): number;
   /**
    * Until when units charged at an instant may be spent. Spending them later would break the algorithm's promise. Both

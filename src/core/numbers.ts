@@ -8,7 +8,7 @@ import { DOLLARS_EXPECTED, type MeterUnit, toUnits, withoutNoise } from "./units
 
 /**
  * The limit with this number. A bucket's `burst` follows the number if the two were equal, as they are by default, and
- * stays otherwise. `shadowLimit` is asked beside the number of the configuration only, and is left out.
+ * stays otherwise. `shadowLimit` belongs to the number of the configuration, and is left out.
  */
 export function withNumber(limit: Limit, number: number): Limit {
   if (number === limit.limit) return limit;

@@ -59,7 +59,7 @@ export function rollWindow(record: WindowRecord, nowMs: number): WindowRecord {
  * of the newest bucket, c the cost and L the limit. In this form it stays exact. If a forced count makes `O*(B-e)`
  * exceed 2^53, the rounded product is still above the right side, which is below 2^53.
  */
-export function windowAdmits(record: WindowRecord, limit: number, cost: number, nowMs: number): boolean {
+function windowAdmits(record: WindowRecord, limit: number, cost: number, nowMs: number): boolean {
   const { kind, bucketMs, buckets, counts } = record;
   const room = roomLeft(record, limit - cost);
   const oldest = counts[buckets]!;

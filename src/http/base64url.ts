@@ -6,7 +6,7 @@ export function encodeBase64Url(bytes: Uint8Array): string {
   return base64url.encode(bytes);
 }
 
-/** Undefined: the text is no base64url. */
+/** Undefined: the text is not base64url. */
 export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return new Uint8Array(base64url.decode(text));

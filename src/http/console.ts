@@ -1,6 +1,6 @@
 /**
- * `/.headgate/console`: the operators' page, as static files. They hold no data: what the page shows it asks of the
- * admin API. So nobody has to sign in to load them.
+ * `/.headgate/console`: the operators' page, as static files. They hold no data: the page gets what it shows from the
+ * admin API. Nobody has to sign in to load the files.
  */
 
 import type { AssetFiles } from "../config/admin.ts";
@@ -16,7 +16,7 @@ const HEADERS = {
   "Cache-Control": "private, no-cache",
 };
 
-/** What is handed on of the files' own answers. */
+/** Header fields that are copied from the files' own answers. */
 const KEPT = ["Content-Type", "Content-Length", "ETag"];
 
 /**

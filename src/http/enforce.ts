@@ -12,7 +12,7 @@ import { isMetered, readMetered } from "./meter/meter.ts";
 import type { ProblemOptions } from "./problem.ts";
 import { asRefusal, refusal } from "./refusal.ts";
 
-export interface EnforceOptions extends ProblemOptions {
+interface EnforceOptions extends ProblemOptions {
   readonly limiter: Limiter;
   readonly rateLimitHeaders: RateLimitHeaders;
   /** Name of the region that answers this request. */
@@ -69,7 +69,7 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
             background,
           )
         : undefined;
-    // It has left while its body was read.
+    // The client has left while its body was read.
     if (metered && request.signal.aborted) return clientIsGone();
     const takes = matched.map(({ policy, cost }): Take => {
       const key = ownKey ? namedKey(ownKey) : clientKey(policy.key, request, region);

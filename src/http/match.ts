@@ -24,7 +24,7 @@ interface RequestLine {
   readonly work: Work;
 }
 
-export interface Matched {
+interface Matched {
   readonly policy: Policy;
   /** Units. */
   readonly cost: number;
@@ -41,7 +41,7 @@ interface Rule extends Condition {
   readonly cost: number;
 }
 
-export type Matcher = (request: RequestHead) => readonly Matched[];
+type Matcher = (request: RequestHead) => readonly Matched[];
 
 /** Headers by which frameworks let a POST stand for another method. Such a request matches as both methods. */
 const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];
@@ -54,14 +54,14 @@ const METHOD = /^[A-Z][A-Z-]{0,31}$/;
  */
 const MAX_STEPS = 32_768;
 
-/** Request lines that are remembered unless told otherwise: any other line is tested against every pattern. */
+/** How many request lines are remembered by default. Any other line is tested against every pattern. */
 const REMEMBERED_LINES = 1_000;
 const LONGEST_REMEMBERED = 512;
 
 /**
  * Compiles the patterns once. The policies that match a request line are remembered.
  *
- * @param rememberedLines at least 1. So many request lines are remembered, at most twice as many.
+ * @param rememberedLines how many request lines are remembered, 1 or more. At most twice as many are kept.
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
 export function compileMatcher(policies: readonly Policy[], rememberedLines = REMEMBERED_LINES): Matcher {

@@ -5,7 +5,7 @@ import { demoOrigin } from "./demo-origin.ts";
 import type { LoopGuard } from "./loop.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
 
-export type Forward = (request: Request) => Promise<Response>;
+type Forward = (request: Request) => Promise<Response>;
 
 /**
  * Fields that belong to the connection between client and gateway (RFC 9110, section 7.6.1). workerd itself removes

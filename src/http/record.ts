@@ -7,7 +7,7 @@ import type { Decision } from "../core/decision.ts";
 import type { NamedPolicy } from "../limiter/live/apply.ts";
 import type { AppliedPolicy, OnDecision } from "../limiter.ts";
 
-/** Another version is another meaning of the members. */
+/** A new version says that a member has another meaning. */
 const VERSION = 1;
 
 /**
@@ -18,7 +18,7 @@ const VERSION = 1;
  */
 export function recordDecisions(share: number, write: (line: string) => void = console.log): OnDecision {
   return (decision, { takes, region, atMs = Date.now(), peek }) => {
-    // Who looks changes no count.
+    // A look changes no count.
     if (peek || !isInSample(takes, share)) return;
     const { allowed, source } = decision;
     write(

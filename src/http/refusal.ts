@@ -17,7 +17,7 @@ const STORING = /^(?:etag|last-modified|expires|age|surrogate-control)$|-cache-c
 /** How long a client should wait while the store does not answer: the breaker probes about every second. */
 const UNAVAILABLE_RETRY_MS = 1_000;
 
-export interface RefusalOptions extends ProblemOptions {
+interface RefusalOptions extends ProblemOptions {
   /** Whether a policy of the request has a meter, also in shadow: its clients expect errors in the provider's form. */
   readonly isMeteredPath?: boolean;
 }

@@ -18,7 +18,7 @@ const FORGIVES = 0.5;
 /** Time between two probes, ± a fifth: isolates that saw the same failure must not all come back at once. */
 const PROBE_EVERY_MS = 1_000;
 const JITTER = 0.2;
-/** The outcome of a probe is heard at most this long after its budget, or never. */
+/** The outcome of a probe arrives at most this many ms after its budget, or never. */
 const LAPSE_MS = 100;
 /**
  * If nothing is heard about a timeout for this long after its budget, it is a failure: the runtime has ended the work
@@ -107,7 +107,7 @@ export interface BreakerOptions {
   readonly onBreakerChange?: ((change: BreakerChange) => void) | undefined;
 }
 
-/** Tells which of several places has changed. */
+/** Adds the name of the place to each change, if the store has several places. */
 export function changeOf(
   place: string | undefined,
   report: (change: BreakerChange) => void,
@@ -121,8 +121,8 @@ export function reportBreaker(write: (line: string) => void = console.warn): (ch
 }
 
 /**
- * A success near the end of its budget is a success. A timeout becomes a failure if no reply arrives within a second
- * budget either.
+ * Puts a breaker in front of a store. A reply within the budget is a success. A timeout becomes a failure if no reply
+ * arrives within a second budget either.
  */
 export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
   const breaker = createBreaker(timeoutMs);

@@ -22,8 +22,8 @@ import { LOCAL_TIMING, type Timing } from "./timing.ts";
 import { createToldCounts } from "./told-counts.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
-export interface StoreWithIsolate extends Store {
-  /** Makes the parts that one limiter of this isolate keeps beside it. */
+interface StoreWithIsolate extends Store {
+  /** Makes the parts that one limiter of this isolate keeps beside the store. */
   isolate(options?: IsolateOptions): Isolate;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Refusals that need no call to the store: what the counts of the last reply refuse, the store would refuse too. Since
- * that reply its counts have grown, unless units came back: by a reset, a higher limit, or what another isolate gave
- * back. Then a refusal may be wrong for as long as a reply is trusted.
+ * Refusals that need no call to the store: what the counts of the last reply refuse, the store would refuse too. The
+ * store's counts only grow, unless units come back: by a reset, by a higher limit, or from another isolate that gives
+ * units back. A refusal may then be wrong for as long as a reply is trusted.
  */
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
@@ -28,7 +28,7 @@ export interface KnownRefusals {
   refusal(request: TakeRequest, localAtMs: number): TakeReply | undefined;
   /**
    * The refusal that another request was told, if that request was sent after this one came and if the reply refuses
-   * this one too. A call of this request would have been told the same, although a unit may have come back by now.
+   * this one too. The store would have refused this request too. A unit may have come back since then.
    *
    * @param sinceMs when this request came, by the local clock.
    */
@@ -40,7 +40,7 @@ export interface KnownRefusals {
   callAfterMs(request: TakeRequest, localAtMs: number): number;
 }
 
-export interface KnownRefusalParts {
+interface KnownRefusalParts {
   readonly told: ToldCounts;
   readonly clock: StoreClock;
   /** What this isolate is asking the store for. */
@@ -98,7 +98,7 @@ export function createKnownRefusals({
     if (!known) return 0;
     const waits = key.limits.map((limit, l) => {
       const recalled = farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
-      // What is left now is not known. If it was too little then, other requests may be asking for it.
+      // What is left now is not known. If the last reply left too little, other requests may be asking for it.
       if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
       if (!recalled.refused) return 0;
       return algorithmOf(limit).tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
@@ -141,7 +141,8 @@ export function createKnownRefusals({
 
     refusedSince(request, sinceMs, localAtMs) {
       const known = request.keys.map(toldAbout);
-      // Counts that were told earlier have grown until the newest ones, unless units came back: see above.
+      // The counts of the other keys are older. They have only grown since, unless units came back: see the head of
+      // this file.
       const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);
       if (!newest || newest.sentAtMs <= sinceMs) return undefined;
       const nowMs = newest.storeAtMs;

@@ -4,7 +4,7 @@ import { BoundedMap } from "../bounded-map.ts";
 
 const MAX_KEYS = 10_000;
 
-export interface Pending<T> {
+interface Pending<T> {
   /** @returns a function to call when it has ended. */
   begin(key: string, one: T): () => void;
   /** Everything that is pending under a key, the oldest first. */

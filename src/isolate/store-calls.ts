@@ -15,11 +15,11 @@ import type { StoreClock } from "./store-clock.ts";
 import type { Timing } from "./timing.ts";
 import { decides, type ToldCounts } from "./told-counts.ts";
 
-/** The number of resets that are remembered: late replies from before a reset teach nothing. */
+/** The number of resets that are remembered, because late replies from before a reset are ignored. */
 const MAX_RESETS = 1_000;
 
-export interface CallOptions {
-  /** Keeps the isolate alive until a late reply has arrived and taught what it tells. */
+interface CallOptions {
+  /** Keeps the isolate alive until it has learned from a late reply. */
   readonly background?: Background | undefined;
   /** The rest of the decision's time, in ms. Default: the store's own budget. */
   readonly budgetMs?: number;
@@ -42,7 +42,7 @@ export interface StoreCalls extends Takes, Pick<Store, "kind" | "timeoutMs"> {
   reset(keys: readonly string[]): Promise<void>;
 }
 
-export interface StoreCallParts {
+interface StoreCallParts {
   readonly store: Store;
   readonly timing: Timing;
   readonly clock: StoreClock;

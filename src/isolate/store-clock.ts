@@ -9,7 +9,7 @@ const DRIFT = 1e-4;
 const STANDSTILL_MS = 5;
 
 /** The store's time lies between these two instants, ms since the epoch. */
-export interface StoreTime {
+interface StoreTime {
   readonly earliestMs: number;
   readonly latestMs: number;
 }
@@ -31,10 +31,10 @@ export interface StoreClock {
 export function createStoreClock(): StoreClock {
   /** Store time minus local time, as known at `atMs`. */
   let offset: { readonly atMs: number; readonly low: number; readonly high: number } | undefined;
-  /** The last answer of `at`, and the instant that it was for: local clocks stand still while a request asks. */
+  /** The last result of `at`, and its argument: local clocks stand still while a request computes. */
   let told: StoreTime | undefined;
   let toldFor: number | undefined;
-  /** The newest instant of the store. Its clock has shown that already. */
+  /** The newest instant that the store's clock has shown, in ms since the epoch. */
   let newestMs = 0;
 
   /** The interval at a later instant: wider by the drift of the clocks. */

@@ -15,7 +15,7 @@ interface Parts {
   readonly timing: Timing;
 }
 
-export interface StrictTakes {
+interface StrictTakes {
   /** The refusal that is known without a call, if there is one. */
   refusal(request: TakeRequest): SourcedReply | undefined;
   /** @throws {StoreError} */

@@ -34,7 +34,7 @@ export interface KeyReply {
 
 export interface ToldCounts {
   /**
-   * Remembers a reply. If a newer reply about a key is remembered, this one teaches nothing about it.
+   * Remembers a reply. A key keeps its newer reply if it has one.
    *
    * @param sentAtMs when the request was sent, by the local clock, in ms since the epoch. @param receivedAtMs when the
    * reply came.
@@ -120,7 +120,7 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
   };
 }
 
-/** Charges anyway and give backs do not show what a request would be told. */
+/** Whether the reply to a call with this flag shows what a request would be told. */
 export function decides(flag: Flag): boolean {
   return flag === Flag.take || flag === Flag.look;
 }

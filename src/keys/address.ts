@@ -19,7 +19,7 @@ export function countedAddress(text: string): string | undefined {
   if (known !== undefined) return known;
   const address = parseAddress(text);
   if (!address) return undefined;
-  const counted = partitionOf(address);
+  const counted = countedFormOf(address);
   if (text.length <= LONGEST_ADDRESS) remembered.set(text, counted);
   return counted;
 }
@@ -47,7 +47,7 @@ function ipv4Of(groups: Address): Address {
   return numbers.flatMap((number) => [String(number >> 8), String(number & 255)]);
 }
 
-function partitionOf(address: Address): string {
+function countedFormOf(address: Address): string {
   if (address.length === 4) return address.join(".");
   const network = `${address.slice(0, 4).join(":")}::`;
   return `${new URL(`http://[${network}]`).hostname.slice(1, -1)}/64`;

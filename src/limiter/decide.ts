@@ -18,7 +18,7 @@ export interface AppliedPolicy {
   readonly kind: string;
   /** The hash of the key, as Redis sees it. */
   readonly partition: string;
-  /** Units. */
+  /** Units, 0 … 10^9. */
   readonly cost: number;
   /** The client's plan. Absent: none of the policy's plans. */
   readonly plan?: string;
@@ -108,13 +108,16 @@ export function denies({ policy }: PolicyKey): boolean {
   return policy.onStoreFailure === "deny" && policy.mode === "enforce";
 }
 
-/** The answer if a store is silent and one of its policies denies. A new object: listeners tell decisions apart. */
+/**
+ * The answer if a store is silent and one of its policies denies. Each time a new object: listeners use
+ * decisions as keys.
+ */
 export function unavailable(): Decision {
   return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
 }
 
 /** Where the reply comes from, what is asked, and where it is settled. */
-export type DecideOptions = Asked & SlotOptions & Pick<Charge, "settle">;
+type DecideOptions = Asked & SlotOptions & Pick<Charge, "settle">;
 
 /** A reply, and what it is about. */
 export interface KeysReply extends SourcedReply {

@@ -14,8 +14,8 @@ export interface KeyByHand {
   readonly key?: string | readonly string[];
   /**
    * What `key` is: one of the policy's kinds (`ip`, `bearer`, `header:x-user`, …), or `ip` or `anonymous`, which every
-   * policy falls back on. Requests of that kind and this call then count as the same client. Default: `key`, which no
-   * request is counted as.
+   * policy falls back on. Requests of that kind and this call then count as the same client. Default: `key`, a kind
+   * that no request has.
    */
   readonly kind?: string;
 }

@@ -22,6 +22,6 @@ export function policyOf(key: string): string {
 }
 
 /** The region under which a key counts. Undefined: the key counts for all regions. */
-export function regionOf(key: string): string | undefined {
+export function regionOfKey(key: string): string | undefined {
   return /\}:(.+)$/.exec(key)?.[1];
 }

@@ -1,4 +1,4 @@
-/** Bytes of event streams and of JSON. Single constants in a file of their own: compilers put them in place. */
+/** Bytes of event streams and of JSON. Single constants in a file of their own: compilers inline them. */
 
 export const LF = 0x0a;
 export const CR = 0x0d;

@@ -18,12 +18,12 @@ export interface Cut {
 
 const MESSAGE = "The limit of this client is used up: the stream ends here.";
 
-/** So many tokens of output are charged at once, and more if one event has used more. */
+/** How many tokens of output are charged at once. If one event has used more, more are charged. */
 const CHARGED_TOKENS = 256;
 
 /**
  * A stream is over what is charged by at most the tokens of its last event: clients get whole events only, and the
- * pause stands behind each. Providers send one or a few tokens in an event.
+ * stream can pause after each. Providers send one or a few tokens in an event.
  *
  * @param names the policies that cut.
  * @param unitsOf the units of a policy for a usage.

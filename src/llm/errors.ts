@@ -52,7 +52,7 @@ export function retryFields({
 }: Pick<ErrorOptions, "retryAfterMs" | "never">): Record<string, string> {
   const fields: Record<string, string> = {};
   if (retryAfterMs !== undefined && !never) {
-    // Anthropic's clients do not believe in a wait of 0.
+    // Anthropic's clients ignore a wait of 0.
     const waitMs = Math.max(1, Math.ceil(retryAfterMs));
     fields["Retry-After"] = String(Math.ceil(waitMs / 1_000));
     fields["retry-after-ms"] = String(waitMs);

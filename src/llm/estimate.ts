@@ -39,7 +39,7 @@ const TEXT_SOURCES: readonly unknown[] = ["text", "content"];
 /** A file as a text, wherever it stands. */
 const BASE64 = /^data:[^,\s]*;base64,[\w+/=-]*$/;
 
-/** A limiter counts at most this many units at once. Larger numbers are no numbers of tokens. */
+/** A limiter counts at most this many units at once. A larger number is not a number of tokens. */
 const MAX_TOKENS = 1_000_000_000;
 
 /**
@@ -89,7 +89,9 @@ function isObject(value: unknown): value is Body {
   return typeof value === "object" && value !== null;
 }
 
-/** Bytes of text that reach the model, names of members included. Each image, file or sound counts as some. */
+/**
+ * Bytes of text that reach the model, names of members included. An image, file or sound counts as `perImage` tokens.
+ */
 function inputOf(body: Body, perImage: number): number {
   const bytesOfImage = perImage * BYTES_PER_TOKEN;
   let bytes = 0;

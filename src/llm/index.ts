@@ -1,5 +1,5 @@
 /**
- * For Workers of one's own in front of language models: what a request will use, what its answer has used, and refusals
+ * For your own Workers in front of language models: what a request will use, what its answer has used, and refusals
  * that the providers' clients understand. No dependencies, and no side effects when imported.
  */
 

@@ -1,4 +1,4 @@
-/** What the scanner knows the parts of an answer as. Numbers without imports: compilers put them in place. */
+/** The numbers by which the scanner knows the parts of an answer. A file without imports: compilers inline them. */
 
 /**
  * What an object, a list or the value of a member is. Of other objects nothing is read, whatever they hold: users and
@@ -10,7 +10,7 @@ export const IN_TEXT = 1;
 export const TEXT = 2;
 export const ROOT = 3;
 export const RESPONSE = 4;
-/** That of `message_start` tells the input, and an output that is only the first tokens. */
+/** The one in `message_start` tells the input, and an output that is only the first tokens. */
 export const MESSAGE = 5;
 export const USAGE = 6;
 export const DETAILS = 7;

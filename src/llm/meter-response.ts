@@ -7,7 +7,7 @@ import { passThrough } from "./pass-through.ts";
 import { createAnswerScanner } from "./scanner.ts";
 import { usedUnits } from "./units.ts";
 
-/** What `meterResponse` needs of a reservation: those of `limiter.reserve` have it. */
+/** The part of a reservation that `meterResponse` needs. A reservation of `limiter.reserve` has it. */
 export interface MeteredReservation {
   /** Units charged, by the name of the policy. */
   readonly reserved: Readonly<Record<string, number>>;

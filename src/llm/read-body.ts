@@ -1,10 +1,10 @@
-/** Reads the begin of a body, which stays whole. */
+/** Reads the beginning of a body. The body itself stays whole. */
 
 import { isEncoded } from "./encoding.ts";
 
 /** What was read of a body. */
-export interface BegunBody {
-  /** The begin of the body. Empty if it is compressed. */
+interface BegunBody {
+  /** The beginning of the body. Empty if it is compressed. */
   readonly text: string;
   /** Whether the text is not the whole body. */
   readonly isCut: boolean;
@@ -38,7 +38,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<Begu
     }
     // A body of unknown length is not cheaper than one that tells its length.
     leastBytes = UNKNOWN_BYTES;
-    // Fulfilled only when the request has been read, too.
+    // This promise is fulfilled only when the request itself has been read too.
     reader.cancel().catch(() => {});
   } catch {
     // There is no body, or somebody else has it, or it fails: it fails in the same way when the request is sent on.

@@ -90,7 +90,7 @@ export function createAnswerScanner(
   const told: ToldFields = [];
   let isTold = false;
 
-  /** Reads a line that is not data, or its begin: up to its JSON, or to its end. */
+  /** Reads a line: up to its JSON if it is a line of data, otherwise up to its end. */
   function readField(chunk: Uint8Array, from: number): number {
     let [i, at] = [from, mode];
     while (i < chunk.length && at < OUTSIDE) {
@@ -225,7 +225,7 @@ export function createAnswerScanner(
       return i;
     },
     isBetweenEvents: () => isBetween,
-    // Some tell their input only.
+    // Some answers tell their input only.
     usage: () => (isTold ? usageOf(told, inputTokens, told[3] ?? tokensOfBytes(textBytes)) : undefined),
     streamed: () => (isStream || textBytes > 0 ? usageOf(told, inputTokens, tokensOfBytes(textBytes)) : undefined),
   };

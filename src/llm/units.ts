@@ -5,7 +5,7 @@ import type { Estimate } from "./estimate.ts";
 import type { Usage } from "./usage.ts";
 
 /** The members of a meter by which units are computed. */
-export type Pricing = Pick<Meter, "unit" | "prices">;
+type Pricing = Pick<Meter, "unit" | "prices">;
 
 /** A price is a whole number of micro-dollars a million tokens: 10^-12 dollars a token. More decimals are rounded. */
 const PER_DOLLAR = 1_000_000;
@@ -20,6 +20,9 @@ const DEFAULT_MAX_OUTPUT = 4_096;
 /**
  * The units to reserve: the estimated input, and the output that the request asks for, at most `maxOutput`; `maxOutput`
  * if it does not say. Cached input is not assumed.
+ *
+ * @returns an integer 0 … 10^9.
+ * @throws {TypeError} if a `usd` meter has neither a price that matches the model nor the price `default`.
  */
 export function reservedUnits(meter: Pricing & Partial<Pick<Meter, "maxOutput">>, estimate: Estimate): number {
   const { maxOutput = DEFAULT_MAX_OUTPUT } = meter;
@@ -37,6 +40,10 @@ export function reservedUnits(meter: Pricing & Partial<Pick<Meter, "maxOutput">>
  * The sum adds whole numbers, and is exact up to 2^53: 9,007 dollars. Above that, up to the most that is charged at
  * once, the result may be wrong by 1 unit. The quotient is rounded up correctly: doubles below 2^30 are at most 2^-23
  * apart, and a quotient that is not whole is at least 10^-7 away from a whole number, which is more than half of 2^-23.
+ *
+ * @param model the model that answered. Absent: the price `default`.
+ * @returns an integer 0 … 10^9. A count of tokens that is not above 0 counts as 0.
+ * @throws {TypeError} as for `reservedUnits`.
  */
 export function usedUnits(meter: Pricing, model: string | undefined, usage: Usage): number {
   const [all, cached, output] = [usage.inputTokens, usage.cachedInputTokens, usage.outputTokens].map(whole) as Counts;
@@ -51,14 +58,14 @@ export function usedUnits(meter: Pricing, model: string | undefined, usage: Usag
 
 type Counts = [number, number, number];
 
-/** Usage comes from outside. */
+/** A provider or a program has given the usage: it may hold any number. */
 function whole(tokens: number): number {
   return tokens > 0 ? Math.min(MAX_UNITS, Math.ceil(tokens)) : 0;
 }
 
 /**
- * The price of a model: that of the longest pattern that matches it, not counting `*`; of two of the same length that
- * with fewer `*`. Otherwise `default`.
+ * The price of a model: the price of the longest pattern that matches it, not counting `*`; of two patterns of that
+ * length, the one with fewer `*`. Without a matching pattern the price `default`.
  */
 export function priceOf(prices: Readonly<Record<string, Price>>, model: string | undefined): Price | undefined {
   const [best = "default"] = Object.keys(prices)
@@ -72,8 +79,8 @@ function textOf(pattern: string): string {
 }
 
 /**
- * Takes the first place for each part: no model, however long, makes it slow. The line ends are a begin and an end that
- * are nowhere else.
+ * Takes the first place for each part: no model, however long, makes it slow. The line feeds mark a beginning and an
+ * end that occur nowhere else.
  */
 function matches(pattern: string, model: string): boolean {
   const text = `\n${model.replaceAll("\n", " ")}\n`;

@@ -1,7 +1,7 @@
 /** HMAC-SHA-256 keys, and keys that are derived from a secret: one for each purpose. */
 
 export const HMAC = { name: "HMAC", hash: "SHA-256" };
-/** For what the key of client keys is derived from the store's token. */
+/** The purpose of the key that hashes client keys, when it is derived from the store's token. */
 export const KEY_SECRET_PURPOSE = "headgate key secret";
 const encoder = new TextEncoder();
 

@@ -19,7 +19,7 @@ export interface Work {
  * @param from index in the text where the match begins. @param floats true: the match begins at `from` or later.
  * @param notBefore a match that ends before this index does not count.
  */
-export type Search = (text: string, from: number, floats: boolean, notBefore: number, work: Work) => number;
+type Search = (text: string, from: number, floats: boolean, notBefore: number, work: Work) => number;
 
 /** The normal forms of paths and hosts are ASCII. */
 const CODES = 128;

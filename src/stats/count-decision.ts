@@ -16,7 +16,7 @@ const NEAR_PART = 0.05;
  */
 export type Outcome = "admitted" | "refused" | "spared" | "shadow_refused" | "blocked" | "unavailable";
 
-/** Counts a request once for each policy that matched it. A look is no request. */
+/** Counts a request once for each policy that matched it. A look is not a request. */
 export function countDecision(tally: Tally, decision: Decision, context: DecisionContext): void {
   if (context.peek) return;
   const { region } = context;

@@ -1,6 +1,7 @@
 /**
- * Hands on what an isolate has counted, in the background of requests. The first request after a flush waits for the
- * next one, so that an isolate that gets no other request has handed on too. No answer waits for it.
+ * Hands on what an isolate has counted, in the background of requests. The background of the first request after a
+ * flush waits for the next flush: an isolate that gets no other request hands its counts on too. No answer waits for a
+ * flush.
  *
  * Requests share nothing but plain data here: the runtime ends a promise with the request that made it.
  */
@@ -13,7 +14,7 @@ import type { Minutes } from "./minutes.ts";
 
 /** Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). */
 const MAX_WAIT_MS = 20_000;
-/** A request that comes when the one that waits has less time than this takes over from it, if the flush is later. */
+/** If the waiting request has less time left than this, and the flush comes later, the next request takes over. */
 const HAND_OVER_MS = 10_000;
 /** A flush may be this late before another request takes over: its request has ended without it. */
 const LATE_MS = 1_000;
@@ -23,7 +24,7 @@ const CALL_MS = 5_000;
 const OPEN_MS = 60_000;
 const OPEN_AFTER_FLUSH_MS = 30_000;
 
-export interface HandOnParts {
+interface HandOnParts {
   /**
    * Sends a batch. It may reject, or never end. After a `TypeError` the batch is given up: it would be refused each
    * time, and no other would be sent. Absent: there is no `STATS`.
@@ -89,7 +90,7 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
       const stop = spendBudget(CALL_MS, resolve);
       const sent = (async () => await send!(batch))();
       const confirm = () => {
-        // Also late: then it is not sent again.
+        // A late confirmation counts too: the batch is not sent again.
         if (!isConfirmed()) unconfirmed = undefined;
       };
       const refuse = (error: unknown) => {
@@ -102,7 +103,7 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
         resolve();
       });
     });
-    // Once for each time that it is away.
+    // One line for each outage of `STATS`.
     if (!isConfirmed() && !isAway) say("stats-unsent");
     isAway = !isConfirmed();
     return isConfirmed();

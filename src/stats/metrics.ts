@@ -85,7 +85,7 @@ export const METRICS: readonly Metric[] = [
 /** The bounds of `store_seconds`, as `le` shows them. */
 export const SECONDS_BOUNDS = ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "+Inf"] as const;
 
-/** In place of a label's value, for what goes beyond a bounded number of series: sums stay true. */
+/** Replaces a label's value where there would be too many series. The sums stay true. */
 export const OTHER = "other";
 /** The values of these labels are words of this program: they are kept, since there are few. */
 export const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "le"];

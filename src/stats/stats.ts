@@ -48,7 +48,7 @@ export function createStats(settings: StatsSettings, places: readonly (readonly 
 
     listenerOf(at) {
       const place = places[at]![0];
-      /** By policy, the units that were told as spent and were not: the next ones that are spent are these. */
+      /** By policy, units that were reported as spent and then were not. The next units that are spent are these. */
       const owed = new Map<string, number>();
       return {
         storeCall(outcome, tookMs) {

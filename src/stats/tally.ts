@@ -87,7 +87,7 @@ export class Tally {
   }
 }
 
-/** The series for what goes beyond the bound. The values of this program's own words are few, and stay. */
+/** The series that is counted instead beyond the bound. Values that are this program's own words stay: they are few. */
 function withOther([metric, ...values]: readonly string[]): readonly string[] {
   const labels = LABELS.get(metric!)!;
   return [metric!, ...values.map((value, at) => (OWN_WORDS.includes(labels[at] ?? "le") ? value : OTHER))];

@@ -18,7 +18,7 @@ export class TopClients {
   readonly #byKey = new Map<string, Client>();
   /** No client has fewer refusals: counts only grow. */
   #least = 0;
-  /** Where to look for the next client with so few. A flood of new clients must not search the list for each. */
+  /** Where to look next for a client with so few refusals: a flood of new clients must not search the list for each. */
   #at = 0;
 
   /** @param key the hash of the client's key. @param refused how often. @param excess as in `MinuteCounts.top`. */

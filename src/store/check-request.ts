@@ -17,9 +17,9 @@ import {
 } from "../core/layout.ts";
 import { type KeyRequest, keysOfRequest, type TakeRequest } from "../core/take.ts";
 
-/** One object decides them all in one turn, and other requests wait. */
+/** The most keys of one request: the object decides over all of them in one turn, and other requests wait. */
 const MAX_KEYS = 1_000;
-/** Ours have at most 131 characters. */
+/** Characters. The keys that this package makes have at most 131. */
 const MAX_KEY_LENGTH = 1_024;
 const KINDS: ReadonlySet<unknown> = new Set(Object.values(Kind));
 

@@ -5,7 +5,10 @@
 
 import type { Log, LogEntry } from "../core/sliding-log.ts";
 
-/** Entries of a chunk. Its row is one more written row, and one more when it is removed, for so many charges. */
+/**
+ * Entries of a chunk. For this many charges a chunk costs two written rows: one when it is made, one when it is
+ * removed.
+ */
 export const CHUNK_ENTRIES = 100;
 
 /** Where the entries of a log are. */

@@ -1,6 +1,6 @@
 /**
- * The rows of the Durable Object: docs/storage-schema.md. Nobody else writes them, so what was read or written lately
- * is kept in memory too, as values: reading and parsing a row costs more than the whole decision.
+ * The rows of the Durable Object: docs/storage-schema.md. Nobody else writes them. What was read or written lately is
+ * kept in memory too, as values: reading and parsing a row costs more than the whole decision.
  */
 
 import { BoundedMap } from "../bounded-map.ts";
@@ -27,11 +27,13 @@ const DELETE_EXPIRED =
   "DELETE FROM counts WHERE key IN (SELECT key FROM counts WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)";
 const NEXT_EXPIRY = "SELECT MIN(expires_at) AS at FROM counts";
 
-/** A row lives up to so much longer than its counts, and at most twice as long, so that it seldom has to be moved. */
+/**
+ * A row may live this much longer than its counts, and at most twice as long: its place in the index then seldom moves.
+ */
 const MAX_SPARE_MS = 3_600_000;
 /**
- * What is kept in memory, at most twice as much: 20,000 ordinary keys. An isolate has 128 MiB, and other objects of the
- * Worker may be in the same one (2026-11).
+ * The size of the values in memory, of which there is at most twice as much: 20,000 ordinary keys. An isolate has 128
+ * MiB, and other objects of the Worker may be in the same one (2026-11).
  */
 const KNOWN_BYTES = 8 * 1_024 * 1_024;
 
@@ -82,7 +84,7 @@ export class ObjectRows {
   /** The value under a key; undefined if there is none or it has expired. */
   read(key: string, clockMs: number): Value | undefined {
     const known = this.#known.get(key);
-    // What has expired since it was written means what no row means.
+    // The value may have expired since it was written. A decision counts an expired value as no value.
     if (known) return known.value;
     const text = this.#readRow(key, clockMs);
     if (text === undefined) return undefined;

@@ -12,7 +12,7 @@ import { redisLive } from "./redis-live.ts";
 import { type Store, StoreError } from "./store.ts";
 
 /** Which Redis, and how long a call may take: see `RedisStoreOptions`. */
-export interface RedisPlaceOptions {
+interface RedisPlaceOptions {
   readonly url: string;
   readonly token: string;
   readonly timeoutMs?: number;

@@ -1,6 +1,6 @@
 /**
- * The decision over any storage that keeps text under keys: what stores of one's own run. Read, decide and write must
- * be one transaction.
+ * The decision over any storage that keeps text under keys: for a store that you write yourself. Read, decide and write
+ * must be one transaction.
  */
 
 import type { LimitValue } from "../core/algorithms.ts";

@@ -1,9 +1,9 @@
-/** Values as text: what storages keep that know nothing else. */
+/** Values as text, for storages that keep nothing else. */
 
 import type { LimitValue } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 
-/** Slots are the only value that is no list. */
+/** Slots are the only value that is not a list. */
 export function toText(value: Records | LimitValue): string {
   return JSON.stringify(value instanceof Map ? { slots: [...value] } : value);
 }

@@ -26,12 +26,12 @@ export function remainingOf({ nowMs, keys }: TakeReply, asked: readonly KeyReque
   );
 }
 
-/** Of a reply about a sliding window. */
+/** The counts in a reply about a sliding window. */
 export function windowOf({ view }: LimitReply): WindowRecord {
   return view as WindowRecord;
 }
 
-/** Of the first limit of the first key, a sliding window. */
+/** The counts of the first limit of the first key, which must be a sliding window. */
 export function firstWindow({ keys }: TakeReply): WindowRecord {
   return windowOf(keys[0]![0]!);
 }

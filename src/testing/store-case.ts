@@ -56,7 +56,7 @@ export interface Bench {
   close(): Promise<void>;
 }
 
-/** So long that no test sees it end: a burst charged now is counted in full for 9 minutes. */
+/** A window so long that no test sees its end: a burst charged now is counted in full for 9 minutes. */
 export const tenMinutes = (limit: number): WindowLimit => {
   return { limit, kind: Kind.weighted, bucketMs: 60_000, buckets: 10 };
 };

@@ -61,7 +61,7 @@ const LIMITS = {
   concurrency: ({ limit, timeoutMs }: Numbers) => ({ kind: Kind.concurrency, limit, timeoutMs }),
 } satisfies Record<string, (numbers: Numbers) => LimitSpec>;
 
-export type VectorFile = keyof typeof LIMITS;
+type VectorFile = keyof typeof LIMITS;
 export const vectorFiles = Object.keys(LIMITS) as VectorFile[];
 
 const FILES: Readonly<Record<VectorFile, { readonly stories: readonly unknown[] }>> = {

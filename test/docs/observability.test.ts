@@ -15,7 +15,7 @@ import { METRICS } from "../../src/stats/metrics.ts";
 import { createMinutes } from "../../src/stats/minutes.ts";
 import { addTo, MAX_SERIES, noCounts, textOf } from "../../src/stats/object/counts.ts";
 import { replyOf } from "../../src/stats/object/reply.ts";
-import { DAY, MONTH } from "../../src/stats/object/timeline.ts";
+import { DAY, MAX_MINUTES } from "../../src/stats/object/timeline.ts";
 import { addClients, MAX_CLIENTS } from "../../src/stats/object/top.ts";
 import { totalsText } from "../../src/stats/object/totals.ts";
 import { blocksOf, ROOT, read, tableIn } from "./markdown.ts";
@@ -180,7 +180,7 @@ it.each(tableIn(PAGE, "Series that count in every minute"))("says what is stored
     const total = hasTotals ? totalsText(sums, counts, undefined).length : 0;
     return text.sums.length + total + text.top.length + JSON.stringify(heard).length;
   };
-  const stored = DAY * bytesOf(1_000, false) + (MONTH / 60) * bytesOf(60_000, true);
+  const stored = DAY * bytesOf(1_000, false) + (MAX_MINUTES / 60) * bytesOf(60_000, true);
   expect(cells.at(-1)).toBe(`${count(Number((stored / 1e6).toPrecision(2)))} MB`);
   if (cells[0]!.endsWith("the bound")) expect(series).toBe(MAX_SERIES);
 });

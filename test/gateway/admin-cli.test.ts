@@ -84,6 +84,6 @@ it("explains a refusal by its token, as a text and as JSON", async () => {
   expect(JSON.parse((await explain(token, "--json")).stdout)).toMatchObject({ violated: ["api"], path: "/v1/items" });
   expect(await explain(`${token.slice(0, -8)}AAAAAAAA`)).toMatchObject({
     ...{ status: 1, stdout: "" },
-    stderr: expect.stringContaining("This is no token of this gateway"),
+    stderr: expect.stringContaining("This is not a token of this gateway"),
   });
 });

@@ -81,7 +81,7 @@ export function ChangePanel({ change, verb, undone, onDone, onCancel }: ChangePa
 const SIGNS = { same: " ", gone: "−", new: "+" };
 const WORDS = { same: "", gone: "removed: ", new: "added: " };
 
-export function Diff({ before, after }: { before: unknown; after: unknown }) {
+function Diff({ before, after }: { before: unknown; after: unknown }) {
   const [old, young] = [textOf(before), textOf(after)];
   if (old === young) return null;
   return (

@@ -17,7 +17,7 @@ export interface Change {
   readonly undo?: Change;
 }
 
-export interface DiffLine {
+interface DiffLine {
   readonly is: "same" | "gone" | "new";
   readonly text: string;
 }

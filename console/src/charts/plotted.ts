@@ -3,7 +3,7 @@
 import type { Grid, Span } from "../data/sums.ts";
 import type { Meaning } from "./meaning.ts";
 
-export interface Stack {
+interface Stack {
   readonly is: Meaning;
   readonly name: string;
   /** By step of the grid. Null: nothing was counted there. */

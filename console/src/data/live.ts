@@ -5,12 +5,12 @@ import { mark } from "./marks.ts";
 import { createValue } from "./value.ts";
 
 export interface Policies {
-  /** Of the live document; 0: there is none. */
+  /** The version of the live document; 0: there is none. */
   readonly version: number;
   readonly policies: readonly Policy[];
 }
 
-export type LiveState =
+type LiveState =
   | { readonly is: "unknown" }
   | { readonly is: "on"; readonly document: LiveDocument; readonly etag: string }
   /** `LIVE_REFRESH` is 0: nothing can be changed while the gateway runs. */

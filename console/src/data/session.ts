@@ -3,7 +3,7 @@
 import { api, onSignedOut, Refused, type Session } from "../api.ts";
 import { createValue } from "./value.ts";
 
-export type SessionState =
+type SessionState =
   | { readonly is: "unknown" }
   | { readonly is: "in"; readonly session: Session }
   /** `why` is for people; absent: nobody was signed in. */

@@ -1,4 +1,4 @@
-/** The live document: what it changes, who was told otherwise, a draft with its diff, and what this session did. */
+/** The live document: what it changes, its overrides, a draft with its diff, and what this session did. */
 
 import { useEffect } from "preact/hooks";
 import type { LiveDocument } from "../api.ts";

@@ -9,7 +9,7 @@ export function Panel({ label, children }: { label: string; children: ComponentC
     const place = panel.current?.parentElement;
     panel.current?.focus();
     return () => {
-      // After the page is drawn anew: the button is there again, and who has moved on is left alone.
+      // Wait until the page is drawn again and the button is back. If the focus is elsewhere by then, leave it there.
       setTimeout(() => {
         if (document.activeElement === document.body) place?.querySelector("button")?.focus();
       });

@@ -38,7 +38,7 @@ export const UNITS = {
 } as const;
 
 /** Assumed, not measured: what a call to Upstash sends and receives, headers included. */
-export const BYTES_PER_CALL = 500;
+const BYTES_PER_CALL = 500;
 
 const DAYS = 30;
 const MONTH_SECONDS = DAYS * 86_400;
@@ -55,7 +55,9 @@ export interface Use {
 
 const above = (used: number, included: number) => Math.max(0, used - included);
 
-/** On the paid plan, beside its $5. Objects are taken to be awake all month, the most that they can be. */
+/**
+ * Dollars a month on the paid plan, without its $5. Objects are assumed to be awake all month: they cannot cost more.
+ */
 export function objectsBill({ calls, rowsPerCall, objects }: Use): number {
   const alarms = objects * DAYS * ALARMS_PER_DAY;
   const gbSeconds = objects * MONTH_SECONDS * OBJECTS.gbOfObject;

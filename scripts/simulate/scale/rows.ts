@@ -62,7 +62,7 @@ const spread = [
   [30_000, 64],
 ] as const;
 
-/** What is spread over objects is nearly the same at all times. */
+/** How load spreads over objects changes little with time: a short run shows it. */
 const SHORT_MS = 2_000;
 
 export const GROUPS: readonly Group[] = [

@@ -31,7 +31,7 @@ export interface Scenario {
   readonly seed: number;
 }
 
-/** All but `most` is of the second half: it begins with a window. The first half warms up. */
+/** Everything except `most` is measured in the second half, which begins with a window. The first half warms up. */
 export interface Measured {
   readonly requests: number;
   /** Calls that arrived at all objects. */

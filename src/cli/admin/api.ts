@@ -1,6 +1,6 @@
 /** One call of the admin API (`/.headgate/admin`), and a clear message for everything that can go wrong with it. */
 
-import { isTable } from "../../config/bindings.ts";
+import { isTable, parseJson } from "../../config/bindings.ts";
 import { Failure } from "../io.ts";
 import { printable } from "../printable.ts";
 
@@ -50,7 +50,7 @@ export async function callAdmin({ url, token }: Access, call: Call): Promise<Ans
     throw new Failure(`${url.host} answered with a redirect (${response.status}). Give the address that it leads to`);
   }
   const text = await response.text().catch(() => "");
-  const body = parsed(text);
+  const body = parseJson(text);
   if (!response.ok) throw new Refused(messageOf(response, body), body);
   const answered = `${url.host} answered ${response.status}`;
   if (!isTable(body)) throw new Failure(`${answered} without a JSON object. Is it a gateway?`);
@@ -121,12 +121,4 @@ function mistakeText(mistake: unknown): string {
   if (!isTable(mistake)) return String(mistake);
   const { path, expected, found, code } = mistake;
   return expected === undefined ? `${path} (${code})` : `${path}: expected ${expected}; found ${found} (${code})`;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

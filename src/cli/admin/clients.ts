@@ -67,7 +67,7 @@ export function addClientCommands(admin: Command, perform: Perform): void {
       return perform(options, (access) => edit(access, policy, key, options, withBlock(block)), overridden(policy));
     });
 
-  addClientCommand(admin, "unblock", "lift a block; what else the override says holds again").action(
+  addClientCommand(admin, "unblock", "lift a block; the rest of the override holds again").action(
     (policy: string, key: string[], options: ClientOptions) =>
       perform(options, (access) => edit(access, policy, key, options, withoutBlock), overridden(policy)),
   );
@@ -95,7 +95,7 @@ async function edit(
   return callAdmin(access, changeOf(client("overrides", policy, key, options), change(override)));
 }
 
-/** The override, told although the counts cannot be read. */
+/** The override in the answer that the counts cannot be read. */
 function overrideIn(error: unknown): { readonly override?: unknown } {
   if (error instanceof Refused && isTable(error.problem) && "override" in error.problem) return error.problem;
   throw error;

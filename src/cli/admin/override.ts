@@ -49,7 +49,7 @@ function fieldsOf(override: unknown): Record<string, unknown> {
   return Object.fromEntries(entries.filter(([name]) => FIELDS.includes(name)));
 }
 
-/** Blocks, and keeps what else the override says. */
+/** Adds a block. The rest of the override stays. */
 export function withBlock(block: object): (override: unknown) => object {
   return (override) => ({ ...fieldsOf(override), block: true, ...block });
 }

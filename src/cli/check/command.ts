@@ -13,7 +13,7 @@ import { meterWarnings } from "./meters.ts";
 import { suggestionFor } from "./suggest.ts";
 import { surelyWrong } from "./surely-wrong.ts";
 
-export interface CheckOptions extends ReadOptions {
+interface CheckOptions extends ReadOptions {
   readonly strict?: boolean;
   readonly quiet?: boolean;
   readonly json?: boolean;

@@ -1,8 +1,7 @@
 /** Warnings about what is allowed in wrangler's file and surely not meant. */
 
-import { isTable } from "../../config/bindings.ts";
+import { isTable, parseJson } from "../../config/bindings.ts";
 import type { Bindings } from "../../config/settings.ts";
-import { parseJson } from "../wrangler/bindings.ts";
 import { type Bound, boundIn, type WranglerConfig } from "../wrangler/config-file.ts";
 import { BINDING_NAMES, meantBinding } from "./binding-names.ts";
 import { nearest } from "./nearest.ts";
@@ -92,7 +91,7 @@ function policiesOf(bindings: Bindings): [policy: Record<string, unknown>, path:
     });
 }
 
-/** Below a second. Who means 250 ms writes `"250ms"`. */
+/** Windows below a second that are bare numbers. A policy that means 250 ms should say `"250ms"`. */
 function shortWindows({ limits }: Record<string, unknown>, path: string): string[] {
   return (Array.isArray(limits) ? (limits as unknown[]) : []).flatMap((limit, i) => {
     const window = isTable(limit) ? limit.window : undefined;

@@ -9,9 +9,9 @@ interface Locked {
 }
 
 /**
- * npm tells a program that it runs neither its spec nor its tarball, but notes both beside it; so does npx, in its
- * cache. npm may leave out the address of a package from the registry. Other installers leave no note: the registry is
- * assumed.
+ * npm does not tell a program the spec or the tarball that it was installed by, but notes both in a file beside the
+ * program. npx does the same in its cache. npm may leave out the address of a package from the registry. Other
+ * installers leave no note: the registry is assumed.
  *
  * @param packageFolder the folder with this package's package.json.
  */

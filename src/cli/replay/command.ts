@@ -96,7 +96,7 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
   return failures.length + incomplete.length > 0 ? 1 : 0;
 }
 
-/** What can be known before a log of hours is read. */
+/** Checks what can be checked before a long log is read. */
 async function checkFiles({ log, html }: ReplayOptions, { cwd, stdin }: Io): Promise<void> {
   const files = await Promise.all(log.map((name) => filesNamed(name, cwd))).catch((error) => {
     throw error instanceof LogError ? new Misuse(`--log: ${error.message}`) : error;

@@ -2,10 +2,11 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
+import { isTable } from "../../config/bindings.ts";
 import { describeMistake } from "../../config/mistake.ts";
 import { parseSettings, type Settings } from "../../config/settings.ts";
 import { checkDocument } from "../../limiter/live/check.ts";
-import { isTable, type LiveDocument, readLive } from "../../limiter/live/document.ts";
+import { type LiveDocument, readLive } from "../../limiter/live/document.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { ConfigFileError, configPathIn } from "../wrangler/config-file.ts";
 import { type ReadOptions, readBindings } from "../wrangler/read-bindings.ts";

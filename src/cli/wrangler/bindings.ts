@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
+import { parseJson } from "../../config/bindings.ts";
 import { type Bound, boundIn, type WranglerConfig } from "./config-file.ts";
 
 export type Source = readonly [name: string, values: Readonly<Record<string, unknown>>];
@@ -73,7 +74,7 @@ export interface NamedRedis {
   readonly tokenIn: string;
 }
 
-/** The Redis of `UPSTASH_REDIS_REST_URL`, and those of `REDIS_NODES`. What is wrong with them, the Worker says. */
+/** The Redis of `UPSTASH_REDIS_REST_URL`, and those of `REDIS_NODES`. The Worker reports what is wrong with them. */
 export function namedRedis(sources: readonly Source[]): NamedRedis[] {
   const central = lookUp(sources, "UPSTASH_REDIS_REST_URL");
   const nodes = sources.find(([, { REDIS_NODES }]) => REDIS_NODES !== undefined && REDIS_NODES !== "");
@@ -92,15 +93,6 @@ function nodesIn(value: unknown): Omit<NamedRedis, "source">[] {
     const { url, token } = (node ?? {}) as { url?: unknown; token?: unknown };
     return { url: String(url), tokenIn: String(token), urlIn: "REDIS_NODES" };
   });
-}
-
-/** Undefined: no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The names of all bindings that say which Redis there is. */

@@ -90,13 +90,13 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
     ...Object.fromEntries(
       [...bound.services, ...namesIn([bound.assets], "binding")].map((one) => [one, { fetch() {} }]),
     ),
-    // Namespaces that nothing is asked of.
+    // Nothing is asked of these namespaces.
     ...Object.fromEntries(bound.objects.map((one) => [one, { idFromName() {}, get() {} }])),
     ...Object.assign({}, ...sources.toReversed().map(([, values]) => values)),
   };
   const secret = deployedRedis(sources);
   const secrets = secret.map(({ tokenIn }) => tokenIn);
-  // Beside nodes it is a secret of the deployed Worker too.
+  // With `REDIS_NODES`, KEY_SECRET is a secret of the deployed Worker too.
   if (secret.some(({ urlIn }) => urlIn === "REDIS_NODES") && !bindings.KEY_SECRET) secrets.push("KEY_SECRET");
   return {
     bindings: { ...bindings, ...Object.fromEntries(secrets.map((one) => [one, DEPLOYED_TOKEN])) },

@@ -14,7 +14,7 @@ export interface Admin {
   readonly untilMs?: number;
 }
 
-/** Somebody else. */
+/** Somebody who has not shown that they are an admin. */
 export interface Stranger {
   /** Why what was presented is wrong. It says nothing of the token. Absent: nothing was presented. */
   readonly wrong?: string;

@@ -70,7 +70,7 @@ export function shownClient({ policy, kind, partition }: AppliedPolicy) {
   return { policy: policy.name, kind, key: partition };
 }
 
-/** The JSON of a body. A document is the largest there is. */
+/** The JSON of a body. No body is larger than a live document. */
 export async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
   const detail = `A body has at most ${MAX_LIVE_BYTES} bytes.`;
   const tooLarge = () => problem({ title: "Content Too Large", status: 413, detail });
@@ -80,11 +80,11 @@ export async function readBody(c: AdminContext): Promise<{ readonly value: unkno
   try {
     return { value: JSON.parse(new TextDecoder().decode(bytes)) };
   } catch {
-    return badRequest("The body is no JSON.");
+    return badRequest("The body is not JSON.");
   }
 }
 
-/** Does what must be written to the log, also if the store does not say whether it was done. */
+/** Does the work. Writes the audit line also if the store does not say whether the work was done. */
 export async function audited<T>(entry: AuditEntry, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

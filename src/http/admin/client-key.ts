@@ -6,7 +6,7 @@ import type { KeyByHand } from "../../limiter.ts";
 /** In place of `?key=`, because URLs reach logs. */
 const KEY_FIELD = "Headgate-Key";
 
-/** What a byte becomes that is no UTF-8: a browser sends an ü so. */
+/** The character that replaces a byte that is not UTF-8. Browsers send an ü as such a byte. */
 const UNREADABLE = "\ufffd";
 
 /**

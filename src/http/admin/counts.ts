@@ -29,7 +29,7 @@ export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls
       const view = (await editor?.newest())?.view;
       const limits = await look(c, client);
       const override = view?.client(policy.name, partition, Date.now())?.override ?? null;
-      // Who blocks a client needs its override, and the store may be silent because of this client.
+      // An operator who blocks a client needs its override, and this client may be why the store is silent.
       return limits ? answer({ ...shownClient(client.applied), override, limits }) : unavailable(AWAY, { override });
     }),
   );

@@ -6,7 +6,7 @@ import type { AdminApp } from "./calls.ts";
 
 const WRONG = {
   old: "This token is older than 10 minutes.",
-  foreign: "This is no token of this gateway: it was changed or cut off, or made under another key secret.",
+  foreign: "This is not a token of this gateway: it was changed or cut off, or made under another key secret.",
 };
 
 /** @param read absent: refusals carry no tokens. */

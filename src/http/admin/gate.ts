@@ -15,7 +15,7 @@ export const WRONG_TOKEN_POLICIES = [
 
 const READING = ["GET", "HEAD"];
 
-/** Who asks; or the answer to somebody who may not. */
+/** The admin who asks, or the answer to anybody else. */
 export type Gate = (request: Request) => Promise<Admin | Response>;
 
 /**

@@ -54,6 +54,6 @@ function describe({ version, view, isGood }: Newest) {
   };
 }
 
-/** Health says it too. */
+/** Health shows this note too. */
 export const OTHER_SECRET =
   "live: overrides were written under another key secret; the clients of these overrides cannot be found";

@@ -20,7 +20,7 @@ export function serveOverrides(app: AdminApp, { editor, forClient }: Calls): voi
       const body = await readBody(c);
       if (body instanceof Response) return body;
       const client = shownClient(applied);
-      // Spread last: what is no object has no fields, and is a mistake below.
+      // The body comes last. A body that is not an object has no fields to spread, and is a mistake below.
       const override = { ...client, ...(body.value as object) } as LiveOverride;
       return await answerChange(
         { by: c.get("by"), call: `PUT /overrides/${policy.name}`, client },

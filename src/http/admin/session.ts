@@ -7,7 +7,7 @@ import { cookieValue } from "../../keys/read.ts";
 import { deriveBytes, HMAC, importHmacKey } from "../../partition/hmac.ts";
 import { decodeBase64Url, encodeBase64Url } from "../base64url.ts";
 
-/** A day of work. Nothing is stored of a session: it cannot be ended early but by another token. */
+/** A day of work. Nothing is stored of a session: only another token ends it early. */
 const SESSION_MS = 43_200_000;
 const COOKIE = "headgate-session";
 /** The cookie never reaches the origin: the gateway answers every path below `/.headgate` itself. */

@@ -1,4 +1,4 @@
-/** `/stats`: what all isolates have counted, over time; and the same for Prometheus, since ever. */
+/** `/stats`: what all isolates have counted, over time; and for Prometheus, the sums since counting began. */
 
 import type { Context } from "hono";
 import { CONTENT_TYPE, MAX_MINUTES, prometheusText, type Stats } from "../../stats/object/door.ts";

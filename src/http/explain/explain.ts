@@ -1,6 +1,6 @@
 /**
  * With `EXPLAIN = "on"` a refusal carries `Headgate-Explain`: why this very request was refused, for operators to read
- * (docs/live.md). Only the gateway has it: it is no part of the library.
+ * (docs/live.md). Only the gateway has it: it is not a part of the library.
  */
 
 import type { Decision } from "../../core/decision.ts";
@@ -23,11 +23,11 @@ export interface Explain {
 /** What a token tells. `old` and `foreign`: as in token.ts. */
 export type ReadExplanation = (token: string) => Promise<Explanation | { readonly wrong: "old" | "foreign" }>;
 
-export interface ExplainOptions {
+interface ExplainOptions {
   readonly keySecret: string | undefined;
-  /** What the key secret is derived from without one. Nobody else may know it. */
+  /** Stands in for the key secret if there is none. Nobody else may know it. */
   readonly fallback: string;
-  /** Of the live document that is in force in this isolate. */
+  /** The version of the live document that is in force in this isolate. */
   readonly version: () => number | undefined;
 }
 

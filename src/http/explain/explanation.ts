@@ -10,7 +10,7 @@ import type { DecisionContext } from "../../limiter.ts";
 import { MAX_TEXT_BYTES } from "./token.ts";
 
 export interface Explanation {
-  /** ISO. */
+  /** When it was decided: ISO 8601, in UTC. */
   readonly at: string;
   readonly region: string;
   readonly source: string;
@@ -23,18 +23,18 @@ export interface Explanation {
   /** The ids of the limits that refused. */
   readonly violated: readonly string[];
   readonly method: string;
-  /** At most 200 characters of it, without the query. */
+  /** The path of the request without the query, at most 200 characters. */
   readonly path: string;
   /** The version of the live document that the isolate knew; 0: there is none yet. Null: it was never read. */
   readonly version: number | null;
-  /** How many did not fit into the token: those with the most left, and those in shadow, go first. */
+  /** How many did not fit into the token: those with the most left, and those in shadow, are left out first. */
   readonly omitted?: { readonly policies: number; readonly limits: number };
 }
 
 interface ExplainedPolicy {
   readonly policy: string;
   readonly kind: string;
-  /** The hash. */
+  /** The hash of the client's key. */
   readonly key: string;
   readonly cost: number;
   readonly mode: "enforce" | "shadow";
@@ -54,7 +54,7 @@ interface ExplainedLimit {
   readonly resetAfterMs: number;
   /** Of a policy in shadow: it refused nothing. */
   readonly shadow: boolean;
-  /** As of its policy. */
+  /** As for its policy. */
   readonly unit?: MeterUnit;
 }
 

@@ -102,7 +102,7 @@ const STORE_FAILURE = {
 };
 
 /** For people: `POST /login on example.com`. */
-export function describeMatch({ method, path, host }: Match): string {
+function describeMatch({ method, path, host }: Match): string {
   const parts = [method?.join(", "), path?.join(", "), host && `on ${host.join(", ")}`];
   return parts.filter((part) => part).join(" ") || "every request";
 }

@@ -60,7 +60,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
       unit: limit.unit,
       remaining: toWritten(remaining, limit.unit),
       quota: toWritten(quotaOf(limit).quota, limit.unit),
-      // Under a meter it is known only after the answer.
+      // Under a meter the cost is known only after the answer.
       cost: policy.meter ? undefined : matched.find((one) => one.policy.name === policy.name)!.cost,
       growsAfterMs,
       resetAfterMs,

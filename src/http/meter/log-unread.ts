@@ -2,7 +2,7 @@
 
 import { createLines } from "../lines.ts";
 
-/** Of a field that an origin has written. */
+/** The most characters of a header field: an origin has written it. */
 const LONGEST_VALUE = 100;
 
 const write = createLines((line) => console.warn(line));

@@ -9,7 +9,7 @@ import { type Settling, settling } from "./settling.ts";
 export { providerRefusal } from "./provider-refusal.ts";
 
 /** A request whose body was read for an estimate. */
-export interface MeteredRequest {
+interface MeteredRequest {
   /** The units to reserve under a policy with a meter. */
   unitsOf(meter: Meter): number;
   /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
@@ -33,7 +33,7 @@ const SHORT_READ_BYTES = 16 * 1024;
 
 let longReads = 0;
 
-/** Reads the begin of the body, and makes the same request again. @param policies those that match the request. */
+/** Reads the beginning of the body, and makes the same request again. @param policies those that match the request. */
 export async function readMetered(
   policies: readonly Policy[],
   given: Request,
@@ -72,9 +72,9 @@ async function read(meters: ReadonlyMap<string, Meter>, given: Request) {
   return { request, estimates };
 }
 
-/** A compressed answer could not be read. */
+/** The same request, but asking for an answer without compression: a compressed answer could not be read. */
 function askingForPlain(request: Request): Request {
-  // The program around the limiter has read the body. Whoever answers has it from there.
+  // The program around the limiter has read the body. The program that answers has the body already.
   if (request.bodyUsed || request.body?.locked) return request;
   const asking = new Request(request);
   asking.headers.set("Accept-Encoding", "identity");

@@ -1,4 +1,4 @@
-/** From a reservation and the answer to what was used. */
+/** Finds in an answer what was used, and settles the reservation with it. */
 
 import type { Meter } from "../../core/policy.ts";
 import type { Reservation } from "../../limiter.ts";
@@ -21,8 +21,8 @@ export interface Settling {
 
 type Next = (request: Request) => Response | Promise<Response>;
 
-export interface SettlingOptions {
-  /** To be sent on. */
+interface SettlingOptions {
+  /** The request to send on. */
   readonly request: Request;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;

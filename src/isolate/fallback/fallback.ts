@@ -17,7 +17,7 @@ import type { UnansweredRequests } from "./unanswered.ts";
 /** At most 20 MiB of an isolate's 128 MiB (src/store/memory.ts). */
 const MAX_KEYS = 10_000;
 
-export interface FallbackParts {
+interface FallbackParts {
   readonly told: ToldCounts;
   readonly clock: StoreClock;
   readonly unanswered: UnansweredRequests;
@@ -33,8 +33,8 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
   const counts = createCounts(MAX_KEYS);
 
   /**
-   * Charges what the store told last and what the isolate owes to it. Only once for each reply of the store: later in
-   * the same outage the isolate's own counters have gone on.
+   * Charges what the store told last and what the isolate owes to it. It does this once for each reply of the store:
+   * later in the same outage, the isolate's own counters are the newer ones.
    */
   function begin(key: string, nowMs: number): void {
     const known = told.begin(key);
@@ -49,7 +49,7 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
     const records = views.map(({ limit, view }): LimitRecord => {
       if (view.kind !== Kind.log) return view;
       const record = logRecordOf(view, limit as LogLimit);
-      // The instants of the single units are not known. No unit leaves before the last one.
+      // The store does not tell when each unit was charged. All units count until the last one leaves.
       counts.write(limitKeyOf(key, limit), [{ atMs: record.newestAtMs, cost: record.used }]);
       return record;
     });

@@ -56,7 +56,7 @@ export interface UnansweredRequests {
   uncounted(key: string): void;
 }
 
-/** @param budgetMs of one call to the store, in milliseconds. */
+/** @param budgetMs the time budget of one call to the store, in milliseconds. */
 export function trackUnanswered(budgetMs = 0): UnansweredRequests {
   const sent = createPending<Sent>(2 * budgetMs + FORGOTTEN_MS);
 

@@ -1,7 +1,7 @@
 /**
- * How many units of a key an isolate should have in stock, and when to ask for more. Enough that few requests wait, and
- * not more: units in stock cannot be spent elsewhere. How dear a unit is follows from what is left, as the last reply
- * told it, and from this isolate's part of what all isolates charge. Pure.
+ * How many units of a key an isolate should have in stock, and when to ask for more. It is enough that few requests
+ * wait, and not more: units in stock cannot be spent elsewhere. How scarce units are follows from what is left, as the
+ * last reply told it, and from this isolate's part of what all isolates charge. Pure.
  *
  * The numbers were found by simulation (npm run simulate; docs/consistency.md).
  */
@@ -11,16 +11,21 @@ import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import type { LimitReply } from "../../core/take.ts";
 import type { Lease } from "./lease.ts";
 
-/** After this many lives of a lease demand weighs e times less. A stock is at most the demand that is remembered. */
+/** After this many lives of a lease, demand weighs 1/e as much. A stock is at most the demand that is remembered. */
 const REMEMBERED_LIVES = 14;
 /** After a silence in which demand came to weigh less than this, the rate is measured anew. */
 const FORGOTTEN_PART = 0.05;
-/** What all isolates charge is averaged over this many lives of a lease: a window, unless it is long. */
+/**
+ * What all isolates charge is averaged over this many lives of a lease: about one window, unless the window is long.
+ */
 const AVERAGED_LIVES = 20;
 /** A key has gone quiet after this many mean gaps between requests without one, and this many lives. */
 const QUIET_GAPS = 4;
 const QUIET_LIVES = 1;
-/** The stock, relative to the isolate's share of what is left. Above 1, because others have told stocks already. */
+/**
+ * The stock, relative to the isolate's share of what is left. Above 1, because what is left no longer includes the
+ * stocks of other isolates.
+ */
 const STOCKED_SHARES = 2;
 /**
  * The share of an isolate with a small part of the traffic grows with the square root of the part, times this: a stock
@@ -39,7 +44,7 @@ const LONG_WINDOW_PART = 1 / 20;
 
 export const memoryMs = ({ lifeMs }: Lease): number => REMEMBERED_LIVES * lifeMs;
 
-/** What the demand that is remembered weighs at an instant. */
+/** The weight of the remembered demand at an instant, 0 to 1. */
 export function keptPart(lease: Lease, localAtMs: number): number {
   const part = Math.exp(-Math.max(0, localAtMs - lease.demandAtMs) / memoryMs(lease));
   return part < FORGOTTEN_PART ? 0 : part;
@@ -86,7 +91,9 @@ export function leftBy({ limits }: Lease, replies: readonly LimitReply[], nowMs:
   return Math.min(...each);
 }
 
-/** The units per ms that all isolates charge, with what a reply adds to it. The lease still has the reply before. */
+/**
+ * The units per ms that all isolates charge, updated with a new reply. The lease must still hold the reply before it.
+ */
 export function chargedPerMs(lease: Lease, replies: readonly LimitReply[], nowMs: number): number {
   const afterMs = nowMs - lease.repliedAtMs;
   if (!lease.replies || afterMs <= 0) return lease.chargedPerMs;
@@ -115,8 +122,8 @@ function seenMs(lease: Lease, localAtMs: number): number {
 /** The units per ms that requests of this isolate need, without the latest request. */
 function rateOf(lease: Lease, localAtMs: number): number {
   const { demand, latest, requests, lifeMs, demandAtMs } = lease;
-  // Gaps between requests, which may need several units. The silence since the latest request does not count: it would
-  // make the gaps that are waited for longer and longer.
+  // The mean gap between requests; a request may need several units. The silence since the latest request does not
+  // count: the mean gap would grow with it, and the key would go quiet too late.
   const gapMs = seenMs(lease, demandAtMs) / (requests - 1);
   if (demand <= latest || localAtMs - demandAtMs > QUIET_LIVES * lifeMs + QUIET_GAPS * gapMs) return 0;
   return Math.max(0, demand * keptPart(lease, localAtMs) - latest) / seenMs(lease, localAtMs);
@@ -148,7 +155,7 @@ export function mostUnits(limits: readonly LimitSpec[], lifeMs: number): number 
   return Math.min(...each);
 }
 
-/** For how long units are meant to last that are charged at an instant of the store. */
+/** How long units that are charged at this instant of the store should last, in ms. */
 function lastsMs({ limits }: Lease, nowMs: number | undefined): number {
   if (nowMs === undefined) return 0;
   const each = limits.map((limit) => {

@@ -39,7 +39,7 @@ export interface Lease {
   /** How long the last call took. */
   readonly callMs: number;
   readonly grants: readonly Grant[];
-  /** Shows a reset by another isolate. */
+  /** If the store reports fewer units than these, another isolate has reset the key. */
   readonly charged: Charged | undefined;
   /** Units that were charged up to this instant of the store are worth nothing: another isolate has reset the key. */
   readonly worthlessToMs: number;
@@ -50,9 +50,9 @@ export interface Lease {
    * stock.
    */
   readonly replies: readonly LimitReply[] | undefined;
-  /** When the store decided that, by its clock. */
+  /** When the store decided this reply, by the store's clock. */
   readonly repliedAtMs: number;
-  /** The units that were left then. */
+  /** The units that were left at `repliedAtMs`. */
   readonly left: number;
   /** The units per ms that all isolates charge. */
   readonly chargedPerMs: number;

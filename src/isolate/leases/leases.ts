@@ -87,11 +87,14 @@ export interface Leases {
     replies: readonly LimitReply[] | undefined,
     localAtMs: number,
   ): void;
-  /** Books the answer to a request that came too late for it: only the units for the stock go into the stock. */
+  /**
+   * Books an answer that came too late for its request. Its counts are learned, and the units for the stock go into the
+   * stock. The units that the request needed are not booked here: the fallback settles them.
+   */
   settleLate(request: LeaseRequest, answer: Omit<LeaseAnswer, "late">, replies: readonly LimitReply[]): void;
   /**
-   * Whether the store reports fewer units than this isolate has charged. Then another isolate has reset the key, and
-   * what was leased before is over.
+   * Whether another isolate has reset the key: the store reports fewer units than this isolate has charged. Units
+   * leased before the reset are worth nothing.
    *
    * @param units charged with this very reply. @param nowMs when the store decided.
    */
@@ -129,8 +132,9 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
 
   const earliestMs = (localAtMs: number) => clock.at(localAtMs)?.earliestMs;
   /**
-   * The instant of the store at which a call that is made now is taken to arrive. The less others charge, the nearer it
-   * is to the expected one: then what came back meanwhile is there.
+   * The instant, by the store's clock, at which a call that is made now is assumed to arrive: between the earliest
+   * possible instant and the middle. The larger this isolate's part of all charges, the nearer to the middle: units
+   * that come back meanwhile are then likely to be still there.
    */
   function arrivesAtMs({ ownPart, repliedAtMs }: Lease, localAtMs: number): number {
     const time = clock.at(localAtMs);
@@ -184,7 +188,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
   function end(lease: LeaseState, resetByMs: number): void {
     tell(lease, "lapsed", sumOf(lease.grants));
     lease.grants = [];
-    // The call that told it may have charged units in this very millisecond, after the reset.
+    // The call whose reply told of the reset may have charged units in this very millisecond, after the reset.
     lease.worthlessToMs = Math.max(lease.charged?.lastAtMs ?? lease.worthlessToMs, resetByMs - 1);
     lease.charged = undefined;
   }
@@ -227,7 +231,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     else restock(lease, back);
     // After a reset by this isolate nobody knows whether the charge came before it. The units lapse with their window.
     if (charged > 0 && nowMs > lease.worthlessToMs && !lease.isOver) addCharge(lease, charged, stocked, nowMs);
-    // A call that was late may have been decided before one whose reply is known already.
+    // A newer reply may be known already: late replies arrive out of order.
     if (nowMs < lease.repliedAtMs) return;
     lease.chargedPerMs = chargedPerMs(lease, replies, nowMs);
     lease.left = leftBy(lease, replies, nowMs);
@@ -337,7 +341,8 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       if (replies) book(lease, replies, nowMs!, charged, late ? charged : forStock, back);
       else restock(lease, back);
       // A refusal of a call that also asked for the stock is no reason to pause: the request asks again for fewer
-      // units. Nor is it one while much is left: others have charged since the last reply, and the next ask knows that.
+      // units. While much is left, a refusal is no reason either: others have charged since the last reply, and the
+      // next call asks for less.
       const isEnough = lease.left >= Math.max(1, leastWanted(lease, localAtMs) * SHORT_PART);
       const asksAgain = forStock > 0 && (needed > 0 || isEnough);
       const refused = replies?.some((reply) => reply.refused) && !asksAgain;

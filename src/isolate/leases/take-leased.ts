@@ -191,7 +191,10 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
     }
   }
 
-  /** The units for the stock are charged, although the reply came too late for its request. */
+  /**
+   * Books an answer that came too late for its requests: the counts are learned, and the units for the stock go into
+   * the stocks. The fallback settles the units that the requests needed.
+   */
   function settleLate(sent: readonly LeaseRequest[], answer: TakeReply, own: RequestBackground): void {
     for (const [k, request] of sent.entries()) {
       leases.settleLate(request, answer, answer.keys[k]!);
@@ -266,7 +269,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
     own.background.waitUntil(tending());
   }
 
-  /** Only once. If the outcome is not known, the units lapse with their window. */
+  /** Gives units back with one call, never repeated. If the outcome is not known, the units lapse with their window. */
   async function giveBack(lease: Lease, units: number, chargedAtMs: number): Promise<void> {
     const keys = [{ key: lease.key, group: ENFORCED, cost: units, limits: lease.limits }];
     try {

@@ -53,7 +53,7 @@ export interface Debts {
   units(key: string, nowMs: number): number;
   /** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
   add(keys: readonly KeyRequest[], nowMs: number): Owed;
-  /** Owes these units no more, which an earlier `add` has added. What was repaid meanwhile stays charged. */
+  /** Takes back units that an earlier `add` has added. Units that were repaid meanwhile stay charged. */
   takeBack(keys: readonly KeyRequest[], owed: Owed): void;
   /** These keys were reset: they owe nothing. */
   forget(keys: readonly string[]): void;
@@ -63,7 +63,7 @@ export interface Debts {
 
 export function createDebts(): Debts {
   const debts = new Map<string, Debt>();
-  /** Debts that are on their way to the store. A reset takes them out, and then they are not owed again. */
+  /** Debts that are on their way to the store. A reset removes its keys from this map: their debts are not put back. */
   const repaying = new Map<string, Debt>();
   let keysPerCall = KEYS_PER_CALL;
   let adds = 0;
@@ -146,7 +146,7 @@ export function createDebts(): Debts {
   };
 }
 
-/** Requests with other numbers under the same key were admitted up to theirs. */
+/** The larger numbers of both: each request under the key was admitted up to its own numbers. */
 function largerSpan(one: WindowLimit, other: WindowLimit = one): WindowLimit {
   return other.limit > one.limit ? other : one;
 }

@@ -15,7 +15,7 @@ import type { Debts, Owed } from "./debts.ts";
 import type { UnreleasedSlots } from "./unreleased-slots.ts";
 
 /** How the store was called, and what keeps work alive after the answer. */
-export interface NoteOptions extends SlotOptions {
+interface NoteOptions extends SlotOptions {
   readonly background?: Background | undefined;
   /** Groups that another place has refused: nothing is to stay charged for them. Absent: none. */
   readonly refusedGroups?: ReadonlySet<number>;
@@ -25,15 +25,15 @@ export interface NoteOptions extends SlotOptions {
  * Settles a reservation: keys with `Flag.giveBack` get units and slots back, keys with `Flag.chargeAnyway` are charged
  * an excess. Never rejects because of the store.
  */
-export type SettleMissed = (request: TakeRequest, background?: Background) => Promise<void>;
+type SettleMissed = (request: TakeRequest, background?: Background) => Promise<void>;
 
-export interface Noted {
+interface Noted {
   /** Its hold also renews and releases the slots at the store. */
   readonly decision: Decision;
   /**
-   * Settles what the isolate's own counters have charged, and what the store would have. An excess is owed. Units that
-   * were not used are not owed any more; if a late reply shows that the store has charged them, the store gets them
-   * back. What was charged without such a reply lapses with its window.
+   * Settles what the isolate's own counters have charged, and what the store may have charged. An excess becomes a
+   * debt. Unused units are taken out of the debts; if a late reply shows that the store has charged them, the store
+   * gets them back. Units that the store charged without such a reply lapse with their window.
    */
   readonly settle: SettleMissed;
 }
@@ -54,7 +54,7 @@ export interface MissedByStore {
   tell(background: Background | undefined): void;
 }
 
-export interface MissedParts {
+interface MissedParts {
   readonly calls: StoreCalls;
   readonly fallback: ReplySource;
   readonly debts: Debts;

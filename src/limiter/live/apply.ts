@@ -1,4 +1,4 @@
-/** What the live document makes of a request: other numbers and modes, exempt clients, blocked clients. */
+/** Applies the live document to a request: other numbers and modes, exempt clients, blocked clients. */
 
 import type { Decision } from "../../core/decision.ts";
 import type { Policy } from "../../core/policy.ts";
@@ -24,7 +24,7 @@ export interface NamedPolicy extends AppliedPolicy {
 export type WithNumbers = (policy: Policy, own: OwnNumbers) => Policy;
 
 export interface ApplyOptions {
-  /** As if the client were neither blocked nor exempt. */
+  /** Applies numbers and modes as if the client were neither blocked nor exempt. */
   readonly asCounted?: boolean;
 }
 

@@ -1,5 +1,6 @@
 /** Checks what an operator writes into the live document, with the rules of the configuration. */
 
+import { isTable } from "../../config/bindings.ts";
 import { describeValue, type Mistake } from "../../config/mistake.ts";
 import { parsePolicies, writePolicy } from "../../config/policies.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
@@ -7,7 +8,7 @@ import { timesFactor, withWritten } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
 import { DOLLARS_EXPECTED, describeUnits } from "../../core/units.ts";
 import { hasPlan } from "../numbers.ts";
-import { EMPTY, instantOf, isNumber, isTable, type LiveDocument, type LivePolicy, plansOf } from "./document.ts";
+import { EMPTY, instantOf, isNumber, type LiveDocument, type LivePolicy, plansOf } from "./document.ts";
 import { changePolicy } from "./known.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */

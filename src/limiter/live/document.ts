@@ -3,6 +3,7 @@
  * and overrides for single clients. Structure (algorithms, windows, keys, matches) changes by deploying.
  */
 
+import { isTable } from "../../config/bindings.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Policy } from "../../core/policy.ts";
 import { type MeterUnit, toUnits } from "../../core/units.ts";
@@ -17,7 +18,7 @@ export interface LivePolicy {
 /** What a live document changes for one client under one policy. */
 export interface LiveOverride {
   readonly policy: string;
-  /** The kind of the client's key, for people. The hash already says it. */
+  /** The kind of the client's key, for people. It is part of what was hashed. */
   readonly kind: string;
   /** The client's partition: the hash, never the raw key. */
   readonly key: string;
@@ -56,10 +57,10 @@ export function writeLive(document: LiveDocument): string {
 }
 
 /**
- * Reads what a store keeps. Entries that mean nothing are left to `viewOf`: only a text that is no document at all is
- * refused.
+ * Reads what a store keeps. A wrong entry is no error here: `viewOf` ignores it. Only a text that is not a document at
+ * all is refused.
  *
- * @returns undefined if it is no document.
+ * @returns undefined if the text is not a document.
  */
 export function readLive(text: string): LiveDocument | undefined {
   let value: unknown;
@@ -76,10 +77,6 @@ export function readLive(text: string): LiveDocument | undefined {
     policies: policies as LiveDocument["policies"],
     overrides: overrides as LiveDocument["overrides"],
   };
-}
-
-export function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;

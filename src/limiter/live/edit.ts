@@ -1,11 +1,11 @@
 /** Changes the live document: reads the newest, changes it, and writes it if nobody was faster. */
 
+import { isTable } from "../../config/bindings.ts";
 import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
 import {
   instantOf,
-  isTable,
   type LiveDocument,
   type LiveOverride,
   type LivePolicy,
@@ -21,11 +21,13 @@ const MAX_TRIES = 20;
 export interface Change {
   readonly version: number;
   readonly before: LiveDocument;
-  /** The very `before` if nothing had to be changed. */
+  /** The same object as `before` if nothing had to be changed. */
   readonly after: LiveDocument;
 }
 
-/** `raced`: somebody else was faster. `damaged`: the store's document is, and this isolate has read no good one. */
+/**
+ * `raced`: somebody else was faster. `damaged`: the store's document is damaged, and this isolate has read no good one.
+ */
 export type Edited =
   | { readonly change: Change }
   | { readonly mistakes: readonly LiveMistake[] }
@@ -113,8 +115,8 @@ function contentOf({ policies, overrides }: LiveDocument): string {
 }
 
 /**
- * The document under this key secret. Overrides of another one stay as they are, with the fingerprint of theirs: if
- * that secret comes back, they hold again.
+ * The document under this key secret. Overrides under another secret stay, and name that secret's fingerprint: they
+ * hold again if that secret comes back.
  */
 function withSecret(document: LiveDocument, secret: string): LiveDocument {
   const { secret: other, policies, overrides } = document;

@@ -1,8 +1,9 @@
 /** What the running configuration knows of an entry of the live document. The rest of the entry does nothing. */
 
+import { isTable } from "../../config/bindings.ts";
 import type { Policy } from "../../core/policy.ts";
 import { hasPlan, withFactor, withNumbers } from "../numbers.ts";
-import { instantOf, isNumber, isTable, type LiveOverride, type LivePolicy } from "./document.ts";
+import { instantOf, isNumber, type LiveOverride, type LivePolicy } from "./document.ts";
 
 /** An entry that does nothing under the running configuration. It is kept in the document. */
 export interface Ignored {
@@ -48,9 +49,9 @@ export function knownOverride(
     ignored.push({ path: field ? `${path}.${field}` : path, reason });
   };
   if (!policy) return void ignore("no policy has this name");
-  if (typeof override.key !== "string") return void ignore("the key is no text");
+  if (typeof override.key !== "string") return void ignore("the key is not a text");
   const untilMs = override.until === undefined ? Number.POSITIVE_INFINITY : instantOf(override.until);
-  if (Number.isNaN(untilMs)) return void ignore("until is no instant");
+  if (Number.isNaN(untilMs)) return void ignore("until is not an instant");
   const { limits, factor, plan, exempt, block, ...others } = override;
   const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
   const numbered = withNumbers(policy, numbers);
@@ -99,7 +100,10 @@ function whyIgnored(id: string, number: unknown, policy: Policy): string | undef
   return attempt(() => withNumbers(policy, { [id]: number })) ? undefined : "the number does not fit the limit";
 }
 
-/** What is written was checked, but the configuration may have changed. Undefined: the numbers do not fit. */
+/**
+ * The document was checked when it was written, but the configuration may have changed since. Undefined: the numbers do
+ * not fit.
+ */
 function attempt(change: () => Policy): Policy | undefined {
   try {
     return change();
@@ -117,7 +121,7 @@ export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Poli
 function remembered(override: LiveOverride): (policy: Policy) => Policy {
   const changed = new WeakMap<Policy, Policy>();
   return (policy) => {
-    // On a plan a factor may not fit that fits the policy.
+    // A factor that fits the policy may not fit the numbers of a plan.
     const known = changed.get(policy) ?? attempt(() => overridePolicy(policy, override)) ?? policy;
     changed.set(policy, known);
     return known;

@@ -12,15 +12,17 @@ import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type 
 import { EMPTY, readLive } from "./document.ts";
 import { type LiveView, viewOf } from "./view.ts";
 
-/** Isolates must not all read at the same moment: an interval is this part of a refresh shorter or longer. */
+/** An interval is up to this part of a refresh shorter or longer: isolates must not all read at the same moment. */
 const JITTER = 0.2;
 /** A change is in force within a refresh and this time, in ms. */
 const PROMISED_MS = 5_000;
 /** An interval is at most this much longer than a refresh, in ms. The rest of `PROMISED_MS` is for a failed read. */
 const MAX_JITTER_MS = 3_000;
-/** How soon a read that fails, or never ends, is followed by the next one, in ms, from beginning to beginning. */
+/** The time from the beginning of a read that failed, or never ended, to the beginning of the next one, in ms. */
 const RETRY_MS = 2_000;
-/** A read ends within the time budget. After so many ms more its request was ended, and the read with it. */
+/**
+ * A read ends within the time budget. If it has not ended this many ms later, its request has ended, and the read too.
+ */
 const GRACE_MS = 500;
 /** How often a request looks whether another request has read the document, in ms. */
 const POLL_MS = 4;
@@ -52,7 +54,11 @@ export interface LiveEvent {
 }
 
 export interface LiveReader {
-  /** Begins to read if a newer version may be there. Undefined: go on at once. Otherwise wait; it never rejects. */
+  /**
+   * Starts a read if there may be a newer version.
+   *
+   * @returns a promise to wait for, which never rejects; undefined: go on at once.
+   */
   ready(background: Background | undefined): Promise<void> | undefined;
   /** The last good document. Undefined: none was ever read, and the configuration alone holds. */
   view(): LiveView | undefined;
@@ -60,7 +66,9 @@ export interface LiveReader {
   apply(applied: readonly NamedPolicy[], options?: ApplyOptions): AppliedLive;
   /** Reads the newest document now. @throws {StoreError} */
   refresh(): Promise<void>;
-  /** What the store held when it was read last. Not good: the document is damaged or gone, and `view` is older. */
+  /**
+   * What the last read found. `isGood` is false if the stored document is damaged or gone; `view` is then an older one.
+   */
   stored(): { readonly version: number; readonly isGood: boolean };
   readonly storage: LiveStorage;
   /** The fingerprint of the key secret. */
@@ -115,7 +123,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     }
   }
 
-  /** Version and view change together, without a pause: whoever changes the document builds on both. */
+  /** Version and view change together, without a pause: a change of the document is built on both. */
   function learn({ version, text }: LiveText, fingerprint: string): void {
     known = version;
     const isNone = text === undefined && version === 0;
@@ -142,7 +150,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     try {
       await refresh();
     } catch (error) {
-      // Once for each time that the store is away.
+      // One line for each outage of the store.
       if (failedAtMs === undefined) {
         report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
       }
@@ -156,7 +164,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     return !isAway && isBehind(nowMs);
   }
 
-  /** Whether what is known is older than a change may be before it is in force, or nothing is known. */
+  /** Whether nothing is known, or what is known may lack a change that must be in force by now. */
   function isBehind(nowMs: number): boolean {
     if (known === undefined) return true;
     const told = storage.told?.();
@@ -164,7 +172,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     return Math.abs(nowMs - heardAtMs) > refreshMs + PROMISED_MS;
   }
 
-  /** Another request reads: this one looks for what it has read. */
+  /** Waits while another request reads the document, and looks for the result from time to time. */
   async function waitForOther(sinceMs: number): Promise<void> {
     while (startedAtMs !== undefined && isBehind(sinceMs) && Math.abs(timing.nowMs() - sinceMs) < timeoutMs) {
       await timing.sleep(POLL_MS);

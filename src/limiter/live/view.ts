@@ -1,8 +1,9 @@
 /** A live document over the running configuration: what holds for a policy, and for a client of it. */
 
+import { isTable } from "../../config/bindings.ts";
 import type { Policy } from "../../core/policy.ts";
 import { hasPlan } from "../numbers.ts";
-import { isTable, type LiveDocument } from "./document.ts";
+import type { LiveDocument } from "./document.ts";
 import { type ClientView, changePolicy, type Ignored, knownOverride, knownPolicy } from "./known.ts";
 
 /** Entries that are named one by one when a document is read: one line of the log holds them. */
@@ -17,9 +18,9 @@ export interface LiveView {
   readonly unknown: { readonly first: readonly Ignored[]; readonly more: number };
   /** Whether overrides' keys were hashed under another key secret: the clients of these overrides cannot be found. */
   readonly hasOtherSecret: boolean;
-  /** The policy as the document changes it for all clients. The very policy if it does not. */
+  /** The policy as the document changes it for all clients. The same object if it does not. */
   policy(policy: Policy): Policy;
-  /** What holds for this client besides. @param nowMs the local clock, in ms since the epoch. */
+  /** What also holds for this client. @param nowMs the local clock, in ms since the epoch. */
   client(policy: string, partition: string, nowMs: number): ClientView | undefined;
 }
 
@@ -35,8 +36,8 @@ interface InForce {
 }
 
 /**
- * One request pays for this, and a runtime may give a request 10 ms. So an override is only filed here. It is checked
- * and computed when its client comes first.
+ * One request pays for this, and a runtime may give a request 10 ms. Therefore an override is only indexed here. It is
+ * checked and computed at the first request of its client.
  *
  * @param secret the fingerprint of the running key secret.
  */
@@ -53,7 +54,7 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
   }
 
   const { overrides } = document;
-  /** What is no table has no policy. */
+  /** An entry that is not a table counts as an empty one. */
   const overrideOf = (i: number): Entry => {
     const one: unknown = overrides[i];
     return isTable(one) ? one : {};

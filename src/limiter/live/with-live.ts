@@ -8,7 +8,7 @@ export interface StoreWithLive extends Store {
   liveReader(options: Omit<LiveReaderOptions, "storage">): LiveReader;
 }
 
-/** The very store if it has no place for a document. */
+/** Adds the reader of the live document to a store. Returns the same store if it keeps no document. */
 export function withLive<T extends Store>(store: T): T | (T & StoreWithLive) {
   const { live: storage } = store;
   if (!storage) return store;

@@ -52,7 +52,7 @@ export interface Reservation {
   release(): Promise<void>;
 }
 
-export interface ReservationParts {
+interface ReservationParts {
   /** The names of the policies that the caller named. */
   readonly names: readonly string[];
   readonly answered: Answered;

@@ -1,4 +1,4 @@
-/** From what a reservation has charged and what was used to the calls that settle the difference. */
+/** The calls that settle a reservation: the difference between what it has charged and what was used. */
 
 import { algorithmOf } from "../../core/algorithms.ts";
 import { isConcurrency, withoutSlots } from "../../core/concurrency.ts";

@@ -8,15 +8,15 @@ import type { Silence } from "./part.ts";
 /** The answer that all replies together give. */
 export function combine(replies: readonly KeysReply[], silences: readonly Silence[], flag: Flag): Decision {
   const source = sourceOf(replies, silences);
-  // Numbers of the isolate's own counters are not those of the place: they are told as such, or not at all.
+  // The isolate's own counters do not have the numbers of the place. They are told only with the source `fallback`.
   const told = source === "fallback" ? replies : replies.filter((reply) => reply.source !== "fallback");
   return decide(source, limitDecisions(told, flag));
 }
 
 /**
  * The source that is furthest away of those that have decided: a place, then the own counters in place of a silent one,
- * then a stock, then memory. A refusal is decided by those that refuse. What holds only policies in shadow does not
- * decide, unless there is nothing else.
+ * then a stock, then memory. A refusal is decided by those that refuse. A reply about policies in shadow alone decides
+ * only if there is no other reply.
  */
 function sourceOf(replies: readonly KeysReply[], silences: readonly Silence[]): Source {
   const refusing = replies.filter(({ reply }) => !reply.allowed);

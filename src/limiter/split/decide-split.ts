@@ -27,8 +27,8 @@ import type { Part, PartReply, Silence } from "./part.ts";
 import { createUndoing } from "./undo.ts";
 
 /**
- * How long a reply of a place may refuse other requests, in milliseconds. The units that refused may be those of a
- * request that another place has refused, and then they come back after a round trip.
+ * How long a reply of a place may refuse other requests, in milliseconds. The units that left no room may belong to a
+ * request that another place has refused. They come back after a round trip.
  */
 export const TRUSTED_MS = 1_000;
 
@@ -138,7 +138,7 @@ export function createSplit(
       try {
         await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
       } finally {
-        // Of what was charged meanwhile it is not known whether the reset has removed it.
+        // Nobody knows whether the reset has removed what was charged meanwhile.
         undoing.wereReset(keys);
       }
     },
@@ -169,7 +169,9 @@ async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Pro
   }
 }
 
-/** By the isolate's own counters of a silent place. Undefined: no policy wants that. */
+/**
+ * Decides by the isolate's own counters, because the place is silent. Undefined: no policy of the part says `local`.
+ */
 async function countHere(part: Part, { flag, slot }: Asked): Promise<PartReply | undefined> {
   const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
   if (keys.length === 0) return undefined;

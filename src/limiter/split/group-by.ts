@@ -1,4 +1,4 @@
-/** What belongs together, in the order of the first of each group. (Node 20 has no `Map.groupBy`.) */
+/** Groups values by `groupOf`, in the order of each group's first value. (Node 20 has no `Map.groupBy`.) */
 export function groupBy<T, K>(all: readonly T[], groupOf: (one: T) => K): [group: K, own: T[]][] {
   const groups = new Map<K, T[]>();
   for (const one of all) {

@@ -12,7 +12,7 @@ export interface Part {
   readonly place: number;
   readonly isolate: Isolate;
   readonly keys: readonly PolicyKey[];
-  /** Those of the keys, the very objects. */
+  /** The requests of `keys`, the same objects. */
   readonly requests: readonly KeyRequest[];
 }
 

@@ -17,7 +17,7 @@ const MAX_RESETS = 1_000;
  */
 type Undo = (reply: PartReply, isKept: (group: number) => boolean, slot: number) => Promise<void>;
 
-export interface Undoing {
+interface Undoing {
   /** A decision begins. What is reset from now on is not given back for it: the reset may have removed it. */
   begin(): Undo;
   /** These keys are being reset, or were reset just now. */

@@ -4,7 +4,7 @@ import type { RedisSettings } from "../../config/redis.ts";
 import { changeOf, reportBreaker } from "../../isolate/breaker.ts";
 import type { Store } from "../../store/store.ts";
 import { groupBy } from "../split/group-by.ts";
-import { regionOf } from "../store-key.ts";
+import { regionOfKey } from "../store-key.ts";
 import { redisStore } from "./redis-store.ts";
 import { rendezvous } from "./rendezvous.ts";
 import { splitStore } from "./split-store.ts";
@@ -24,5 +24,5 @@ export function redisNodes({ nodes, timeoutMs }: RedisSettings): Store {
       return [region, (key: string) => positions[place(key)]!];
     }),
   );
-  return splitStore(stores, (key) => (placeIn.get(regionOf(key)) ?? placeIn.get(undefined)!)(key));
+  return splitStore(stores, (key) => (placeIn.get(regionOfKey(key)) ?? placeIn.get(undefined)!)(key));
 }

@@ -22,7 +22,7 @@ const OPTION_TYPES: Readonly<Record<keyof RemoteStoreOptions, string>> = {
 };
 
 const DEFAULT_TIMEOUT_MS = 250;
-/** Decisions name the store by its kind, beside these words for what an isolate answers by itself. */
+/** Kinds that a store cannot have: decisions use these words for what an isolate answers by itself. */
 const RESERVED_KINDS = ["", "cache", "lease", "fallback", "live"];
 
 /**

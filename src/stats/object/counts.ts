@@ -2,7 +2,7 @@
 
 import { addClients, type Lists, listsOf, type Top } from "./top.ts";
 
-/** Series that are counted by name; the others count as `other`. A row of twice so many stays below 2 MB. */
+/** Series that are counted by name; the others count as `other`. A row of twice as many stays below 2 MB. */
 export const MAX_SERIES = 2_000;
 
 export type Sums = Map<string, number>;
@@ -25,7 +25,7 @@ export function noCounts(arrived: number): Counts {
   return { arrived, sums: new Map(), top: new Map() };
 }
 
-/** Late counts of many minutes would make a row too large: beyond a number they count when they arrive. */
+/** Late counts of many minutes would make a row too large: beyond `MAX_SERIES`, they count in the minute of arrival. */
 export function addSum({ arrived, sums }: Counts, at: number, series: string, sum: number): void {
   const isFull = at !== arrived && !sums.get(at)?.has(series) && sizeOf(sums) >= MAX_SERIES;
   addTo(sumsAt(sums, isFull ? arrived : at), series, sum);

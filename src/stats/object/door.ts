@@ -7,7 +7,7 @@ import { replyOf, type StatsReply } from "./reply.ts";
 import type { StatsObject, Totals } from "./told.ts";
 
 export { CONTENT_TYPE, prometheusText } from "./prometheus.ts";
-export { MONTH as MAX_MINUTES } from "./timeline.ts";
+export { MAX_MINUTES } from "./timeline.ts";
 export type { StatsReply };
 
 /** The name of the object. It must never change: another name is another object, which starts at zero. */

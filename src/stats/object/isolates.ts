@@ -1,8 +1,8 @@
 /** The isolates that have been heard, so that a batch that is sent again is not added again. */
 
 /**
- * How many are remembered. A busy site has some hundreds at a time; one is forgotten when so many others were heard
- * after it. A row holds at most so many, in about 400 KB.
+ * How many isolates are remembered. A busy site has some hundreds at a time. An isolate is forgotten once this many
+ * others were heard after it. A row holds at most this many, in about 400 KB.
  */
 const MAX_ISOLATES = 5_000;
 

@@ -5,7 +5,7 @@
 
 import type { Batch } from "../batch.ts";
 
-/** How long it holds if the isolate does not say. */
+/** How long a report holds if the isolate does not say, in ms. */
 const DEFAULT_MS = 60_000;
 
 const SCHEMA = `

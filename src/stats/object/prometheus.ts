@@ -22,7 +22,7 @@ export function prometheusText({ sums, open }: Totals, version: string): string 
   ].join("\n");
 }
 
-/** A series has the calls of one bucket. Prometheus wants those of all smaller buckets in it. */
+/** A series counts the calls of one bucket. For Prometheus, a bucket also counts the calls of all smaller buckets. */
 function histogram(metric: Metric, sums: Totals["sums"]): string[] {
   const { series, labels } = metric;
   const bySeries = new Map(

@@ -83,7 +83,7 @@ function clientsOf(entries: Told["top"][string]) {
   return entries.map((entry) => ({ key: entry[0], refused: certain(entry) })).filter(({ refused }) => refused > 0);
 }
 
-/** Writing an instant takes longer than all else of a point: each is written once. */
+/** Writing an instant takes longer than the rest of a point: each instant is written once. */
 function instantsOf(from: number, step: number): (i: number) => string {
   const written: string[] = [];
   return (i) => {

@@ -6,7 +6,7 @@
 
 import { addCounts, addTo, type Counts, type CountsText, noCounts, type Sums, sumsIn, textOf } from "./counts.ts";
 import { type Isolates, remember } from "./isolates.ts";
-import { DAY, HOUR, hourOf, MONTH } from "./timeline.ts";
+import { DAY, HOUR, hourOf, MAX_MINUTES } from "./timeline.ts";
 import { totalsIn, totalsText } from "./totals.ts";
 
 const SCHEMA = `
@@ -43,7 +43,7 @@ interface HourHead extends Record<string, SqlStorageValue> {
 
 /** What all rows together say. */
 export interface Known {
-  /** Since ever; without series that have been forgotten (totals.ts). */
+  /** The sums since counting began, without series that have been forgotten (totals.ts). */
   readonly totals: Sums;
   readonly isolates: Isolates;
   /** The row that changes; undefined: there is none since the newest hour. */
@@ -110,7 +110,7 @@ export class StatsRows {
       this.#fold(hour, hourOf(first));
     }
     this.#storage.sql.exec(DELETE_MINUTES, Math.min(now - DAY, unfoldedAfter(this.#newestHour())));
-    this.#storage.sql.exec(DELETE_HOURS, now - MONTH - HOUR);
+    this.#storage.sql.exec(DELETE_HOURS, now - MAX_MINUTES - HOUR);
     if (this.#says(ARE_MINUTES_LEFT)) return "minutes";
     // The newest hour stays as it is.
     return this.#says(ARE_HOURS_LEFT) ? "hours" : "nothing";

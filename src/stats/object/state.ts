@@ -32,7 +32,10 @@ export class State {
     return this.#heardAtMs;
   }
 
-  /** Also when the clock is set back, nothing arrives in an hour that has its row, or before another batch. */
+  /**
+   * The minute in which a batch arrives now. Even if the clock was set back, it is not in an hour that has its row
+   * already, nor before the minute of the last batch.
+   */
   minuteAt(nowMs: number): number {
     return Math.max(Math.floor(nowMs / 60_000), this.#minute?.counts.arrived ?? 0, this.#unfolded);
   }

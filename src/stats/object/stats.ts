@@ -9,7 +9,7 @@ import { checkBatch, checkMinutes } from "./check-batch.ts";
 import { OpenBreakers } from "./open-breakers.ts";
 import { StatsRows } from "./rows.ts";
 import { State } from "./state.ts";
-import { DAY, HOUR, hourOf, MONTH, shortened, timelineOf } from "./timeline.ts";
+import { DAY, HOUR, hourOf, MAX_MINUTES, shortened, timelineOf } from "./timeline.ts";
 import type { StatsObject, Told, Totals } from "./told.ts";
 import { addClients, type Lists, listsOf, type Top } from "./top.ts";
 
@@ -70,7 +70,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
 
   /** The last minutes, 1 … 43,200: a step a minute up to a day, a step an hour beyond, longer with very many points. */
   async read(minutes: number): Promise<Told> {
-    checkMinutes(minutes, MONTH);
+    checkMinutes(minutes, MAX_MINUTES);
     const nowMs = Date.now();
     const state = this.#known();
     const now = state.minuteAt(nowMs);
@@ -87,7 +87,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     };
   }
 
-  /** The sums since ever. */
+  /** The sums since counting began. */
   async totals(): Promise<Totals> {
     return { sums: this.#known().totals, open: this.#open.byPlace(Date.now()) };
   }
@@ -108,7 +108,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     return this.#state;
   }
 
-  /** Of more than an hour whole hours are told: a day of minutes holds 60 times as many clients. */
+  /** For more than an hour, whole hours are read: the minutes of a day hold 60 times as many clients. */
   #topSince(from: number, minutes: number): Lists {
     const top: Top = new Map();
     const rows = minutes <= HOUR ? this.#rows.minutesFrom(from) : this.#rows.hoursFrom(hourOf(from));

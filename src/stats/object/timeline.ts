@@ -5,8 +5,8 @@ import { sumsIn } from "./counts.ts";
 /** In minutes. */
 export const HOUR = 60;
 export const DAY = 24 * HOUR;
-/** Hours are kept for so long. */
-export const MONTH = 30 * DAY;
+/** The most minutes that are told: rows of hours are kept this long. */
+export const MAX_MINUTES = 30 * DAY;
 
 /**
  * A point costs about 110 bytes in the answer. With more points than this, each covers a longer time: 100 series that

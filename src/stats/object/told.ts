@@ -22,7 +22,7 @@ export interface Told {
 }
 
 export interface Totals {
-  /** Since ever, by series. They only grow, until a series that does not count any more is forgotten (totals.ts). */
+  /** The sums since counting began, by series. A sum only grows, until its series is forgotten (totals.ts). */
   readonly sums: ReadonlyMap<string, number>;
   readonly open: ReadonlyMap<string, number>;
 }

@@ -1,7 +1,7 @@
 /**
  * The clients with most refusals of each policy, merged from the lists of many isolates (Space-Saving). A list entry
  * says how many refusals were counted for a client, and how many of them may be another's. Merged lists add both
- * numbers; of the difference it is certain that at least so many refusals were this client's.
+ * numbers. Their difference is the number of refusals that certainly were this client's.
  */
 
 /** Clients that are kept for each policy. */

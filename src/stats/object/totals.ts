@@ -4,9 +4,9 @@
  */
 
 import { type Counts, MAX_SERIES, type Sums } from "./counts.ts";
-import { MONTH } from "./timeline.ts";
+import { MAX_MINUTES } from "./timeline.ts";
 
-/** With so few, none is forgotten. */
+/** Up to this many series, none is forgotten. */
 const KEPT_SERIES = MAX_SERIES / 2;
 
 /** A series, its sum, and the last hour in which it counted. */
@@ -22,5 +22,5 @@ export function totalsText(totals: Sums, { arrived, sums }: Counts, before: stri
   const countedAt = new Map(totalsIn(before).map(([series, , hour]) => [series, hour]));
   for (const counted of sums.values()) for (const series of counted.keys()) countedAt.set(series, arrived);
   const all = [...totals].map(([series, sum]): Total => [series, sum, countedAt.get(series)!]);
-  return JSON.stringify(all.length > KEPT_SERIES ? all.filter(([, , hour]) => arrived - hour <= MONTH) : all);
+  return JSON.stringify(all.length > KEPT_SERIES ? all.filter(([, , hour]) => arrived - hour <= MAX_MINUTES) : all);
 }

@@ -9,7 +9,7 @@ import type { ChangedCount, Comparison } from "./summary.ts";
 const MAX_EXAMPLES = 5;
 /** Clients whose requests changed are counted up to this number. */
 const MAX_CLIENTS = 1_000_000;
-/** As many of them may become examples: about 300 bytes each. */
+/** How many of these clients may become examples: about 300 bytes each. */
 const MAX_CANDIDATES = 50_000;
 
 interface Candidate {

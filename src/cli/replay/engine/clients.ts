@@ -31,7 +31,7 @@ function afterLength(text: string): string {
   return `${text.length}:${text}`;
 }
 
-/** Sweeping goes through all of them: it is worth it when so many have come. */
+/** Sweeping goes through all clients: it is worth its time once this many have come. */
 const LEAST_SWEPT = 10_000;
 
 export class Clients {
@@ -84,7 +84,7 @@ export class Clients {
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#others.size);
   }
 
-  /** Who these numbers are. */
+  /** The clients with these numbers. */
   clientsOf(numbers: ReadonlySet<number>): Map<number, Client> {
     const clients = new Map<number, Client>();
     if (numbers.size === 0) return clients;

@@ -26,7 +26,7 @@ interface Kept {
   expiresAtMs: number;
 }
 
-/** Sweeping goes through all counts: it is worth it when so many have come. */
+/** Sweeping goes through all counts: it is worth its time once this many have come. */
 const LEAST_SWEPT = 10_000;
 
 /** Counts of any kind. */

@@ -1,6 +1,6 @@
 /** What will happen at an instant of the log: slots that are renewed and released. */
 
-/** As many as these take about 100 MiB. */
+/** This many events take about 100 MiB. */
 const MAX_IN_FLIGHT = 500_000;
 
 /** How often the gateway renews a slot with this timeout, in ms. */

@@ -8,7 +8,7 @@ import { type Client, Clients, Tally } from "./clients.ts";
 import type { Counts } from "./counts.ts";
 import { countsOf } from "./flat-counts.ts";
 import type { ClientSummary, PolicySummary } from "./summary.ts";
-import type { TimeAxis, TimeLine } from "./timeline.ts";
+import type { StepCounts, TimeAxis } from "./timeline.ts";
 
 /** How many of the most refused clients are named. */
 const MAX_TOP = 10;
@@ -28,7 +28,7 @@ export interface Scope {
 }
 
 /** What the replay must know of a policy with a client's numbers. */
-export interface Numbered {
+interface Numbered {
   readonly policy: Policy;
   readonly scopes: readonly Scope[];
   /** The most units of each limit. */
@@ -60,7 +60,7 @@ export class PolicyRun {
   readonly clients: Clients;
   /** By region; under "" the counts of all regions. */
   readonly #counts = new Map<string, Counts>();
-  /** What else counts for its clients by their numbers. */
+  /** Other counts of its clients, kept by the same client numbers. */
   readonly others: Pick<Counts, "has">[] = [];
 
   /** The last request that the policy was for, and what became of it. */
@@ -75,7 +75,7 @@ export class PolicyRun {
   readonly #refusedOf = new Tally();
   /** By limit. */
   readonly #peaks: Uint8Array[];
-  readonly #timeline: TimeLine;
+  readonly #timeline: StepCounts;
 
   constructor(policy: Policy, axis: TimeAxis, maxClients?: number) {
     this.policy = policy;

@@ -35,7 +35,7 @@ export function rungCounts(limit: Limit, rungs: number): RungCounts {
   return limit.kind === Kind.bucket ? new BucketCounts(rungs) : new SharedCounts(rungs);
 }
 
-/** Sweeping goes through all counts: it is worth it when so many have come. */
+/** Sweeping goes through all counts: it is worth its time once this many have come. */
 const LEAST_SWEPT = 10_000;
 
 /** Counts by client that expire. */
@@ -138,7 +138,7 @@ function isAsNew({ record, value }: Group): boolean {
   return record === undefined && value === undefined;
 }
 
-/** The number is the rate at which a bucket refills: each rung has its own debt. All of them are of one instant. */
+/** The number is the rate at which a bucket refills: each rung has its own debt. All debts are as of one instant. */
 class BucketCounts implements RungCounts {
   readonly #rungs: number;
   readonly #clients = new Expiring<{ readonly debts: Float64Array; atMs: number; expiresAtMs: number }>();

@@ -1,4 +1,4 @@
-/** Which numbers would refuse how much: every limit alone, with every number of its ladder, in the same pass. */
+/** How much other numbers would refuse: every limit alone, with every number of its ladder, in the same pass. */
 
 import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Limit, Policy } from "../../../core/policy.ts";

@@ -117,7 +117,7 @@ export interface ChangedCount {
   readonly examples: readonly ChangedExample[];
 }
 
-export interface ChangedExample {
+interface ChangedExample {
   readonly atMs: number;
   readonly client: string;
   readonly kind: string;

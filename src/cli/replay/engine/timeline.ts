@@ -10,10 +10,10 @@ export class TimeAxis {
   #fromMs = 0;
   #stepMs = FIRST_STEP_MS;
   #steps = 0;
-  readonly #lines: TimeLine[] = [];
+  readonly #lines: StepCounts[] = [];
 
-  line(): TimeLine {
-    const line = new TimeLine();
+  line(): StepCounts {
+    const line = new StepCounts();
     this.#lines.push(line);
     return line;
   }
@@ -31,14 +31,14 @@ export class TimeAxis {
     return step;
   }
 
-  timeline({ admitted, refused }: TimeLine): Timeline {
+  timeline({ admitted, refused }: StepCounts): Timeline {
     const shown = (counts: Float64Array) => [...counts.subarray(0, this.#steps)];
     return { fromMs: this.#fromMs, stepMs: this.#stepMs, admitted: shown(admitted), refused: shown(refused) };
   }
 }
 
 /** Requests by the steps of the axis. */
-export class TimeLine {
+export class StepCounts {
   readonly admitted = new Float64Array(MAX_STEPS);
   readonly refused = new Float64Array(MAX_STEPS);
 

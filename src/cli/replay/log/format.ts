@@ -1,4 +1,4 @@
-/** What a format of logs has to say of itself. formats.ts lists the formats. */
+/** What every log format implements. formats.ts lists the formats. */
 
 import type { Carried, LogEntry } from "./entry.ts";
 
@@ -15,13 +15,13 @@ export interface Format {
 /** Reads the lines of one file. What it lacks is known after the first line that is a request. */
 export interface LineReader extends Carried {
   /**
-   * Undefined: a line that is no request (comment, directive, empty). A text: why the line cannot be read. A list: the
-   * line holds several requests.
+   * Undefined: a line that is not a request (comment, directive, empty). A text: why the line cannot be read. A list:
+   * the line holds several requests.
    */
   read(line: string): LogEntry | readonly LogEntry[] | undefined | string;
   /** What the reader of the report must know, after the last line. The same text from several files is said once. */
   notes?(): readonly string[];
-  /** Each line stands for so many requests. 1 or absent: all requests are in the log. */
+  /** How many requests each line stands for. 1 or absent: all requests are in the log. */
   readonly sampledOneIn?: number;
 }
 

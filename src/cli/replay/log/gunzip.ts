@@ -14,7 +14,7 @@ export function isGzip(start: Uint8Array): boolean {
 /**
  * Zeros after the last member are padding.
  *
- * @param onDamage hears why there is no more. What was unpacked before the damage has been given.
+ * @param onDamage gets the reason why there is no more. What was unpacked before the damage has been given.
  */
 export async function* gunzip(
   chunks: AsyncIterable<Uint8Array>,

@@ -13,13 +13,13 @@ export interface Input {
   readonly name: string;
   /** Undefined: not known, for example of a pipe. */
   readonly size: number | undefined;
-  /** The first bytes as they lie on the disk, at least so many unless the input is shorter. */
+  /** The first bytes as they lie on the disk: at least this many, or all of a shorter input. */
   start(bytes: number): Promise<Uint8Array>;
   /** All bytes from the first one, as they lie on the disk. Called once. A chunk is valid until the next one. */
   chunks(): AsyncIterable<Uint8Array>;
 }
 
-/** The bytes of an input, unpacked. @param onDamage hears why the input has ended before its end. */
+/** The bytes of an input, unpacked. @param onDamage gets the reason why the input has ended early. */
 export async function* contents(
   raw: AsyncIterable<Uint8Array>,
   isPacked: boolean,

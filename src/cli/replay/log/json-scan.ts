@@ -1,7 +1,7 @@
 /**
  * Finds the values of some fields in lines that are JSON objects with the same keys in the same order, by one regular
- * expression that is made from the keys: `JSON.parse` takes three to four times as long. It takes linear time: what a
- * value is, its first character decides.
+ * expression that is made from the keys: `JSON.parse` takes three to four times as long. It takes linear time, because
+ * the first character of a value decides of which kind the value is.
  */
 
 const INNER = '[^"\\\\\\x00-\\x1f]*(?:\\\\(?:["\\\\/bfnrt]|u[\\da-fA-F]{4})[^"\\\\\\x00-\\x1f]*)*';
@@ -20,7 +20,9 @@ export class JsonScan {
   /** The keys that the pattern has, and those of the last object that it did not fit. */
   #patternKeys = "";
   #lastKeys = "";
-  /** For each wanted key the group of its text in the pattern; a value that is no text has the next group. 0: none. */
+  /**
+   * For each wanted key the group of its text in the pattern; a value that is not a text has the next group. 0: none.
+   */
   #groups: readonly number[] = [];
   #patternGroups: readonly number[] = [];
   /** Of the last line: what its groups have. */
@@ -74,7 +76,7 @@ export class JsonScan {
     return group === 0 ? undefined : this.#found[group] || undefined;
   }
 
-  /** A value that is no text, as JSON. Undefined: there is none, or it is null. */
+  /** A value that is not a text, as JSON. Undefined: there is none, or it is null. */
   other(index: number): string | undefined {
     const group = this.#groups[index]!;
     const json = group === 0 ? undefined : this.#found[group + 1];

@@ -20,7 +20,7 @@ export interface LogFile {
 
 /** Bytes from which a file's format is recognized. The second number is for files that begin with long lines. */
 const FIRST_BYTES = [64 * 1024, 4 * 1024 * 1024];
-/** Lines by which a file shows that its format is another one. */
+/** How many of the first lines are checked to see whether the file has another format. */
 const CHECKED_LINES = 1000;
 
 /**
@@ -56,7 +56,9 @@ function formatNames(): string {
   return FORMATS.map(({ name }) => name).join(", ");
 }
 
-/** Complete ones, without those that are too long; and why the file has no more, if it is damaged there. */
+/**
+ * The complete first lines, without lines that are too long; and why there are no more, if the file is damaged there.
+ */
 async function firstLines(
   start: Uint8Array,
   isPacked: boolean,

@@ -12,7 +12,7 @@ const BATCH = 1000;
 
 /**
  * The entries of all sources, always the earliest of their next entries. A source is opened when the others have
- * reached its beginning: a thousand files that follow each other never are open together.
+ * reached its beginning: a thousand files that follow each other are never open together.
  */
 export async function* merged(sources: readonly Source[]): AsyncGenerator<readonly LogEntry[]> {
   const waiting = [...sources].sort((a, b) => b.firstMs - a.firstMs);

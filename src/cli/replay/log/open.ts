@@ -12,7 +12,7 @@ import { Unseen } from "./unseen.ts";
 export { LogError, type LogTold };
 
 export interface OpenLog {
-  /** Of all files together: what one of them lacks is lacking. */
+  /** For all files together: the log lacks what any of its files lacks. */
   readonly carried: Carried;
   /**
    * Entries in the order of time. It can be called once.
@@ -25,7 +25,7 @@ export interface OpenLog {
   readonly isRecorded: boolean;
 }
 
-export interface OpenLogOptions {
+interface OpenLogOptions {
   /** Absent: each file's first lines tell. */
   readonly format?: FormatName;
   readonly cwd: string;
@@ -90,7 +90,7 @@ async function* inOrder(
   if (told.sampledOneIn > 1) told.addNote(sampledNote(told.sampledOneIn));
 }
 
-/** The share of late requests from which their wrong instants may decide what the report says. */
+/** From this share of late requests on, their wrong instants may change what the report says. */
 const DOUBTFUL_SHARE = 0.01;
 const DOUBTFUL =
   "The numbers may be wrong: more than 1 % of the requests stood far behind later ones, and many were replayed at one " +

@@ -3,8 +3,8 @@
 import type { LogEntry } from "./entry.ts";
 
 /** Entries that are held back. An entry may be half as many lines behind its place. About 50 MiB. */
-export const HELD_ENTRIES = 50_000;
-/** As long as no entry was behind its place: what is held for long costs the garbage collector time. */
+const HELD_ENTRIES = 50_000;
+/** The same, as long as no entry was behind its place: entries that are held long cost the garbage collector time. */
 const HELD_IN_ORDER = 5000;
 const BATCH = 2500;
 

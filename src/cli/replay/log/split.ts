@@ -1,7 +1,7 @@
 /** Bytes to lines. */
 
 /** Longer lines are skipped: no server writes them, and one line must not fill the memory. */
-export const LONGEST_LINE_BYTES = 1024 * 1024;
+const LONGEST_LINE_BYTES = 1024 * 1024;
 
 const [NUL, LINE_FEED, RETURN] = [0, 10, 13];
 

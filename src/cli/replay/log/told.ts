@@ -18,13 +18,13 @@ export interface LogTold {
   readonly late: number;
   /** Files that could not be read to their end. */
   readonly incomplete: readonly { readonly file: string; readonly reason: string }[];
-  /** Each line stands for so many requests, in the file that is sampled most. 1: nothing is sampled. */
+  /** How many requests each line stands for, in the file that is sampled most. 1: nothing is sampled. */
   readonly sampledOneIn: number;
   /** What the reader of the report must know. Complete after the last batch. */
   readonly notes: readonly string[];
 }
 
-export interface DamagedLine {
+interface DamagedLine {
   readonly file: string;
   /** From 1. */
   readonly line: number;

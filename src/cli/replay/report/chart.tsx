@@ -99,7 +99,7 @@ export function Chart({ id, title, description, height, lines, labels, marks = [
   );
 }
 
-/** Bars as one path. @param of its left side, its width, its bottom and its top, in units of the drawing. */
+/** One bar as a part of a path: its left side, width, bottom and top in units of the drawing. */
 export function bar(left: number, width: number, bottom: number, top: number): string {
   if (bottom === top) return "";
   return `M${round(left)} ${round(bottom)}V${round(top)}h${round(width)}V${round(bottom)}z`;

@@ -7,7 +7,7 @@ import { count, percent } from "./numbers.ts";
 const MEASURES = ["refused", "newly-refused", "newly-admitted", "skipped", "damaged"] as const;
 type Measure = (typeof MEASURES)[number];
 
-export interface FailIf {
+interface FailIf {
   /** As it was written. */
   readonly text: string;
   readonly measure: Measure;
@@ -45,7 +45,7 @@ export function parseFailIf(text: string): FailIf {
 }
 
 /**
- * What can be known before the log is read.
+ * Checks what can be checked before the log is read.
  *
  * @param names of the policies of each configuration. @throws {Misuse} if nothing could ever be found.
  */

@@ -90,7 +90,7 @@ interface Step {
   readonly refused: number;
 }
 
-/** At most so many steps: neighbours are added up. At least one, which may be empty. */
+/** Makes at most this many steps by adding up neighbours. At least one step, which may be empty. */
 function merged({ fromMs, stepMs, admitted, refused }: Timeline, most: number): Step[] {
   const together = Math.max(1, Math.ceil(admitted.length / most));
   const length = Math.max(1, Math.ceil(admitted.length / together));

@@ -11,7 +11,7 @@ export interface Read {
   readonly lines: number;
 }
 
-export interface Progress {
+interface Progress {
   update(requests: number, read: Read): void;
   /** Removes the line. */
   end(): void;

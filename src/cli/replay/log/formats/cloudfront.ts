@@ -55,7 +55,7 @@ class CloudfrontReader implements LineReader {
   /** For each column of the file its place in `READ`, -1 for columns that are not read. */
   #columns: readonly number[] = columnsOf(LEGACY_FIELDS);
   #line = "";
-  /** Where the values of the line are, by place. Equal: there is none. */
+  /** Where the values of the line begin and end, by place. Equal numbers: the line has no such value. */
   readonly #starts = new Int32Array(READ.length);
   readonly #ends = new Int32Array(READ.length);
   #isWholeSeconds = true;

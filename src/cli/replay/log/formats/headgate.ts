@@ -6,12 +6,13 @@
  * Only messages of the console are read. Other parts of an event hold what clients have sent.
  */
 
+import { parseJson } from "../../../../config/bindings.ts";
 import type { RequestHead } from "../../../../keys/request-head.ts";
 import type { LogEntry, Needed, RecordedTake } from "../entry.ts";
 import type { Format, LineReader } from "../format.ts";
 import { instantInMs } from "../instant.ts";
 
-/** The begin of every line, as src/http/record.ts writes it. */
+/** The beginning of every line, as src/http/record.ts writes it. */
 const BEGIN = '{"event":"decision"';
 /** The same in an array of messages that was written with line breaks, as `wrangler tail --format json` does. */
 const QUOTED = JSON.stringify(BEGIN).slice(0, -1);
@@ -125,9 +126,9 @@ function messagesIn(line: string): readonly string[] {
   if (text.startsWith(BEGIN)) return [text];
   if (text.startsWith(PRETTY)) return messages([text.slice(PRETTY.length)]);
   // An element of an array: what clients have sent stands behind a name.
-  if (text.startsWith(QUOTED)) return messages([parsed(text.replace(/,$/, "")) ?? BEGIN]);
+  if (text.startsWith(QUOTED)) return messages([parseJson(text.replace(/,$/, "")) ?? BEGIN]);
   const logs = logsOf(text) ?? [];
-  return messages(logs.flatMap((one) => (isTable(one) ? (one.message ?? one.Message) : [])));
+  return messages(logs.flatMap((one) => (isObject(one) ? (one.message ?? one.Message) : [])));
 }
 
 /** An event of a Worker, or the line of one written with line breaks where its messages begin. */
@@ -139,8 +140,8 @@ function isEvent(line: string): boolean {
 /** The messages of an event. Undefined: the text is no event. */
 function logsOf(text: string): readonly unknown[] | undefined {
   if (!text.startsWith("{")) return undefined;
-  const event = parsed(text.replace(/,$/, ""));
-  const logs = isTable(event) ? (event.logs ?? event.Logs) : undefined;
+  const event = parseJson(text.replace(/,$/, ""));
+  const logs = isObject(event) ? (event.logs ?? event.Logs) : undefined;
   return Array.isArray(logs) ? logs : undefined;
 }
 
@@ -148,16 +149,7 @@ function messages(all: readonly unknown[]): string[] {
   return all.filter((one): one is string => typeof one === "string" && one.startsWith(BEGIN));
 }
 
-/** Undefined: it is no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 

@@ -106,7 +106,10 @@ class LogpushReader implements LineReader {
     return instantOf(text ?? this.#scan.other(place));
   }
 
-  /** Instant Logs say `sampleInterval`: a record stands for so many requests. A rate is the share that was logged. */
+  /**
+   * `sampleInterval` of Instant Logs is the number of requests that a record stands for. A rate is the share that was
+   * logged.
+   */
   #sampling(): void {
     const scan = this.#scan;
     const interval = Number(scan.other(PLACE.SampleInterval) ?? scan.other(PLACE.sampleInterval) ?? 1);
