@@ -9,7 +9,10 @@ import { checkCost, type Limiter } from "../limiter.ts";
 import { createEnforce, type Enforce, type OwnRules } from "./enforce.ts";
 import { regionOf } from "./region.ts";
 
-/** A limiter, or a function that makes one from a Worker's bindings. Called once for each `env`: once in an isolate. */
+/**
+ * A limiter, or a function that makes one from a Worker's bindings. Called once for each `env`: once in an isolate. On
+ * Node each request may have a new `env`: pass a limiter there, or no limit holds.
+ */
 export type LimiterSource<Env> = Limiter | ((env: Env) => Limiter);
 
 /** @typeParam C the functions' argument: a `Request`, or Hono's context. */

@@ -7,7 +7,8 @@ import { pictures } from "../../scripts/docs/draw-algorithms.ts";
 import type { LimitInput } from "../../src/config/policy-input.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { blocksOf } from "./markdown.ts";
+import { fakeClock, storeAt } from "../../src/testing/clock.ts";
+import { blocksOf, read } from "./markdown.ts";
 
 const FOLDER = new URL("../../docs/algorithms/", import.meta.url);
 const drawn = await pictures();
@@ -82,4 +83,36 @@ it("two bursts at a boundary are admitted as the page shows", async () => {
     expect(both).toBe(String(admitted[0]! + admitted[1]!));
     expect(expected).toMatch(new RegExp(`^${both} = `));
   }
+});
+
+it.each([
+  {
+    limit: 60,
+    windowMs: 60_000,
+    unitMs: 1_000,
+    told: "from 1 to 61 s under 60 per minute",
+    pages: ["docs/algorithms.md"],
+  },
+  { limit: 60, windowMs: 60_000, unitMs: 1_000, told: "1 to 61 s by the clock's minute", pages: ["README.md"] },
+  {
+    ...{ limit: 5, windowMs: 3_600_000, unitMs: 60_000, told: "after all 5 at once in [12 to 72 minutes]" },
+    pages: ["express-rate-limit", "hono-rate-limiter", "rate-limiter-flexible"].map(
+      (name) => `docs/migrate/${name}.md`,
+    ),
+  },
+])("a client that has used its limit at once waits as the pages say: $told", async ({ limit, windowMs, ...page }) => {
+  const waitOf = async (atMs: number) => {
+    const limiter = createLimiter({
+      policies: [{ name: "p", key: "global", limits: [{ limit, window: windowMs }] }],
+      store: storeAt(memoryStore(), fakeClock(Math.ceil(1_800_000_000_000 / windowMs) * windowMs + atMs)),
+    });
+    for (let n = 0; n < limit; n++) expect((await limiter.take("p")).allowed).toBe(true);
+    return (await limiter.take("p")).retryAfterMs;
+  };
+  const [least, most] = /(\d+) to (\d+)/
+    .exec(page.told)!
+    .slice(1)
+    .map((number) => Number(number) * page.unitMs);
+  expect([await waitOf(windowMs - 1), await waitOf(0)]).toEqual([least! + 1, most]);
+  for (const path of page.pages) expect(read(path)).toContain(page.told);
 });

@@ -1,5 +1,6 @@
 // The first page: its length, its commands, its picture and its figures. Each figure equals the page that measured it.
 
+import { parse } from "smol-toml";
 import { expect, it } from "vitest";
 import { blocksOf, commandsOf, MEASURED, measured, read, sectionOf, tableIn } from "./markdown.ts";
 
@@ -83,4 +84,13 @@ it("says of each algorithm what its own page says that one true window can hold"
     chosen.map(({ name }) => ({ name, most: name === "concurrency" ? "no window" : mostOf(name) })),
   );
   expect(mostOf('sliding-window`, `oldest = "whole"')).toBe(mostOf("sliding-log"));
+});
+
+it("has policies that make a whole configuration in place of the shipped ones", () => {
+  const [gateway] = blocksOf("README.md", "toml");
+  const [bindings, ...replaced] = read("wrangler.toml").split(/^(?=\[vars\]$)/m);
+  expect(README).toContain("These lines replace `[vars]` and `default` in `wrangler.toml`.");
+  expect(replaced.map((vars) => Object.keys(parse(vars)))).toEqual([["vars"]]);
+  expect(() => parse(`${bindings}${gateway!.text}`)).not.toThrow();
+  expect(() => parse(`${read("wrangler.toml")}${gateway!.text}`)).toThrow("redefine");
 });

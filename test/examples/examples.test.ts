@@ -255,8 +255,17 @@ it("the tests of the documents pass as somebody would run them: a store of one's
     "package.json": JSON.stringify({ type: "module" }),
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  expect(packed.checkTests(folder)).toBe("");
+  expect(packed.checkOnNode(folder)).toBe("");
   const report = packed.runTests(folder);
   expect(report, report.failures).toMatchObject({ success: true, numPendingTests: 0 });
   expect(report.numPassedTests).toBeGreaterThan(30);
+});
+
+it("a program for Node is well typed without the types of Workers, as the guides say", () => {
+  const folder = join(packed.directory, "node-program");
+  mkdirSync(folder);
+  const [, after] = blocksOf("docs/migrate/rate-limiter-flexible.md", "ts");
+  expect(after!.text).toContain('from "node:http"');
+  writeFileSync(join(folder, "index.mts"), after!.text);
+  expect(packed.checkOnNode(folder)).toBe("");
 });

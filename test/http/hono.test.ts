@@ -422,3 +422,12 @@ it("a limiter is made of c.env, once for each", async () => {
   expect(statuses).toEqual([200, 200, 429, 200]);
   expect(make.mock.calls).toEqual([[first], [second]]);
 });
+
+it("one limiter holds its limit where each request has a c.env of its own, as on Node", async () => {
+  const app = new Hono();
+  app.use(rateLimit(limiterOf(policy("two", 2))));
+  app.get("/", (c) => c.text("ok"));
+  const statuses: number[] = [];
+  for (let n = 0; n < 3; n++) statuses.push((await app.request("/", {}, { incoming: {}, outgoing: {} })).status);
+  expect(statuses).toEqual([200, 200, 429]);
+});

@@ -25,8 +25,8 @@ export interface Packed {
   bundleText(source: string): Promise<string>;
   /** Checks the types of all examples under `strict`. @returns what the compiler complained about. */
   check(): string;
-  /** The types of a folder with tests. @returns what the compiler complained about. */
-  checkTests(folder: string): string;
+  /** The types of a folder with tests or programs for Node. @returns what the compiler complained about. */
+  checkOnNode(folder: string): string;
   /** Runs the tests of a folder with vitest. */
   runTests(folder: string): TestReport;
   remove(): void;
@@ -97,10 +97,10 @@ export function packAndInstall(): Packed {
       writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(config));
       return compile(directory);
     },
-    checkTests(folder) {
+    checkOnNode(folder) {
       const compilerOptions = {
         ...{ target: "es2024", module: "preserve", strict: true, noEmit: true, allowImportingTsExtensions: true },
-        // Types of vitest name packages that are installed beside it, not here.
+        // Types of vitest name packages that are installed beside it, not here; headgate's name types of Workers.
         ...{ types: ["node"], skipLibCheck: true },
       };
       writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["."] }));
