@@ -2,8 +2,8 @@
 
 import type { LogEntry } from "../log/entry.ts";
 import { type Client, clientText, ownText } from "./clients.ts";
+import type { ConfigurationRun } from "./configuration-run.ts";
 import type { PolicyRun } from "./policy-run.ts";
-import type { ConfigurationRun } from "./run.ts";
 import type { ChangedCount, Comparison } from "./summary.ts";
 
 const MAX_EXAMPLES = 5;

@@ -1,7 +1,7 @@
 /** Policies that are not replayed in one of two configurations: what the comparison leaves out, and what is unknown. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { ConfigurationRun } from "./run.ts";
+import type { ConfigurationRun } from "./configuration-run.ts";
 
 /** Policies that only one configuration replays, and why. In the other one they would seem to admit everything. */
 export function leftOut(runs: readonly ConfigurationRun[]): Map<string, string> {

@@ -54,6 +54,14 @@ export function numberedOf(policy: Policy): Numbered {
 /** A client as people see it. */
 export type Named = Pick<ClientSummary, "client" | "kind">;
 
+/** A policy that a request takes from. */
+export interface Take {
+  readonly run: PolicyRun;
+  /** Units. */
+  readonly cost: number;
+  readonly plan: string | undefined;
+}
+
 export class PolicyRun {
   /** The policy as it is in force for all clients. */
   readonly policy: Policy;
@@ -93,6 +101,17 @@ export class PolicyRun {
       this.#counts.set(region, counts);
     }
     return counts;
+  }
+
+  /** Makes this the last request. @param text of its client. */
+  begin(request: number, kind: string, text: string): void {
+    const { last } = this;
+    last.request = request;
+    last.kind = kind;
+    last.text = text;
+    last.client = this.clients.numberOf(kind, text);
+    last.refused = false;
+    last.isBlocked = false;
   }
 
   /** What became of the last request, after its limits were counted. */

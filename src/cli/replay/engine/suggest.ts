@@ -6,10 +6,10 @@ import { toWritten } from "../../../core/units.ts";
 import { numbersOf, withNumbers } from "../../../limiter/numbers.ts";
 import type { LogEntry } from "../log/entry.ts";
 import { Tally } from "./clients.ts";
+import type { ConfigurationRun } from "./configuration-run.ts";
 import { InFlight, renewedEveryMs } from "./in-flight.ts";
 import { ladderOf } from "./ladder.ts";
-import type { PolicyRun } from "./policy-run.ts";
-import type { ConfigurationRun, Take } from "./run.ts";
+import type { PolicyRun, Take } from "./policy-run.ts";
 import { type RungCounts, type RungRequest, rungCounts } from "./rung-counts.ts";
 import type { Suggestion } from "./summary.ts";
 

@@ -1,9 +1,10 @@
-// Logs in memory, for tests of the engine.
+// Logs in memory, and what is replayed over them, for tests of the engine.
 
-import type { ReplayedLog } from "../../../../src/cli/replay/engine/replay.ts";
-import type { Configuration } from "../../../../src/cli/replay/engine/run.ts";
+import type { Configuration } from "../../../../src/cli/replay/engine/configuration-run.ts";
+import { type ReplayedLog, type ReplayInput, replay } from "../../../../src/cli/replay/engine/replay.ts";
 import type { LogEntry, Needed, RecordedTake } from "../../../../src/cli/replay/log/entry.ts";
 import { type Bindings, parseSettings } from "../../../../src/config/settings.ts";
+import { partitionHasher } from "../../../../src/partition/hash.ts";
 
 export const SECRET = "a secret for the tests of replay";
 
@@ -15,6 +16,12 @@ export function configuration(policies: readonly object[], more: Bindings = {}, 
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   return { name, settings: parsed.value };
 }
+
+/** A policy of 10 requests a minute. */
+export const API = { name: "api", limits: [{ limit: 10, window: "1m" }] };
+
+/** The name of a client in the report. */
+export const hashOf = (ip: string) => partitionHasher(SECRET, "")({ kind: "ip", values: [ip] });
 
 export interface LogOptions {
   /** What the log does not have, with the field that it would need. */
@@ -52,6 +59,11 @@ export function requestAt(afterMs: number, options: RequestOptions = {}): LogEnt
   return { atMs: START_MS + afterMs, head, ...(durationMs !== undefined && { durationMs }) };
 }
 
+/** Requests of one client, 1 s apart. */
+export function requests(count: number, ip: string, beginMs = 0): LogEntry[] {
+  return Array.from({ length: count }, (_, i) => requestAt(beginMs + i * 1_000, { ip }));
+}
+
 export interface RecordedOptions {
   readonly allowed?: boolean;
   readonly source?: string;
@@ -67,4 +79,13 @@ export function recordedAt(
   const all = takes.map((take) => ({ kind: "ip", partition: "AAAAAAAAAAAAAAAAAAAAAA", cost: 1, ...take }));
   const head = { method: "", url: "", headers: new Headers() };
   return { atMs: START_MS + afterMs, head, recorded: { takes: all, region, allowed, source } };
+}
+
+/** Replays these policies over the log. */
+export function run(
+  entries: readonly LogEntry[],
+  policies: readonly object[],
+  { log, ...input }: Partial<Omit<ReplayInput, "log">> & { readonly log?: LogOptions } = {},
+) {
+  return replay({ log: logOf(entries, log), configurations: [configuration(policies)], ...input });
 }

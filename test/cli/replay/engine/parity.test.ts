@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { afterEach, expect, it, vi } from "vitest";
-import { ConfigurationRun } from "../../../../src/cli/replay/engine/run.ts";
+import { ConfigurationRun } from "../../../../src/cli/replay/engine/configuration-run.ts";
 import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
 import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
 import { parsePolicies } from "../../../../src/config/policies.ts";

@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import type { ConfigurationRun } from "../../../../src/cli/replay/engine/configuration-run.ts";
 import { PolicyRun } from "../../../../src/cli/replay/engine/policy-run.ts";
 import { replay } from "../../../../src/cli/replay/engine/replay.ts";
-import type { ConfigurationRun } from "../../../../src/cli/replay/engine/run.ts";
 import { Suggesting } from "../../../../src/cli/replay/engine/suggest.ts";
 import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
 import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
