@@ -1,0 +1,160 @@
+// Leases whose calls are answered late, or after the reply to a later call.
+
+import { expect, it, vi } from "vitest";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { Flag } from "../../src/core/take.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
+import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import { background, holdReplies } from "./held-replies.ts";
+
+const held = holdReplies();
+
+/** Nothing is in stock any more that would be given back while other tests run. */
+const forgetStock = (limiter: Limiter, policy = "a") => limiter.reset(policy);
+
+const LEASED: Partial<PolicyInput> = { consistency: "leased", onStoreFailure: "allow" };
+
+it("a leased request that loses its answer does not count its own units twice", async () => {
+  const limiter = held.limiterOf([{ limit: 2, window: "1h" }], { consistency: "leased" });
+  const [first] = await held.send(limiter, 1);
+  held.calls[0]!.timeout();
+  expect(await first!).toMatchObject({ source: "fallback", allowed: true, remaining: 1 });
+  // The isolate's own counters include the first request, so its unanswered call is not counted a second time.
+  held.isDown = true;
+  expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: true, remaining: 0 });
+  expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: false });
+});
+
+it("what a lease was charged late for a refused request is given back, and the rest goes into the stock", async () => {
+  const policy = (name: string): PolicyInput => {
+    return {
+      name,
+      key: ["global"],
+      consistency: "leased",
+      onStoreFailure: "deny",
+      limits: [{ limit: 100_000, window: "1h" }],
+    };
+  };
+  const limiter = createLimiter({ policies: [policy("held"), policy("asked")], store: withIsolate(held.store) });
+  const COST = 50;
+  let source: string;
+  do {
+    let isDecided = false;
+    const taken = limiter.take("held", { background }).finally(() => {
+      isDecided = true;
+    });
+    while (!isDecided) {
+      await new Promise(setImmediate);
+      for (const call of held.calls.splice(0)) await call.arrive();
+    }
+    ({ source } = await taken);
+  } while (source !== "lease");
+  held.calls = [];
+  const both = limiter.take([{ policy: "held" }, { policy: "asked" }], { cost: COST, background });
+  while (held.calls.length < 1) await new Promise(setImmediate);
+  const { request } = held.calls[0]!;
+  held.calls[0]!.timeout();
+  expect((await both).unavailable).toBe(true);
+  await held.calls[0]!.arrive();
+  // Nothing was in stock. The call asked for COST, and for units for the stock of the first key.
+  const [ofHeld, ofAsked] = request.keys;
+  expect(ofHeld!.cost).toBeGreaterThan(COST);
+  expect(held.releases().map(({ request }) => request.keys.map(({ key, cost }) => [key, cost]))).toEqual([
+    [
+      [ofHeld!.key, COST],
+      [ofAsked!.key, COST],
+    ],
+  ]);
+  for (let stocked = ofHeld!.cost - COST; stocked > 0; stocked--) {
+    expect(await limiter.take("held", { background })).toMatchObject({ source: "lease", allowed: true });
+  }
+});
+
+it("what an admitted request was to get from the stock is owed after a late reply: it went back into the stock", async () => {
+  const limits = [{ limit: 100_000, window: "1h" }];
+  const policies = ["held", "asked"].map((name) => ({ name, key: ["global"], limits, ...LEASED }));
+  const limiter = createLimiter({ policies, store: withIsolate(held.store) });
+  // Until a request is answered from the stock and renews it.
+  for (let isRenewed = false; !isRenewed; ) {
+    const taken = limiter.take("held", { background });
+    isRenewed = (await held.decidedOrCalled(taken, 0)) === "lease" && held.calls.length > 0;
+    vi.setSystemTime(Date.now() + 10);
+    for (const call of held.calls.splice(0)) await call.arrive();
+    await taken;
+  }
+
+  const both = limiter.take([{ policy: "held" }, { policy: "asked" }], { background });
+  (await held.nextCall(0)).timeout();
+  expect((await both).allowed).toBe(true);
+  await held.calls[0]!.arrive();
+  const peeked = limiter.peek("asked", { background });
+  await (await held.nextCall(1)).arrive();
+  await peeked;
+  const repaid = (await held.nextCall(2)).request;
+  expect([repaid.flag, repaid.keys.map(({ key, cost }) => [key.includes("held"), cost])]).toEqual([
+    Flag.chargeAnyway,
+    [[true, 1]],
+  ]);
+  await forgetStock(limiter, "held");
+});
+
+it("a lease whose calls are all answered late gets units in stock all the same, and tells what remains", async () => {
+  const limiter = held.limiterOf([{ limit: 1_000, window: "1h", buckets: 1 }], LEASED);
+  let sent = 0;
+  for (; held.calls.length === sent; sent++) {
+    const taken = limiter.take("a", { background });
+    await held.decidedOrCalled(taken, sent);
+    if (held.calls.length === sent)
+      expect(await taken).toMatchObject({ source: "lease", remaining: 1_000 - (sent + 1) });
+    else {
+      held.calls[sent]!.timeout();
+      expect((await taken).source).toBe("fallback");
+      await held.calls[sent]!.arrive();
+    }
+    vi.setSystemTime(Date.now() + 10);
+    if (held.calls.length === sent) break;
+  }
+  // Five failures in a row would open the circuit breaker.
+  expect(sent).toBeLessThan(5);
+  await forgetStock(limiter);
+});
+
+it("what a lease was charged before another isolate's reset never gets into the stock", async () => {
+  const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
+  const sendAll = async (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const before = held.calls.length;
+      const taken = limiter.take("a", { background });
+      await held.decidedOrCalled(taken, before);
+      vi.setSystemTime(Date.now() + 10);
+      await held.calls[before]?.arrive();
+      await taken;
+    }
+  };
+  await sendAll(50);
+  // The next request that is not answered from the stock gets its answer late.
+  let sent: ReturnType<Limiter["take"]>;
+  held.calls = [];
+  do {
+    sent = limiter.take("a", { background });
+    await held.decidedOrCalled(sent, 0);
+  } while (held.calls.length === 0);
+  const [late] = held.calls;
+  const [key] = late!.request.keys;
+  expect(key!.cost).toBeGreaterThan(1);
+  await late!.decide();
+  late!.timeout();
+  await sent;
+  vi.setSystemTime(Date.now() + 10);
+  await held.store.reset([key!.key]);
+
+  held.calls = [];
+  await sendAll(5);
+  const inStock = held.calls.reduce((sum, { request }) => sum + request.keys[0]!.cost, 0) - 5;
+  await late!.arrive();
+  held.calls = [];
+  for (let i = 0; i < inStock; i++) expect(await limiter.take("a", { background })).toMatchObject({ source: "lease" });
+  const next = limiter.take("a", { background });
+  expect([await held.decidedOrCalled(next, 0), held.calls.length]).toEqual([undefined, 1]);
+  await forgetStock(limiter);
+});
