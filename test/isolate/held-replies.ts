@@ -44,10 +44,13 @@ class HeldReplies {
 
   #newStore(): Store {
     const memory = memoryStore();
-    return { ...memory, kind: "redis", take: (request) => this.#take(memory, request) };
+    const store: Store = { ...memory, kind: "redis", take: (request) => this.#take(request, memory, store) };
+    return store;
   }
 
-  #take(memory: Store, request: TakeRequest): Promise<TakeReply> {
+  #take(request: TakeRequest, memory: Store, store: Store): Promise<TakeReply> {
+    // A request of an earlier test still waits, or gives units back.
+    if (store !== this.store) return new Promise(() => {});
     if (this.isDown) return Promise.reject(new StoreError("OPEN"));
     const [reply, late] = [Promise.withResolvers<TakeReply>(), Promise.withResolvers<TakeReply | undefined>()];
     let decided: Promise<TakeReply> | undefined;

@@ -9,9 +9,6 @@ import { background, holdReplies } from "./held-replies.ts";
 
 const held = holdReplies();
 
-/** Nothing is in stock any more that would be given back while other tests run. */
-const forgetStock = (limiter: Limiter, policy = "a") => limiter.reset(policy);
-
 const LEASED: Partial<PolicyInput> = { consistency: "leased", onStoreFailure: "allow" };
 
 it("a leased request that loses its answer does not count its own units twice", async () => {
@@ -95,7 +92,6 @@ it("what an admitted request was to get from the stock is owed after a late repl
     Flag.chargeAnyway,
     [[true, 1]],
   ]);
-  await forgetStock(limiter, "held");
 });
 
 it("a lease whose calls are all answered late gets units in stock all the same, and tells what remains", async () => {
@@ -116,27 +112,39 @@ it("a lease whose calls are all answered late gets units in stock all the same, 
   }
   // Five failures in a row would open the circuit breaker.
   expect(sent).toBeLessThan(5);
-  await forgetStock(limiter);
 });
 
 /** A lease does not wait for a call that has been under way for this long, in ms. */
 const FORGOTTEN_MS = 1_000;
 
+/** Sends one take after another. If a take makes a call, the reply arrives. */
+async function sendAll(limiter: Limiter, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const before = held.calls.length;
+    const taken = limiter.take("a", { background });
+    await held.decidedOrCalled(taken, before);
+    vi.setSystemTime(Date.now() + 10);
+    await held.calls[before]?.arrive();
+    await taken;
+  }
+}
+
+/** The units that the calls have asked for. */
+const asked = () => held.calls.reduce((sum, { request }) => sum + request.keys[0]!.cost, 0);
+
+/** Exactly so many units are in stock. The next take asks the store. */
+async function expectInStock(limiter: Limiter, units: number): Promise<void> {
+  held.calls = [];
+  for (let i = 0; i < units; i++) expect(await limiter.take("a", { background })).toMatchObject({ source: "lease" });
+  const next = limiter.take("a", { background });
+  expect([await held.decidedOrCalled(next, 0), held.calls.length]).toEqual([undefined, 1]);
+}
+
 it.each(["late", "in time"])(
   "what a lease was charged before another isolate's reset never gets into the stock: %s",
   async (when) => {
     const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
-    const sendAll = async (count: number) => {
-      for (let i = 0; i < count; i++) {
-        const before = held.calls.length;
-        const taken = limiter.take("a", { background });
-        await held.decidedOrCalled(taken, before);
-        vi.setSystemTime(Date.now() + 10);
-        await held.calls[before]?.arrive();
-        await taken;
-      }
-    };
-    await sendAll(50);
+    await sendAll(limiter, 50);
     // The next call asks for units for the stock. Its reply arrives after those of later calls.
     let sent: ReturnType<Limiter["take"]>;
     held.calls = [];
@@ -156,14 +164,44 @@ it.each(["late", "in time"])(
     await held.store.reset([key!.key]);
 
     held.calls = [];
-    await sendAll(5);
-    const inStock = held.calls.reduce((sum, { request }) => sum + request.keys[0]!.cost, 0) - 5;
+    await sendAll(limiter, 5);
+    const inStock = asked() - 5;
     await overtaken!.arrive();
-    held.calls = [];
-    for (let i = 0; i < inStock; i++)
-      expect(await limiter.take("a", { background })).toMatchObject({ source: "lease" });
-    const next = limiter.take("a", { background });
-    expect([await held.decidedOrCalled(next, 0), held.calls.length]).toEqual([undefined, 1]);
-    await forgetStock(limiter);
+    await expectInStock(limiter, inStock);
   },
 );
+
+/** A request has taken its units out of the stock and waits for more, when another isolate's reset becomes known. */
+async function resetBeside(limiter: Limiter) {
+  await sendAll(limiter, 300);
+  const stocked = asked() - 300;
+  expect(stocked).toBeGreaterThan(1);
+  held.calls = [];
+  const taken = limiter.take("a", { cost: stocked + 1, background });
+  const call = await held.nextCall(0);
+  vi.setSystemTime(Date.now() + FORGOTTEN_MS);
+  await held.store.reset([call.request.keys[0]!.key]);
+  return { taken, call };
+}
+
+it("units that a request took out of the stock before another isolate's reset do not come back", async () => {
+  const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
+  const { taken, call } = await resetBeside(limiter);
+  held.calls = [];
+  await sendAll(limiter, 5);
+  const inStock = asked() - 5;
+  call.break();
+  await taken;
+  await expectInStock(limiter, inStock);
+});
+
+it("units that a request took out of the stock before another isolate's reset do not pay for it", async () => {
+  const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
+  const { taken, call } = await resetBeside(limiter);
+  await call.decide();
+  vi.setSystemTime(Date.now() + 10);
+  await sendAll(limiter, 5);
+  await call.arrive();
+  // All of its units are of after the reset.
+  expect(await taken).toMatchObject({ source: "lease", allowed: true });
+});

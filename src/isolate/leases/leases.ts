@@ -174,11 +174,11 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     });
   }
 
-  /** Puts units back that were spent. After a reset they are worth nothing. */
-  function restock(lease: LeaseState, spent: readonly Grant[]): void {
+  function unspend(lease: LeaseState, spent: readonly Grant[]): void {
     if (lease.isOver) return;
-    lease.grants.push(...spent);
-    tell(lease, "spent", -sumOf(spent));
+    const back = spent.filter(({ units, chargedAtMs }) => units > 0 && chargedAtMs > lease.worthlessToMs);
+    lease.grants.push(...back);
+    tell(lease, "spent", -sumOf(back));
   }
 
   function end(lease: LeaseState, resetByMs: number): void {
@@ -212,8 +212,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
   /**
    * Books a reply to a call of the lease.
    *
-   * @param charged units. @param stocked how many of them go into the stock. @param back goes back into the stock,
-   * unless the reply tells of a reset.
+   * @param charged units. @param stocked how many of them go into the stock. @param back units that were spent.
    */
   function book(
     lease: LeaseState,
@@ -224,7 +223,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     back: readonly Grant[],
   ): void {
     if (wasReset(lease, charged, replies, nowMs)) end(lease, nowMs);
-    else restock(lease, back);
+    unspend(lease, back);
     // After a reset by this isolate nobody knows whether the charge came before it. The units lapse with their window.
     if (charged > 0 && nowMs > lease.worthlessToMs && !lease.isOver) addCharge(lease, charged, stocked, nowMs);
     // A call that was late may have been decided before one whose reply is known already.
@@ -239,13 +238,9 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
   return {
     inStock,
     spend,
+    unspend,
     grant,
     wasReset,
-
-    unspend(lease: LeaseState, spent) {
-      const isWorth = ({ units, chargedAtMs }: Grant) => units > 0 && chargedAtMs > lease.worthlessToMs;
-      restock(lease, spent.filter(isWorth));
-    },
 
     of({ key, limits }) {
       const same = leases.get(key) ?? [];
@@ -335,7 +330,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const back = allowed && !late ? [] : reserved;
       const charged = allowed ? needed + forStock : 0;
       if (replies) book(lease, replies, nowMs!, charged, late ? charged : forStock, back);
-      else restock(lease, back);
+      else unspend(lease, back);
       // A refusal of a call that also asked for the stock is no reason to pause: the request asks again for fewer
       // units. Nor is it one while much is left: others have charged since the last reply, and the next ask knows that.
       const isEnough = lease.left >= Math.max(1, leastWanted(lease, localAtMs) * SHORT_PART);
