@@ -32,20 +32,26 @@ beforeEach(() => {
   calls = [];
   localOffsetMs = 0;
   lost = false;
-  const store: Store = {
+  const store = farAway(async (_, reply) => {
+    await time.sleep(ONE_WAY_MS);
+    if (lost) throw new StoreError("TIMEOUT");
+    return reply;
+  });
+  answers = createIsolate(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep }).replies;
+});
+
+/** @param wayBack of a reply, until the caller has it. */
+function farAway(wayBack: (request: TakeRequest, reply: TakeReply) => Promise<TakeReply>): Store {
+  return {
     ...central,
     kind: "redis",
     async take(request) {
       calls.push(request);
       await time.sleep(ONE_WAY_MS);
-      const reply = await central.take(request, time.nowMs());
-      await time.sleep(ONE_WAY_MS);
-      if (lost) throw new StoreError("TIMEOUT");
-      return reply;
+      return await wayBack(request, await central.take(request, time.nowMs()));
     },
   };
-  answers = createIsolate(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep }).replies;
-});
+}
 
 const background = { waitUntil() {} };
 const take = (...keys: KeyRequest[]) => answers.take({ keys, flag: Flag.take }, background);
@@ -368,20 +374,13 @@ describe("a store that does not answer", () => {
 
   it("puts units into the stock whose reply comes too late for its request", async () => {
     const late: Promise<TakeReply | undefined>[] = [];
-    const slow: Store = {
-      ...central,
-      kind: "redis",
-      async take(request) {
-        calls.push(request);
-        await time.sleep(ONE_WAY_MS);
-        const reply = await central.take(request, time.nowMs());
-        const isAhead = request.flag === Flag.take && request.keys[0]!.cost > 5;
-        if (!isAhead || late.length > 0) return reply;
-        const answer = time.sleep(1_000).then(() => reply);
-        late.push(answer);
-        throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: Promise.resolve(false) });
-      },
-    };
+    const slow = farAway(async (request, reply) => {
+      const isAhead = request.flag === Flag.take && request.keys[0]!.cost > 5;
+      if (!isAhead || late.length > 0) return reply;
+      const answer = time.sleep(1_000).then(() => reply);
+      late.push(answer);
+      throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: Promise.resolve(false) });
+    });
     answers = createIsolate(slow, { nowMs: time.nowMs, sleep: time.sleep }).replies;
     let outcomes: PromiseSettledResult<SourcedReply>[] = [];
     const startMs = time.nowMs();
