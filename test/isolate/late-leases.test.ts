@@ -5,7 +5,7 @@ import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Flag } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
-import { background, holdReplies } from "./held-replies.ts";
+import { background, type Call, holdReplies } from "./held-replies.ts";
 
 const held = holdReplies();
 
@@ -140,36 +140,48 @@ async function expectInStock(limiter: Limiter, units: number): Promise<void> {
   expect([await held.decidedOrCalled(next, 0), held.calls.length]).toEqual([undefined, 1]);
 }
 
+/** A lease has asked for units for its stock alone, and the store has decided. The reply does not arrive for a while. */
+async function overtakenCall(limiter: Limiter, when: string): Promise<Call> {
+  await sendAll(limiter, 50);
+  held.calls = [];
+  do expect(await held.decidedOrCalled(limiter.take("a", { background }), 0)).toBe("lease");
+  while (held.calls.length === 0);
+  const [call] = held.calls;
+  expect(call!.request.keys[0]!.cost).toBeGreaterThan(1);
+  await call!.decide();
+  if (when === "late") call!.timeout();
+  vi.setSystemTime(Date.now() + FORGOTTEN_MS);
+  held.calls = [];
+  return call!;
+}
+
 it.each(["late", "in time"])(
   "what a lease was charged before another isolate's reset never gets into the stock: %s",
   async (when) => {
     const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
-    await sendAll(limiter, 50);
-    // The next call asks for units for the stock. Its reply arrives after those of later calls.
-    let sent: ReturnType<Limiter["take"]>;
-    held.calls = [];
-    do {
-      sent = limiter.take("a", { background });
-      await held.decidedOrCalled(sent, 0);
-    } while (held.calls.length === 0);
-    const [overtaken] = held.calls;
-    const [key] = overtaken!.request.keys;
-    expect(key!.cost).toBeGreaterThan(1);
-    await overtaken!.decide();
-    if (when === "late") {
-      overtaken!.timeout();
-      await sent;
-    }
-    vi.setSystemTime(Date.now() + FORGOTTEN_MS);
-    await held.store.reset([key!.key]);
-
-    held.calls = [];
+    const overtaken = await overtakenCall(limiter, when);
+    await held.store.reset([overtaken.request.keys[0]!.key]);
     await sendAll(limiter, 5);
     const inStock = asked() - 5;
-    await overtaken!.arrive();
+    await overtaken.arrive();
     await expectInStock(limiter, inStock);
   },
 );
+
+it.each(["late", "in time"])("a reply that is older than what a lease knows teaches it no counts: %s", async (when) => {
+  const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
+  const overtaken = await overtakenCall(limiter, when);
+  const others = held.limiterOf([{ limit: 1_000, window: "1h" }]).take("a", { cost: 500 });
+  await (await held.nextCall(0)).arrive();
+  await others;
+  while (held.calls.length < 2) await sendAll(limiter, 1);
+  const { source, remaining } = await limiter.take("a", { background });
+  expect([source, remaining! < 450]).toEqual(["lease", true]);
+  await overtaken.arrive();
+  // What is known counts the units as charged already. Now they are in stock.
+  const stocked = overtaken.request.keys[0]!.cost;
+  expect((await limiter.take("a", { background })).remaining).toBe(remaining! - 1 + stocked);
+});
 
 /** A request has taken its units out of the stock and waits for more, when another isolate's reset becomes known. */
 async function resetBeside(limiter: Limiter) {
