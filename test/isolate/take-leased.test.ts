@@ -361,6 +361,22 @@ describe("at the limit", () => {
   });
 });
 
+describe("a store whose clock is set back", () => {
+  it("tells the request in flight what the reply tells", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const key = keyOf(10_000, 500);
+    const taken = take(key);
+    await time.runUntil(time.nowMs() + 1);
+    // Another node takes over. It has no counts, and its clock is an hour behind.
+    const node = memoryStore();
+    central.take = (request, nowMs) => node.take(request, nowMs! - 3_600_000);
+    const [one] = await settled([taken]);
+    expect(one!.reply.allowed).toBe(true);
+    // The present bucket and the next one: the counts are gone then.
+    expect(toldBy(one!, key).resetAfterMs).toBeLessThanOrEqual(2 * 10_000);
+  });
+});
+
 describe("a store that does not answer", () => {
   it("a call with unknown outcome is not repeated", async () => {
     await once(keyOf(10_000));
