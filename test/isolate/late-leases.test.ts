@@ -140,7 +140,7 @@ async function expectInStock(limiter: Limiter, units: number): Promise<void> {
   expect([await held.decidedOrCalled(next, 0), held.calls.length]).toEqual([undefined, 1]);
 }
 
-/** A lease has asked for units for its stock alone, and the store has decided. The reply does not arrive for a while. */
+/** A lease has asked for units for its stock alone. The store has decided, and the reply does not arrive yet. */
 async function overtakenCall(limiter: Limiter, when: string): Promise<Call> {
   await sendAll(limiter, 50);
   held.calls = [];

@@ -226,8 +226,8 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     unspend(lease, back);
     // After a reset by this isolate nobody knows whether the charge came before it. The units lapse with their window.
     if (charged > 0 && nowMs > lease.worthlessToMs && !lease.isOver) addCharge(lease, charged, stocked, nowMs);
-    // A call that was late may have been decided before one whose reply is known already. After a step of a clock nobody
-    // can know that: the lease has been dropped, and its waiting requests are told what this reply tells.
+    // A call that was late may have been decided before one whose reply is known already. After a step of a clock
+    // nobody can know that: the lease has been dropped, and its waiting requests are told what this reply tells.
     if (nowMs < lease.repliedAtMs && leases.get(lease.key)?.includes(lease)) return;
     lease.chargedPerMs = chargedPerMs(lease, replies, nowMs);
     lease.left = leftBy(lease, replies, nowMs);
