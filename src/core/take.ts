@@ -59,7 +59,8 @@ export interface TakeRequest {
   /** The instant of every key without its own instant. Default: 0, which is enough for slots. */
   readonly atMs?: number;
   /**
-   * The number of this request, an integer below 2^53, by which concurrency limits know it. Absent without such limits.
+   * The number of this request, an integer below 2^53, by which concurrency limits know it. 0 or absent: the request
+   * holds no slots.
    */
   readonly slot?: number;
 }

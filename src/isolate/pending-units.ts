@@ -17,6 +17,10 @@ export function countPendingUnits(): PendingUnits {
 
   return {
     begin: (key, units, atMs) => pending.begin(key, { units, atMs }),
-    units: (key, localAtMs) => pending.recent(key, localAtMs).reduce((sum, { units }) => sum + units, 0),
+    units(key, localAtMs) {
+      let sum = 0;
+      for (const { units } of pending.recent(key, localAtMs)) sum += units;
+      return sum;
+    },
   };
 }

@@ -32,20 +32,26 @@ beforeEach(() => {
   calls = [];
   localOffsetMs = 0;
   lost = false;
-  const store: Store = {
+  const store = farAway(async (_, reply) => {
+    await time.sleep(ONE_WAY_MS);
+    if (lost) throw new StoreError("TIMEOUT");
+    return reply;
+  });
+  answers = createIsolate(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep }).replies;
+});
+
+/** @param wayBack of a reply, until the caller has it. */
+function farAway(wayBack: (request: TakeRequest, reply: TakeReply) => Promise<TakeReply>): Store {
+  return {
     ...central,
     kind: "redis",
     async take(request) {
       calls.push(request);
       await time.sleep(ONE_WAY_MS);
-      const reply = await central.take(request, time.nowMs());
-      await time.sleep(ONE_WAY_MS);
-      if (lost) throw new StoreError("TIMEOUT");
-      return reply;
+      return await wayBack(request, await central.take(request, time.nowMs()));
     },
   };
-  answers = createIsolate(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep }).replies;
-});
+}
 
 const background = { waitUntil() {} };
 const take = (...keys: KeyRequest[]) => answers.take({ keys, flag: Flag.take }, background);
@@ -355,6 +361,22 @@ describe("at the limit", () => {
   });
 });
 
+describe("a store whose clock is set back", () => {
+  it("tells the request in flight what the reply tells", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const key = keyOf(10_000, 500);
+    const taken = take(key);
+    await time.runUntil(time.nowMs() + 1);
+    // Another node takes over. It has no counts, and its clock is an hour behind.
+    const node = memoryStore();
+    central.take = (request, nowMs) => node.take(request, nowMs! - 3_600_000);
+    const [one] = await settled([taken]);
+    expect(one!.reply.allowed).toBe(true);
+    // The present bucket and the next one: the counts are gone then.
+    expect(toldBy(one!, key).resetAfterMs).toBeLessThanOrEqual(2 * 10_000);
+  });
+});
+
 describe("a store that does not answer", () => {
   it("a call with unknown outcome is not repeated", async () => {
     await once(keyOf(10_000));
@@ -368,20 +390,13 @@ describe("a store that does not answer", () => {
 
   it("puts units into the stock whose reply comes too late for its request", async () => {
     const late: Promise<TakeReply | undefined>[] = [];
-    const slow: Store = {
-      ...central,
-      kind: "redis",
-      async take(request) {
-        calls.push(request);
-        await time.sleep(ONE_WAY_MS);
-        const reply = await central.take(request, time.nowMs());
-        const isAhead = request.flag === Flag.take && request.keys[0]!.cost > 5;
-        if (!isAhead || late.length > 0) return reply;
-        const answer = time.sleep(1_000).then(() => reply);
-        late.push(answer);
-        throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: Promise.resolve(false) });
-      },
-    };
+    const slow = farAway(async (request, reply) => {
+      const isAhead = request.flag === Flag.take && request.keys[0]!.cost > 5;
+      if (!isAhead || late.length > 0) return reply;
+      const answer = time.sleep(1_000).then(() => reply);
+      late.push(answer);
+      throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: Promise.resolve(false) });
+    });
     answers = createIsolate(slow, { nowMs: time.nowMs, sleep: time.sleep }).replies;
     let outcomes: PromiseSettledResult<SourcedReply>[] = [];
     const startMs = time.nowMs();

@@ -73,12 +73,14 @@ export function trackUnanswered(budgetMs = 0): UnansweredRequests {
 
     beside(keys, atMs) {
       return keys.flatMap((request): Unanswered[] => {
-        const all = sent
-          .recent(request.key, atMs)
-          .map((one) => one.units - (one.isCounted || one.caller === request ? one.needed : 0))
-          .filter((units) => units > 0);
-        const units = all.reduce((sum, one) => sum + one, 0);
-        return units > 0 ? [{ request, units, requests: all.length }] : [];
+        let [units, requests] = [0, 0];
+        for (const one of sent.recent(request.key, atMs)) {
+          const others = one.units - (one.isCounted || one.caller === request ? one.needed : 0);
+          if (others <= 0) continue;
+          units += others;
+          requests++;
+        }
+        return units > 0 ? [{ request, units, requests }] : [];
       });
     },
 

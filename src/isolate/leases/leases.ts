@@ -178,11 +178,11 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     });
   }
 
-  /** Puts units back that were spent. After a reset they are worth nothing. */
-  function restock(lease: LeaseState, spent: readonly Grant[]): void {
+  function unspend(lease: LeaseState, spent: readonly Grant[]): void {
     if (lease.isOver) return;
-    lease.grants.push(...spent);
-    tell(lease, "spent", -sumOf(spent));
+    const back = spent.filter(({ units, chargedAtMs }) => units > 0 && chargedAtMs > lease.worthlessToMs);
+    lease.grants.push(...back);
+    tell(lease, "spent", -sumOf(back));
   }
 
   function end(lease: LeaseState, resetByMs: number): void {
@@ -216,8 +216,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
   /**
    * Books a reply to a call of the lease.
    *
-   * @param charged units. @param stocked how many of them go into the stock. @param back goes back into the stock,
-   * unless the reply tells of a reset.
+   * @param charged units. @param stocked how many of them go into the stock. @param back units that were spent.
    */
   function book(
     lease: LeaseState,
@@ -228,11 +227,12 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     back: readonly Grant[],
   ): void {
     if (wasReset(lease, charged, replies, nowMs)) end(lease, nowMs);
-    else restock(lease, back);
+    unspend(lease, back);
     // After a reset by this isolate nobody knows whether the charge came before it. The units lapse with their window.
     if (charged > 0 && nowMs > lease.worthlessToMs && !lease.isOver) addCharge(lease, charged, stocked, nowMs);
-    // A newer reply may be known already: late replies arrive out of order.
-    if (nowMs < lease.repliedAtMs) return;
+    // A newer reply may be known already: late replies arrive out of order. After a step of a clock
+    // nobody can know that: the lease has been dropped, and its waiting requests are told what this reply tells.
+    if (nowMs < lease.repliedAtMs && leases.get(lease.key)?.includes(lease)) return;
     lease.chargedPerMs = chargedPerMs(lease, replies, nowMs);
     lease.left = leftBy(lease, replies, nowMs);
     lease.repliedAtMs = nowMs;
@@ -243,13 +243,9 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
   return {
     inStock,
     spend,
+    unspend,
     grant,
     wasReset,
-
-    unspend(lease: LeaseState, spent) {
-      const isWorth = ({ units, chargedAtMs }: Grant) => units > 0 && chargedAtMs > lease.worthlessToMs;
-      restock(lease, spent.filter(isWorth));
-    },
 
     of({ key, limits }) {
       const same = leases.get(key) ?? [];
@@ -339,7 +335,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const back = allowed && !late ? [] : reserved;
       const charged = allowed ? needed + forStock : 0;
       if (replies) book(lease, replies, nowMs!, charged, late ? charged : forStock, back);
-      else restock(lease, back);
+      else unspend(lease, back);
       // A refusal of a call that also asked for the stock is no reason to pause: the request asks again for fewer
       // units. While much is left, a refusal is no reason either: others have charged since the last reply, and the
       // next call asks for less.

@@ -213,7 +213,8 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
   ): boolean {
     if (reserved.length === 0) return false;
     const wasReset = replies !== undefined && leases.wasReset(lease, key.cost, replies, nowMs);
-    return lease.isOver || wasReset || reserved.some(({ endsAtMs }) => endsAtMs <= nowMs);
+    if (wasReset) return true;
+    return reserved.some(({ endsAtMs, chargedAtMs }) => endsAtMs <= nowMs || chargedAtMs <= lease.worthlessToMs);
   }
 
   /** @returns undefined: the request has no answer yet. Look at the stock and at the known refusals again. */
