@@ -10,8 +10,9 @@ import { createEnforce, type Enforce, type OwnRules } from "./enforce.ts";
 import { regionOf } from "./region.ts";
 
 /**
- * A limiter, or a function that makes one from a Worker's bindings. Called once for each `env`: once in an isolate. On
- * Node each request may have a new `env`: pass a limiter there, or no limit holds.
+ * A limiter, or a function that makes one from a Worker's bindings. It is called once for each `env`: once in an
+ * isolate. With `@hono/node-server` the function gets `process.env`, and is called once. On another platform that passes
+ * a new `env` with each request, pass a limiter: each request would get one of its own.
  */
 export type LimiterSource<Env> = Limiter | ((env: Env) => Limiter);
 
@@ -103,15 +104,24 @@ export function enforceFor<Env, C>(
   const made = new WeakMap<object, Enforce>();
   // Tests call a Worker without bindings.
   const none = {};
-  return (env) => {
-    const key = typeof env === "object" && env !== null ? env : none;
-    let enforce = made.get(key);
+  return (given) => {
+    // `@hono/node-server` passes a new object with each request, and the variables are those of the process. A Worker's
+    // binding may have the same name: that of a service has every property, but none is a text.
+    const isOfNode = typeof (given as MaybeOfNode)?.incoming?.httpVersion === "string";
+    const env = isOfNode ? (globalThis as unknown as Node).process.env : (given ?? none);
+    let enforce = made.get(env);
     if (!enforce) {
-      enforce = make(limiter(env));
-      made.set(key, enforce);
+      enforce = make(limiter(env as Env));
+      made.set(env, enforce);
     }
     return enforce;
   };
+}
+
+type MaybeOfNode = { readonly incoming?: { readonly httpVersion?: unknown } } | null | undefined;
+
+interface Node {
+  readonly process: { readonly env: object };
 }
 
 /** The options' functions with the argument of one request. */

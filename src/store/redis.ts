@@ -51,21 +51,20 @@ export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Redis
     async take(request, nowMs = 0, budgetMs) {
       const { keys } = request;
       const asked = run(keysOfRequest(request), encodeRequest(request, nowMs), budgetMs);
-      const reply = await asked.catch((error) => asStoreError(error, (late) => decodeReply(late, keys)));
+      const reply = await asked.catch((error) => asStoreError(error, keys));
       return decodeReply(reply, keys);
     },
 
     async reset(keys) {
-      if (keys.length > 0)
-        await withRedis(options, (redis) => redis.del(...keys)).catch((error) => asStoreError(error));
+      if (keys.length > 0) await withRedis(options, (redis) => redis.del(...keys)).catch(asStoreError);
     },
 
     async ping() {
-      const answer = await withRedis(options, (redis) => redis.ping()).catch((error) => asStoreError(error));
+      const answer = await withRedis(options, (redis) => redis.ping()).catch(asStoreError);
       if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
     },
 
-    live: redisLive(options, (error) => asStoreError(error)),
+    live: redisLive(options, asStoreError),
   };
 }
 
@@ -110,14 +109,13 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   return { nowMs, allowed, keys: decoded };
 }
 
-/** @param decode what becomes of a reply that arrives after its budget. */
-function asStoreError(error: unknown, decode?: (reply: unknown) => TakeReply): never {
+/** @param keys of a take: a reply that arrives after its budget still tells about them. */
+function asStoreError(error: unknown, keys?: readonly KeyRequest[]): never {
   if (!(error instanceof RedisError)) throw error;
   const { code, reply, timeout } = error;
-  if (timeout && decode) {
-    const answer = timeout.answer
-      .then((late) => (late === undefined ? undefined : decode(late)))
-      .catch(() => undefined);
+  if (timeout && keys) {
+    // No reply, or not one of the script: nothing is known.
+    const answer = timeout.answer.then((late) => decodeReply(late, keys)).catch(() => undefined);
     throw new StoreError("TIMEOUT", undefined, { ...timeout, answer });
   }
   if (code !== "REPLY") throw new StoreError(code);

@@ -1,13 +1,18 @@
 // The middleware on real Hono apps: which headers an answer has, and what the options change.
 
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import { getConnInfo } from "@hono/node-server/conninfo";
 import { type Context, Hono } from "hono";
 import { compress } from "hono/compress";
 import { cors } from "hono/cors";
 import { etag } from "hono/etag";
 import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
+import { withRateLimit } from "../../src/http/with-rate-limit.ts";
 import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -423,11 +428,45 @@ it("a limiter is made of c.env, once for each", async () => {
   expect(make.mock.calls).toEqual([[first], [second]]);
 });
 
-it("one limiter holds its limit where each request has a c.env of its own, as on Node", async () => {
-  const app = new Hono();
-  app.use(rateLimit(limiterOf(policy("two", 2))));
-  app.get("/", (c) => c.text("ok"));
-  const statuses: number[] = [];
-  for (let n = 0; n < 3; n++) statuses.push((await app.request("/", {}, { incoming: {}, outgoing: {} })).status);
-  expect(statuses).toEqual([200, 200, 429]);
+describe("on Node, where each request has a c.env of its own", () => {
+  async function statusesOnNode(handler: { readonly fetch: (request: Request, env: object) => unknown }) {
+    const server = serve({ fetch: (request, env) => handler.fetch(request, env) as Response, port: 0 });
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const statuses: number[] = [];
+    for (let n = 0; n < 3; n++) statuses.push((await fetch(`http://localhost:${port}/`)).status);
+    return statuses;
+  }
+
+  it("a function makes one limiter, from the variables of the process", async () => {
+    const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
+    const app = new Hono().use(rateLimit(make)).get("/", (c) => c.text("ok"));
+    expect(await statusesOnNode(app)).toEqual([200, 200, 429]);
+    const worker = withRateLimit({ fetch: () => new Response("ok") }, make);
+    expect(await statusesOnNode(worker as never)).toEqual([200, 200, 429]);
+    expect(make.mock.calls.map(([env]) => env === process.env)).toEqual([true, true]);
+  });
+
+  it("a limiter that was made before holds its limit, for the address of the connection", async () => {
+    const addresses: unknown[] = [];
+    const key = (c: Context) => {
+      const { address } = getConnInfo(c).remote;
+      addresses.push(address);
+      return address;
+    };
+    const limiter = limiterOf({ ...policy("two", 2), key: "ip" });
+    const app = new Hono().use(rateLimit(limiter, { key })).get("/", (c) => c.text("ok"));
+    expect(await statusesOnNode(app)).toEqual([200, 200, 429]);
+    expect(addresses).toEqual(Array(3).fill(expect.stringMatching(/^(::1|(::ffff:)?127\.0\.0\.1)$/)));
+  });
+
+  it("a binding of that name, also of a service with every property, is no sign of Node", async () => {
+    const service = new Proxy(() => {}, { get: () => service }) as object;
+    const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
+    const app = new Hono().use(rateLimit(make)).get("/", (c) => c.text("ok"));
+    const envs = [{ incoming: service }, { incoming: {} }];
+    for (const env of envs) expect((await app.request("/", {}, env)).status).toBe(200);
+    expect(make.mock.calls.map(([env]) => env)).toEqual(envs);
+  });
 });

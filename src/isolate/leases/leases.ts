@@ -230,8 +230,8 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     unspend(lease, back);
     // After a reset by this isolate nobody knows whether the charge came before it. The units lapse with their window.
     if (charged > 0 && nowMs > lease.worthlessToMs && !lease.isOver) addCharge(lease, charged, stocked, nowMs);
-    // A newer reply may be known already: late replies arrive out of order. After a step of a clock
-    // nobody can know that: the lease has been dropped, and its waiting requests are told what this reply tells.
+    // A newer reply may be known already: late replies arrive out of order. After a step of a clock nobody can know
+    // that: the lease has been dropped, and its waiting requests are told what this reply tells.
     if (nowMs < lease.repliedAtMs && leases.get(lease.key)?.includes(lease)) return;
     lease.chargedPerMs = chargedPerMs(lease, replies, nowMs);
     lease.left = leftBy(lease, replies, nowMs);
