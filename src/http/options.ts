@@ -11,8 +11,8 @@ import { regionOf } from "./region.ts";
 
 /**
  * A limiter, or a function that makes one from a Worker's bindings. It is called once for each `env`: once in an
- * isolate. With `@hono/node-server` the function gets `process.env`, and is called once. On another platform that passes
- * a new `env` with each request, pass a limiter: each request would get one of its own.
+ * isolate. With `@hono/node-server` the function gets `process.env`, and is called once. On another platform that
+ * passes a new `env` with each request, pass a limiter: each request would get one of its own.
  */
 export type LimiterSource<Env> = Limiter | ((env: Env) => Limiter);
 
