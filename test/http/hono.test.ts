@@ -429,8 +429,14 @@ it("a limiter is made of c.env, once for each", async () => {
 
 describe("on Node, where each request has a c.env of its own", () => {
   async function statusesOnNode(app: Hono) {
+    // `serve` replaces these two for the whole process.
+    const { Request, Response } = globalThis;
     const server = serve({ fetch: app.fetch, port: 0 });
-    onTestFinished(() => void server.close());
+    onTestFinished(() => {
+      server.close();
+      Object.defineProperty(globalThis, "Request", { value: Request });
+      Object.defineProperty(globalThis, "Response", { value: Response });
+    });
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     const statuses: number[] = [];
