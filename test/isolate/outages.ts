@@ -14,7 +14,10 @@ import { type Store, StoreError } from "../../src/store/store.ts";
 import { createLedger, type Repayment } from "./ledger.ts";
 import { createInFlight } from "./requests-in-flight.ts";
 
-/** Half a second after a whole second, so that a clock that is slightly off sees the same bucket. */
+/**
+ * Half a second after a whole second, so that a clock that is slightly off sees the same bucket. An isolate knows the
+ * store's clock to within a round trip, so decisions also lie whole seconds apart: every call takes the same time.
+ */
 const START_MS = 1_800_000_000_500;
 const END_MS = START_MS + 1e9;
 /** The delay to the store, and again back, in ms. */
@@ -76,6 +79,7 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
   const storeNow = () => Date.now() + clockMs;
   const faults: (Fault | undefined)[] = phases[0]!.faults.map(() => "lost");
   let repaymentFault: Fault | undefined;
+  let hasBegun = false;
 
   const limiters = faults.map((_, isolate): Limiter => {
     const store = withIsolate(linkOf(isolate), { nowMs: Date.now, sleep: time.sleep });
@@ -96,8 +100,9 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
       async take(request) {
         const isRepayment = isRepaid(request);
         const fault = faults[isolate] ?? (isRepayment ? repaymentFault : undefined);
-        if (fault === "known") throw new StoreError("OPEN");
-        if (fault === "lost") {
+        if (fault === "known" || fault === "lost") {
+          if (hasBegun) await time.sleep(2 * DELAY_MS);
+          if (fault === "known") throw new StoreError("OPEN");
           if (isRepayment) ledger.lost(isolate);
           throw new StoreError("TIMEOUT");
         }
@@ -148,6 +153,7 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
   }
 
   async function everything(): Promise<Pick<Told, "released" | "atLast">> {
+    hasBegun = true;
     if (clockMs !== 0) {
       // An isolate without a reply goes by its own clock.
       faults.fill(undefined);

@@ -62,7 +62,8 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
   return {
     async take(request) {
       const localAtMs = timing.nowMs();
-      // The earliest instant of the store's clock: no unit leaves here sooner than at the store.
+      // The earliest instant of the store's clock: no unit that the store told leaves here sooner than there. A reply
+      // can make the interval narrower: the isolate's own units then leave sooner, by less than a round trip.
       const nowMs = clock.at(localAtMs)?.earliestMs ?? localAtMs;
       for (const { key } of request.keys) begin(key, nowMs);
       if (request.flag !== Flag.take) return { reply: counts.take(request, nowMs), source: "fallback" };
