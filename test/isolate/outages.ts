@@ -168,11 +168,10 @@ async function tell({ limits, clockMs, phases }: Story, time: ReturnType<typeof 
     repaymentFault = undefined;
     for (const isolate of faults.keys()) await run({ do: "take", isolate, cost: 1 });
     while (inFlight.size > 0) await inFlight.release(0);
-    // With each decision an isolate gives back five of the slots that it could not give back before.
+    // With each decision an isolate gives back five of the slots that it could not give back before. These decisions
+    // follow one another at once, so that no slot frees itself meanwhile.
     const decisions = phases.reduce((sum, { ops }) => sum + ops.length, 0) / 5;
-    for (let made = 0; made < decisions; made++) {
-      for (const isolate of faults.keys()) await run({ do: "take", isolate, cost: 0 });
-    }
+    for (let made = 0; made < decisions; made++) for (const isolate of faults.keys()) await takeOne(isolate, 0);
     const released = await lookEverywhere();
     await time.sleep(Math.max(5 * longestMs, ...slots.map(({ timeoutMs }) => timeoutMs)) + SECOND_MS);
     return { released, atLast: await lookEverywhere() };
