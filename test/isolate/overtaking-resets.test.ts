@@ -1,9 +1,20 @@
 // Resets that overtake the replies to calls from before them: nothing of before a reset comes back.
 
 import { expect, it } from "vitest";
+import type { Limiter } from "../../src/limiter.ts";
 import { background, holdReplies } from "./held-replies.ts";
 
 const held = holdReplies();
+
+/** A take that the store decides, and whose reply arrives too late for it and after a reset. */
+async function resetBeforeLateReply(limiter: Limiter): Promise<void> {
+  const [sent] = await held.send(limiter, 1);
+  await held.calls[0]!.decide();
+  held.calls[0]!.timeout();
+  await sent;
+  await limiter.reset("a");
+  await held.calls[0]!.arrive();
+}
 
 it("a late reply from before a reset brings no counts back and gives nothing back", async () => {
   const limiter = held.limiterOf([{ limit: 1, window: "1h" }], { onStoreFailure: "deny" });
@@ -12,12 +23,7 @@ it("a late reply from before a reset brings no counts back and gives nothing bac
   await held.calls[0]!.arrive();
   await others;
   held.calls = [];
-  const [sent] = await held.send(limiter, 1);
-  await held.calls[0]!.decide();
-  held.calls[0]!.timeout();
-  await sent;
-  await limiter.reset("a");
-  await held.calls[0]!.arrive();
+  await resetBeforeLateReply(limiter);
   held.calls = [];
   const next = limiter.take("a");
   for (let i = 0; i < 10; i++) await new Promise(setImmediate);
@@ -44,12 +50,7 @@ it("a reply in time that a reset has overtaken brings no counts back", async () 
 
 it("what is charged before a reset is not given back to what is charged after it", async () => {
   const limiter = held.limiterOf([{ limit: 1, window: "1h" }], { onStoreFailure: "deny" });
-  const [sent] = await held.send(limiter, 1);
-  await held.calls[0]!.decide();
-  held.calls[0]!.timeout();
-  await sent;
-  await limiter.reset("a");
-  await held.calls[0]!.arrive();
+  await resetBeforeLateReply(limiter);
   expect(held.releases()).toHaveLength(0);
 });
 
