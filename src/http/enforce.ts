@@ -133,10 +133,10 @@ function withFields(
   mode: RateLimitHeaders,
 ): Response {
   const limits = decision.source === "fallback" ? [] : decision.limits;
-  const nowMs = Date.now();
-  // The clock may have stepped back.
-  const elapsedMs = Math.max(0, nowMs - decidedAtMs);
-  const fields = addRateLimitFields(answer.headers, mode, limits, nowMs, elapsedMs);
+  // The waits of a refusal begin with its decision, as that of `Retry-After` does: both name the same second. The clock
+  // may have stepped back.
+  const elapsedMs = decision.allowed ? Math.max(0, Date.now() - decidedAtMs) : 0;
+  const fields = addRateLimitFields(answer.headers, mode, limits, decidedAtMs, elapsedMs);
   // Pages of another origin may read our fields: the CORS headers of the origin server do not name them.
   if (fields.length > 0 && request.headers.has("Origin")) {
     answer.headers.append("Access-Control-Expose-Headers", fields.join(", "));

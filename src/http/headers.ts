@@ -26,19 +26,19 @@ const NAMES: Readonly<Record<RateLimitHeaders, readonly string[]>> = {
  * Adds the fields for `limits`. Lists get more members: those of another limiter stay. The `X-RateLimit-` fields show
  * one limit only: the limit with the fewest units left.
  *
- * @param nowMs ms since the epoch. @param elapsedMs since the decision, 0 or more: a slow handler shortens the waits.
+ * @param decidedAtMs ms since the epoch. @param elapsedMs since then, 0 or more: a slow handler shortens the waits.
  * @returns the names of the fields for `limits`.
  */
 export function addRateLimitFields(
   headers: Headers,
   mode: RateLimitHeaders,
   limits: readonly LimitDecision[],
-  nowMs: number,
+  decidedAtMs: number,
   elapsedMs = 0,
 ): readonly string[] {
   if (limits.length === 0 || mode === "none") return [];
   if (mode !== "legacy") addDraft11(headers, limits, elapsedMs);
-  if (mode !== "draft-11") setLegacy(headers, limits, nowMs, elapsedMs);
+  if (mode !== "draft-11") setLegacy(headers, limits, decidedAtMs, elapsedMs);
   return NAMES[mode];
 }
 
@@ -83,12 +83,12 @@ function addDraft11(headers: Headers, limits: readonly LimitDecision[], elapsedM
 }
 
 /** The fields of one limit: the one with the fewest units left, and of several the one with the longest wait. */
-function setLegacy(headers: Headers, limits: readonly LimitDecision[], nowMs: number, elapsedMs: number): void {
+function setLegacy(headers: Headers, limits: readonly LimitDecision[], decidedAtMs: number, elapsedMs: number): void {
   const tightest = limits.reduce((a, b) => (isTighter(b, a) ? b : a));
   const theirs = headers.get(LEGACY_REMAINING);
   if (theirs !== null && /^\d{1,15}$/.test(theirs) && Number(theirs) < tightest.remaining) return;
   // Rounded once: two roundings could make it 2 s late.
-  const resetAtMs = nowMs + Math.max(0, (tightest.growsAfterMs ?? 0) - elapsedMs);
+  const resetAtMs = decidedAtMs + Math.max(elapsedMs, tightest.growsAfterMs ?? 0);
   headers.set("X-RateLimit-Limit", writtenOf(tightest.limit).quota);
   headers.set(LEGACY_REMAINING, String(tightest.remaining));
   headers.set("X-RateLimit-Reset", String(toSeconds(resetAtMs)));

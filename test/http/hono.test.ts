@@ -305,6 +305,23 @@ describe("a refusal", () => {
     expect(fieldsOf(answer)).toMatchObject({ states: { one: { r: 0 } }, retryAfter: expect.any(Number) });
     expect(response).toHaveBeenCalledTimes(1);
   });
+
+  it("names the same wait in all fields, however long the app takes for its answer", async () => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 10, 10), toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const app = new Hono();
+    const response = async (_: unknown, _c: unknown, standard: Response) => {
+      vi.setSystemTime(Date.now() + 2_500);
+      return standard;
+    };
+    const log = { ...policy("one", 1), limits: [{ algorithm: "sliding-log", limit: 1, window: "1h" } as const] };
+    app.use(rateLimit(limiterOf(log), { response }));
+    app.get("/", (c) => c.text("ok"));
+    await app.request("/");
+    const answer = fieldsOf(await app.request("/"));
+    expect(answer).toMatchObject({ states: { one: { r: 0, t: 3_600 } }, retryAfter: 3_600 });
+    expect(answer.legacy?.resetAt).toBe(Date.UTC(2026, 10, 22, 11, 10) / 1_000);
+  });
 });
 
 describe("options", () => {
