@@ -1,7 +1,8 @@
 // A private Redis server for tests and `npm start`: on loopback, on a port that is free, in memory only.
 
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -128,11 +129,16 @@ async function identify(url: string, timeoutMs: number): Promise<{ version: stri
   }
 }
 
-/** A TCP port on 127.0.0.1 that was free a moment ago. */
+/**
+ * A TCP port on 127.0.0.1 on which nobody listens. For a minute the system gives it to nobody who asks for any free
+ * port, because a connection of this port has just ended (TIME_WAIT). Whoever names the port can listen on it.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer();
+  // The side that ends a connection first is the side that the system remembers.
+  const server = createServer((accepted) => accepted.resume().end());
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
+  await once(connect(port, "127.0.0.1").resume(), "close");
   await new Promise((resolve) => server.close(resolve));
   return port;
 }

@@ -38,10 +38,14 @@ it("counts a request whose client goes away before the object has answered", asy
   await (await send("a", "/.headgate/health")).json();
   const leaving = new AbortController();
   const left = send("a", "/", { signal: leaving.signal });
-  setTimeout(() => leaving.abort(), 100);
+  const waiting = async () => (await send("counts")).json();
+  await expect.poll(waiting, PATIENCE).toBe(1);
+  leaving.abort();
   await expect(left).rejects.toThrow();
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  const answer = await send("b");
+  const next = send("b");
+  await expect.poll(waiting, PATIENCE).toBe(2);
+  expect(await (await send("counts", "/begin")).json()).toBe(2);
+  const answer = await next;
   await answer.arrayBuffer();
   expect(answer.headers.get("X-RateLimit-Remaining")).toBe("8");
 });

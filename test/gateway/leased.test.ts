@@ -11,6 +11,8 @@ const LIMIT = 500;
 const ONE_WAY_MS = 40;
 const REQUESTS = 1_000;
 const OVER_MS = 4_000;
+/** The most open requests, 3 times what the pace needs. A machine that cannot keep the pace sends more slowly. */
+const MOST_OPEN = 64;
 const WINDOW_MS = 10_000;
 const QUARTER_MS = 250;
 
@@ -40,7 +42,9 @@ it("answers four regions from leases: no unit too many, few unused, a quarter of
     const startMs = (await nextSecond()) + QUARTER_MS;
     await sleep(QUARTER_MS);
     const callsBefore = calls.length;
-    const sent = await pace({ count: REQUESTS, overMs: OVER_MS }, (i) => send(gateways[i % gateways.length]!, path));
+    const sent = await pace({ count: REQUESTS, overMs: OVER_MS, most: MOST_OPEN }, (i) =>
+      send(gateways[i % gateways.length]!, path),
+    );
     const admitted = sent.filter(({ status }) => status === 200);
     return {
       admitted: admitted.length,

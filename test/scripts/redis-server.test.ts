@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import { redisVersion, startRedisServer } from "../../scripts/machine/redis-server.ts";
+import { freePort, redisVersion, startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { isAlive } from "../support/gateway/processes.ts";
 
 async function configOf(url: string, name: string): Promise<string> {
@@ -64,4 +64,15 @@ describe("startRedisServer", () => {
     await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
     rmSync(directory, { recursive: true });
   });
+});
+
+// Linux only, because its /proc shows the states of connections.
+it.runIf(process.platform === "linux")("a free port is given to nobody else until somebody names it", async () => {
+  const port = await freePort();
+  const TIME_WAIT = "06";
+  const [address, number] = ["0100007F", port.toString(16).toUpperCase().padStart(4, "0")];
+  expect(readFileSync("/proc/net/tcp", "utf8")).toMatch(new RegExp(` ${address}:${number} \\S+ ${TIME_WAIT} `));
+  await expect(redisVersion(`redis://127.0.0.1:${port}`, 2_000)).rejects.toThrow("ECONNREFUSED");
+  const server = await startRedisServer({ port });
+  await server.stop();
 });

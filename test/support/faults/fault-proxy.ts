@@ -3,6 +3,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { request as ask } from "undici";
+import { freePort } from "../../../scripts/machine/redis-server.ts";
 
 /** Every fault of the proxy, and what the fault means for the command: does the command run, or is it refused? */
 export const PROXY_FAULTS = {
@@ -52,8 +53,6 @@ export type ProxyFault = keyof typeof PROXY_FAULTS;
 const BEHIND_MS = 10_000;
 /** The longest time that a reply waits for another reply to exchange with. */
 const SWAP_WITHIN_MS = 20;
-/** Below the ephemeral ports: the system gives this port to nobody else while the proxy is closed. */
-const PORTS = { from: 20_000, to: 32_000 };
 
 const READONLY = "READONLY You can't write against a read only replica.";
 const ERRORS: { readonly [fault in ProxyFault]?: readonly [status: number, error: string] } = {
@@ -89,7 +88,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   let fault: ProxyFault | undefined;
   let met = 0;
   let waiting: ((body: string) => string) | undefined;
-  const port = await listenSomewhere();
+  // While the proxy is closed, nobody else gets its port: the connections that it has ended are remembered.
+  const port = await freePort();
   let server = await open(port);
 
   async function open(on: number): Promise<Server> {
@@ -170,17 +170,6 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
         return text;
       };
     });
-  }
-
-  /** A free port of the range: tries random ports. */
-  async function listenSomewhere(): Promise<number> {
-    for (;;) {
-      const tried = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));
-      const opened = await open(tried).catch(() => undefined);
-      if (!opened) continue;
-      await new Promise((resolve) => opened.close(resolve));
-      return tried;
-    }
   }
 
   return {

@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import { Redis } from "ioredis";
 import { createBridge } from "../../../scripts/bridge/bridge.ts";
-import { type RedisServer, startRedisServer } from "../../../scripts/machine/redis-server.ts";
+import { startRedisServer } from "../../../scripts/machine/redis-server.ts";
 import { type FaultProxy, PROXY_FAULTS, startFaultProxy } from "./fault-proxy.ts";
 
 /**
@@ -25,8 +25,6 @@ export type Fault = keyof typeof FAULTS;
 const RUBBISH_EVERY_MS = 20;
 /** At most this many keys at a time, because Redis and this process have other work too. */
 const RUBBISH_KEYS = 100;
-/** Below the ephemeral ports, as the proxy's ports are, but another range. */
-const PORTS = { from: 12_000, to: 19_999 };
 
 export interface FaultRig {
   /** The URL and token for the gateway. */
@@ -40,7 +38,8 @@ export interface FaultRig {
 }
 
 export async function startFaultRig(): Promise<FaultRig> {
-  let server = await startSomewhere();
+  // While this Redis is away, nobody else gets its port: the connections that it has ended are remembered.
+  let server = await startRedisServer();
   const { port, url } = server;
   const bridge = await createBridge({ redisUrl: url, token: randomBytes(16).toString("hex") });
   const proxy = await startFaultProxy(bridge.url);
@@ -106,16 +105,4 @@ export async function startFaultRig(): Promise<FaultRig> {
       await server.stop();
     },
   };
-}
-
-/** Starts Redis on a port below the ephemeral ports, so that it can come back to the same port. */
-async function startSomewhere(): Promise<RedisServer> {
-  for (let attempt = 1; ; attempt++) {
-    const port = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));
-    try {
-      return await startRedisServer({ port });
-    } catch (error) {
-      if (attempt === 5) throw error;
-    }
-  }
 }
