@@ -300,6 +300,7 @@ describe("a Redis that goes away", () => {
     const server = await startRedisServer();
     const bridge = await createBridge({ redisUrl: server.url, token });
     const redis = client({ url: bridge.url });
+    const beside = new Redis(server.url, { disableClientInfo: true });
     const send = (...command: string[]) =>
       fetch(bridge.url, {
         method: "POST",
@@ -309,9 +310,11 @@ describe("a Redis that goes away", () => {
     try {
       expect(bridge.redisReachable).toBe(true);
       expect(await redis.set("before", "1")).toBe("OK");
-      // The second command waits behind the first, which keeps Redis busy until it is killed.
-      const pending = [send("EVAL", "while true do end", "0"), send("INCR", "counter")];
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      // Redis takes commands that write, and runs none. The second one waits behind the first.
+      await beside.client("PAUSE", 60_000, "WRITE");
+      const pending = [send("INCR", "counter"), send("INCR", "counter")];
+      await expect.poll(() => beside.client("LIST"), { timeout: 10_000 }).toMatch(/ flags=b .* qbuf=[1-9].* cmd=incr /);
+      beside.disconnect();
       await server.kill();
       for (const response of await Promise.all(pending)) {
         expect(response.status).toBe(500);
@@ -332,6 +335,7 @@ describe("a Redis that goes away", () => {
         await revived.stop();
       }
     } finally {
+      beside.disconnect();
       await bridge.close();
       await server.stop();
     }
