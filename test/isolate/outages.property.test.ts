@@ -98,7 +98,8 @@ it.each(pairs)("%s and %s: an answer to every request, no limit exceeded, debts 
       expect(full).toEqual(atLast.flatMap(({ limits }) => limits));
       expect(written).not.toHaveBeenCalled();
     }),
-    { numRuns: 40 },
+    // Of 40 cases for each pair, once in 50,000 runs too few repay.
+    { numRuns: 50 },
   );
   // Without these cases the property would prove nothing.
   expect(local).toBeGreaterThan(100);

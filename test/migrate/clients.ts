@@ -5,10 +5,13 @@ import { inject } from "vitest";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { createLimiter, type KeyByHand } from "../../src/limiter.ts";
 
-/** An IPv4 address for tests (198.18.0.0/15). */
+/**
+ * An IPv6 address for documentation (2001:db8::/32), in a network of its own: all tests count in one Redis, and two of
+ * them must not draw the same client.
+ */
 export function newAddress(): string {
-  const [a, b, c] = randomBytes(3);
-  return `198.${18 + (a! & 1)}.${b}.${c}`;
+  const network = randomBytes(4).toString("hex");
+  return `2001:db8:${network.slice(0, 4)}:${network.slice(4)}::1`;
 }
 
 export const newUser = () => `user-${randomBytes(8).toString("hex")}`;

@@ -3,7 +3,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -99,16 +98,31 @@ export async function startWorker(code: string): Promise<Send> {
     await program.default.fetch(new Request("https://app.example/", { headers }), env, ctx);
 }
 
+/** Runs before a program, which listens on any free port: tells the test which one that is. */
+const TELL_PORT = `
+  import { Server } from "node:net";
+  const { listen } = Server.prototype;
+  Server.prototype.listen = function (...args) {
+    this.once("listening", () => process.send(this.address().port));
+    return listen.apply(this, args);
+  };
+`;
+
 /** Starts a program that listens on `PORT` and prints that it does. @returns its address. */
 export async function startServer(code: string): Promise<string> {
-  const [file, port, redis] = await Promise.all([bundled(code), freePort(), redisBindings()]);
-  const env = { PORT: String(port), REDIS_URL: inject("redisUrl"), NODE_ENV: "production", ...redis };
-  const child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const [file, redis] = await Promise.all([bundled(code), redisBindings()]);
+  const env = { PORT: "0", REDIS_URL: inject("redisUrl"), NODE_ENV: "production", ...redis };
+  const before = `data:text/javascript,${encodeURIComponent(TELL_PORT)}`;
+  const child = spawn(process.execPath, ["--import", before, file], {
+    env,
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
   onTestFinished(() => ended(child));
+  const told = once(child, "message");
   const listening = once(child.stdout!, "data");
   const [said] = (await Promise.race([listening, once(child, "exit")])) as [unknown];
   if (String(said).trim() !== "listening") throw new Error(`expected the program to listen, found: ${String(said)}`);
-  return `http://127.0.0.1:${port}`;
+  return `http://127.0.0.1:${(await told)[0]}`;
 }
 
 export function sendTo(url: string): Send {
@@ -120,15 +134,6 @@ async function ended(child: ChildProcess): Promise<void> {
   const exit = once(child, "exit");
   child.kill();
   await exit;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 const HOUR_MS = 3_600_000;

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
 import { REFUSED_COMMANDS } from "../../scripts/bridge/bridge-request.ts";
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
+import { lastingPort } from "../support/redis/lasting-port.ts";
 
 const url = inject("restUrl");
 const token = inject("restToken");
@@ -297,9 +298,10 @@ it("answers concurrent requests each with its own reply", async () => {
 
 describe("a Redis that goes away", () => {
   it("is an error in bounded time, never a second try, and over when it is back", async () => {
-    const server = await startRedisServer();
+    const server = await startRedisServer({ port: await lastingPort() });
     const bridge = await createBridge({ redisUrl: server.url, token });
     const redis = client({ url: bridge.url });
+    const beside = new Redis(server.url, { disableClientInfo: true });
     const send = (...command: string[]) =>
       fetch(bridge.url, {
         method: "POST",
@@ -309,9 +311,11 @@ describe("a Redis that goes away", () => {
     try {
       expect(bridge.redisReachable).toBe(true);
       expect(await redis.set("before", "1")).toBe("OK");
-      // The second command waits behind the first, which keeps Redis busy until it is killed.
-      const pending = [send("EVAL", "while true do end", "0"), send("INCR", "counter")];
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      // Redis takes commands that write, and runs none. The second one waits behind the first.
+      await beside.client("PAUSE", 60_000, "WRITE");
+      const pending = [send("INCR", "counter"), send("INCR", "counter")];
+      await expect.poll(() => beside.client("LIST"), { timeout: 10_000 }).toMatch(/ flags=b .* qbuf=[1-9].* cmd=incr /);
+      beside.disconnect();
       await server.kill();
       for (const response of await Promise.all(pending)) {
         expect(response.status).toBe(500);
@@ -332,6 +336,7 @@ describe("a Redis that goes away", () => {
         await revived.stop();
       }
     } finally {
+      beside.disconnect();
       await bridge.close();
       await server.stop();
     }

@@ -21,13 +21,18 @@ for (const name of ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN", "ADMIN
   delete cleanEnvironment[name];
 }
 
+/** For four gateways at once on a busy machine. */
+const START_TIMEOUT_MS = 120_000;
+/** Every child, so that none outlives the tests. */
+const children: ChildProcess[] = [];
+
 interface Gateway {
   child: ChildProcess;
   port: number;
   output: () => string;
 }
 
-async function start(
+async function launch(
   [program, ...command]: [string, ...string[]],
   environment: NodeJS.ProcessEnv = {},
 ): Promise<Gateway> {
@@ -38,6 +43,7 @@ async function start(
   const env = { ...cleanEnvironment, ...environment };
   // A separate process group, so that the test can send Ctrl-C.
   const child = spawn(program, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  children.push(child);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on("data", (chunk: Buffer) => {
@@ -47,15 +53,24 @@ async function start(
   return { child, port, output: () => output };
 }
 
-/** The health page's answer. Asks until the gateway listens. */
-async function health({ child, port, output }: Gateway): Promise<{ status: string; store: string }> {
-  const deadlineAt = Date.now() + 50_000;
-  while (child.exitCode === null && Date.now() < deadlineAt) {
-    const response = await fetch(`http://localhost:${port}/.headgate/health`).catch(() => undefined);
-    if (response) return (await response.json()) as { status: string; store: string };
-    await new Promise((resolve) => setTimeout(resolve, 50));
+/** Resolves when the gateway listens. */
+async function start(...launched: Parameters<typeof launch>): Promise<Gateway> {
+  for (let attempt = 1; ; attempt++) {
+    const gateway = await launch(...launched);
+    const { child, port, output } = gateway;
+    while (child.exitCode === null && !output().includes("Ready on ")) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    if (child.exitCode === null) return gateway;
+    // Another process may take the free port before wrangler binds it. Then try another free port.
+    if (attempt === 3 || !output().includes("Address already in use")) {
+      throw new Error(`expected a gateway on port ${port}, found none:\n${output()}`);
+    }
   }
-  throw new Error(`expected a gateway on port ${port}, found none:\n${output()}`);
+}
+
+async function health({ port }: Gateway): Promise<unknown> {
+  return await (await fetch(`http://localhost:${port}/.headgate/health`)).json();
 }
 
 /** Sends the signal of a terminal or a supervisor, and waits until no process of the gateway runs any more. */
@@ -113,15 +128,17 @@ describe("npm start", () => {
 
   // All run at the same time, which also shows that they do not disturb each other.
   beforeAll(async () => {
-    withRedis = await start(["npm", "start", "--"]);
-    withObject = await start(nodeStart, { PATH: directory });
     const environment = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
-    withEnvironment = await start(nodeStart, environment);
-    withDeployed = await start([...nodeStart, "--config", deployedConfig()], { PATH: directory });
-  });
+    [withRedis, withObject, withEnvironment, withDeployed] = await Promise.all([
+      start(["npm", "start", "--"]),
+      start(nodeStart, { PATH: directory }),
+      start(nodeStart, environment),
+      start([...nodeStart, "--config", deployedConfig()], { PATH: directory }),
+    ]);
+  }, START_TIMEOUT_MS);
 
   afterAll(() => {
-    for (const gateway of [withRedis, withObject, withEnvironment, withDeployed]) gateway?.child.kill("SIGTERM");
+    for (const child of children) child.kill("SIGTERM");
     rmSync(directory, { recursive: true });
   });
 
@@ -185,7 +202,7 @@ describe("npm start", () => {
   });
 
   it("ends with wrangler's exit code, and the private Redis with it", async () => {
-    const broken = await start([...nodeStart, "--no-such-option"]);
+    const broken = await launch([...nodeStart, "--no-such-option"]);
     const [code] = await once(broken.child, "exit");
     expect(code).toBe(1);
     const redisPort = Number(/ on port (\d+),/.exec(broken.output())?.[1]);

@@ -9,7 +9,8 @@ import { firstWindow } from "../../src/testing/requests.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
 
-const limit: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 3_600_000, buckets: 1 };
+/** In buckets of 31 days: no bucket ends during a test. */
+const limit: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 31 * 86_400_000, buckets: 1 };
 
 function storeOf({ rest, calls }: PrivateRedis, url = rest.url) {
   const store = redisPlace({ url, token: rest.token, timeoutMs: 30_000 });

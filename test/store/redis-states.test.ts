@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
-import { freePort, startRedisServer } from "../../scripts/machine/redis-server.ts";
+import { startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
@@ -35,10 +35,11 @@ interface State {
 }
 
 const SNAPSHOT = "dump.rdb";
-const nobody = async () => ["127.0.0.1", await freePort()] as const;
+/** Where nobody listens. A port that was free a moment ago may be somebody's now. */
+const NOBODY = ["127.0.0.1", 2] as const;
 const STATES: Record<string, State> = {
   READONLY: {
-    begin: async (redis) => redis.replicaof(...(await nobody())),
+    begin: (redis) => redis.replicaof(...NOBODY),
     end: (redis) => redis.replicaof("NO", "ONE"),
   },
   OOM: {
@@ -51,7 +52,7 @@ const STATES: Record<string, State> = {
   },
   MASTERDOWN: {
     args: ["--replica-serve-stale-data", "no"],
-    begin: async (redis) => redis.replicaof(...(await nobody())),
+    begin: (redis) => redis.replicaof(...NOBODY),
     end: (redis) => redis.replicaof("NO", "ONE"),
   },
   MISCONF: {

@@ -1,12 +1,15 @@
 // Does the contract suite notice? Every store with a mistake must fail a case, and a store without one none.
 
 import { describe, expect, it } from "vitest";
+import type { Store } from "../../src/store/store.ts";
 import { STORE_CASES } from "../../src/testing/describe-store.ts";
 import { describeStore } from "../../src/testing/index.ts";
 import { createBench } from "../../src/testing/store-case.ts";
 import { BROKEN_STORES, CLOCK_MS, storeOverRows } from "./broken-stores.ts";
 
 const cases = Object.values(STORE_CASES).flat();
+/** The end of a minute, which is a bucket of most cases. */
+const MINUTE_END_MS = 1_700_000_040_000;
 const clock = () => CLOCK_MS;
 
 const rows = new Map();
@@ -22,6 +25,23 @@ it("has a mistake for every case but the stories, which are about the algorithms
   const noticed = new Set(Object.values(BROKEN_STORES).map(({ noticedBy }) => noticedBy));
   const others = cases.map(({ title }) => title).filter((title) => !noticed.has(title));
   expect(others.filter((title) => !title.startsWith("tells every story"))).toEqual([]);
+});
+
+it.each([1, 2, 3, 4, 5])("has no case that minds when a minute ends after its call %i", async (calls) => {
+  for (const one of cases.filter(({ title }) => !title.startsWith("tells every story"))) {
+    const rows = new Map();
+    let asked = 0;
+    const clock = () => MINUTE_END_MS - (asked > calls ? 0 : 1);
+    const open = (): Store => {
+      const store = storeOverRows(rows);
+      const take: Store["take"] = (request, nowMs) => {
+        asked++;
+        return store.take(request, nowMs ?? clock());
+      };
+      return { ...store, take };
+    };
+    await one.run(await createBench({ open, clock }));
+  }
 });
 
 it("removes what it has left in the store", async () => {

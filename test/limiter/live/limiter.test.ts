@@ -11,14 +11,15 @@ import type { Store } from "../../../src/store/store.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 import { checkedPolicies } from "./policies.ts";
 
-const HOUR = "1h";
+/** So long that no window ends during a test. */
+const MONTH = "31d";
 const INPUT: readonly PolicyInput[] = [
-  { name: "api", limits: [{ limit: 3, window: HOUR }] },
-  { name: "login", limits: [{ algorithm: "fixed-window", limit: 2, window: HOUR }] },
-  { name: "leased", consistency: "leased", limits: [{ algorithm: "fixed-window", limit: 1_000, window: HOUR }] },
-  { name: "planned", plans: { free: { planned: 1 }, pro: { planned: 6 } }, limits: [{ limit: 3, window: HOUR }] },
+  { name: "api", limits: [{ limit: 3, window: MONTH }] },
+  { name: "login", limits: [{ algorithm: "fixed-window", limit: 2, window: MONTH }] },
+  { name: "leased", consistency: "leased", limits: [{ algorithm: "fixed-window", limit: 1_000, window: MONTH }] },
+  { name: "planned", plans: { free: { planned: 1 }, pro: { planned: 6 } }, limits: [{ limit: 3, window: MONTH }] },
   { name: "slots", limits: [{ algorithm: "concurrency", limit: 1 }] },
-  { name: "bucket", limits: [{ algorithm: "token-bucket", limit: 2, window: HOUR, burst: 4 }] },
+  { name: "bucket", limits: [{ algorithm: "token-bucket", limit: 2, window: MONTH, burst: 4 }] },
 ];
 const POLICIES = checkedPolicies(INPUT);
 const background = { waitUntil() {} };
