@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
 import { REFUSED_COMMANDS } from "../../scripts/bridge/bridge-request.ts";
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
-import { lastingPort } from "../support/redis/lasting-port.ts";
 
 const url = inject("restUrl");
 const token = inject("restToken");
@@ -298,7 +297,7 @@ it("answers concurrent requests each with its own reply", async () => {
 
 describe("a Redis that goes away", () => {
   it("is an error in bounded time, never a second try, and over when it is back", async () => {
-    const server = await startRedisServer({ port: await lastingPort() });
+    const server = await startRedisServer();
     const bridge = await createBridge({ redisUrl: server.url, token });
     const redis = client({ url: bridge.url });
     const beside = new Redis(server.url, { disableClientInfo: true });
