@@ -1,5 +1,6 @@
 // A private Redis server for tests and `npm start`: on loopback, on a port that is free, in memory only.
 
+import { randomInt } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,6 +8,13 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { findOnPath, isRunning, spawnTied, stopProcess } from "./tied-process.ts";
 
+/**
+ * Where free ports are looked for, `to` excluded: below the ports that systems give to whoever asks for any (Linux from
+ * 32,768 on, others from 49,152 on). A free port stays free until somebody asks for this very one.
+ */
+const PORTS = { from: 10_000, to: 32_000 };
+/** The port to try next, counted from the first one: two that ask at the same time get two ports. */
+let next = randomInt(PORTS.to - PORTS.from);
 /** How long a server may take to answer PING, in ms. An empty server needs about 20 ms, a busy CI machine longer. */
 const START_TIMEOUT_MS = 10_000;
 
@@ -128,11 +136,17 @@ async function identify(url: string, timeoutMs: number): Promise<{ version: stri
   }
 }
 
-/** A TCP port on 127.0.0.1 that was free a moment ago. */
+/** A TCP port on 127.0.0.1 that was free a moment ago, and that the system gives to nobody who asks for any. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = PORTS.from + (next++ % (PORTS.to - PORTS.from));
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve, reject) => {
+      const fail = (error: NodeJS.ErrnoException) => (error.code === "EADDRINUSE" ? resolve(false) : reject(error));
+      server.once("error", fail).listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }

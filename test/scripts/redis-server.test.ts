@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import { redisVersion, startRedisServer } from "../../scripts/machine/redis-server.ts";
+import { freePort, redisVersion, startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { isAlive } from "../support/gateway/processes.ts";
 
 async function configOf(url: string, name: string): Promise<string> {
@@ -14,6 +14,12 @@ async function configOf(url: string, name: string): Promise<string> {
   await redis.quit();
   return value;
 }
+
+it("a free port lies below all ports that the system gives to whoever asks for any, and is given once", async () => {
+  const ports = await Promise.all(Array.from({ length: 50 }, freePort));
+  for (const port of ports) expect(port).toSatisfy((one: number) => one >= 10_000 && one < 32_000);
+  expect(new Set(ports).size).toBe(ports.length);
+});
 
 describe("startRedisServer", () => {
   it("starts an in-memory server on loopback and removes all of it", async () => {
