@@ -37,7 +37,7 @@ async function metered(answer: Answer, options: MeteredOptions = {}) {
     posts.push({ headers: request.headers, body });
     await answer(body, response, request);
   });
-  const limits = [{ limit, window: "1d", algorithm: "fixed-window" }];
+  const limits = [{ limit, window: "31d", algorithm: "fixed-window" }];
   const gateway = await startGateway({
     policies: [{ name, key: ["global"], meter: { unit: "tokens", ...meter }, limits }, ...also],
     vars: { ORIGIN_URL: origin.url, ...vars },
