@@ -166,7 +166,7 @@ it("changes nothing for a page of another site or origin, while the cookie is in
     expect(changed).toEqual({ PUT: "TypeError", PATCH: "TypeError", DELETE: "TypeError", POST: "opaque" });
     await page.evaluate(() => document.forms[0]!.submit());
     await page.waitForURL(`${origin}/**`);
-    await expect.poll(() => asked.at(-1)).toBe(seen);
+    await expect.poll(() => asked.at(-1), SEEN).toBe(seen);
   }
   expect(await live()).toMatchObject({ version: 0 });
 });

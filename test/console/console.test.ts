@@ -393,13 +393,13 @@ it("explains a token, says what is wrong with another one, and takes a whole hea
   const field = page.locator("main textarea");
   await field.fill("Headgate-Explain: token-of-a-refusal");
   await expect
-    .poll(() => page.locator(".sentence").innerText())
+    .poll(() => page.locator(".sentence").innerText(), PATIENTLY)
     .toMatch(
       /POST \/login was refused by login-1: of 5, 0 were left for ip 8fQk…wZw, and it costs 1\. It would have passed 13 s later/,
     );
   await field.fill("token-of-a-block");
   await expect
-    .poll(() => page.locator(".sentence").innerText())
+    .poll(() => page.locator(".sentence").innerText(), PATIENTLY)
     .toContain("was blocked by the live document, under api, for 20 min more");
   await field.fill("token-without-space");
   await page.getByText("for want of space: 9 limits, 1 policy").waitFor();

@@ -148,7 +148,7 @@ describe("of three at once under a limit of two, one is refused", () => {
       error: { code: "rate_limit_exceeded", message: expect.stringContaining("tokens") },
     });
     expect(Number(refused.headers.get("retry-after-ms"))).toBeGreaterThan(0);
-    await vi.waitFor(() => expect(waiting).toHaveLength(2));
+    await vi.waitFor(() => expect(waiting).toHaveLength(2), { timeout: 20_000 });
     for (const resolve of waiting) resolve();
     const answers = await Promise.all(asked);
     expect(statusesOf(answers)).toEqual([200, 200, 429]);

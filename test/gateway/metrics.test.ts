@@ -8,6 +8,7 @@ import { expect, inject, it, onTestFinished } from "vitest";
 import type { Point } from "../../console/src/api.ts";
 import { sumBy } from "../../console/src/data/sums.ts";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
+import { freePort } from "../../scripts/machine/redis-server.ts";
 import { startWorkerd, type Workerd } from "../../scripts/machine/workerd.ts";
 import type { StatsReply } from "../../src/stats/object/door.ts";
 import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
@@ -99,10 +100,11 @@ function decisionsIn(sums: Readonly<Record<string, number>>): number {
 
 it("10,000 requests through an outage of Redis and lost replies of STATS: sums are what clients were answered", async () => {
   const { redis } = await startPrivateRedis();
-  const bridgeOptions = { redisUrl: `redis://${redis.options.host}:${redis.options.port}`, token: "metrics" };
+  const redisUrl = `redis://${redis.options.host}:${redis.options.port}`;
+  // Nobody else gets this port while the bridge is closed.
+  const bridgeOptions = { redisUrl, token: "metrics", port: await freePort() };
   let bridge = await createBridge(bridgeOptions);
   onTestFinished(() => bridge.close());
-  const { port } = bridge;
   const bindingsOf = (name: string) => ({
     POLICIES,
     REGION: REGIONS[name],
@@ -205,7 +207,7 @@ it("10,000 requests through an outage of Redis and lost replies of STATS: sums a
   }
   await bridge.close();
   await mix(["/", "/login", "/heavy"], 2_000);
-  bridge = await createBridge({ ...bridgeOptions, port });
+  bridge = await createBridge(bridgeOptions);
   await mix(["/heavy", "/login", "/"], 10_000 - sent);
 
   const told = async (path: string) => (await call("c", `/.headgate/${path}`, authorized)).text;

@@ -55,18 +55,13 @@ async function launch(
 
 /** Resolves when the gateway listens. */
 async function start(...launched: Parameters<typeof launch>): Promise<Gateway> {
-  for (let attempt = 1; ; attempt++) {
-    const gateway = await launch(...launched);
-    const { child, port, output } = gateway;
-    while (child.exitCode === null && !output().includes("Ready on ")) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    if (child.exitCode === null) return gateway;
-    // Another process may take the free port before wrangler binds it. Then try another free port.
-    if (attempt === 3 || !output().includes("Address already in use")) {
-      throw new Error(`expected a gateway on port ${port}, found none:\n${output()}`);
-    }
+  const gateway = await launch(...launched);
+  const { child, port, output } = gateway;
+  while (!output().includes("Ready on ")) {
+    if (child.exitCode !== null) throw new Error(`expected a gateway on port ${port}, found none:\n${output()}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
+  return gateway;
 }
 
 async function health({ port }: Gateway): Promise<unknown> {

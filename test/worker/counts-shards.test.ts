@@ -11,7 +11,8 @@ import { type Ask, gatewayWith, NO_REDIS, uniqueName } from "./support.ts";
 const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
 /** As docs/storage-schema.md names the objects. */
 const OBJECTS = ["headgate:counts", "headgate:counts:1", "headgate:counts:2", "headgate:counts:3"];
-const CLIENTS = Array.from({ length: 40 }, (_, i) => `198.51.100.${i}`);
+/** So many that each object gets keys of some of them. */
+const CLIENTS = Array.from({ length: 80 }, (_, i) => `198.51.100.${i}`);
 const PATIENCE = { timeout: 20_000, interval: 20 };
 
 const gatewayOver = (shards: number, policies: readonly object[]) =>

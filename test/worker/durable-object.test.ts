@@ -132,11 +132,16 @@ describe("the alarm", () => {
     await runInDurableObject(object, (_, { storage }) => {
       for (let i = 0; i < 6_000; i++) storage.sql.exec("INSERT INTO counts VALUES (?, '[]', 1)", `old ${i}`);
     });
+    // In one turn of the object: the next alarm comes by itself, in a second of the real clock.
+    const [left, againAfterMs] = await runInDurableObject(object, async (counts, { storage }) => {
+      await counts.alarm();
+      const [{ n }] = storage.sql.exec<{ n: number }>("SELECT COUNT(*) AS n FROM counts").toArray() as [{ n: number }];
+      return [n, (await storage.getAlarm())! - Date.now()];
+    });
+    expect(left).toBe(1_001);
+    expect(againAfterMs).toBeLessThanOrEqual(1_000);
     await runDurableObjectAlarm(object);
-    expect(await rowsOf(object)).toHaveLength(1_001);
-    expect(await alarmOf(object)).toBeLessThanOrEqual(Date.now() + 1_000);
-    await runDurableObjectAlarm(object);
-    expect((await rowsOf(object)).map(({ key }) => key)).toEqual(["first"]);
+    await expect.poll(async () => (await rowsOf(object)).map(({ key }) => key), { timeout: 20_000 }).toEqual(["first"]);
   });
 });
 

@@ -10,9 +10,10 @@ import { redisBindings, uniqueName } from "./support.ts";
 const ask = (address: string, init: RequestInit = {}) =>
   exports.default.fetch("https://gate.example/", { ...init, headers: { "CF-Connecting-IP": address } });
 
-/** A new client in every run, because the Redis with the counts may be shared. */
+/** A new client in every call and every run, because the Redis with the counts may be shared. */
 function newAddress(): string {
-  return [198, 18, ...crypto.getRandomValues(new Uint8Array(2))].join(".");
+  const [high, low] = crypto.getRandomValues(new Uint16Array(2));
+  return `2001:db8:${high!.toString(16)}:${low!.toString(16)}::1`;
 }
 
 describe("the Worker", () => {

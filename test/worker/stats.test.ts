@@ -6,7 +6,10 @@ import { createGateway } from "../../src/gateway.ts";
 import type { Batch } from "../../src/stats/batch.ts";
 import { NO_REDIS, redisBindings, uniqueName } from "./support.ts";
 
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 type Fault = "none" | "hangs" | "throws" | "loses replies";
 
@@ -28,15 +31,16 @@ function fakeStats() {
     },
     get: () => ({ add }),
   };
-  /** The sums of all batches. */
-  const sums = () => {
-    const all: Record<string, number> = {};
-    for (const { minutes } of added.values()) {
-      for (const one of minutes.flatMap(({ sums }) => Object.entries(sums))) all[one[0]] = (all[one[0]] ?? 0) + one[1];
-    }
-    return all;
-  };
-  return { state, namespace, sums };
+  return { state, namespace, sums: () => sumsOf(added.values()) };
+}
+
+/** Over all minutes: one may begin while requests are made. */
+function sumsOf(batches: Iterable<Batch>): Record<string, number> {
+  const all: Record<string, number> = {};
+  for (const { minutes } of batches) {
+    for (const one of minutes.flatMap(({ sums }) => Object.entries(sums))) all[one[0]] = (all[one[0]] ?? 0) + one[1];
+  }
+  return all;
 }
 
 const ADMIN_TOKEN = "t0ken-of-the-admin-of-these-tests";
@@ -69,12 +73,15 @@ function gatewayOf(bindings: Record<string, unknown>) {
 }
 
 it("hands on what was counted, in the background, once the isolate is idle", async () => {
+  // The flush comes when the clock is moved, however slow the machine is.
+  vi.useFakeTimers();
   const { state, namespace, sums } = fakeStats();
   const { name, ask, idle } = gatewayOf({ STATS: namespace });
   expect(await ask(5)).toEqual([200, 200, 200, 429, 429]);
   // Looks, and paths without a policy's decision, count nothing.
   await ask(1, "/.headgate/limits/me");
   expect(state.calls).toBe(0);
+  await vi.advanceTimersByTimeAsync(1_000);
   await idle();
   expect(sums()).toEqual({
     [`decisions\t${name}\tlocal\tadmitted\tmemory`]: 3,
@@ -137,12 +144,10 @@ it("names the places whose breaker is open, and counts what is decided without t
   });
   await ask(8);
   await idle();
-  const [batch] = batches;
-  const [place] = batch!.open;
+  const [place] = batches.at(-1)!.open;
   expect(["a", "b"]).toContain(place);
-  const { sums } = batch!.minutes[0]!;
   // The breaker opens at the fifth failure: then no call is made.
-  expect(sums).toMatchObject({ [`store_calls\t${place}\tnetwork`]: 5, [`fallback\t${name}`]: 8 });
+  expect(sumsOf(batches)).toMatchObject({ [`store_calls\t${place}\tnetwork`]: 5, [`fallback\t${name}`]: 8 });
 });
 
 it("writes at most 25 data points for a flush, beside STATS or alone", async () => {

@@ -2,10 +2,10 @@
 // It answers in JSON or as a stream, as each request's plan says, and records what it received and told.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
+import { freePort } from "../../../scripts/machine/redis-server.ts";
 import { answerOf, type MockAnswer, type MockEvent, type MockRequest } from "./answer.ts";
 import { eventBytes, rechunk } from "./bytes.ts";
 import { errorJson } from "./errors.ts";
@@ -196,10 +196,12 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
   });
   // Node's default of 5 s closes idle connections that a gateway may be about to use.
   server.keepAliveTimeout = 120_000;
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  // Nobody else gets this port when the provider is closed.
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     exchanges,
     get inFlight() {
       return inFlight;
