@@ -13,6 +13,8 @@ import { recordsIn } from "../support/redis/records-codec.ts";
 
 /** The window is so long that no unit leaves it. A lease lives a twentieth of the window: 3 s. */
 const LIMIT = { limit: 1_000, window: "1m", buckets: 60 };
+/** One bucket that ends in no test: stocks become small before a bucket's end, and go back at it. */
+const LONG = { window: "31d" };
 const PATIENCE = { timeout: 30_000, interval: 50 };
 
 /** The units charged under a policy's first limit, as Redis has them. */
@@ -75,9 +77,7 @@ it("loses no unit of a crowd that resets in the middle of an ask for all of them
 it("gives units that nobody asks for back after a life or two of a lease, so that others get all of them", async () => {
   const { redis, rest, calls } = await startPrivateRedis();
   const name = uniqueName("silence");
-  // Units in stock also go back when their bucket ends. An hour's bucket does not end here: the silence returns them.
-  const limits = [{ limit: 1_000, window: "1d", buckets: 24 }];
-  const policies = [{ name, limits, consistency: "leased" }];
+  const policies = [{ name, limits: [{ limit: 1_000, ...LONG }], consistency: "leased" }];
   const [one, other] = await Promise.all([
     startGateway({ redis: rest, policies }),
     startGateway({ redis: rest, policies }),
@@ -105,7 +105,7 @@ it("gives units that nobody asks for back after a life or two of a lease, so tha
 it("tells clients what is left although Redis was not asked, and the log who refused", async () => {
   const { rest, calls } = await startPrivateRedis();
   const name = uniqueName("fields");
-  const limits = [{ limit: 40, window: "1h", buckets: 60 }];
+  const limits = [{ limit: 40, ...LONG }];
   const gateway = await startGateway({ redis: rest, policies: [{ name, limits, consistency: "leased" }] });
 
   const local: { r: number; status: number }[] = [];
@@ -115,7 +115,7 @@ it("tells clients what is left although Redis was not asked, and the log who ref
     const answer = await gateway.fetch("/");
     status = answer.status;
     const { policies, states, legacy, retryAfter } = fieldsOf(answer);
-    expect(policies).toEqual({ [name]: { q: 40, w: 3600 } });
+    expect(policies).toEqual({ [name]: { q: 40, w: 31 * 86_400 } });
     expect(legacy?.remaining).toBe(states?.[name]?.r);
     expect(states?.[name]?.t).toBeGreaterThan(0);
     expect(retryAfter).toBe(status === 429 ? states?.[name]?.t : undefined);
@@ -142,8 +142,7 @@ it("tells clients what is left although Redis was not asked, and the log who ref
 
 it("asks Redis for every request that a strict policy matches too, and for every look", async () => {
   const { rest, calls } = await startPrivateRedis();
-  // In buckets of a minute: units in stock last while a busy machine sends a few requests.
-  const limits = [{ limit: 10_000, window: "1h", buckets: 60 }];
+  const limits = [{ limit: 10_000, ...LONG }];
   const leased = {
     name: uniqueName("leased"),
     limits,
