@@ -42,7 +42,7 @@ function members(list: List): Members {
   const found: Members = {};
   for (const [name, parameters] of list) {
     if (typeof name !== "string") throw new TypeError("expected a quoted string as the name of a member");
-    if (name in found) throw new TypeError(`${name} twice in one list`);
+    if (Object.hasOwn(found, name)) throw new TypeError(`${name} twice in one list`);
     found[name] = Object.fromEntries(parameters);
   }
   return found;
