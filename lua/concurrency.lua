@@ -48,7 +48,7 @@ local function concurrency()
     redis.call('PEXPIRE', state.key, math.max(expiry_ms, limit.a))
   end
 
-  function slots.give_back(state, _, _, _, now_ms, slot)
+  function slots.give_back(state, _, _, now_ms, slot)
     remove_lost(state, now_ms)
     state.in_flight = math.max(0, state.in_flight - redis.call('ZREM', state.key, string.format('%.0f', slot)))
   end

@@ -27,8 +27,8 @@ local function fixed_window()
     record[COUNT] = math.min(MAX_COUNT, record[COUNT] + cost)
   end
 
-  function window.give_back(record, limit, cost, at_ms)
-    if record[NEWEST] ~= math.floor(at_ms / limit.a) then return end
+  function window.give_back(record, limit, cost)
+    if record[NEWEST] ~= math.floor(limit.at_ms / limit.a) then return end
     record[COUNT] = math.max(0, record[COUNT] - cost)
   end
 

@@ -93,14 +93,14 @@ local function sliding_log()
   end
 
   -- Takes back from the entries of at_ms, newest first. An entry that is left has a cost of at least 1.
-  function log.give_back(state, _, cost, at_ms, now_ms)
+  function log.give_back(state, limit, cost, now_ms)
     if state.is_rubbish then redis.call('DEL', state.key) end
     log.drop(state)
     local entries = range(state, 0, -1)
     local newest_at_ms = 0
     for i = #entries, 1, -1 do
       local entry_at_ms, entry_cost = unpack_entry(entries[i])
-      local back = entry_at_ms == at_ms and math.min(cost, entry_cost) or 0
+      local back = entry_at_ms == limit.at_ms and math.min(cost, entry_cost) or 0
       if back > 0 and back == entry_cost then
         redis.call('LREM', state.key, -1, entries[i])
       else

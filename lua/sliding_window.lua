@@ -43,8 +43,8 @@ local function sliding_window()
   end
 
   -- Takes back from the bucket of at_ms, never below zero. A bucket that has left the record is not changed.
-  function window.give_back(record, limit, cost, at_ms)
-    local age = record[NEWEST] - math.floor(at_ms / limit.a)
+  function window.give_back(record, limit, cost)
+    local age = record[NEWEST] - math.floor(limit.at_ms / limit.a)
     if age < 0 or age > limit.buckets then return end
     record[FIRST_COUNT + age] = math.max(0, record[FIRST_COUNT + age] - cost)
   end

@@ -16,8 +16,6 @@
 --                 limits   1 … 8, the number of limits that follow
 --                 flag     0 check, then charge · 1 charge even a refused cost · 2 give back · 3 look: check only. The
 --                          flags of one call may differ: src/core/take.ts has the rules
---               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough
---                          for slots
 --     then for each limit:
 --               limit      1 … MAX_UNITS units
 --               id         identifies its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind
@@ -26,6 +24,8 @@
 --                 a        as the kind's file says, below 2^32
 --                 buckets  of a sliding window, 1 … 60; 0 for other kinds
 --               b, c       only after kind 4: as its file says
+--               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough
+--                          for slots
 --   then, absent without concurrency limits:
 --               slot       the number of this request, below 2^53, by which concurrency limits know it
 --
@@ -131,7 +131,6 @@ while key < n do
   local limits = head % HEAD_LIMITS
   head = math.floor(head / HEAD_LIMITS)
   entry.group, entry.cost = math.floor(head / HEAD_COSTS), head % HEAD_COSTS
-  if entry.flag == FLAG_GIVE_BACK then entry.at_ms = next_number() end
   local stored = decode_records(values[key])
   for l = 1, limits do
     local limit = { limit = next_number(), id = next_number() }
@@ -139,6 +138,7 @@ while key < n do
     limit.buckets = math.floor(limit.id / ID_KINDS) % ID_BUCKETS
     local algorithm = algorithm_of(limit.kind)
     if algorithm.has_burst then limit.b, limit.c = next_number(), next_number() end
+    if entry.flag == FLAG_GIVE_BACK then limit.at_ms = next_number() end
     if algorithm.has_limit_key then key = key + 1 end
     local record, is_new = find_record(stored, limit.id)
     local state = algorithm.read(record, limit, now_ms, KEYS[key], is_new)
@@ -165,7 +165,7 @@ for turn = CHARGES, has_expired and DROPS or CHARGES do
     for l = 1, #checks do
       local check = checks[l]
       if charged and flag == FLAG_GIVE_BACK then
-        check.algorithm.give_back(check.state, check.limit, cost, entry.at_ms, now_ms, slot)
+        check.algorithm.give_back(check.state, check.limit, cost, now_ms, slot)
       elseif charged then
         check.algorithm.charge(check.state, check.limit, cost, now_ms, slot, min_expiry_ms, flag == FLAG_CHARGE_ANYWAY)
       elseif turn == DROPS and check.state.expired then

@@ -8,7 +8,7 @@ export { Kind } from "./layout.ts";
 export interface Instant {
   /** By the store's clock, ms since the epoch. */
   readonly nowMs: number;
-  /** Only for giving back: an instant of the bucket to give back to, ms since the epoch. */
+  /** Only for giving back: an instant of the limit's bucket to give back to, ms since the epoch. */
   readonly atMs: number;
   /** The number of this request. */
   readonly slot: number;
@@ -64,6 +64,11 @@ export interface Algorithm<L, R, S, V, K = never> {
   viewAdmits?(view: V, limit: L, cost: number, nowMs: number): boolean;
   charge(state: S, limit: L, cost: number, instant: Instant): S;
   giveBack(state: S, limit: L, cost: number, instant: Instant): S;
+  /**
+   * The earliest instant of the bucket that a take has charged, from the view in its reply. It is later than the reply
+   * if the clock has stepped back. Absent: giving back needs no instant.
+   */
+  chargedAtMs?(view: V, limit: L): number;
   /** What is stored among the records of the key. undefined: nothing. */
   record(state: S): R | undefined;
   resetAfterMs(state: S, limit: L, nowMs: number): number;

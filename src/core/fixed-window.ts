@@ -33,6 +33,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
     if (record.newest !== Math.floor(atMs / windowMs)) return record;
     return { ...record, count: Math.max(0, record.count - cost) };
   },
+  chargedAtMs: ({ newest, windowMs }) => newest * windowMs,
   record: (record) => record,
   resetAfterMs: ({ newest, windowMs, count }, _limit, nowMs) => (count === 0 ? 0 : (newest + 1) * windowMs - nowMs),
   view: (record) => record,

@@ -80,6 +80,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     const after = dropExpired({ ...state.record, used, newestAtMs }, entries.toReversed(), nowMs);
     return { ...after, dropped: state.dropped || after.dropped };
   },
+  chargedAtMs: ({ resetAtMs }, { windowMs }) => resetAtMs - windowMs,
   record: ({ record }) => record,
   keptValue({ record, entries }, { windowMs }, nowMs) {
     if (entries.length === 0) return undefined;

@@ -148,6 +148,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   viewAdmits: (record, { limit }, cost, nowMs) => windowAdmits(record, limit, cost, nowMs),
   charge: (record, _limit, cost) => chargeWindow(record, cost),
   giveBack: (record, _limit, cost, { atMs }) => giveBackWindow(record, cost, atMs),
+  chargedAtMs: ({ newest, bucketMs }) => newest * bucketMs,
   record: (record) => record,
   resetAfterMs: (record, _limit, nowMs) => windowResetAfterMs(record, nowMs),
   view: (record) => record,

@@ -28,6 +28,12 @@ import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
 
+/** A limit of a request. */
+export type LimitRequest = LimitSpec & {
+  /** With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. */
+  readonly atMs?: number;
+};
+
 /**
  * The limits of one policy, partition and scope. They have one key in the store, and one limit key more for each limit
  * that has one.
@@ -40,7 +46,7 @@ export interface KeyRequest {
   /** Units, 0 … 10^9; 0 looks without charging. */
   readonly cost: number;
   /** 1 to 8 limits. No two of them share a record. */
-  readonly limits: readonly LimitSpec[];
+  readonly limits: readonly LimitRequest[];
   /**
    * Default: the flag of the request. In a request with `Flag.take` or `Flag.look` only calls that go straight to a
    * store may set it: src/isolate lets the request's flag say whether a call decides.
@@ -104,6 +110,23 @@ export interface Stored {
   value(key: string): LimitValue | undefined;
 }
 
+/**
+ * The keys of a take as they have to be given back at the instant of its reply. If the store's clock had stepped back,
+ * limits were charged in newer buckets than that of this instant: each of these limits names its own.
+ */
+export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }: TakeReply): readonly KeyRequest[] {
+  const chargedAtMs = (k: number, l: number) => {
+    const limit = keys[k]!.limits[l]!;
+    return algorithmOf(limit).chargedAtMs?.(replies[k]![l]!.view, limit) ?? 0;
+  };
+  // Clocks hardly ever step back: every admitted request comes through here, and usually nothing is made for it.
+  if (!keys.some(({ limits }, k) => limits.some((_, l) => chargedAtMs(k, l) > nowMs))) return keys;
+  return keys.map((key, k) => {
+    const named = (limit: LimitRequest, l: number) => ({ ...limit, atMs: Math.max(nowMs, chargedAtMs(k, l)) });
+    return { ...key, limits: key.limits.map(named) };
+  });
+}
+
 /** The limit key of a limit that has one. It lies beside the key of its records, in the same slot of a cluster. */
 export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
@@ -146,13 +169,13 @@ export function take(
     const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
     const charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
     const { found, checks } = checked[k]!;
-    const instant = { nowMs, atMs, slot };
     const records: LimitRecord[] = [];
     const reply: LimitReply[] = [];
     let expiryMs = 1;
     let dropped: boolean | undefined;
     for (const { algorithm, limit, state: before, refused } of checks) {
       const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
+      const instant = { nowMs, atMs: limit.atMs ?? atMs, slot };
       const state = charged ? change(before, limit, cost, instant) : before;
       const hasDropped = algorithm.dropped?.(state);
       dropped ||= hasDropped;

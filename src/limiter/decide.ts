@@ -4,7 +4,7 @@ import { isConcurrency } from "../core/concurrency.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
+import { asCharged, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { Background, SourcedReply } from "../isolate/reply-source.ts";
 import { holdSlots, type SlotOptions } from "../isolate/slots.ts";
 import type { StoreErrorCode } from "../store/store.ts";
@@ -135,10 +135,20 @@ export async function decideFor(keys: readonly PolicyKey[], options: DecideOptio
   // 0: without a key no counts were looked at.
   const atMs = keys.length && reply.nowMs;
   if (!decision.allowed) return { decision, atMs };
-  const charged = chargedOf(keys, decision);
+  const charged = chargedOf(withInstants(keys, request.keys, reply), decision);
   const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;
   const charge = { keys: charged, atMs, slot, settle };
   return { decision: hold ? { ...decision, hold } : decision, atMs, charges: [charge] };
+}
+
+/** Keys that are charged, each with its request as it has to be given back. @param requests those of `keys`. */
+export function withInstants(
+  keys: readonly PolicyKey[],
+  requests: readonly KeyRequest[],
+  reply: TakeReply,
+): readonly PolicyKey[] {
+  const charged = asCharged(requests, reply);
+  return charged === requests ? keys : keys.map((key, k) => ({ ...key, request: charged[k]! }));
 }
 
 /** The keys that an admitted decision has charged: all but those of policies in shadow that refused. */

@@ -3,7 +3,7 @@
  * one: this is for those who call the object by hand.
  */
 
-import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { algorithmOf } from "../core/algorithms.ts";
 import {
   Flag,
   HEAD_COSTS,
@@ -15,7 +15,7 @@ import {
   MAX_UNITS,
   MAX_WINDOW_MS,
 } from "../core/layout.ts";
-import { type KeyRequest, keysOfRequest, type TakeRequest } from "../core/take.ts";
+import { type KeyRequest, keysOfRequest, type LimitRequest, type TakeRequest } from "../core/take.ts";
 
 /** The most keys of one request: the object decides over all of them in one turn, and other requests wait. */
 const MAX_KEYS = 1_000;
@@ -56,12 +56,13 @@ function checkKey(where: string, { key, group, cost, limits, flag, atMs }: Parti
   for (const [l, limit] of limits!.entries()) checkLimit(`${where}.limits[${l}]`, limit ?? {});
 }
 
-function checkLimit(where: string, limit: LimitSpec): void {
+function checkLimit(where: string, limit: LimitRequest): void {
   if (!KINDS.has(limit.kind)) {
     throw new TypeError(`take: ${where}.kind: expected an integer from 1 to ${Kind.concurrency}`);
   }
   const algorithm = algorithmOf(limit);
   const [spanMs, buckets, ...more] = algorithm.encode(limit);
+  expectInteger(`${where}.atMs`, limit.atMs ?? 0, 0, MAX_EXACT);
   expectInteger(`${where}.limit`, limit.limit, 1, limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS);
   expectInteger(`${where}: its time in ms`, spanMs, 1, MAX_WINDOW_MS);
   expectInteger(`${where}.buckets`, buckets, "buckets" in limit ? 1 : 0, MAX_BUCKETS);

@@ -74,10 +74,10 @@ export function encodeRequest({ keys, slot = 0, ...request }: TakeRequest, nowMs
   const args: number[] = [nowMs];
   for (const { group, cost, limits, flag = request.flag, atMs = request.atMs ?? 0 } of keys) {
     args.push(((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
-    if (flag === Flag.giveBack) args.push(atMs);
     for (const limit of limits) {
       const [, , ...more] = algorithmOf(limit).encode(limit);
       args.push(limit.limit, recordIdOf(limit), ...more);
+      if (flag === Flag.giveBack) args.push(limit.atMs ?? atMs);
     }
   }
   if (slot) args.push(slot);

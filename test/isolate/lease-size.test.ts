@@ -69,7 +69,13 @@ it("the share of an isolate with little traffic is larger than its part of the t
 });
 
 it("what is in stock counts as left, as an isolate's own stock is no sign of others' demand", () => {
-  const stock = { units: 400, chargedAtMs: START_MS, endsAtMs: START_MS + WINDOW_MS, reviewedAtMs: START_MS + 500 };
+  const stock = {
+    units: 400,
+    chargedAtMs: START_MS,
+    bucketAtMs: START_MS,
+    endsAtMs: START_MS + WINDOW_MS,
+    reviewedAtMs: START_MS + 500,
+  };
   expect(wantedBy(leaseOf(100, 0.1, { grants: [stock] }))).toBe(100);
   expect(mayKeep(leaseOf(100, 0.1, { grants: [stock] }), START_MS)).toBe(50);
 });

@@ -22,6 +22,7 @@ let time: ReturnType<typeof virtualTime>;
 let central: Store;
 let calls: TakeRequest[];
 let localOffsetMs: number;
+let storeOffsetMs: number;
 /** Whether replies on their way get lost. */
 let lost: boolean;
 let answers: ReplySource;
@@ -31,6 +32,7 @@ beforeEach(() => {
   central = memoryStore();
   calls = [];
   localOffsetMs = 0;
+  storeOffsetMs = 0;
   lost = false;
   const store = farAway(async (_, reply) => {
     await time.sleep(ONE_WAY_MS);
@@ -48,7 +50,7 @@ function farAway(wayBack: (request: TakeRequest, reply: TakeReply) => Promise<Ta
     async take(request) {
       calls.push(request);
       await time.sleep(ONE_WAY_MS);
-      return await wayBack(request, await central.take(request, time.nowMs()));
+      return await wayBack(request, await central.take(request, time.nowMs() + storeOffsetMs));
     },
   };
 }
@@ -186,6 +188,17 @@ describe("the stock", () => {
     expect((await once(keyOf(10_000))).source).toBe("lease");
     localOffsetMs = -30_000;
     expect((await once(keyOf(10_000))).source).toBe("redis");
+  });
+
+  it("goes back to the bucket that was charged, after the clock of the store has stepped back", async () => {
+    await time.runUntil(START_MS + 12_000);
+    await once(keyOf(10_000));
+    storeOffsetMs = -9_000;
+    expect(admitted(await takes(200, 1_000, keyOf(10_000)))).toBe(200);
+    const asked = calls.filter(({ flag }) => flag === Flag.take).reduce((sum, { keys }) => sum + keys[0]!.cost, 0);
+    expect(asked).toBeGreaterThan(201);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(201);
   });
 
   it("is dropped with a reset", async () => {

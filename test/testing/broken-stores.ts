@@ -235,6 +235,10 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     open: one(eachKey(({ flag: _flag, ...key }) => key)),
     noticedBy: SETTLE,
   },
+  "knows one instant for all limits of a key": {
+    open: one(eachKey((key) => ({ ...key, limits: key.limits.map(({ atMs: _atMs, ...limit }) => limit) }))),
+    noticedBy: "may step back: what is charged then can be given back, whatever its limits were charged before",
+  },
   "knows one instant for all keys": {
     open: one(eachKey(({ atMs: _atMs, ...key }) => key)),
     noticedBy: "give back to the instant of each key",

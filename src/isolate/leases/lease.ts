@@ -10,6 +10,8 @@ import type { KeyRequest, LimitReply } from "../../core/take.ts";
 export interface Grant {
   readonly units: number;
   readonly chargedAtMs: number;
+  /** An instant of the buckets that were charged. Later than `chargedAtMs` if the store's clock had stepped back. */
+  readonly bucketAtMs: number;
   readonly endsAtMs: number;
   /** When to check again whether the units are still needed. */
   readonly reviewedAtMs: number;
@@ -93,10 +95,10 @@ export interface LeaseRequest {
   readonly isShort: boolean;
 }
 
-/** Units to give back to the bucket in which they were charged. */
+/** Units to give back to the buckets in which they were charged. */
 export interface Unused {
   readonly units: number;
-  readonly chargedAtMs: number;
+  readonly bucketAtMs: number;
 }
 
 export interface LeaseAnswer {

@@ -8,7 +8,7 @@
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
-import type { LimitView } from "../../core/algorithms.ts";
+import { algorithmOf, type LimitView } from "../../core/algorithms.ts";
 import { leasedMs } from "../../core/far-algorithm.ts";
 import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import { haveSameNumbers } from "../../core/numbers.ts";
@@ -66,8 +66,8 @@ export interface Leases {
   spend(lease: Lease, units: number, localAtMs: number): readonly Grant[];
   /** Puts units into the stock that were spent, if no reset has made them worthless meanwhile. */
   unspend(lease: Lease, spent: readonly Grant[]): void;
-  /** Units that were charged at an instant of the store, as they would be in stock. */
-  grant(lease: Lease, units: number, chargedAtMs: number): Grant;
+  /** Units that were charged at an instant of the store, with this reply to the key, as they would be in stock. */
+  grant(lease: Lease, units: number, chargedAtMs: number, replies: readonly LimitReply[]): Grant;
   /** Whether it is time to ask for more in the background. */
   isLow(lease: Lease, localAtMs: number): boolean;
   isCalling(lease: Lease, localAtMs: number): boolean;
@@ -193,14 +193,23 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     lease.charged = undefined;
   }
 
-  function grant({ limits, lifeMs }: Lease, units: number, chargedAtMs: number): Grant {
+  function grant({ limits, lifeMs }: Lease, units: number, chargedAtMs: number, replies: readonly LimitReply[]): Grant {
     const ends = limits.map((limit) => farAlgorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
-    return { units, chargedAtMs, endsAtMs: Math.min(...ends), reviewedAtMs: chargedAtMs + lifeMs };
+    // All limits of a key are charged together: the latest beginning of their newest buckets lies in all of them.
+    const begins = limits.map((limit, l) => algorithmOf(limit).chargedAtMs?.(replies[l]!.view, limit) ?? 0);
+    const bucketAtMs = Math.max(chargedAtMs, ...begins);
+    return { units, chargedAtMs, bucketAtMs, endsAtMs: Math.min(...ends), reviewedAtMs: chargedAtMs + lifeMs };
   }
 
   /** Books units that the store has charged. @param stocked how many of them go into the stock. */
-  function addCharge(lease: LeaseState, units: number, stocked: number, chargedAtMs: number): void {
-    const granted = grant(lease, stocked, chargedAtMs);
+  function addCharge(
+    lease: LeaseState,
+    units: number,
+    stocked: number,
+    chargedAtMs: number,
+    replies: readonly LimitReply[],
+  ): void {
+    const granted = grant(lease, stocked, chargedAtMs, replies);
     const { endsAtMs } = granted;
     if (stocked > 0) lease.grants.push(granted);
     tell(lease, "granted", units);
@@ -229,7 +238,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     if (wasReset(lease, charged, replies, nowMs)) end(lease, nowMs);
     unspend(lease, back);
     // After a reset by this isolate nobody knows whether the charge came before it. The units lapse with their window.
-    if (charged > 0 && nowMs > lease.worthlessToMs && !lease.isOver) addCharge(lease, charged, stocked, nowMs);
+    if (charged > 0 && nowMs > lease.worthlessToMs && !lease.isOver) addCharge(lease, charged, stocked, nowMs, replies);
     // A newer reply may be known already: late replies arrive out of order. After a step of a clock nobody can know
     // that: the lease has been dropped, and its waiting requests are told what this reply tells.
     if (nowMs < lease.repliedAtMs && leases.get(lease.key)?.includes(lease)) return;
@@ -354,8 +363,8 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
         const { recall, lease } = farAlgorithmOf(limit);
         const { view } = recall(told[l]!.view, limit, nowMs, 1, 1)!;
         return grants.reduce(
-          (counted, { units, chargedAtMs, endsAtMs }) =>
-            endsAtMs > nowMs ? lease!.without(counted, limit, units, chargedAtMs) : counted,
+          (counted, { units, bucketAtMs, endsAtMs }) =>
+            endsAtMs > nowMs ? lease!.without(counted, limit, units, bucketAtMs) : counted,
           view,
         );
       });
@@ -365,12 +374,12 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const atMs = latestMs(localAtMs);
       const kept: Grant[] = [];
       // Units that end at the same instant were charged in the same buckets.
-      const unused = new Map<number, { units: number; chargedAtMs: number }>();
+      const unused = new Map<number, { units: number; bucketAtMs: number }>();
       let needed = wanted(lease, localAtMs, earliestMs(localAtMs));
       const areKept = sumOf(lease.grants) - needed <= mayKeep(lease, localAtMs);
       for (const grant of lease.grants) {
-        const { units, chargedAtMs, endsAtMs } = grant;
-        const bucket = unused.get(endsAtMs) ?? { units: 0, chargedAtMs };
+        const { units, chargedAtMs, bucketAtMs, endsAtMs } = grant;
+        const bucket = unused.get(endsAtMs) ?? { units: 0, bucketAtMs };
         const isDue = Math.min(endsAtMs, grant.reviewedAtMs) <= atMs && (unused.has(endsAtMs) || unused.size < buckets);
         const needs = areKept ? units : Math.min(units, Math.max(0, needed));
         const keep = !isDue ? units : endsAtMs <= atMs ? 0 : needs;

@@ -163,7 +163,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
     requests: readonly LeaseRequest[],
     own: RequestBackground,
     budgetMs?: number,
-  ): Promise<{ allowed: boolean; late: boolean; nowMs: number }> {
+  ): Promise<{ allowed: boolean; late: boolean; nowMs: number; replies: readonly (readonly LimitReply[])[] }> {
     const { background } = own;
     const sent = requests.filter(({ key }) => key.cost > 0);
     let reply: TakeReply | undefined;
@@ -176,7 +176,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
       reply = answer;
       const { allowed, nowMs, keys } = answer;
       late = allowed && requests.some((one) => hasEnded(one, keys[sent.indexOf(one)], nowMs));
-      return { allowed, late, nowMs };
+      return { allowed, late, nowMs, replies: requests.map((one) => keys[sent.indexOf(one)] ?? []) };
     } catch (error) {
       const timeout = lateReplyOf(error);
       if (!timeout) throw error;
@@ -225,13 +225,13 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
     budget: DecisionBudget,
   ): Promise<SourcedReply | undefined> {
     const requests = wants.map(({ key, lease }) => leases.request(lease, key, timing.nowMs(), ahead));
-    const { allowed, late, nowMs } = await send(requests, own, budget.leftMs(timing.nowMs()));
+    const { allowed, late, nowMs, replies } = await send(requests, own, budget.leftMs(timing.nowMs()));
     if (late) return undefined;
     const reply = replyTo(wants, nowMs, allowed);
     // The refusal may be due to the units for the stock. The request alone may still fit.
     if (!allowed) return reply.allowed ? undefined : { reply, source: calls.kind };
-    const spent = ({ lease, needed, reserved }: LeaseRequest): Spent => {
-      return { lease, grants: [...reserved, leases.grant(lease, needed, nowMs)] };
+    const spent = ({ lease, needed, reserved }: LeaseRequest, r: number): Spent => {
+      return { lease, grants: needed > 0 ? [...reserved, leases.grant(lease, needed, nowMs, replies[r]!)] : reserved };
     };
     return { reply, source: calls.kind, unspend: () => unspend(requests.map(spent), own) };
   }
@@ -263,7 +263,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
         await timing.sleep(waitMs);
         const unused = leases.unused(lease, timing.nowMs(), own.giveBacksLeft);
         own.giveBacksLeft -= unused.length;
-        await Promise.all(unused.map((one) => giveBack(lease, one.units, one.chargedAtMs)));
+        await Promise.all(unused.map((one) => giveBack(lease, one.units, one.bucketAtMs)));
       }
       leases.tend(lease, 0);
     };
@@ -271,10 +271,10 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
   }
 
   /** Gives units back with one call, never repeated. If the outcome is not known, the units lapse with their window. */
-  async function giveBack(lease: Lease, units: number, chargedAtMs: number): Promise<void> {
+  async function giveBack(lease: Lease, units: number, bucketAtMs: number): Promise<void> {
     const keys = [{ key: lease.key, group: ENFORCED, cost: units, limits: lease.limits }];
     try {
-      const reply = await calls.take({ keys, flag: Flag.giveBack, atMs: chargedAtMs });
+      const reply = await calls.take({ keys, flag: Flag.giveBack, atMs: bucketAtMs });
       listener?.leaseUnits(lease.key, "returned", units);
       if (leases.wasReset(lease, 0, reply.keys[0]!, reply.nowMs)) leases.end(lease, reply.nowMs);
     } catch (error) {

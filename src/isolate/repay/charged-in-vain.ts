@@ -1,9 +1,10 @@
 /** What a take has charged although it was refused elsewhere. */
 
-import { ENFORCED, type KeyRequest, type TakeReply } from "../../core/take.ts";
+import { asCharged, ENFORCED, type KeyRequest, type TakeReply } from "../../core/take.ts";
 
 /**
- * The keys to give back after a take with `Flag.take`: those that it has charged, and whose group is not kept.
+ * The keys to give back after a take with `Flag.take`, at the instant of its reply: those that it has charged, and
+ * whose group is not kept.
  *
  * @param keys as they were asked for. @param isKept whether what was charged for a group stays charged.
  */
@@ -14,7 +15,8 @@ export function chargedInVain(
 ): KeyRequest[] {
   const refused = refusedGroups(keys, reply);
   if (refused.has(ENFORCED)) return [];
-  return keys.filter(({ group, cost }) => cost > 0 && !refused.has(group) && !isKept(group));
+  const isInVain = ({ group, cost }: KeyRequest) => cost > 0 && !refused.has(group) && !isKept(group);
+  return asCharged(keys, reply).filter(isInVain);
 }
 
 /** The groups in which a limit has refused. */

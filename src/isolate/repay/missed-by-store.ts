@@ -5,7 +5,7 @@
 
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
-import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import { asCharged, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import type { Background, ReplySource } from "../reply-source.ts";
 import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
@@ -103,12 +103,8 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
           if (owed) debts.takeBack(unused, owed);
           if (charged) {
             const refused = refusedGroups(asked, charged);
-            await giveBack(
-              calls,
-              unused.filter(({ group }) => !refused.has(group)),
-              charged,
-              0,
-            );
+            const keys = asCharged(asked, charged).filter(({ group }) => !refused.has(group));
+            await giveBack(calls, partsOf(unused, keys), charged, 0);
           }
           if (slotsOf(request.keys).length > 0) await release();
         },
@@ -156,13 +152,20 @@ function changesOf({ keys }: TakeRequest): [excess: KeyRequest[], unused: KeyReq
   ];
 }
 
+/** The part of each charge that was not used, without slots. */
+function partsOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[]): KeyRequest[] {
+  return unused.flatMap(({ key, cost }) => {
+    const one = charged.find((other) => other.key === key);
+    return one ? [{ ...one, cost, limits: withoutSlots(one.limits) }] : [];
+  });
+}
+
 /** Gives back what a late reply shows as charged. If that fails, the units lapse with their window. */
 async function giveBack(
   calls: StoreCalls,
-  all: readonly KeyRequest[],
+  keys: readonly KeyRequest[],
   { nowMs }: TakeReply,
   slot: number,
 ): Promise<void> {
-  const keys = all.map(({ flag: _, atMs: __, ...key }) => key);
   if (keys.length > 0) await calls.take({ keys, flag: Flag.giveBack, atMs: nowMs, slot }).catch(failureOf);
 }

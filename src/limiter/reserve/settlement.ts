@@ -8,21 +8,30 @@ import type { Background } from "../../isolate/reply-source.ts";
 import type { Charge, Settle } from "../decide.ts";
 
 /**
- * The most calls to one place. Units that were reserved in several buckets go back in a call for each bucket, the
- * newest first. The units of older buckets lapse with their window.
+ * How many calls to one place run at once. A reservation of many buckets takes many calls, and a Worker opens at most 6
+ * connections at once (Cloudflare, 2026-11).
  */
-const MAX_CALLS = 5;
+const CALLS_AT_ONCE = 5;
+
+type Change = Pick<KeyRequest, "limits" | "atMs">;
 
 /** What one place has to settle. */
 interface Place {
   readonly settle: Settle;
   /** The number of the request if it holds slots there. */
   slot: number;
-  /** By key. No key may be in one call twice: the second change of a key goes into the second call. */
+  /**
+   * By key. No key may be in one call twice: the second change of a key goes into the second call. Units that were
+   * reserved in several buckets take a call for each bucket.
+   */
   readonly changes: Map<string, KeyRequest[]>;
 }
 
-/** Settles, in one call for each place. @param unusedOf what a policy gets back; negative: what it is charged. */
+/**
+ * Settles, in one call for each place if all units of a key were reserved in one bucket.
+ *
+ * @param unusedOf what a policy gets back; negative: what it is charged.
+ */
 export async function settleCharges(
   charges: readonly Charge[],
   unusedOf: (policy: string) => number,
@@ -46,17 +55,11 @@ export async function settleCharges(
       const changes = place.changes.get(key) ?? [];
       place.changes.set(key, changes);
       const last = changes.at(-1);
-      const limits = withoutSlots(request.limits);
-      if (last?.flag === Flag.giveBack && back > 0 && areSameBuckets(last.limits, last.atMs!, atMs)) {
+      const units = { ...request, limits: withoutSlots(request.limits), atMs };
+      if (last?.flag === Flag.giveBack && back > 0 && areSameBuckets(last, units)) {
         changes.splice(-1, 1, { ...last, cost: Math.min(MAX_UNITS, last.cost + back) });
-      } else if (back !== 0 && limits.length > 0) {
-        changes.push({
-          ...request,
-          limits,
-          atMs,
-          flag: back < 0 ? Flag.chargeAnyway : Flag.giveBack,
-          cost: Math.abs(back),
-        });
+      } else if (back !== 0 && units.limits.length > 0) {
+        changes.push({ ...units, flag: back < 0 ? Flag.chargeAnyway : Flag.giveBack, cost: Math.abs(back) });
       }
       const slots = slot && cost > 0 ? request.limits.filter(isConcurrency) : [];
       if (slots.length === 0) continue;
@@ -65,11 +68,15 @@ export async function settleCharges(
       else changes.unshift({ ...request, limits: slots, atMs, flag: Flag.giveBack, cost: 1 });
     }
   }
-  const settled = [...places.values()].flatMap(({ settle, slot, changes }) => {
-    return Array.from({ length: MAX_CALLS }, async (_, call) => {
-      const keys = [...changes.values()].flatMap((own) => own[call] ?? []);
-      if (keys.length > 0) await settle({ keys, flag: Flag.giveBack, slot }, background);
-    });
+  const settled = [...places.values()].map(async ({ settle, slot, changes }) => {
+    const byKey = [...changes.values()];
+    const callsAfter = async (call: number): Promise<void> => {
+      const keys = byKey.flatMap((own) => own[call] ?? []);
+      if (keys.length === 0) return;
+      await settle({ keys, flag: Flag.giveBack, slot }, background);
+      await callsAfter(call + CALLS_AT_ONCE);
+    };
+    await Promise.all(Array.from({ length: CALLS_AT_ONCE }, (_, call) => callsAfter(call)));
   });
   await Promise.all(settled);
 }
@@ -81,9 +88,9 @@ export function isSameCharge(one: Charge, other: Charge): boolean {
     one.at === other.at &&
     one.slot === other.slot &&
     one.keys.length === other.keys.length &&
-    one.keys.every(({ request: { key, limits } }, k) => {
+    one.keys.every(({ request }, k) => {
       const same = other.keys[k]!.request;
-      return key === same.key && limits.length === same.limits.length && areSameBuckets(limits, one.atMs, other.atMs);
+      return request.key === same.key && areSameBuckets({ atMs: one.atMs, ...request }, { atMs: other.atMs, ...same });
     })
   );
 }
@@ -97,11 +104,17 @@ export function bothCharges(one: Charge, other: Charge): Charge {
   return { ...one, keys };
 }
 
-/** Whether two instants lie in the same bucket of each limit. A log has a bucket for each instant. */
-function areSameBuckets(limits: KeyRequest["limits"], oneMs: number, otherMs: number): boolean {
-  return limits.every((limit) => {
-    const [ms] = algorithmOf(limit).encode(limit);
-    const bucketMs = limit.kind === Kind.log ? 1 : ms;
-    return Math.floor(oneMs / bucketMs) === Math.floor(otherMs / bucketMs);
-  });
+/** Whether two changes are of the same buckets of the same limits. A log has a bucket for each instant. */
+function areSameBuckets(one: Change, other: Change): boolean {
+  return (
+    one.limits.length === other.limits.length && one.limits.every((_, l) => bucketOf(one, l) === bucketOf(other, l))
+  );
+}
+
+function bucketOf({ limits, atMs }: Change, l: number): number {
+  const limit = limits[l]!;
+  const algorithm = algorithmOf(limit);
+  if (!algorithm.chargedAtMs) return 0;
+  const bucketMs = limit.kind === Kind.log ? 1 : algorithm.encode(limit)[0];
+  return Math.floor((limit.atMs ?? atMs ?? 0) / bucketMs);
 }

@@ -19,6 +19,7 @@ import {
   type KeysReply,
   type PolicyKey,
   unavailable,
+  withInstants,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
 import { combine } from "./combine.ts";
@@ -66,7 +67,7 @@ export function createSplit(
     const { settle } = part.isolate.missed;
     // A cluster can run a call over the keys of one slot only.
     const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
-    return { keys: keptKeys(keys, isKept), atMs: reply.nowMs, slot, settle, at };
+    return { keys: keptKeys(withInstants(keys, requests, reply), isKept), atMs: reply.nowMs, slot, settle, at };
   }
 
   /** Asks a place. If it is a cluster with the keys in several slots, it has charged nothing: asks slot by slot. */

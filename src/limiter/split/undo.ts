@@ -1,6 +1,7 @@
 /** Gives back what a place has charged although another place has refused. */
 
 import { BoundedMap } from "../../bounded-map.ts";
+import { isConcurrency } from "../../core/concurrency.ts";
 import { Flag } from "../../core/take.ts";
 import { chargedInVain } from "../../isolate/repay/charged-in-vain.ts";
 import { holdSlots } from "../../isolate/slots.ts";
@@ -18,7 +19,10 @@ const MAX_RESETS = 1_000;
 type Undo = (reply: PartReply, isKept: (group: number) => boolean, slot: number) => Promise<void>;
 
 interface Undoing {
-  /** A decision begins. What is reset from now on is not given back for it: the reset may have removed it. */
+  /**
+   * A decision begins. Units of a key that is reset from now on are not given back for it: the reset may have removed
+   * them. Slots are: a slot has the number of its request, and no other request loses it.
+   */
   begin(): Undo;
   /** These keys are being reset, or were reset just now. */
   wereReset(keys: readonly string[]): void;
@@ -35,8 +39,11 @@ export function createUndoing(): Undoing {
     slot: number,
     resetsBefore: number,
   ): Promise<void> {
-    const charged = chargedInVain(requests, reply, isKept);
-    const keys = charged.filter(({ key }) => (lastReset.get(key) ?? 0) <= resetsBefore);
+    const keys = chargedInVain(requests, reply, isKept).flatMap((one) => {
+      const wasReset = (lastReset.get(one.key) ?? 0) > resetsBefore;
+      const limits = wasReset ? one.limits.filter(isConcurrency) : one.limits;
+      return limits.length > 0 ? [{ ...one, limits }] : [];
+    });
     if (keys.length === 0) return;
     // All policies of a leased request are enforced: nothing of it stays.
     if (unspend) return unspend();

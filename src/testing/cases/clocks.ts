@@ -1,12 +1,15 @@
 /** The instant of a decision. */
 
 import { expect } from "vitest";
-import { Flag } from "../../core/take.ts";
+import { isConcurrency } from "../../core/concurrency.ts";
+import { asCharged, Flag } from "../../core/take.ts";
 import { firstWindow, keyRequest, remainingOf } from "../requests.ts";
 import { everyKind, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** Longer than any limit of `everyKind` counts a unit. */
 const LATER_MS = NOW_MS + 70 * 86_400_000;
+/** Before every window of `NOW_MS`. */
+const EARLIER_MS = NOW_MS - 70 * 86_400_000;
 
 export const clocks: readonly StoreCase[] = [
   {
@@ -41,6 +44,27 @@ export const clocks: readonly StoreCase[] = [
       const keys = [keyRequest(newKey(), [tenMinutes(5)], { cost: 3 })];
       await take(keys, { nowMs: NOW_MS });
       expect((await take(keys, { nowMs: NOW_MS - 120_000 })).allowed).toBe(false);
+    },
+  },
+  {
+    title: "may step back: what is charged then can be given back, whatever its limits were charged before",
+    async run({ newKey, take }) {
+      const [first, ...others] = Object.values(everyKind(9)).filter((limit) => !isConcurrency(limit));
+      const key = newKey();
+      const left = async () => {
+        const looks = [keyRequest(key, [first!, ...others], { cost: 0 })];
+        return remainingOf(await take(looks, { flag: Flag.look, nowMs: EARLIER_MS }), looks);
+      };
+      // At the later instant the key had one limit. The others are counted for the first time after the step.
+      await take([keyRequest(key, [first!], { cost: 1 })], { nowMs: NOW_MS });
+      await take([keyRequest(key, [first!, ...others], { cost: 2 })], { nowMs: EARLIER_MS - 1 });
+      const before = await left();
+      const keys = [keyRequest(key, [first!, ...others], { cost: 3 })];
+      const reply = await take(keys, { nowMs: EARLIER_MS });
+      expect([reply.allowed, await left()]).toEqual([true, before.map((units) => units - 3)]);
+      const charged = asCharged(keys, reply);
+      await take(charged, { flag: Flag.giveBack, atMs: reply.nowMs, nowMs: EARLIER_MS });
+      expect(await left()).toEqual(before);
     },
   },
   {

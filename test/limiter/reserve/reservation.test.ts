@@ -76,6 +76,34 @@ describe("settling", () => {
     expect(await left()).toEqual({ "both-1": 970, "both-2": 2 });
   });
 
+  it.each<[string, LimitInput]>([
+    ["instants of a log", { algorithm: "sliding-log", limit: 1_000, window: "1d" }],
+    ["buckets of a window", { limit: 1_000, window: "1h", buckets: 60, oldest: "whole" }],
+  ])("gives back any number of %s", async (_what, limit) => {
+    const { limiter, left, takes } = setUp(policy("tokens", [limit]));
+    const reservation = await limiter.reserve("tokens", { cost: 100 });
+    for (let more = 0; more < 8; more++) {
+      vi.setSystemTime(Date.now() + 60_000);
+      expect((await reservation.extend({ tokens: 100 })).allowed).toBe(true);
+    }
+    await reservation.settle(50);
+    expect(await left()).toEqual({ tokens: 950 });
+    expect(takes).toHaveLength(9 + 9);
+  });
+
+  it.each<[string, LimitInput[]]>([
+    ["windows", [minute, { algorithm: "fixed-window", limit: 1_000, window: "1h" }]],
+    ["a log", [{ algorithm: "sliding-log", limit: 1_000, window: "1h" }]],
+    ["a log beside a window", [{ algorithm: "sliding-log", limit: 1_000, window: "1h" }, minute]],
+  ])("gives %s back after the clock of the store has stepped back", async (_what, limits) => {
+    const { limiter, left } = setUp(policy("tokens", limits));
+    await (await limiter.reserve("tokens", { cost: 10 })).settle(10);
+    const before = await left();
+    vi.setSystemTime(NOW_MS - 7_200_000);
+    await (await limiter.reserve("tokens", { cost: 100 })).release();
+    expect(await left()).toEqual(before);
+  });
+
   it("counts once: the first call stands, whichever it is", async () => {
     const { limiter, left, takes } = setUp(policy("tokens", [minute]));
     const reservation = await limiter.reserve("tokens", { cost: 100 });

@@ -262,6 +262,22 @@ it.each(Object.entries(STORIES))("%s", async (_name, steps) => {
   });
 });
 
+it("a slot that a place gave after a reset is given back after the refusal of another place", async () => {
+  await inVirtualTime(async (time, begin) => {
+    const { isolates, used } = await twoIsolates(time, begin);
+    const [one, other] = isolates;
+    await other.take("user", { cost: 3 });
+    // B forgets after 10 ms, and gives the slot after 15 ms. The isolate knows of the reset after 20 ms, and that A has
+    // refused after 25 ms.
+    const reset = one.reset("tasks");
+    await time.sleep(5);
+    expect((await one.take([{ policy: "user" }, { policy: "tasks" }])).allowed).toBe(false);
+    await reset;
+    await time.sleep(50);
+    expect(await used("tasks")).toBe(0);
+  });
+});
+
 it("units from before a reset are not given back after it", async () => {
   await inVirtualTime(async (time, begin) => {
     const { isolates, used } = await twoIsolates(time, begin);

@@ -63,8 +63,12 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     for (const [k, own] of step.mixed?.entries() ?? []) {
       const one = requests[k];
       if (!one || own?.flag !== Flag.giveBack) continue;
-      const [first] = one.limits;
-      requests[k] = { ...one, atMs: backTo(own.back, store, one.key, k === about ? limit : first!, nowMs) };
+      const [first, ...others] = one.limits;
+      const backToOf = (target: LimitSpec) => backTo(own.back, store, one.key, target, nowMs);
+      // Every second time, limits beside the first name an instant of their own.
+      const limits =
+        own.back.n % 2 === 0 ? [first!, ...others.map((other) => ({ ...other, atMs: backToOf(other) }))] : one.limits;
+      requests[k] = { ...one, limits, atMs: backToOf(k === about ? limit : first!) };
     }
     const atMs = backTo(step.back, store, key, limit, nowMs);
     const slot = targets.some(({ limit }) => limit.kind === Kind.concurrency) ? step.slot : 0;

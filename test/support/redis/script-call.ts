@@ -11,8 +11,7 @@ export function argsOf({ keys, flag: common, atMs: commonAtMs = 0, slot = 0 }: T
   for (const { group, cost, limits, flag = common, atMs = commonAtMs } of keys) {
     const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | (BigInt(group) << 36n);
     args.push(Number(head));
-    if (flag === Flag.giveBack) args.push(atMs);
-    for (const limit of limits) args.push(...numbersOf(limit));
+    for (const limit of limits) args.push(...numbersOf(limit), ...(flag === Flag.giveBack ? [limit.atMs ?? atMs] : []));
   }
   if (slot > 0) args.push(slot);
   return args;

@@ -16,7 +16,7 @@ export const fixedWindow: MutatedFile = {
     ["math.min(MAX_COUNT", "math.max(MAX_COUNT"],
     ["math.min(MAX_COUNT", "math.min(MAX_EXACT"],
     ["record[COUNT] + cost)", "record[COUNT] - cost)"],
-    ["math.floor(at_ms", "math.ceil(at_ms"],
+    ["math.floor(limit.at_ms", "math.ceil(limit.at_ms"],
     ["record[NEWEST] ~= math", "record[NEWEST] < math"],
     ["record[NEWEST] ~= math", "record[NEWEST] > math"],
     ["math.max(0, record", "math.min(0, record"],

@@ -40,7 +40,7 @@ export const slidingLog: MutatedFile = {
     ["if not state.oldest_at_ms then", "if state.oldest_at_ms then"],
     ["is_rubbish = is_new", "is_rubbish = not is_new"],
     ["range(state, 0, -1)", "range(state, 1, -1)"],
-    ["entry_at_ms == at_ms and", "entry_at_ms >= at_ms and"],
+    ["entry_at_ms == limit.at_ms and", "entry_at_ms >= limit.at_ms and"],
     ["math.min(cost, entry_cost)", "math.max(cost, entry_cost)"],
     ["back > 0 and back == entry_cost", "back > 0 or back == entry_cost"],
     ["state.key, -1, entries[i]", "state.key, 1, entries[i]"],

@@ -25,7 +25,7 @@ export const slidingWindow: MutatedFile = {
     ["(bucket_ms - elapsed_ms)", "(bucket_ms + elapsed_ms)"],
     ["math.min(MAX_COUNT", "math.max(MAX_COUNT"],
     ["math.min(MAX_COUNT", "math.min(2147483647"],
-    ["math.floor(at_ms", "math.ceil(at_ms"],
+    ["math.floor(limit.at_ms", "math.ceil(limit.at_ms"],
     ["if age < 0", "if age <= 0"],
     ["age < 0 or", "age < 0 and"],
     ["age > limit.buckets", "age >= limit.buckets"],
