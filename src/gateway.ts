@@ -6,6 +6,7 @@
  */
 
 import { Hono } from "hono/tiny";
+import { membersOf, onceForEqual } from "./config/env.ts";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { policyWarnings, regionWarnings } from "./config/warnings.ts";
@@ -38,17 +39,11 @@ export interface Gateway {
   readonly limiter?: Limiter;
 }
 
-const gateways = new WeakMap<Bindings, Gateway>();
-
-/** The gateway of these bindings. The first call builds it, because bindings arrive with requests. */
-export function gatewayOf(bindings: Bindings): Gateway {
-  let gateway = gateways.get(bindings);
-  if (!gateway) {
-    gateway = createGateway(bindings);
-    gateways.set(bindings, gateway);
-  }
-  return gateway;
-}
+/**
+ * The gateway of these bindings. The first call builds it, because bindings arrive with requests. Bindings that are
+ * copied for each request give the same gateway if every value is the same.
+ */
+export const gatewayOf = onceForEqual(membersOf, createGateway, "the gateway");
 
 export function createGateway(bindings: Bindings): Gateway {
   const parsed = parseSettings(bindings);

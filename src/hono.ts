@@ -43,8 +43,8 @@ const ABOUT_THE_ANSWER =
  * The options `cost`, `key`, `plan` and `limits` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`).
  * Handlers can read the body again, through `c.req` or `c.req.raw`.
  *
- * @param limiter a limiter, or a function of `c.env` that makes one, called once in an isolate. On Node, with
- * `@hono/node-server`, the function gets `process.env`.
+ * @param limiter a limiter, or a function of `c.env` that makes one, called once in an isolate or a process, with the
+ * first request. On Node, with `@hono/node-server`, the function gets `process.env`. See {@link LimiterSource}.
  * @throws {TypeError} for an unknown option, and for an option of a wrong type.
  */
 export function rateLimit<E extends Env = Env>(

@@ -1,7 +1,8 @@
 /**
  * `npm run test:examples`: uses every example as somebody would who copied it: `npm install` of the packed tarball and
  * of packages from the registry, `tsc`, `wrangler dev` on a real Redis, and three simultaneous requests, of which one
- * must be refused. Then what `headgate init` writes, with 61 requests. It takes minutes and needs the registry.
+ * must be refused. Then what `headgate init` writes, with 61 requests, and the package in Bun and Deno. It takes
+ * minutes and needs the registry.
  * `npm test` does the same without npm and wrangler (test/examples).
  */
 
@@ -16,6 +17,7 @@ import { createBridge } from "../bridge/bridge.ts";
 import { build, pack } from "../build/build.ts";
 import { startRedisServer } from "../machine/redis-server.ts";
 import { run, testInit } from "./test-init.ts";
+import { testRuntimes } from "./test-runtimes.ts";
 import { startWranglerDev } from "./wrangler-dev.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
@@ -60,6 +62,7 @@ try {
   }
   for (const one of CASES) await drive(one);
   await testInit(tarball, directory);
+  testRuntimes(tarball, directory, bridge);
 } finally {
   openai.close();
   await bridge.close();

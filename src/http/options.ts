@@ -1,6 +1,7 @@
-/** Shared by `withRateLimit` and the Hono middleware: options, and one `Enforce` for a limiter or for each `env`. */
+/** Shared by `withRateLimit` and the Hono middleware: options, and one `Enforce` for all requests. */
 
 import { checkOptions } from "../check-options.ts";
+import { onceForEqual, processEnv, textsAndNumbersOf } from "../config/env.ts";
 import { checkRegion, checkRegions, type RegionNames } from "../config/regions.ts";
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
@@ -10,9 +11,13 @@ import { createEnforce, type Enforce, type OwnRules } from "./enforce.ts";
 import { regionOf } from "./region.ts";
 
 /**
- * A limiter, or a function that makes one from a Worker's bindings. It is called once for each `env`: once in an
- * isolate. With `@hono/node-server` the function gets `process.env`, and is called once. On another platform that
- * passes a new `env` with each request, pass a limiter: each request would get one of its own.
+ * A limiter, or a function that makes one from a Worker's bindings. The function is called with the first request, and
+ * again only if a text or a number among the bindings has changed: adapters of Hono for other platforms pass a new
+ * `env` object with each request. So make the limiter only from what outlives a request: variables and bindings.
+ * Requests that run when a text changes end with the limiter that they began with.
+ *
+ * With `@hono/node-server` the function gets `process.env`, elsewhere what the platform passes. `storeFromEnv` takes
+ * either.
  */
 export type LimiterSource<Env> = Limiter | ((env: Env) => Limiter);
 
@@ -101,27 +106,19 @@ export function enforceFor<Env, C>(
     const enforce = make(limiter);
     return () => enforce;
   }
-  const made = new WeakMap<object, Enforce>();
-  // Tests call a Worker without bindings.
+  const enforceFrom = onceForEqual(textsAndNumbersOf, (env: object) => make(limiter(env as Env)), where);
+  // Tests call a Worker without bindings, and some platforms pass nothing.
   const none = {};
-  return (given) => {
-    // `@hono/node-server` passes a new object with each request, and the variables are those of the process. A Worker's
-    // binding may have the same name: that of a service has every property, but none is a text.
-    const isOfNode = typeof (given as MaybeOfNode)?.incoming?.httpVersion === "string";
-    const env = isOfNode ? (globalThis as unknown as Node).process.env : (given ?? none);
-    let enforce = made.get(env);
-    if (!enforce) {
-      enforce = make(limiter(env as Env));
-      made.set(env, enforce);
-    }
-    return enforce;
-  };
+  return (given) => enforceFrom((isOfNode(given) ? processEnv() : given) ?? none);
 }
 
-type MaybeOfNode = { readonly incoming?: { readonly httpVersion?: unknown } } | null | undefined;
-
-interface Node {
-  readonly process: { readonly env: object };
+/**
+ * `@hono/node-server` passes an object of the connection, and the variables are those of the process. A Worker's
+ * binding may have the same name: that of a service has every property, but none is a text.
+ */
+function isOfNode(given: unknown): boolean {
+  const { incoming } = (given ?? {}) as { readonly incoming?: { readonly httpVersion?: unknown } };
+  return typeof incoming?.httpVersion === "string";
 }
 
 /** The options' functions with the argument of one request. */

@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { Session } from "node:inspector/promises";
 import { basename, dirname } from "node:path";
 import { expect, it } from "vitest";
-import { gatewayOf } from "../../src/gateway.ts";
+import { createGateway } from "../../src/gateway.ts";
 import { TAKE } from "../../src/redis/script.generated.ts";
 import { blocksOf, read, tableIn } from "../docs/markdown.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
@@ -110,7 +110,7 @@ it("the page names every file with a function that the two requests call", async
   const context = { waitUntil: (one: Promise<unknown>) => work.push(one), passThroughOnException() {}, props: {} };
   const headers = { "CF-Connecting-IP": "203.0.113.7" };
   // The sixth request goes to another gateway, as on the page.
-  const gateways = [gatewayOf({ ...bindings }), gatewayOf({ ...bindings })];
+  const gateways = [createGateway(bindings), createGateway(bindings)];
   const ask = async ({ fetch }: (typeof gateways)[number]) =>
     await fetch(new Request("http://localhost:8787/order", { method: "POST", body: "user=ann", headers }), {}, context);
 

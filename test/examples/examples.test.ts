@@ -1,8 +1,8 @@
 // The package as it would be published: packed, unpacked elsewhere, and every example run in workerd on a real Redis.
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -220,6 +220,59 @@ it("a thousand requests create one limiter", async () => {
   // One from the wrapper, one from the middleware.
   expect(await last!.json()).toBe(2);
   expect(last!.headers.get("RateLimit")).toMatch(/"all";r=90\d\d.*"all";r=90\d\d/);
+});
+
+describe("a function of env makes one limiter for the program, though each request brings an env of its own", () => {
+  const file = "support/runtimes/adapters.mjs";
+  const platforms = ["pages", "lambda", "netlify", "vercel", "deno", "bun", "node"];
+  const lineOf = (platform: string, way: string, kind: string) => {
+    return { platform, way, made: [kind], statuses: [200, 200, 200, 429, 429, 429] };
+  };
+
+  it.each(["redis", "memory"])("Hono's adapters, counting by %s", (kind) => {
+    cpSync(fileURLToPath(new URL(`../${file}`, import.meta.url)), join(packed.directory, "adapters.mjs"));
+    const redis = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
+    const { stdout, stderr } = spawnSync(process.execPath, ["adapters.mjs"], {
+      encoding: "utf8",
+      cwd: packed.directory,
+      env: { PATH: process.env.PATH, ...(kind === "redis" && { ...redis, REDIS_TIMEOUT_MS: "10000" }) },
+    });
+    const lines = stdout.split("\n").filter(Boolean);
+    const expected = platforms.flatMap((platform) =>
+      ["rateLimit", "withRateLimit"].map((way) => lineOf(platform, way, kind)),
+    );
+    expect(
+      lines.map((line) => JSON.parse(line) as unknown),
+      stderr,
+    ).toEqual(expected);
+  });
+
+  it("on Pages in workerd, where a Durable Object of the first request's env counts for all", async () => {
+    const script = await packed.bundleText(`
+      import { createLimiter, storeFromEnv } from "headgate";
+      import { rateLimit } from "headgate/hono";
+      import { Hono } from "hono";
+      import { handle } from "hono/cloudflare-pages";
+      export { HeadgateCounts } from "headgate/durable-object";
+      const policies = [{ name: "three", key: "global", limits: [{ algorithm: "sliding-log", limit: 3, window: "1h" }] }];
+      const app = new Hono();
+      app.use(rateLimit((env) => createLimiter({ policies, store: storeFromEnv(env) })));
+      app.get("*", (c) => c.text(c.get("rateLimit").source));
+      const onRequest = handle(app);
+      export default {
+        fetch: (request, env, ctx) =>
+          onRequest({ request, env, waitUntil: (work) => ctx.waitUntil(work), passThroughOnException() {} }),
+      };
+    `);
+    const fetch = await start(worker("pages", script, { bindings: { REDIS_TIMEOUT_MS: 10_000 }, counts: true }));
+    const answers = [];
+    for (let n = 0; n < 6; n++) answers.push(await fetch("/"));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429, 429]);
+    // Nobody has fallen back to counting by itself.
+    expect(await Promise.all(answers.slice(0, 3).map((answer) => answer.text()))).toEqual(
+      Array(3).fill("durable-object"),
+    );
+  });
 });
 
 it("all examples and the blocks of the guides are well typed under strict, libraries included", () => {

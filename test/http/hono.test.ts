@@ -12,6 +12,7 @@ import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
+import { storeFromEnv } from "../../src/limiter/stores/store-from-env.ts";
 import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -432,16 +433,55 @@ describe("options", () => {
   });
 });
 
-it("a limiter is made of c.env, once for each", async () => {
-  const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
-  const app = new Hono();
-  app.use(rateLimit(make));
-  app.get("/", (c) => c.text("ok"));
-  const [first, second] = [{ A: 1 }, { A: 2 }];
-  const statuses: number[] = [];
-  for (const env of [first, first, first, second]) statuses.push((await app.request("/", {}, env)).status);
-  expect(statuses).toEqual([200, 200, 429, 200]);
-  expect(make.mock.calls).toEqual([[first], [second]]);
+describe("a function of c.env makes a limiter", () => {
+  it("once, and again when a text or number has changed, though each request brings new objects", async () => {
+    const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
+    const app = new Hono().use(rateLimit(make)).get("/", (c) => c.text("ok"));
+    const env = (A: number) => ({ A, event: {} });
+    const envs = [env(1), env(1), env(1), env(2), { ...env(1), event: "text" }, env(1), undefined, {}, { event: {} }];
+    const statuses: number[] = [];
+    for (const each of envs) statuses.push((await app.request("/", {}, each)).status);
+    expect(statuses).toEqual([200, 200, 429, 200, 200, 429, 200, 200, 429]);
+    expect(make.mock.calls).toEqual([envs[0], envs[3], envs[4], {}].map((each) => [each]));
+  });
+
+  it("and requests that run when a text changes give their slots back to the limiter that they began with", async () => {
+    const limit = { algorithm: "concurrency", limit: 1, timeout: "1h" } as const;
+    const make = vi.fn((_env: object) => limiterOf({ name: "slots", key: "global", limits: [limit] }));
+    const ends: (() => void)[] = [];
+    const app = new Hono().use(rateLimit(make));
+    app.get("/", (c) => c.text("ok"));
+    app.get("/slow", async (c) => {
+      await new Promise<void>((resolve) => ends.push(resolve));
+      return c.text("ok");
+    });
+    const context = { waitUntil() {}, passThroughOnException() {}, props: {} };
+    const ask = (A: string, path = "/") => app.request(path, {}, { A }, context);
+    const slow = ask("old", "/slow");
+    await vi.waitFor(() => expect(ends).toHaveLength(1));
+    const newer = await ask("new");
+    expect([newer.status, await newer.text(), (await ask("old")).status]).toEqual([200, "ok", 429]);
+    ends[0]!();
+    expect(await (await slow).text()).toBe("ok");
+    await vi.waitFor(async () => expect((await ask("old")).status).toBe(200));
+    expect(make).toHaveBeenCalledTimes(2);
+  });
+
+  it("and two functions over one env share the breaker of their store", async () => {
+    const asked = vi.spyOn(globalThis, "fetch").mockRejectedValue(new Error("away"));
+    onTestFinished(() => asked.mockRestore());
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const env = { UPSTASH_REDIS_REST_URL: "https://away.example", UPSTASH_REDIS_REST_TOKEN: "token" };
+    const limited = (name: string) =>
+      rateLimit((bindings) => createLimiter({ policies: [policy(name, 1_000)], store: storeFromEnv(bindings) }));
+    const app = new Hono().get("/a", limited("a")).get("/b", limited("b"));
+    app.get("*", (c) => c.text(c.get("rateLimit")!.source));
+    const ask = async (path: string) => await (await app.request(path, {}, { ...env, event: {} })).text();
+    for (let n = 0; n < 30; n++) expect(await ask("/a")).toBe("fallback");
+    const before = asked.mock.calls.length;
+    expect(await ask("/b")).toBe("fallback");
+    expect([before < 30, asked.mock.calls.length - before]).toEqual([true, 0]);
+  });
 });
 
 describe("on Node, where each request has a c.env of its own", () => {
@@ -485,7 +525,10 @@ describe("on Node, where each request has a c.env of its own", () => {
     const service = new Proxy(() => {}, { get: () => service }) as object;
     const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
     const app = new Hono().use(rateLimit(make)).get("/", (c) => c.text("ok"));
-    const envs = [{ incoming: service }, { incoming: {} }];
+    const envs = [
+      { incoming: service, N: 1 },
+      { incoming: {}, N: 2 },
+    ];
     for (const env of envs) expect((await app.request("/", {}, env)).status).toBe(200);
     expect(make.mock.calls.map(([env]) => env)).toEqual(envs);
   });

@@ -7,13 +7,20 @@ const URL = "https://redis.example.com";
 const TOKEN = "s3cret-token";
 
 beforeEach(() => {
+  for (const name of ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"]) vi.stubEnv(name, "");
   vi.spyOn(console, "warn").mockImplementation(() => {});
 });
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
 
 const warnings = () => vi.mocked(console.warn).mock.calls.map(([text]) => String(text));
 
 describe("the store of a Worker's env", () => {
+  const COUNTS = { idFromName: (name: string) => `id of ${name}`, get: () => ({}) };
+  let id = 0;
+
   it.each([
     { UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: TOKEN },
     { UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: TOKEN, REDIS_TIMEOUT_MS: 30_000, OTHER: {} },
@@ -34,7 +41,29 @@ describe("the store of a Worker's env", () => {
     expect(warnings()).toEqual([expect.stringMatching(/no UPSTASH_REDIS_REST_URL, .* and no binding COUNTS/)]);
   });
 
-  const COUNTS = { idFromName: (name: string) => `id of ${name}`, get: () => ({}) };
+  it.each<[string, () => object, number]>([
+    ["Redis", () => ({ UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: "1", OTHER: {} }), 1],
+    ["several Redis", () => ({ REDIS_NODES: [{ name: "a", url: URL, token: "A" }], A: "1", OTHER: `${id++}` }), 1],
+    ["a Durable Object", () => ({ COUNTS, COUNTS_LOCATION: "weur" }), 1],
+    ["another Durable Object each time", () => ({ COUNTS: { ...COUNTS } }), 3],
+    ["another token each time", () => ({ UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: `${id++}` }), 3],
+    ["no store", () => ({ MODE: "one", event: {} }), 1],
+  ])("equal bindings in new objects give the same store: %s", (_what, env, stores) => {
+    expect(new Set([env(), env(), env()].map(storeFromEnv)).size).toBe(stores);
+  });
+
+  it("is that of the process's variables, if env names none", () => {
+    vi.stubEnv("UPSTASH_REDIS_REST_URL", URL);
+    vi.stubEnv("UPSTASH_REDIS_REST_TOKEN", "of-the-process");
+    const store = storeFromEnv({ remoteAddr: {} });
+    expect([store.kind, storeFromEnv({ event: {} }), storeFromEnv(process.env)]).toEqual(["redis", store, store]);
+    expect(storeFromEnv({ COUNTS }).kind).toBe("durable-object");
+    // A URL and a token of two sources are never put together.
+    expect(() => storeFromEnv({ UPSTASH_REDIS_REST_URL: URL })).toThrow("ERR_REDIS_TOKEN");
+    vi.stubEnv("UPSTASH_REDIS_REST_TOKEN", "");
+    expect(() => storeFromEnv({ event: {} })).toThrow("ERR_REDIS_TOKEN");
+    expect(warnings()).toEqual([]);
+  });
 
   it("is the Durable Object where only that is bound, and Redis where both are", () => {
     expect(storeFromEnv({ COUNTS, COUNTS_LOCATION: "weur", UPSTASH_REDIS_REST_URL: "" })).toMatchObject({

@@ -63,7 +63,7 @@ describe("the Worker", () => {
     expect(await answer.json()).toMatchObject({ status: "ok", store: "redis", redis: { reachable: true } });
   });
 
-  it("keeps one gateway for each set of bindings", async () => {
+  it("keeps one gateway for each set of bindings, also of bindings that are copied for each request", async () => {
     const bindings = () => ({
       ...redisBindings(),
       UPSTASH_REDIS_REST_URL: "",
@@ -72,11 +72,11 @@ describe("the Worker", () => {
     });
     const [first, second] = [bindings(), bindings()];
     const statuses: number[] = [];
-    for (const each of [first, first, second]) {
+    for (const each of [first, first, { ...first }, second]) {
       const request = new Request("https://gate.example/") as Parameters<typeof worker.fetch>[0];
       statuses.push((await worker.fetch(request, each, createExecutionContext())).status);
     }
-    expect(statuses).toEqual([200, 429, 200]);
+    expect(statuses).toEqual([200, 429, 429, 200]);
   });
 
   it("has the policies of wrangler.toml", () => {

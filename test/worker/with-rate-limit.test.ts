@@ -109,14 +109,14 @@ describe("a fetch handler", () => {
 });
 
 describe("a limiter of env", () => {
-  it("is made once for each", async () => {
-    const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
-    const wrapped = withRateLimit<object>(() => new Response("ok"), make);
-    const [first, second] = [{}, {}];
+  it("is made once, and again when a text or number has changed, though each request brings a new object", async () => {
+    const make = vi.fn((_env: object | undefined) => limiterOf(policy("two", 2)));
+    const wrapped = withRateLimit<object | undefined>(() => new Response("ok"), make);
+    const envs = [{ A: "a", event: {} }, { A: "a", event: {} }, { A: "a" }, { A: "b" }, {}, undefined, { event: {} }];
     const statuses: number[] = [];
-    for (const env of [first, first, first, second]) statuses.push((await wrapped.fetch(request(), env, ctx)).status);
-    expect(statuses).toEqual([200, 200, 429, 200]);
-    expect(make).toHaveBeenCalledTimes(2);
+    for (const env of envs) statuses.push((await wrapped.fetch(request(), env, ctx)).status);
+    expect(statuses).toEqual([200, 200, 429, 200, 200, 200, 429]);
+    expect(make).toHaveBeenCalledTimes(3);
   });
 
   it("that cannot be made lets nothing through", async () => {

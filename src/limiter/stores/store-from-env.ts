@@ -1,13 +1,13 @@
-/** The store that a Worker's bindings name. */
+/** The store that a Worker's bindings name, or the variables of a process. */
 
+import type { Bindings } from "../../config/bindings.ts";
+import { type Member, membersOf, onceForEqual, processEnv, textsAndNumbersOf } from "../../config/env.ts";
 import { ConfigurationError } from "../../config/mistake.ts";
 import { parseStore, type StoreSettings } from "../../config/store.ts";
 import { memoryStore } from "../../store/memory.ts";
 import type { Store } from "../../store/store.ts";
 import { durableObjectStore } from "./durable-object-store.ts";
 import { redisNodes } from "./redis-nodes.ts";
-
-const stores = new WeakMap<object, Store>();
 
 /**
  * Makes the store that the bindings name:
@@ -19,29 +19,50 @@ const stores = new WeakMap<object, Store>();
  *
  * An empty text counts as absent. `REDIS_TIMEOUT_MS` (1 … 30000 ms, default 250) is the time budget of either.
  *
- * The same `env` gives the same store: several limiters of an isolate share its breaker.
+ * If `env` names no store, the variables of the process are read in its place, with the same names: Bun, Deno, AWS
+ * Lambda, Netlify and Vercel pass objects without variables. Deno needs `--allow-env`.
  *
- * @param env a Worker's bindings, or `process.env`.
+ * Equal bindings give the same store: several limiters of a program share its breaker.
+ *
+ * @param env a Worker's bindings, what another platform passes in their place, or `process.env`.
  * @throws {ConfigurationError} if either URL or token is missing, or if a value is wrong.
  * @throws {TypeError} if `env` is not an object.
  */
 export function storeFromEnv(env: unknown): Store {
-  if (typeof env !== "object" || env === null) throw new TypeError("storeFromEnv: expected the env of a Worker");
-  const store = stores.get(env) ?? create(env);
-  stores.set(env, store);
-  return store;
+  if (typeof env !== "object" || env === null)
+    throw new TypeError("storeFromEnv: expected the env of a Worker, or process.env");
+  const own = settingsOf(env);
+  return storeLike({ settings: namesNone(own) ? settingsOf(processEnv() ?? env) : own, env });
 }
 
-function create(env: object): Store {
-  const parsed = parseStore(env as Readonly<Record<string, unknown>>);
-  if (parsed.mistakes) throw new ConfigurationError(parsed.mistakes);
-  const store = storeOf(parsed.value);
-  if (store.kind === "memory") {
+interface Source {
+  readonly settings: StoreSettings;
+  readonly env: object;
+}
+
+/** The limiters of a program share the breaker of its store, although each request may bring an `env` object. */
+const storeLike = onceForEqual(membersOfSource, ({ settings }: Source) => {
+  if (namesNone(settings)) {
     console.warn(
       "headgate: no UPSTASH_REDIS_REST_URL, no UPSTASH_REDIS_REST_TOKEN and no binding COUNTS: limits hold in each isolate by itself, in memory",
     );
   }
-  return store;
+  return storeOf(settings);
+});
+
+function membersOfSource({ settings, env }: Source): Member[] {
+  const { redis, counts } = settings;
+  return namesNone(settings) ? textsAndNumbersOf(env) : membersOf({ ...counts, redis: JSON.stringify(redis) });
+}
+
+function settingsOf(env: object): StoreSettings {
+  const parsed = parseStore(env as Bindings);
+  if (parsed.mistakes) throw new ConfigurationError(parsed.mistakes);
+  return parsed.value;
+}
+
+function namesNone({ redis, counts }: StoreSettings): boolean {
+  return !redis && !counts;
 }
 
 /** The store of settings that were checked already. */

@@ -60,6 +60,7 @@ export function packAndInstall(): Packed {
   for (const name of [
     ...Object.keys({ ...dependencies, ...peerDependencies }),
     "@cloudflare/workers-types",
+    "@hono/node-server",
     "@types/node",
   ]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true });
