@@ -126,11 +126,18 @@ export interface KeysReply extends SourcedReply {
 
 const requestOf = ({ request }: PolicyKey) => request;
 
-/** @throws {StoreError} */
-export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Answered> {
-  const { replies, flag, slot, background, mayLease, settle } = options;
-  const request: TakeRequest = { keys: keys.map(requestOf), flag, slot };
-  const { reply, source } = await replies.take(request, background, mayLease);
+/** Asks for a reply about these keys. @throws {StoreError} */
+export function ask(keys: readonly PolicyKey[], { replies, flag, slot, background, mayLease }: DecideOptions) {
+  return replies.take({ keys: keys.map(requestOf), flag, slot }, background, mayLease);
+}
+
+/** What the reply about these keys means. */
+export function answerOf(
+  keys: readonly PolicyKey[],
+  { reply, source }: SourcedReply,
+  options: DecideOptions,
+): Answered {
+  const { flag, slot, settle } = options;
   const decision = decide(source, limitDecisions([{ keys, reply, source }], flag));
   // 0: without a key no counts were looked at.
   const atMs = keys.length && reply.nowMs;
