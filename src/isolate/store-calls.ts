@@ -34,7 +34,7 @@ export interface Takes {
   take(request: TakeRequest): Promise<TakeReply>;
 }
 
-export interface StoreCalls extends Takes, Pick<Store, "kind" | "timeoutMs"> {
+export interface StoreCalls extends Takes, Pick<Store, "kind" | "timeoutMs" | "breaker"> {
   /** How long the last deciding call took, in ms. 0 before the first call. */
   readonly lastMs: number;
   /**
@@ -87,6 +87,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
 
   return {
     kind: store.kind,
+    ...(store.breaker && { breaker: () => store.breaker!() }),
     ...(store.timeoutMs !== undefined && { timeoutMs: store.timeoutMs }),
     get lastMs() {
       return lastMs;

@@ -61,7 +61,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
         if (inParts && failure.code === "CROSSSLOT") return inParts(keys, asked);
         return await decideWithout(keys, asked, failure);
       }
-      isolate?.missed.tell(asked.background);
+      isolate?.missed.tell(sourced.source, asked.background);
       return answerOf(keys, sourced, options);
     },
     reset: replies.reset,

@@ -166,7 +166,7 @@ async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Pro
   } catch (error) {
     return { part, failure: failureOf(error) };
   }
-  missed.tell(background);
+  missed.tell(sourced.source, background);
   return { ...sourced, part, keys, requests, replies };
 }
 
