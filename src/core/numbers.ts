@@ -4,6 +4,7 @@ import { Kind } from "./algorithm.ts";
 import { algorithmOf, type LimitSpec } from "./algorithms.ts";
 import { MAX_LOG_UNITS, MAX_UNITS } from "./layout.ts";
 import type { Limit } from "./policy.ts";
+import { recordIdOf } from "./records.ts";
 import { DOLLARS_EXPECTED, type MeterUnit, toUnits, withoutNoise } from "./units.ts";
 
 /**
@@ -41,16 +42,17 @@ export function misfit(limit: LimitSpec & { readonly unit?: MeterUnit }): string
   return algorithmOf(limit).tooLarge?.(limit);
 }
 
-/** Whether two lists of limits of one key have the same numbers. Kinds and windows are the same: it is one policy. */
+/** Whether two lists have the same limits of one key, with the same numbers and in the same order. */
 export function haveSameNumbers(one: readonly LimitSpec[], other: readonly LimitSpec[]): boolean {
+  if (one.length !== other.length) return false;
   // Every answer from memory or from a stock comes through here: no function is made for it.
-  for (let l = 0; l < one.length; l++) {
-    if (one[l] !== other[l] && !hasSameNumber(one[l]!, other[l]!)) return false;
-  }
+  for (let l = 0; l < one.length; l++) if (!hasSameNumber(one[l]!, other[l]!)) return false;
   return true;
 }
 
-function hasSameNumber(one: LimitSpec, other: LimitSpec): boolean {
-  if (one.limit !== other.limit) return false;
+/** Whether two limits of one key count in the same record, and have the same number. */
+export function hasSameNumber(one: LimitSpec, other: LimitSpec): boolean {
+  if (one === other) return true;
+  if (one.limit !== other.limit || recordIdOf(one) !== recordIdOf(other)) return false;
   return one.kind !== Kind.bucket || other.kind !== Kind.bucket || one.burst === other.burst;
 }

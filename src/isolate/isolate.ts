@@ -4,12 +4,14 @@
  */
 
 import { Flag, type TakeRequest } from "../core/take.ts";
+import { isStoreError } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
 import { createFallback } from "./fallback/fallback.ts";
 import { trackUnanswered } from "./fallback/unanswered.ts";
 import { createKnownRefusals } from "./known-refusals.ts";
 import { createLeasedTakes } from "./leases/take-leased.ts";
 import type { IsolateListener } from "./listener.ts";
+import { createOwnErrors } from "./own-errors.ts";
 import { countPendingUnits } from "./pending-units.ts";
 import { createDebts } from "./repay/debts.ts";
 import { createMissedByStore, type MissedByStore } from "./repay/missed-by-store.ts";
@@ -71,11 +73,13 @@ export function createIsolate(
   const told = createToldCounts(waiting);
   const unanswered = trackUnanswered(store.timeoutMs);
   const onClockStep = () => leased.clear();
-  const calls = createStoreCalls({ store, timing, clock, told, inFlight, unanswered, onClockStep, listener });
+  const ownErrors = createOwnErrors();
+  const shared = { timing, clock, ownErrors, listener };
+  const calls = createStoreCalls({ ...shared, store, told, inFlight, unanswered, onClockStep });
 
   const refusals = createKnownRefusals({ told, clock, inFlight, trustedMs });
   const strict = createStrictTakes({ calls, refusals, waiting, timing });
-  const leased = createLeasedTakes({ calls, refusals, clock, timing, listener });
+  const leased = createLeasedTakes({ ...shared, calls, refusals });
 
   const [debts, unreleased] = [createDebts(), createUnreleasedSlots()];
   const fallback = createFallback({ told, clock, unanswered, debts, timing });
@@ -83,7 +87,12 @@ export function createIsolate(
   const replies: ReplySource = {
     async take(request, background, mayLease = true) {
       if (request.flag === Flag.take) {
-        return await (background && mayLease ? leased : strict).take(request, background!);
+        try {
+          return await (background && mayLease ? leased : strict).take(request, background!);
+        } catch (error) {
+          if (isStoreError(error)) throw error;
+          ownErrors.report(error);
+        }
       }
       return { reply: await keepAlive(calls.take(request, { background }), background), source: store.kind };
     },
@@ -101,7 +110,8 @@ export function createIsolate(
   };
   return {
     replies,
-    refusal: (request, background, mayLease) => (background && mayLease ? leased : strict).refusal(request),
+    refusal: (request, background, mayLease) =>
+      ownErrors.attempt(() => (background && mayLease ? leased : strict).refusal(request)),
     fallback,
     missed: createMissedByStore({ calls, fallback, debts, unreleased }),
     unreleased,

@@ -6,7 +6,7 @@
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import { farAlgorithmOf } from "../core/far-algorithms.ts";
-import { haveSameNumbers } from "../core/numbers.ts";
+import { hasSameNumber, haveSameNumbers } from "../core/numbers.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { PendingUnits } from "./pending-units.ts";
 import type { StoreClock } from "./store-clock.ts";
@@ -55,10 +55,17 @@ export function createKnownRefusals({
   inFlight,
   trustedMs = () => TRUSTED_ALONE_MS,
 }: KnownRefusalParts): KnownRefusals {
-  /** What was told about a key with the numbers of this request. With other numbers only the store can answer. */
+  /**
+   * What was told about a key with the numbers of this request, in the order of its limits. undefined: only the store
+   * can answer. The reply was about a part of these limits (an extension of a reservation leaves out slots), or about
+   * other numbers.
+   */
   function toldAbout({ key, limits }: KeyRequest): KeyReply | undefined {
     const known = told.refusing(key);
-    return known && haveSameNumbers(known.limits, limits) ? known : undefined;
+    if (!known || haveSameNumbers(known.limits, limits)) return known;
+    const found = limits.map((limit) => known.limits.findIndex((one) => hasSameNumber(one, limit)));
+    if (found.includes(-1)) return undefined;
+    return { ...known, limits, replies: found.map((l) => known.replies[l]!) };
   }
 
   /** What was told about one key, brought to an instant of the store. undefined: not known. */

@@ -2,6 +2,7 @@
 
 import type { Source } from "../core/decision.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
+import { askStore } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
 
 /** A reply, and where it comes from. */
@@ -36,7 +37,7 @@ export interface ReplySource {
 /** Calls the store every time. */
 export function direct(store: Store, source: Source = store.kind): ReplySource {
   return {
-    take: async (request, background) => ({ reply: await keepAlive(store.take(request), background), source }),
+    take: async (request, background) => ({ reply: await keepAlive(askStore(store, request), background), source }),
     reset: (keys) => store.reset(keys),
   };
 }

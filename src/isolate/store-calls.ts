@@ -5,10 +5,11 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { isStoreError, lateReplyOf } from "../store/failure.ts";
+import { askStore, lateReplyOf } from "../store/failure.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import type { Caller, UnansweredRequests } from "./fallback/unanswered.ts";
 import type { IsolateListener } from "./listener.ts";
+import type { OwnErrors } from "./own-errors.ts";
 import type { PendingUnits } from "./pending-units.ts";
 import type { Background } from "./reply-source.ts";
 import type { StoreClock } from "./store-clock.ts";
@@ -33,10 +34,14 @@ export interface Takes {
   take(request: TakeRequest): Promise<TakeReply>;
 }
 
-export interface StoreCalls extends Takes, Pick<Store, "kind" | "timeoutMs"> {
+export interface StoreCalls extends Takes, Pick<Store, "kind" | "timeoutMs" | "breaker"> {
   /** How long the last deciding call took, in ms. 0 before the first call. */
   readonly lastMs: number;
-  /** Takes from the store, and learns from its reply, even from a late one. @throws {StoreError} */
+  /**
+   * Takes from the store, and learns from its reply, even from a late one.
+   *
+   * @throws {StoreError} and no other error: what the isolate notes beside a call cannot fail it.
+   */
   take(request: TakeRequest, options?: CallOptions): Promise<TakeReply>;
   /** @throws {StoreError} */
   reset(keys: readonly string[]): Promise<void>;
@@ -49,6 +54,7 @@ interface StoreCallParts {
   readonly told: ToldCounts;
   readonly inFlight: PendingUnits;
   readonly unanswered: UnansweredRequests;
+  readonly ownErrors: OwnErrors;
   /** The store's clock or the local clock has stepped: nothing computed with the old difference holds any more. */
   onClockStep(): void;
   readonly listener?: IsolateListener | undefined;
@@ -56,6 +62,7 @@ interface StoreCallParts {
 
 export function createStoreCalls(parts: StoreCallParts): StoreCalls {
   const { store, timing, clock, told, inFlight, unanswered, onClockStep, listener } = parts;
+  const { attempt } = parts.ownErrors;
   /** Calls are numbered in the order in which they are sent. */
   let sent = 0;
   /** For each key, the number of the last call that was sent before its reset. */
@@ -80,6 +87,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
 
   return {
     kind: store.kind,
+    ...(store.breaker && { breaker: () => store.breaker!() }),
     ...(store.timeoutMs !== undefined && { timeoutMs: store.timeoutMs }),
     get lastMs() {
       return lastMs;
@@ -90,19 +98,25 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       const isDecision = decides(flag);
       const sentAtMs = timing.nowMs();
       const call = ++sent;
-      const arrived = isDecision ? keys.map(({ key, cost }) => inFlight.begin(key, cost, sentAtMs)) : [];
-      const answered = flag === Flag.take ? unanswered.begin(keys, sentAtMs, callers) : () => {};
+      const isFromBefore = () => isFromBeforeReset(keys, call);
+      const begin = () => keys.map(({ key, cost }) => inFlight.begin(key, cost, sentAtMs));
+      const arrived = isDecision ? attempt(begin) : undefined;
+      const begun = flag === Flag.take ? attempt(() => unanswered.begin(keys, sentAtMs, callers)) : undefined;
+      const answered = () => attempt(() => begun?.());
       try {
-        const reply = await store.take(request, undefined, budgetMs);
-        const tookMs = timing.nowMs() - sentAtMs;
-        if (isDecision) lastMs = tookMs;
-        listener?.storeCall("OK", tookMs);
+        const reply = await askStore(store, request, budgetMs);
+        attempt(() => {
+          const tookMs = timing.nowMs() - sentAtMs;
+          if (isDecision) lastMs = tookMs;
+          listener?.storeCall("OK", tookMs);
+        });
         // Counts from before a reset mean nothing any more.
-        if (!isFromBeforeReset(keys, call)) learn(request, reply, sentAtMs);
+        attempt(() => !isFromBefore() && learn(request, reply, sentAtMs));
         answered();
         return reply;
       } catch (error) {
-        listener?.storeCall(isStoreError(error) ? error.code : "UNKNOWN", timing.nowMs() - sentAtMs);
+        const { code } = error as StoreError;
+        attempt(() => listener?.storeCall(code, timing.nowMs() - sentAtMs));
         const late = lateReplyOf(error);
         if (!late) {
           answered();
@@ -111,14 +125,16 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
         const answer = late.answer.then((reply) => {
           answered();
           // A reset has removed what was charged before it: there is nothing to give back.
-          if (!reply || isFromBeforeReset(keys, call)) return undefined;
-          learn(request, reply, sentAtMs);
+          if (!reply || isFromBefore()) return undefined;
+          attempt(() => learn(request, reply, sentAtMs));
           return reply;
         });
         background?.waitUntil(answer);
         throw new StoreError("TIMEOUT", undefined, { ...late, answer, asked: keys });
       } finally {
-        for (const end of arrived) end();
+        attempt(() => {
+          for (const end of arrived ?? []) end();
+        });
       }
     },
 

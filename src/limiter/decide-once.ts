@@ -2,16 +2,17 @@
 
 import { Flag } from "../core/take.ts";
 import type { Isolate } from "../isolate/isolate.ts";
-import { direct } from "../isolate/reply-source.ts";
-import { failureOf } from "../store/failure.ts";
+import { direct, type SourcedReply } from "../isolate/reply-source.ts";
+import { failureOf, type StoreFailure } from "../store/failure.ts";
 import { memoryStore } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
 import {
   type Answered,
   type Asked,
+  answerOf,
+  ask,
   chargedOf,
   type Decider,
-  decideFor,
   denies,
   type PolicyKey,
   type Settle,
@@ -33,27 +34,35 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
   async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked): Promise<Answered> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     if (keys.some(denies)) return { decision: unavailable() };
-    return await decideFor(counted, { replies: fallback, flag, slot, settle: settleHere });
+    const options = { replies: fallback, flag, slot, settle: settleHere };
+    return answerOf(counted, await ask(counted, options), options);
+  }
+
+  async function decideWithout(keys: readonly PolicyKey[], asked: Asked, failure: StoreFailure): Promise<Answered> {
+    const own = await fallBack(keys, asked);
+    const failed = { failure: failure.code, silent: keys };
+    if (asked.flag !== Flag.take || !isolate) return { ...own, ...failed };
+    const requests = keys.map(({ request }) => request);
+    const options = { ...asked, replies, unreleased: isolate.unreleased };
+    const { decision, settle } = isolate.missed.note(own.decision, requests, failure, options);
+    const charges = own.charges?.map((charge) => ({ ...charge, keys: chargedOf(keys, decision), settle }));
+    return { ...own, decision, ...(charges && { charges }), ...failed };
   }
 
   return {
     async decide(keys, asked): Promise<Answered> {
       const options = { ...asked, replies, unreleased: isolate?.unreleased, settle };
+      let sourced: SourcedReply;
+      // Nothing but the question is in here: an exception of any other code is no failure of the store.
       try {
-        const answered = await decideFor(keys, options);
-        isolate?.missed.tell(asked.background);
-        return answered;
+        sourced = await ask(keys, options);
       } catch (error) {
         const failure = failureOf(error);
         if (inParts && failure.code === "CROSSSLOT") return inParts(keys, asked);
-        const own = await fallBack(keys, asked);
-        const failed = { failure: failure.code, silent: keys };
-        if (asked.flag !== Flag.take || !isolate) return { ...own, ...failed };
-        const requests = keys.map(({ request }) => request);
-        const { decision, settle } = isolate.missed.note(own.decision, requests, failure, options);
-        const charges = own.charges?.map((charge) => ({ ...charge, keys: chargedOf(keys, decision), settle }));
-        return { ...own, decision, ...(charges && { charges }), ...failed };
+        return await decideWithout(keys, asked, failure);
       }
+      isolate?.missed.tell(sourced.source, asked.background);
+      return answerOf(keys, sourced, options);
     },
     reset: replies.reset,
   };

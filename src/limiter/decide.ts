@@ -126,27 +126,31 @@ export interface KeysReply extends SourcedReply {
 
 const requestOf = ({ request }: PolicyKey) => request;
 
-/** @throws {StoreError} */
-export async function decideFor(keys: readonly PolicyKey[], options: DecideOptions): Promise<Answered> {
-  const { replies, flag, slot, background, mayLease, settle } = options;
-  const request: TakeRequest = { keys: keys.map(requestOf), flag, slot };
-  const { reply, source } = await replies.take(request, background, mayLease);
+/** Asks for a reply about these keys. @throws {StoreError} */
+export function ask(keys: readonly PolicyKey[], { replies, flag, slot, background, mayLease }: DecideOptions) {
+  return replies.take({ keys: keys.map(requestOf), flag, slot }, background, mayLease);
+}
+
+/** What the reply about these keys means. */
+export function answerOf(
+  keys: readonly PolicyKey[],
+  { reply, source }: SourcedReply,
+  options: DecideOptions,
+): Answered {
+  const { flag, slot, settle } = options;
   const decision = decide(source, limitDecisions([{ keys, reply, source }], flag));
   // 0: without a key no counts were looked at.
   const atMs = keys.length && reply.nowMs;
   if (!decision.allowed) return { decision, atMs };
-  const charged = chargedOf(withInstants(keys, request.keys, reply), decision);
+  const charged = chargedOf(withInstants(keys, reply), decision);
   const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;
   const charge = { keys: charged, atMs, slot, settle };
   return { decision: hold ? { ...decision, hold } : decision, atMs, charges: [charge] };
 }
 
-/** Keys that are charged, each with its request as it has to be given back. @param requests those of `keys`. */
-export function withInstants(
-  keys: readonly PolicyKey[],
-  requests: readonly KeyRequest[],
-  reply: TakeReply,
-): readonly PolicyKey[] {
+/** Keys that are charged, each with its request as it has to be given back. */
+export function withInstants(keys: readonly PolicyKey[], reply: TakeReply): readonly PolicyKey[] {
+  const requests = keys.map(requestOf);
   const charged = asCharged(requests, reply);
   return charged === requests ? keys : keys.map((key, k) => ({ ...key, request: charged[k]! }));
 }

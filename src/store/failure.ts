@@ -1,6 +1,7 @@
 /** Turns what a store threw into a failure that the rest of the program can handle. */
 
-import type { LateReply, StoreError } from "./store.ts";
+import type { TakeReply, TakeRequest } from "../core/take.ts";
+import { type LateReply, type Store, StoreError } from "./store.ts";
 
 /** The part of a `StoreError` that the program acts on. */
 export type StoreFailure = Pick<StoreError, "code" | "notRun" | "isReply" | "timeout">;
@@ -15,6 +16,34 @@ export function failureOf(error: unknown): StoreFailure {
   if (isStoreError(error)) return error;
   console.error("headgate: the store threw", error);
   return { code: "UNKNOWN", notRun: false, isReply: false, timeout: undefined };
+}
+
+/** The same as an error. */
+export function storeErrorOf(error: unknown): StoreError {
+  return isStoreError(error) ? error : new StoreError(failureOf(error).code);
+}
+
+/**
+ * A take of a store that anybody may have written. What goes wrong here is a failure of the store, and nothing else is:
+ * after this, the reply can be read.
+ *
+ * @throws {StoreError} and no other error.
+ */
+export async function askStore(store: Store, request: TakeRequest, budgetMs?: number): Promise<TakeReply> {
+  let reply: TakeReply;
+  try {
+    reply = await store.take(request, undefined, budgetMs);
+  } catch (error) {
+    throw storeErrorOf(error);
+  }
+  if (!fits(reply, request)) throw new StoreError("MALFORMED_REPLY");
+  return reply;
+}
+
+/** Whether a reply has counts for every limit of the request. */
+function fits(reply: Partial<TakeReply> | undefined, { keys }: TakeRequest): boolean {
+  if (!Number.isFinite(reply?.nowMs)) return false;
+  return keys.every(({ limits }, k) => limits.every(({ kind }, l) => reply?.keys?.[k]?.[l]?.view?.kind === kind));
 }
 
 /** Known by its name, not by its class: see `failureOf`. Says nothing on the console. */

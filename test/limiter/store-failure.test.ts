@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import type { Decision } from "../../src/core/decision.ts";
-import type { TakeRequest } from "../../src/core/take.ts";
+import type { TakeReply, TakeRequest } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
@@ -146,6 +146,21 @@ describe.each<[string, (store: Store) => Store]>([
       store.fail();
       expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
       expect(failures).toEqual(["UNKNOWN"]);
+    }
+  });
+
+  it("may reply what nobody can read: that is a failure too", async () => {
+    for (const reply of [
+      undefined,
+      {},
+      { nowMs: 1, allowed: true, keys: [] },
+      { nowMs: 1, allowed: true, keys: [[{}]] },
+    ]) {
+      const { store, take, failures } = failing(local);
+      store.take = async () => reply as TakeReply;
+      expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
+      expect(failures).toEqual(["MALFORMED_REPLY"]);
+      expect(written).not.toHaveBeenCalled();
     }
   });
 

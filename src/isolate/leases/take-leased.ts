@@ -10,6 +10,7 @@ import { isStoreError, lateReplyOf } from "../../store/failure.ts";
 import { StoreError } from "../../store/store.ts";
 import type { KnownRefusals } from "../known-refusals.ts";
 import type { IsolateListener } from "../listener.ts";
+import type { OwnErrors } from "../own-errors.ts";
 import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
 import type { StoreCalls } from "../store-calls.ts";
 import type { StoreClock } from "../store-clock.ts";
@@ -40,6 +41,7 @@ interface Parts {
   readonly refusals: KnownRefusals;
   readonly clock: StoreClock;
   readonly timing: Timing;
+  readonly ownErrors: OwnErrors;
   readonly listener?: IsolateListener | undefined;
 }
 
@@ -73,7 +75,8 @@ export interface LeasedTakes {
   clear(): void;
 }
 
-export function createLeasedTakes({ calls, refusals, clock, timing, listener }: Parts): LeasedTakes {
+export function createLeasedTakes({ calls, refusals, clock, timing, ownErrors, listener }: Parts): LeasedTakes {
+  const { attempt } = ownErrors;
   const leases = createLeases(clock, listener);
 
   /** Answers from the stock if it suffices under every key of the request. */
@@ -180,14 +183,16 @@ export function createLeasedTakes({ calls, refusals, clock, timing, listener }: 
     } catch (error) {
       const timeout = lateReplyOf(error);
       if (!timeout) throw error;
-      background.waitUntil(timeout.answer.then((answer) => answer && settleLate(sent, answer, own)));
+      background.waitUntil(timeout.answer.then((answer) => attempt(() => answer && settleLate(sent, answer, own))));
       // The caller's fallback settles what the caller needed.
       const asked = sent.map(({ key, needed }) => ({ ...key, cost: needed }));
       throw new StoreError("TIMEOUT", undefined, { ...timeout, asked });
     } finally {
-      for (const one of requests)
-        leases.settle(one, reply && { ...reply, late }, reply?.keys[sent.indexOf(one)], timing.nowMs());
-      for (const { lease } of requests) tend(lease, own, timing.nowMs());
+      for (const one of requests) {
+        const replies = reply?.keys[sent.indexOf(one)];
+        attempt(() => leases.settle(one, reply && { ...reply, late }, replies, timing.nowMs()));
+        attempt(() => tend(one.lease, own, timing.nowMs()));
+      }
     }
   }
 

@@ -4,7 +4,7 @@
  */
 
 import { withoutSlots } from "../../core/concurrency.ts";
-import type { Decision } from "../../core/decision.ts";
+import type { Decision, Source } from "../../core/decision.ts";
 import { asCharged, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import type { Background, ReplySource } from "../reply-source.ts";
@@ -50,8 +50,12 @@ export interface MissedByStore {
    * that surely was not charged is owed, slots are given back later, and unused units lapse with their window.
    */
   readonly settle: SettleMissed;
-  /** The store answers again: tells it some of what it missed. */
-  tell(background: Background | undefined): void;
+  /**
+   * A request has its answer: if the store itself has given it, tells the store some of what it missed. An answer from
+   * memory or from a stock shows nothing about the store. Nor may a repayment be the probe of an open breaker: without a
+   * reply nobody knows whether it ran, and the debts would be lost.
+   */
+  tell(source: Source, background: Background | undefined): void;
 }
 
 interface MissedParts {
@@ -124,7 +128,8 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
       }
     },
 
-    tell(background) {
+    tell(source, background) {
+      if (source !== calls.kind || calls.breaker?.() === "open") return;
       const told = [
         ...(debts.size > 0 ? [debts.repay(calls, Date.now())] : []),
         ...(unreleased.size > 0 ? [unreleased.release(calls, Date.now())] : []),

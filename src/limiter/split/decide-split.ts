@@ -7,7 +7,7 @@ import type { Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
-import { keepAlive } from "../../isolate/reply-source.ts";
+import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
 import { failureOf } from "../../store/failure.ts";
 import {
@@ -67,7 +67,7 @@ export function createSplit(
     const { settle } = part.isolate.missed;
     // A cluster can run a call over the keys of one slot only.
     const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
-    return { keys: keptKeys(withInstants(keys, requests, reply), isKept), atMs: reply.nowMs, slot, settle, at };
+    return { keys: keptKeys(withInstants(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
   }
 
   /** Asks a place. If it is a cluster with the keys in several slots, it has charged nothing: asks slot by slot. */
@@ -161,13 +161,14 @@ function knownRefusals(parts: readonly Part[], { slot, background, mayLease = tr
 async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Silence> {
   const { isolate, keys, requests } = part;
   const { replies, missed } = isolate;
+  let sourced: SourcedReply;
   try {
-    const sourced = await replies.take({ keys: requests, flag, slot }, background, mayLease);
-    missed.tell(background);
-    return { ...sourced, part, keys, requests, replies };
+    sourced = await replies.take({ keys: requests, flag, slot }, background, mayLease);
   } catch (error) {
     return { part, failure: failureOf(error) };
   }
+  missed.tell(sourced.source, background);
+  return { ...sourced, part, keys, requests, replies };
 }
 
 /**

@@ -3,7 +3,7 @@
 import { checkOptions } from "../../check-options.ts";
 import { type BreakerOptions, reportBreaker, withBreaker } from "../../isolate/breaker.ts";
 import { withIsolate } from "../../isolate/isolate.ts";
-import { failureOf, isStoreError } from "../../store/failure.ts";
+import { storeErrorOf } from "../../store/failure.ts";
 import { type LateReply, type Store, StoreError } from "../../store/store.ts";
 import { OutOfTime, withinBudget } from "../../time-budget.ts";
 import { withLive } from "../live/with-live.ts";
@@ -62,7 +62,7 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
       return await withinBudget(call, { budgetMs, timeoutMs });
     } catch (error) {
       if (error instanceof OutOfTime) throw new StoreError("TIMEOUT", undefined, error.late as LateReply);
-      throw isStoreError(error) ? error : new StoreError(failureOf(error).code);
+      throw storeErrorOf(error);
     }
   }
 

@@ -1,0 +1,94 @@
+// Exceptions of the isolate's own code: they are no failures of the store, which decides as it would without them.
+
+import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { createIsolate, type IsolateOptions, withIsolate } from "../../src/isolate/isolate.ts";
+import { splitStore } from "../../src/limiter/stores/split-store.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import type { Store } from "../../src/store/store.ts";
+
+const NOW_MS = 1_700_000_040_000;
+const bug = new TypeError("a bug in src/isolate");
+let thrown = 0;
+const fails = (): never => {
+  thrown++;
+  throw bug;
+};
+
+let written: MockInstance<typeof console.error>;
+beforeEach(() => {
+  thrown = 0;
+  vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] });
+  written = vi.spyOn(console, "error").mockImplementation(() => {});
+});
+afterEach(() => {
+  written.mockRestore();
+  vi.useRealTimers();
+});
+
+/** Where the isolate's own code throws. */
+const BUGS = {
+  "in the memory of refusals": { trustedMs: fails },
+  "in what listens to calls": { listener: { storeCall: fails, leaseUnits() {} } },
+  "in what listens to leases": { listener: { storeCall() {}, leaseUnits: fails } },
+  "in all of them": { trustedMs: fails, listener: { storeCall: fails, leaseUnits: fails } },
+} satisfies Readonly<Record<string, IsolateOptions>>;
+const PLACES = {
+  "one place": (place: () => Store) => place(),
+  "two places": (place: () => Store) => splitStore([place(), place()], (key) => (key.includes("{site:") ? 1 : 0)),
+};
+
+/** A place whose isolate has a bug. */
+function placeWith(bugs: IsolateOptions): Store {
+  const store: Store = { ...memoryStore(), kind: "redis" };
+  const isolate = (options?: IsolateOptions) => createIsolate(store, undefined, { ...options, ...bugs });
+  return { ...withIsolate(store), isolate } as Store;
+}
+
+describe.each(Object.entries(PLACES))("over %s", (_, placesOf) => {
+  it.each(
+    Object.entries(BUGS).flatMap(([where, own]) =>
+      (["strict", "leased"] as const).flatMap((consistency) =>
+        (["local", "deny"] as const).map((onStoreFailure) => [where, consistency, onStoreFailure, own] as const),
+      ),
+    ),
+  )("an exception %s: %s, %s", async (_where, consistency, onStoreFailure, own) => {
+    const policies: PolicyInput[] = [
+      { name: "user", key: ["global"], consistency, onStoreFailure, limits: [{ limit: 5, window: "1h" }] },
+      { name: "site", key: ["global"], consistency, onStoreFailure, limits: [{ limit: 100, window: "1h" }] },
+    ];
+    const store = placesOf(() => placeWith(own));
+    const failures: unknown[] = [];
+    const onDecision = (_: unknown, { failure }: { failure?: unknown }) => void (failure && failures.push(failure));
+    const limiter = createLimiter({ policies, store, onDecision });
+    const answers = [];
+    const names = [{ policy: "user" }, { policy: "site" }];
+    const background = { waitUntil() {} };
+    for (let i = 0; i < 12; i++) answers.push(await limiter.take(names, { background }));
+    // A stock that is lost is charged, and refuses too early. Never is more admitted.
+    const admitted = answers.filter(({ allowed }) => allowed).length;
+    expect(admitted).toBeLessThanOrEqual(5);
+    if (consistency === "strict") expect(admitted).toBe(5);
+    expect(answers.map(({ allowed }) => allowed)).toEqual(answers.map((_, i) => i < admitted));
+    expect(answers[0]).toMatchObject({ allowed: true, source: "redis" });
+    expect(answers.filter(({ source }) => source === "fallback")).toEqual([]);
+    expect(failures).toEqual([]);
+    // One line a place for all of them, with the exception itself.
+    const lines = written.mock.calls.length;
+    expect(lines).toBeLessThanOrEqual(Math.min(thrown, placesOf === PLACES["one place"] ? 1 : 2));
+    if (thrown > 0) expect(written.mock.calls).toContainEqual([expect.stringContaining("a bug in headgate"), bug]);
+  });
+});
+
+it("an exception is told again after a second, with the number of those that were left out", async () => {
+  const store = placeWith(BUGS["in what listens to calls"]);
+  const limiter = createLimiter({
+    policies: [{ name: "p", key: ["global"], limits: [{ limit: 9, window: "1h" }] }],
+    store,
+  });
+  for (let i = 0; i < 3; i++) expect((await limiter.take("p")).source).toBe("redis");
+  vi.setSystemTime(Date.now() + 1_000);
+  await limiter.take("p");
+  expect(written.mock.calls.map((call) => call.slice(1))).toEqual([[bug], [bug, "(2 more since the last line)"]]);
+});
