@@ -15,6 +15,7 @@ import { OTHER_SECRET } from "./http/admin/live.ts";
 import { backgroundOf } from "./http/background.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { createExplain, type Explain } from "./http/explain/explain.ts";
+import { withoutNamedFields } from "./http/hop-by-hop.ts";
 import { logDecisions } from "./http/log.ts";
 import { createLoopGuard } from "./http/loop.ts";
 import { createForward } from "./http/origin.ts";
@@ -108,7 +109,10 @@ function gateway(settings: Settings): Gateway {
   serveOnFirstUse(app, settings, { ...answering, readExplanation: explain?.read });
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => {
-    return loops.refuse(request) ?? enforce(request, forward, background, explain?.rules(request));
+    const refused = loops.refuse(request);
+    if (refused) return refused;
+    const own = withoutNamedFields(request);
+    return enforce(own, forward, background, explain?.rules(own));
   });
   return { fetch: app.fetch, limiter };
 }

@@ -38,7 +38,9 @@ const ABOUT_THE_ANSWER =
  * refusal is `no-store`. Earlier middleware decides which pages of other origins may read a refusal: put `cors()`
  * before this middleware. Without `cors()` no page of another origin can read it.
  *
- * Under a policy with a `meter`, `c.req` of the handlers asks for an answer that is not compressed.
+ * Under a policy with a `meter`, `c.req` of the handlers asks for an answer that is not compressed. When the client
+ * leaves, its signal is aborted after the handlers have answered, or 20 s later: an error then still gives the
+ * reservation back.
  *
  * The options `cost`, `key`, `plan` and `limits` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`).
  * Handlers can read the body again, through `c.req` or `c.req.raw`.

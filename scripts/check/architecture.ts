@@ -16,7 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   partition: ["bounded-map"],
   keys: ["bounded-map", "partition", "pattern"],
   client: [],
-  llm: ["core"],
+  llm: ["core", "pattern"],
   pattern: [],
   config: ["core", "keys", "pattern"],
   store: ["bounded-map", "check-options", "config", "core", "redis"],

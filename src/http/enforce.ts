@@ -83,7 +83,7 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
     const decision = reservation?.decision ?? (await limiter.takeMatched(takes, region, background));
     const decidedAtMs = Date.now();
     own.onDecision?.(decision);
-    const settling = reservation && metered.settling(reservation);
+    const settling = decision.allowed ? reservation && metered?.settling(reservation) : undefined;
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
       if (request.signal.aborted) return clientIsGone();

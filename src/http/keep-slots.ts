@@ -13,7 +13,11 @@ import type { Background } from "../limiter.ts";
 const MAX_RENEWALS = 1_000;
 
 /** What a request holds. Without slots there is nothing to renew. */
-export type Held = Pick<Hold, "release"> & Partial<Hold>;
+export type Held = Pick<Hold, "release"> &
+  Partial<Hold> & {
+    /** Fulfilled when it is known what the request costs. If the client leaves, the release waits for it. */
+    readonly answered?: Promise<void>;
+  };
 
 /**
  * Runs `answer` and releases the slots when the body is done. A WebSocket keeps the slots for its handshake only. The
@@ -52,7 +56,10 @@ export async function keepSlots(
   // The release waits for the renewals: a renewal after the release would take the slot again.
   const released = ended.then(() => renewed.finally(() => hold.release()));
   background?.waitUntil(released);
-  request.signal.addEventListener("abort", end);
+  request.signal.addEventListener("abort", async () => {
+    await hold.answered;
+    end();
+  });
 
   try {
     const response = await answer();

@@ -17,7 +17,8 @@ export type LimitedHandler<Env, QueueMessage> = ExportedHandler<Env, QueueMessag
  * Requests that no policy matches go straight to the handler. Other requests are charged first; a refused request is
  * answered 429 and never reaches the handler. An answer keeps its own headers and gets the rate limit fields. Errors of
  * the handler are thrown on. Under a policy with a `meter` the handler gets a copy of the request with the same body,
- * which asks for an answer that is not compressed.
+ * which asks for an answer that is not compressed. When the client leaves, the signal of this copy is aborted after the
+ * handler has answered, or 20 s later: an error then still gives the reservation back.
  *
  * Pages of other origins cannot read a refusal: the handler, which may allow it, did not run. To allow an origin:
  * `response: (_decision, _request, standard) => { standard.headers.set("Access-Control-Allow-Origin", origin); return

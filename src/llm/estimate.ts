@@ -1,5 +1,6 @@
 /** What a request to a language model will use, as far as the request tells it. */
 
+import { normalizePath } from "../pattern/text.ts";
 import { closeJson } from "./close-json.ts";
 import { type Format, formatOf } from "./format.ts";
 import { readBody } from "./read-body.ts";
@@ -32,12 +33,49 @@ const INPUTS = "messages input instructions system prompt tools functions respon
   " ",
 );
 
-/** Parts that are not text, by their `type`: `image_url`, `input_image`, `document`, `file` … */
-const MEDIA = /^(input_)?((image|video)(_url)?|audio|file|document)$/;
-/** The source of an Anthropic document that is text: it counts as text. */
-const TEXT_SOURCES: readonly unknown[] = ["text", "content"];
-/** A file as a text, wherever it stands. */
-const BASE64 = /^data:[^,\s]*;base64,[\w+/=-]*$/;
+/**
+ * Where the parts of a message stand. A list has the place of its items. Everything else is text, whatever its name:
+ * the schema of a tool, the arguments of a call.
+ */
+const PLACES = new Map([
+  ["body.messages", "message"],
+  ["body.input", "message"],
+  ["body.prompt", "prompt"],
+  ["prompt.variables", "variables"],
+  ["message.content", "part"],
+  ["message.output", "part"],
+  // The result of a tool, and a document that is a list of parts.
+  ["part.content", "part"],
+  ["part.source", "source"],
+  ["source.content", "part"],
+]);
+
+/** Parts that are not text: the format, the type, and the members that hold the data or a reference. */
+const MEDIA: readonly (readonly [Format, type: string, members: string])[] = [
+  ["openai-chat", "image_url", "image_url image_url.url"],
+  ["openai-chat", "video_url", "video_url.url"],
+  ["openai-chat", "input_audio", "input_audio.data"],
+  ["openai-chat", "file", "file.file_data file.file_id"],
+  ["openai-responses", "input_image", "image_url file_id"],
+  ["openai-responses", "input_audio", "input_audio.data"],
+  ["openai-responses", "input_file", "file_data file_id file_url"],
+  ["openai-responses", "computer_screenshot", "image_url file_id"],
+  ["anthropic-messages", "image", "source.data source.url source.file_id"],
+  ["anthropic-messages", "document", "source.data source.url source.file_id"],
+];
+/** What an Anthropic source is. One of text is text. */
+const SOURCES: readonly unknown[] = [undefined, "base64", "url", "file"];
+/** Data in base64, a URL, or the name of a file. A data URL must say that it is no text. */
+const DATA =
+  /^(?:data:(?:(?:image|audio|video)\/|application\/(?:pdf|msword|vnd\.))[^,\s]*;base64,[\w+/=-]+|(?:https?|gs|s3):\/\/\S+|[\w+/=.-]+)$/i;
+
+/** The members that name the most output tokens. */
+const MAXIMA: Readonly<Record<Format, readonly string[]>> = {
+  "openai-chat": ["max_completion_tokens", "max_tokens"],
+  "openai-responses": ["max_output_tokens"],
+  "openai-embeddings": [],
+  "anthropic-messages": ["max_tokens"],
+};
 
 /** A limiter counts at most this many units at once. A larger number is not a number of tokens. */
 const MAX_TOKENS = 1_000_000_000;
@@ -59,14 +97,16 @@ export async function estimateRequest(
   const format = formatOf(request);
   const { text, isCut, restBytes } = await readBody(request, maxBytes);
   const { body, unreadBytes } = parse(text, isCut);
+  // A body may be there and have no byte. No model answers it.
+  const isEmpty = !isCut && text === "" && restBytes === 0;
   return {
     request,
     estimate: {
       format,
       model: deploymentOf(request.url) ?? (typeof body.model === "string" ? body.model : undefined),
-      inputTokens: tokensOfBytes(inputOf(body, perImage) + unreadBytes + restBytes),
-      outputTokens: format === "openai-embeddings" ? 0 : outputOf(body),
-      isBackground: body.background === true,
+      inputTokens: tokensOfBytes(inputOf(body, format, perImage) + unreadBytes + restBytes),
+      outputTokens: format === "openai-embeddings" || isEmpty ? 0 : outputOf(body, format),
+      isBackground: has(format, "openai-responses") && body.background === true,
     },
   };
 }
@@ -89,38 +129,83 @@ function isObject(value: unknown): value is Body {
   return typeof value === "object" && value !== null;
 }
 
-/**
- * Bytes of text that reach the model, names of members included. An image, file or sound counts as `perImage` tokens.
- */
-function inputOf(body: Body, perImage: number): number {
-  const bytesOfImage = perImage * BYTES_PER_TOKEN;
+/** Bytes of text that reach the model, names of members included. Media count as `perImage` tokens. */
+function inputOf(body: Body, format: Format | undefined, perImage: number): number {
   let bytes = 0;
-  // A list instead of recursion: a body may be nested deeper than the stack.
-  const open: unknown[] = INPUTS.map((name) => body[name]);
-  while (open.length > 0) {
-    const value = open.pop();
+  // Lists instead of recursion: a body may be nested deeper than the stack.
+  const open: Body[] = [];
+  const places: (string | undefined)[] = [];
+  const add = (value: unknown, place: string | undefined) => {
     if (typeof value === "string") {
-      bytes += BASE64.test(value) ? bytesOfImage : bytesOfText(value);
-    } else if (typeof value === "number") {
-      // Embeddings take text as numbers of tokens. A number is a token elsewhere, too.
-      bytes += BYTES_PER_TOKEN;
+      bytes += bytesOfText(value);
     } else if (isObject(value)) {
-      const { type, source } = value as { type?: unknown; source?: { type?: unknown } | null };
-      if (typeof type === "string" && MEDIA.test(type) && !TEXT_SOURCES.includes(source?.type)) {
-        bytes += bytesOfImage;
-      } else {
-        if (!Array.isArray(value)) bytes += bytesOfText(Object.keys(value).join(""));
-        for (const item of Object.values(value)) open.push(item);
+      open.push(value);
+      places.push(place);
+    } else {
+      // Embeddings take text as numbers of tokens. Elsewhere a number is a token, too, and so is true, false or null.
+      bytes += BYTES_PER_TOKEN;
+    }
+  };
+  for (const name of INPUTS) add(body[name] ?? "", PLACES.get(`body.${name}`));
+  while (open.length > 0) {
+    const value = open.pop()!;
+    const place = places.pop();
+    if (Array.isArray(value)) {
+      for (const item of value) add(item, place);
+      continue;
+    }
+    const { texts, media } = place === "part" ? splitPart(value, format) : { texts: [value], media: 0 };
+    bytes += media * perImage * BYTES_PER_TOKEN;
+    for (const text of texts) {
+      bytes += bytesOfText(Object.keys(text).join(""));
+      for (const [name, item] of Object.entries(text)) {
+        add(item, place === "variables" ? "part" : PLACES.get(`${place}.${name}`));
       }
     }
   }
   return bytes;
 }
 
-/** The largest maximum that the request names, times its choices. */
-function outputOf({ max_completion_tokens, max_tokens, max_output_tokens, n }: Body): number | undefined {
-  const asked = Math.max(...[max_completion_tokens, max_tokens, max_output_tokens].filter(isCount));
-  return asked < 0 ? undefined : Math.min(MAX_TOKENS, Math.ceil(asked) * Math.max(1, isCount(n) ? Math.ceil(n) : 1));
+/** @returns how many data or references a part holds, and what else it holds: this is text. */
+function splitPart(part: Body, format: Format | undefined): { texts: Body[]; media: number } {
+  const found = MEDIA.filter(([of, type]) => has(format, of) && type === part.type);
+  const members = found.flatMap(([, , names]) => names.split(" "));
+  const inner: Body[] = [];
+  let rest = part;
+  let media = 0;
+  for (const member of members) {
+    const [name, innerName] = member.split(".") as [string, string?];
+    const { [name]: held, type: _, ...others } = rest;
+    if (innerName === undefined ? !isData(held) : !isSource(held) || !isData(held[innerName])) continue;
+    if (isObject(held)) {
+      const { [innerName!]: __, type: ___, ...more } = held;
+      inner.push(more);
+    }
+    rest = others;
+    media++;
+  }
+  return { texts: [rest, ...inner], media };
+}
+
+function isSource(value: unknown): value is Body {
+  return isObject(value) && SOURCES.includes(value.type);
+}
+
+function isData(value: unknown): boolean {
+  return typeof value === "string" && DATA.test(value);
+}
+
+/** Whether a member of one format is read: in that format, and on paths that name none. */
+function has(format: Format | undefined, of: Format): boolean {
+  return format === undefined || format === of;
+}
+
+/** The largest maximum that the request names, times its choices. Some providers take 0 as no maximum. */
+function outputOf(body: Body, format: Format | undefined): number | undefined {
+  const names = format ? MAXIMA[format] : Object.values(MAXIMA).flat();
+  const asked = Math.max(...names.map((name) => body[name]).filter(isCount));
+  const choices = has(format, "openai-chat") && isCount(body.n) ? Math.ceil(body.n) : 1;
+  return asked > 0 ? Math.min(MAX_TOKENS, Math.ceil(asked) * Math.max(1, choices)) : undefined;
 }
 
 function isCount(value: unknown): value is number {
@@ -129,5 +214,5 @@ function isCount(value: unknown): value is number {
 
 /** Azure names the model in the path: `/openai/deployments/<name>/chat/completions`. */
 function deploymentOf(url: string): string | undefined {
-  return /\/deployments\/+([^/]+)\//i.exec(new URL(url).pathname)?.[1];
+  return /\/deployments\/([^/]+)\//i.exec(normalizePath(new URL(url).pathname))?.[1];
 }

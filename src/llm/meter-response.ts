@@ -5,7 +5,9 @@ import type { Meter } from "../core/policy.ts";
 import type { Estimate } from "./estimate.ts";
 import { passThrough } from "./pass-through.ts";
 import { createAnswerScanner } from "./scanner.ts";
+import { settledUnits } from "./settled-units.ts";
 import { usedUnits } from "./units.ts";
+import type { Usage } from "./usage.ts";
 
 /** The part of a reservation that `meterResponse` needs. A reservation of `limiter.reserve` has it. */
 export interface MeteredReservation {
@@ -34,8 +36,8 @@ export interface MeterOptions {
 /**
  * Passes an answer on, and settles its reservation when its body has ended, has failed, or the client has left: by the
  * `usage` that the answer tells, otherwise by the text that was streamed. An answer other than 2xx releases the
- * reservation at once. An encoded answer, or one that is neither JSON nor an event stream, keeps what was reserved: ask
- * the provider with `Accept-Encoding: identity`.
+ * reservation at once. Any other answer keeps what was reserved if its client left before it, if it is encoded (ask the
+ * provider with `Accept-Encoding: identity`), and if it is neither JSON nor an event stream.
  *
  * The body is not held back: each chunk goes on when it arrives. Every stream may end, and is charged then:
  * `onExceeded: "cut"` is for the gateway, `withRateLimit` and the Hono middleware.
@@ -52,12 +54,11 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
   }
   const scanner = createAnswerScanner(headers, estimate);
   const passed = passThrough(body, scanner, undefined, signal, reservation.decision?.hold);
+  const isTooLate = signal?.aborted === true;
+  const names = isTooLate ? [] : Object.keys(meters).filter((name) => reserved[name] !== undefined);
   const settle = () => {
-    const usage = scanner && (scanner.usage() ?? (estimate.isBackground ? undefined : scanner.streamed()));
-    const used = Object.entries(meters).flatMap(([name, meter]) =>
-      usage && reserved[name] !== undefined ? [[name, usedUnits(meter, estimate.model, usage)]] : [],
-    );
-    return reservation.settle(Object.fromEntries(used));
+    const unitsOf = (name: string, usage: Usage) => usedUnits(meters[name]!, estimate.model, usage);
+    return reservation.settle(settledUnits(scanner, estimate, reserved, names, unitsOf));
   };
   background.waitUntil(passed.ended.then(settle));
   return new Response(passed.body, response);

@@ -166,6 +166,17 @@ it("naming it in Connection does not hide the client's address from the origin",
   expect(arrived).not.toHaveProperty("x-gone");
 });
 
+it("a field that the client's Connection names is no key: the origin does not get it either", async () => {
+  const policies = [{ name: "any", key: ["bearer", "ip"], limits: TWO }];
+  const gateway = await startGateway({ policies, redis: null });
+  const statuses = [];
+  for (const token of ["a", "b", "c"]) {
+    const headers = { Connection: "close, Authorization", Authorization: `Bearer ${token}` };
+    statuses.push(await send(gateway, { headers }));
+  }
+  expect(statuses).toEqual([200, 200, 429]);
+});
+
 it("a client that resets its connection before the decision is charged, and its request goes nowhere", async () => {
   const CLIENTS = 10;
   const noticed = Promise.withResolvers<void>();

@@ -16,22 +16,29 @@ import { atATime, watchSlots } from "../support/redis/slots.ts";
 const LIMIT = 100_000;
 const PATH = "/v1/chat/completions";
 const MIB = 1024 * 1024;
+/** The origin does not answer there. */
+const HANGS = "/hangs";
+let onHanging = (_response: ServerResponse) => {};
 
 interface MeteredOptions extends Partial<GatewayOptions> {
   readonly meter?: object;
   readonly limit?: number;
   /** Policies beside the one of tokens. */
   readonly also?: readonly object[];
+  /** Gets each upload before it is read. */
+  readonly onUpload?: (request: IncomingMessage) => void;
 }
 
 type Answer = (body: Buffer, response: ServerResponse, request: IncomingMessage) => unknown;
 
 /** A gateway with a policy of tokens, in front of an origin that answers as the test says. */
 async function metered(answer: Answer, options: MeteredOptions = {}) {
-  const { meter = {}, limit = LIMIT, also = [], vars, ...others } = options;
+  const { meter = {}, limit = LIMIT, also = [], onUpload, vars, ...others } = options;
   const name = uniqueName("tokens");
   const posts: { headers: IncomingMessage["headers"]; body: Buffer }[] = [];
   const origin = await startOrigin(async (request, response) => {
+    if (request.url === HANGS) return onHanging(response);
+    onUpload?.(request);
     const body = await buffer(request);
     if (request.method === "GET") return response.end();
     posts.push({ headers: request.headers, body });
@@ -163,19 +170,54 @@ describe("the cost of an answer", () => {
     await expect.poll(used, settled).toBe(2);
   });
 
-  it("is what was reserved when the client leaves before the answer, and the origin is left, too", async () => {
-    const [asked, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const { gateway, used } = await metered((_, response) => {
-      response.on("close", () => left.resolve());
-      asked.resolve();
+  it.each([
+    [401, 0],
+    [500, 0],
+    [200, 300],
+  ])(
+    "depends on the status if the client leaves before it: %i costs %i, and the origin is left",
+    async (status, cost) => {
+      const [asked, left] = [Promise.withResolvers<ServerResponse>(), Promise.withResolvers<void>()];
+      const { gateway, used } = await metered((_, response) => {
+        response.on("close", () => left.resolve());
+        asked.resolve(response);
+      });
+      const client = socket(gateway, '{"max_tokens":300}');
+      const response = await asked.promise;
+      client.resetAndDestroy();
+      await noticesResets(gateway);
+      expect([await used(), response.closed]).toEqual([300, false]);
+      response.writeHead(status, { "Content-Type": "application/json" }).write("{");
+      await left.promise;
+      await expect.poll(used, settled).toBe(cost);
+      // By now more would have been given back.
+      await noticesResets(gateway);
+      expect(await used()).toBe(cost);
+    },
+  );
+
+  it("is nothing when the client leaves while a long body passes to the origin", async () => {
+    const [begun, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { gateway, used } = await metered(() => {}, {
+      onUpload: (request) => {
+        request.once("data", () => begun.resolve());
+        request.on("close", () => left.resolve());
+      },
     });
-    const client = socket(gateway, '{"max_tokens":300}');
-    await asked.promise;
+    const client = socket(gateway, `{"max_tokens":300,"input":"${"x".repeat(2 * MIB)}`, 3 * MIB);
+    await begun.promise;
+    expect(await used()).toBeGreaterThan(300);
     client.resetAndDestroy();
     await left.promise;
-    // By now it would have been given back.
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(await used()).toBe(300);
+    await expect.poll(used, settled).toBe(0);
+  });
+
+  it("of a body without a byte is nothing, with or without a length", async () => {
+    const { gateway, posts, used } = await metered((_, response) => response.writeHead(204).end());
+    for (const headers of [{}, { "Transfer-Encoding": "chunked" }]) {
+      expect(await send(gateway, Buffer.alloc(0), headers)).toBe(204);
+    }
+    expect([posts.length, await used()]).toEqual([2, 0]);
   });
 
   it("is nothing when the client leaves while it sends its body, and the origin hears nothing", async () => {
@@ -229,6 +271,14 @@ describe("bodies", () => {
     expect(before).toBeLessThan(5_100 + 4_096);
   });
 
+  it("reach the origin with our Accept-Encoding, whatever the client says of its connection", async () => {
+    const { gateway, posts } = await metered((_, response) => sendJson(response, { usage: USAGE }));
+    const headers = { Connection: "accept-encoding, x-gone, close", "Accept-Encoding": "gzip", "X-Gone": "1" };
+    expect(await send(gateway, Buffer.from("{}"), headers)).toBe(200);
+    expect(posts[0]!.headers).toMatchObject({ "accept-encoding": "identity" });
+    expect(posts[0]!.headers).not.toHaveProperty("x-gone");
+  });
+
   it("that are compressed pass as they are", async () => {
     const { gateway, posts } = await metered((_, response) => sendJson(response, { usage: USAGE }));
     const body = randomBytes(1000);
@@ -242,6 +292,18 @@ function socket({ url }: Gateway, body: string, length = body.length) {
   const client = connect(Number(url.port), url.hostname);
   client.write(`POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${body}`);
   return client;
+}
+
+/** Waits until workerd has noticed earlier resets: it has noticed a later one. */
+async function noticesResets({ url }: Gateway): Promise<void> {
+  const client = connect(Number(url.port), url.hostname);
+  const arrived = new Promise<ServerResponse>((resolve) => {
+    onHanging = resolve;
+  });
+  client.write(`GET ${HANGS} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  const left = once(await arrived, "close");
+  client.resetAndDestroy();
+  await left;
 }
 
 const hash = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");

@@ -16,6 +16,8 @@ it.each([
   ["/V1/Responses/", "openai-responses"],
   ["/v1/embeddings", "openai-embeddings"],
   ["/v1/messages", "anthropic-messages"],
+  ["/v1/chat//%63ompletions", "openai-chat"],
+  ["/v1/%6Dessage%73/", "anthropic-messages"],
   ["/v1/messages/count_tokens", undefined],
   ["/v1/my-responses", undefined],
 ])("the format of %s is %s", (path, format) => {
@@ -33,13 +35,35 @@ describe("an estimate", () => {
     expect(more.inputTokens).toBe(Math.ceil((bytes + 404) / 4));
   });
 
-  it("takes the largest maximum, times the choices", async () => {
-    expect(await estimateOf({ max_tokens: 10, max_completion_tokens: 20, n: 3, stream: true })).toMatchObject({
-      outputTokens: 60,
-    });
-    expect((await estimateOf({ max_tokens: "10" })).outputTokens).toBeUndefined();
-    expect((await estimateOf({ max_output_tokens: 7 }, "https://a.test/v1/responses")).outputTokens).toBe(7);
-    expect((await estimateOf({ input: "abcd" }, "https://a.test/v1/embeddings")).outputTokens).toBe(0);
+  it.each<[string, object, number | undefined]>([
+    ["chat/completions", { max_tokens: 10, max_completion_tokens: 20, n: 3, stream: true }, 60],
+    ["chat/completions", { max_tokens: "10" }, undefined],
+    ["chat/completions", { max_output_tokens: 7 }, undefined],
+    ["chat/completions", { max_tokens: 9, max_output_tokens: 70 }, 9],
+    ["responses", { max_output_tokens: 7, max_tokens: 9, n: 3 }, 7],
+    ["responses", { max_tokens: 9 }, undefined],
+    ["messages", { max_tokens: 9, max_output_tokens: 7, n: 3 }, 9],
+    ["embeddings", { input: "abcd", max_tokens: 9 }, 0],
+    ["elsewhere", { max_tokens: 9, max_output_tokens: 7, n: 3 }, 27],
+    // Some providers take 0 as no maximum.
+    ["chat/completions", { max_tokens: 0 }, undefined],
+  ])("on /v1/%s takes the largest maximum that the format has, times its choices: %o", async (end, body, tokens) => {
+    expect((await estimateOf(body, `https://a.test/v1/${end}`)).outputTokens).toBe(tokens);
+  });
+
+  it.each([
+    ["chat/completions", false],
+    ["messages", false],
+    ["responses", true],
+    ["elsewhere", true],
+  ])("on /v1/%s a model in the background is %s", async (end, isBackground) => {
+    expect(await estimateOf({ background: true }, `https://a.test/v1/${end}`)).toMatchObject({ isBackground });
+  });
+
+  it("of a body without a byte is nothing, with or without a length", async () => {
+    for (const body of ["", new Uint8Array(), new Blob([]).stream()]) {
+      expect((await estimateRequest(post(body))).estimate).toMatchObject({ inputTokens: 0, outputTokens: 0 });
+    }
   });
 
   it("takes the deployment of an Azure path as the model", async () => {
@@ -47,14 +71,10 @@ describe("an estimate", () => {
     expect(await estimateOf({ messages: [] }, url)).toMatchObject({ model: "gpt-5" });
     // The path says which model answers: a client does not choose its price.
     expect(await estimateOf({ messages: [], model: "cheap" }, url)).toMatchObject({ model: "gpt-5" });
-    const spelled = "https://a.test/openai/Deployments//gpt-5/chat/completions";
-    expect(await estimateOf({ messages: [] }, spelled)).toMatchObject({ model: "gpt-5" });
-  });
-
-  it("counts text that only begins like a file as text", async () => {
-    const content = `data:;base64,${"hello world ".repeat(1_000)}`;
-    const { inputTokens } = await estimateOf({ messages: [{ role: "user", content }] });
-    expect(inputTokens).toBeGreaterThan(3_000);
+    for (const path of ["Deployments//gpt-5/chat/completions", "%64eployments/gpt%2D5/chat%2fx/%63hat/completions/"]) {
+      const spelled = await estimateOf({ messages: [], model: "cheap" }, `https://a.test/openai/${path}`);
+      expect(spelled).toMatchObject({ model: "gpt-5", format: "openai-chat" });
+    }
   });
 
   it("counts a body that is not read to its end, and tells no length, as no shorter than 1 MiB", async () => {
@@ -66,22 +86,108 @@ describe("an estimate", () => {
     expect(estimate.inputTokens).toBeGreaterThanOrEqual(1_048_576 / 4 - 10);
   });
 
-  it.each([
-    [{ type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(9_000)}` } }],
-    [{ type: "input_image", image_url: `data:image/png;base64,${"A".repeat(9_000)}` }],
-    [{ type: "input_audio", input_audio: { data: "A".repeat(9_000) } }],
-    [{ type: "file", file: { file_data: "A".repeat(9_000) } }],
-    [{ type: "image", source: { type: "base64", data: "A".repeat(9_000) } }],
-    [{ type: "document", source: { type: "base64", data: "A".repeat(9_000) } }],
-  ])("counts a part that is no text by a number: %o", async (part) => {
-    const without = await estimateOf({ messages: [{ content: [] }] });
-    const one = await estimateRequest(post(JSON.stringify({ messages: [{ content: [part] }] })), { perImage: 50 });
-    expect(one.estimate.inputTokens - without.inputTokens).toBe(50);
+  const IMAGE = `data:image/png;base64,${"A".repeat(9_000)}`;
+  const RAW = "A".repeat(9_000);
+
+  it.each<[string, object]>([
+    ["chat/completions", { type: "image_url", image_url: { url: IMAGE } }],
+    ["chat/completions", { type: "image_url", image_url: { url: "https://a.test/a.png" } }],
+    ["chat/completions", { type: "input_audio", input_audio: { data: RAW } }],
+    ["chat/completions", { type: "file", file: { file_data: RAW } }],
+    ["chat/completions", { type: "file", file: { file_id: "file-abc" } }],
+    ["responses", { type: "input_image", image_url: IMAGE }],
+    ["responses", { type: "input_file", file_data: IMAGE.replace("image/png", "application/pdf") }],
+    ["responses", { type: "input_file", file_url: "https://a.test/a.pdf" }],
+    ["messages", { type: "image", source: { type: "base64", data: RAW } }],
+    ["messages", { type: "image", source: { type: "url", url: "https://a.test/a.png" } }],
+    ["messages", { type: "document", source: { type: "base64", data: RAW } }],
+    ["elsewhere", { type: "image_url", image_url: { url: IMAGE } }],
+    ["elsewhere", { type: "document", source: { type: "file", file_id: "file_abc" } }],
+  ])("counts media by a number, on /v1/%s: %o", async (end, part) => {
+    const of = async (content: object[]) => {
+      const members = end === "responses" ? { input: [{ content }] } : { messages: [{ content }] };
+      return (await estimateRequest(post(JSON.stringify(members), `https://a.test/v1/${end}`), { perImage: 50 }))
+        .estimate.inputTokens;
+    };
+    expect((await of([part])) - (await of([]))).toBe(50);
+    // Other members of a part are text.
+    expect((await of([{ ...part, title: "x".repeat(400) }])) - (await of([]))).toBe(50 + 101);
   });
 
-  it("counts a document of text as text, and numbers of tokens as tokens", async () => {
-    const part = { type: "document", source: { type: "text", data: "A".repeat(4_000) } };
-    expect((await estimateOf({ messages: [{ content: [part] }] })).inputTokens).toBeGreaterThan(1_000);
+  it.each<[string, object]>([
+    ["the output of a function", { input: [{ output: [{ type: "input_image", image_url: IMAGE }] }] }],
+    ["the output of a computer", { input: [{ output: { type: "computer_screenshot", image_url: IMAGE } }] }],
+    ["a variable of a prompt", { prompt: { variables: { content: { type: "input_image", image_url: IMAGE } } } }],
+    [
+      "the result of a tool",
+      { messages: [{ content: [{ type: "tool_result", content: [{ type: "image", source: { data: RAW } }] }] }] },
+    ],
+    [
+      "a document of parts",
+      {
+        messages: [
+          {
+            content: [
+              { type: "document", source: { type: "content", content: [{ type: "image", source: { data: RAW } }] } },
+            ],
+          },
+        ],
+      },
+    ],
+  ])("counts media by a number in %s", async (_, body) => {
+    const url = `https://a.test/v1/${JSON.stringify(body).includes("source") ? "messages" : "responses"}`;
+    const { estimate } = await estimateRequest(post(JSON.stringify(body), url), { perImage: 50 });
+    expect(estimate.inputTokens).toBeGreaterThanOrEqual(50);
+    expect(estimate.inputTokens).toBeLessThan(50 + 30);
+  });
+
+  const WORDS = "hello+world/".repeat(1_000);
+  const asPart = (part: object) => ({ messages: [{ role: "user", content: [part] }] });
+  it.each<[string, object, string?]>([
+    ["of a message, as a data URL", { messages: [{ role: "user", content: `data:;base64,${WORDS}` }] }],
+    ["of a message, as an image", { messages: [{ role: "user", content: `data:image/png;base64,${WORDS}` }] }],
+    ["of a message that is called image", { messages: [{ type: "image", role: "user", content: WORDS }] }],
+    ["of a part that is called image", asPart({ type: "image", text: WORDS })],
+    ["of a part of another format", asPart({ type: "image", source: { type: "base64", data: WORDS } })],
+    ["beside an image", asPart({ type: "image_url", image_url: { url: "https://a.test", title: WORDS } })],
+    ["beside a file, under a name", asPart({ type: "file", filename: WORDS, file: { file_id: "f", filename: "x" } })],
+    ["as a type", asPart({ type: WORDS, file: { file_id: "f" } })],
+    ["as data that is not base64", asPart({ type: "input_audio", input_audio: { data: WORDS.replaceAll("/", " ") } })],
+    ["of a file that says no type", asPart({ type: "file", file: { file_data: `data:;base64,${WORDS}` } })],
+    ["of a file of text", asPart({ type: "file", file: { file_data: `data:text/plain;base64,${WORDS}` } })],
+    ["of the schema of a tool", { tools: [{ type: "file", file: { file_data: WORDS } }] }],
+    ["of a schema in a tool", { tools: [{ parameters: { content: [{ type: "file", file: { file_data: WORDS } }] } }] }],
+    [
+      "of the arguments of a call",
+      asPart({ type: "tool_use", input: { content: [{ type: "image", source: { type: "base64", data: WORDS } }] } }),
+      "messages",
+    ],
+    ["of a document of text", asPart({ type: "document", source: { type: "text", data: WORDS } }), "messages"],
+    ["of a source of another type", asPart({ type: "image", source: { type: WORDS, data: "A" } }), "messages"],
+    ["of an embedding", { input: [{ content: [{ type: "input_image", image_url: WORDS }] }] }, "embeddings"],
+  ])("counts text as text: %s", async (_, body, end = "chat/completions") => {
+    const { estimate } = await estimateRequest(post(JSON.stringify(body), `https://a.test/v1/${end}`), { perImage: 0 });
+    const { inputTokens } = estimate;
+    expect(inputTokens).toBeGreaterThanOrEqual(WORDS.length / 4);
+    expect(inputTokens).toBeLessThan(WORDS.length / 4 + 100);
+  });
+
+  it.each<object>([
+    { type: "file" },
+    { type: "file", file: {} },
+    { type: "file", file: { file_id: "" } },
+    { type: "input_audio", input_audio: { data: null } },
+    { type: "image_url", image_url: { url: ["https://a.test"] } },
+  ])("counts a part without data as its text: %o", async (part) => {
+    expect((await estimateOf({ messages: [part, { content: [part] }] })).inputTokens).toBeLessThan(40);
+  });
+
+  it("counts true, false and null as a token each, as numbers", async () => {
+    const tools = [{ enum: [true, false, null, 1] }];
+    expect((await estimateOf({ tools })).inputTokens).toBe(1 + 4);
+  });
+
+  it("counts numbers of tokens as tokens", async () => {
     expect((await estimateOf({ input: [1, 2, 3] }, "https://a.test/v1/embeddings")).inputTokens).toBe(3);
   });
 

@@ -119,13 +119,27 @@ describe("settled", () => {
     expect(reservation.calls).toEqual([["settle", {}]]);
   });
 
-  it("with what was reserved if its model works on in the background", async () => {
+  it.each<[string, string, Record<string, number>]>([
+    ["what was reserved", delta("12345678"), {}],
+    ["what was streamed, if it is more", delta("x".repeat(4_000)), { tokens: 1_010 }],
+    ["what the answer tells", USAGE, { tokens: 7 }],
+  ])("if its model works on in the background, with %s", async (_, text, used) => {
     const reservation = reservationOf({ tokens: 100 });
     const { options, done } = optionsOf();
     const background = { ...options, estimate: { ...ESTIMATE, isBackground: true } };
-    await meterResponse(new Response(delta("12345678"), { headers: SSE }), reservation, background).text();
+    await meterResponse(new Response(text, { headers: SSE }), reservation, background).text();
     await done();
-    expect(reservation.calls).toEqual([["settle", {}]]);
+    expect(reservation.calls).toEqual([["settle", used]]);
+  });
+
+  it("with what was reserved if the client left before the answer", async () => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const given = source();
+    const response = new Response(given.body, { headers: SSE });
+    meterResponse(response, reservation, { ...options, signal: AbortSignal.abort() });
+    await done();
+    expect([reservation.calls, given.isCancelled()]).toEqual([[["settle", {}]], true]);
   });
 
   it("goes on behind an empty chunk under cut", async () => {

@@ -61,14 +61,19 @@ export default {
     const asking = new Request(env.OPENAI_URL + pathname + search, request);
     // A compressed answer cannot be read.
     asking.headers.set("Accept-Encoding", "identity");
-    try {
-      const meters = Object.fromEntries(applying.flatMap(({ name, meter }) => (meter ? [[name, meter]] : [])));
-      const options = { estimate, meters, background: ctx, signal: given.signal };
-      return meterResponse(await fetch(asking), reservation, options);
-    } catch (error) {
-      // If the client has left, nobody knows what the model has done.
-      ctx.waitUntil(given.signal.aborted ? reservation.settle({}) : reservation.release());
-      throw error;
-    }
+    const answer = async () => {
+      try {
+        const meters = Object.fromEntries(applying.flatMap(({ name, meter }) => (meter ? [[name, meter]] : [])));
+        const options = { estimate, meters, background: ctx, signal: given.signal };
+        // A client that leaves does not end the request: an error of the provider must give its reservation back.
+        return meterResponse(await fetch(asking, { signal: null }), reservation, options);
+      } catch (error) {
+        ctx.waitUntil(reservation.release());
+        throw error;
+      }
+    };
+    const answered = answer();
+    ctx.waitUntil(answered.catch(() => {}));
+    return await answered;
   },
 } satisfies ExportedHandler<Env>;

@@ -4,6 +4,8 @@ import type { Meter, Policy } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
 import { type Estimate, estimateRequest } from "../../llm/estimate.ts";
 import { reservedUnits } from "../../llm/units.ts";
+import { withoutNamedFields } from "../hop-by-hop.ts";
+import { linger } from "./linger.ts";
 import { type Settling, settling } from "./settling.ts";
 
 export { providerRefusal } from "./provider-refusal.ts";
@@ -45,11 +47,14 @@ export async function readMetered(
   background?.waitUntil(reading);
   const { request, estimates } = await reading;
   const estimateOf = ({ perImage }: Meter) => estimates.get(perImage)!;
-  const asking = askingForPlain(request);
 
   return {
     unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
-    settling: (reservation) => settling(reservation, { request: asking, signal: given.signal, meters, estimateOf }),
+    settling(reservation) {
+      const lingering = linger(given.signal);
+      const asking = askingForPlain(request, lingering.signal);
+      return settling(reservation, { request: asking, signal: given.signal, lingering, meters, estimateOf });
+    },
   };
 }
 
@@ -73,10 +78,10 @@ async function read(meters: ReadonlyMap<string, Meter>, given: Request) {
 }
 
 /** The same request, but asking for an answer without compression: a compressed answer could not be read. */
-function askingForPlain(request: Request): Request {
+function askingForPlain(request: Request, signal: AbortSignal): Request {
   // The program around the limiter has read the body. The program that answers has the body already.
   if (request.bodyUsed || request.body?.locked) return request;
-  const asking = new Request(request);
+  const asking = new Request(withoutNamedFields(request), { signal });
   asking.headers.set("Accept-Encoding", "identity");
   return asking;
 }

@@ -6,9 +6,11 @@ import { createCut } from "../../llm/cut.ts";
 import type { Estimate } from "../../llm/estimate.ts";
 import { passThrough } from "../../llm/pass-through.ts";
 import { createAnswerScanner } from "../../llm/scanner.ts";
+import { settledUnits } from "../../llm/settled-units.ts";
 import { usedUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
 import type { Held } from "../keep-slots.ts";
+import type { Lingering } from "./linger.ts";
 import { logUnread } from "./log-unread.ts";
 
 /** Settles one reservation. */
@@ -26,6 +28,8 @@ interface SettlingOptions {
   readonly request: Request;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
+  /** Aborts the request that is sent on. */
+  readonly lingering: Lingering;
   /** The meters of the request by the names of their policies. */
   readonly meters: ReadonlyMap<string, Meter>;
   estimateOf(meter: Meter): Estimate;
@@ -35,16 +39,14 @@ interface SettlingOptions {
 type Units = Readonly<Record<string, number>>;
 
 export function settling(reservation: Reservation, options: SettlingOptions): Settling {
-  const { request, signal, meters, estimateOf } = options;
-  const unitsBy = (unitsOf: (meter: Meter) => number): Units =>
-    Object.fromEntries([...meters].map(([name, meter]) => [name, unitsOf(meter)]));
-  const nothing = () => unitsBy(() => 0);
+  const { request, signal, lingering, meters, estimateOf } = options;
+  const nothing = () => Object.fromEntries([...meters.keys()].map((name) => [name, 0]));
   const whatIsReserved = () => ({});
   let used: () => Units = nothing;
 
-  /** No model has answered. A client that has left before pays what was reserved: nobody knows what was used. */
+  /** No model has answered. If the provider was told to stop, the reservation stays: nobody knows what was used. */
   function giveBack(): void {
-    if (signal.aborted) return;
+    if (lingering.signal.aborted) return;
     used = nothing;
     // Slots are held until the error's body has ended, and go back in the same call.
     if (!reservation.decision.hold) reservation.settle(used());
@@ -62,20 +64,15 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
       logUnread(names, headers);
       return response;
     }
-    const unitsOf = (meter: Meter, usage: Usage) => {
+    const unitsOf = (name: string, usage: Usage) => {
+      const meter = meters.get(name)!;
       const inputTokens = Number.isNaN(usage.inputTokens) ? estimateOf(meter).inputTokens : usage.inputTokens;
       return usedUnits(meter, estimate.model, { ...usage, inputTokens });
     };
-    used = () => {
-      // A model in the background works on when its client has left.
-      const usage = scanner.usage() ?? (estimate.isBackground ? undefined : scanner.streamed());
-      return usage ? unitsBy((meter) => unitsOf(meter, usage)) : whatIsReserved();
-    };
+    // A client that left before the answer pays what was reserved: nothing was streamed to it.
+    if (!signal.aborted) used = () => settledUnits(scanner, estimate, reservation.reserved, names, unitsOf);
     const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");
-    const cut =
-      cutting.length > 0
-        ? createCut(scanner, estimate.format, reservation, cutting, (name, usage) => unitsOf(meters.get(name)!, usage))
-        : undefined;
+    const cut = cutting.length > 0 ? createCut(scanner, estimate.format, reservation, cutting, unitsOf) : undefined;
     const passed = new Response(passThrough(body, scanner, cut, signal, undefined).body, response);
     // A stream that is cut has another length.
     if (cut) passed.headers.delete("Content-Length");
@@ -85,16 +82,23 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
   return {
     async answer(next) {
       used = whatIsReserved;
-      try {
-        const response = await next(request);
-        if (response.ok) return read(response);
-        giveBack();
-        return response;
-      } catch (error) {
-        giveBack();
-        throw error;
-      }
+      return await lingering.until(async () => {
+        try {
+          const response = await next(request);
+          if (response.ok) return read(response);
+          giveBack();
+          return response;
+        } catch (error) {
+          // A program may have given up because its client has left: its model may have worked.
+          if (!signal.aborted) giveBack();
+          throw error;
+        }
+      });
     },
-    hold: { ...reservation.decision.hold, release: () => reservation.settle(used()) },
+    hold: {
+      ...reservation.decision.hold,
+      answered: lingering.answered,
+      release: () => reservation.settle(used()),
+    },
   };
 }

@@ -97,16 +97,21 @@ describe("an answer", () => {
 });
 
 describe("a client that leaves", () => {
-  it("a stream whose model works on in the background, pays what was reserved", async () => {
+  it.each([
+    ["what was reserved", "/v1/responses", 8, RESERVED],
+    ["what was streamed, if it is more", "/v1/responses", 4_000, 1 + 1_000],
+    ["what was streamed, in a format without a background", "/v1/chat/completions", 8, 1 + 2],
+  ])("a stream whose model is said to work on in the background, pays %s", async (_, path, bytes, cost) => {
     const provider = openStream();
-    const { chat, used } = meteredHandler(() => provider.response);
-    const answer = await chat({ ...ASKED, background: true, stream: true });
-    provider.send(data({ type: "response.created" }));
-    const body = answer.body!.getReader();
-    await body.read();
-    await body.cancel();
+    const { send, used } = meteredHandler(() => provider.response);
+    const body = { input: "four", max_output_tokens: 500, background: true, stream: true };
+    const request = new Request(new URL(path, CHAT), { method: "POST", body: JSON.stringify(body) });
+    const reader = (await send(request)).body!.getReader();
+    provider.send(delta("x".repeat(bytes)));
+    await reader.read();
+    await reader.cancel();
     await provider.cancelled;
-    expect(await used()).toBe(RESERVED);
+    expect(await used()).toBe(cost);
   });
 
   it.each<[string, (client: AbortController, body: ReadableStreamDefaultReader<Uint8Array>) => unknown]>([
@@ -125,31 +130,53 @@ describe("a client that leaves", () => {
     expect([await used(), calls()]).toEqual([1 + 2, 2]);
   });
 
-  it.each([
-    ["with an answer", () => json({ usage: usageOf(2, 3) })],
-    ["with an error", () => json({}, { status: 502 })],
-    ["with nothing", () => Promise.reject(new Error("aborted"))],
-  ])("before the answer pays what was reserved, also if the provider then comes %s", async (_, later) => {
-    const client = new AbortController();
-    const { chat, used } = meteredHandler(async () => {
-      client.abort();
-      return await later();
-    });
-    await chat(ASKED, { signal: client.signal }).then(
-      (answer) => answer.body?.cancel(),
-      () => {},
-    );
-    expect(await used()).toBe(RESERVED);
+  // The provider answers when the client has gone.
+  it.each<[string, () => Response | Promise<never>, number]>([
+    ["an answer", () => json({ usage: usageOf(2, 3) }), RESERVED],
+    ["a stream", () => stream(delta(EIGHT_BYTES)), RESERVED],
+    ["401", () => json({}, { status: 401 }), 0],
+    ["502", () => json({}, { status: 502 }), 0],
+    ["a redirect", () => Response.redirect("https://example.com/", 307), 0],
+    // A program may give up because its client has left.
+    ["nothing", () => Promise.reject(new Error("aborted")), RESERVED],
+  ])("before the answer pays by its status: %s", async (_, later, cost) => {
+    const slots: PolicyInput = { name: "slots", key: "global", limits: [{ algorithm: "concurrency", limit: 1 }] };
+    for (const policies of [[TOKENS], [TOKENS, slots]]) {
+      const client = new AbortController();
+      const asked = vi.fn(async (request: Request) => {
+        client.abort();
+        await new Promise((resolve) => setTimeout(resolve));
+        expect(request.signal.aborted).toBe(false);
+        return await later();
+      });
+      const { chat, used } = meteredHandler(asked, policies);
+      await chat(ASKED, { signal: client.signal }).then(
+        (answer) => answer.body?.cancel(),
+        () => {},
+      );
+      expect(await used()).toBe(cost);
+      expect(asked.mock.lastCall![0].signal.aborted).toBe(true);
+      if (policies.includes(slots)) expect(await used("slots")).toBe(0);
+    }
   });
 
-  it("before the answer pays what was reserved, also if the request to the provider fails with it", async () => {
+  it("before the answer is waited for so long, and pays what was reserved", async () => {
+    vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
     const client = new AbortController();
-    const { chat, used } = meteredHandler(() => {
-      setTimeout(() => client.abort());
-      return new Promise((_, reject) => client.signal.addEventListener("abort", () => reject(new Error("aborted"))));
+    const asked = Promise.withResolvers<AbortSignal>();
+    const { chat, used, calls } = meteredHandler(({ signal }) => {
+      asked.resolve(signal);
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     });
-    await expect(chat(ASKED, { signal: client.signal })).rejects.toThrow("aborted");
-    expect(await used()).toBe(RESERVED);
+    const answer = expect(chat(ASKED, { signal: client.signal })).rejects.toThrow();
+    const signal = await asked.promise;
+    client.abort();
+    await vi.advanceTimersByTimeAsync(19_999);
+    expect(signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(signal.aborted).toBe(true);
+    await answer;
+    expect([await used(), calls(), vi.getTimerCount()]).toEqual([RESERVED, 1, 0]);
   });
 
   it("while its body is read reserves nothing, and the provider is not asked", async () => {
@@ -221,6 +248,16 @@ describe("what a provider gets", () => {
     expect([await used(), await used("requests")]).toEqual([0, 2]);
   });
 
+  it("costs nothing without a byte in its body, and what the answer says if there is one", async () => {
+    const { send, used } = meteredHandler((request) =>
+      new URL(request.url).search ? json({ usage: usageOf(3, 4) }) : new Response(null),
+    );
+    await send(new Request(CHAT, { method: "POST", body: "" }));
+    expect(await used()).toBe(0);
+    await (await send(new Request(`${CHAT}?answer`, { method: "POST", body: "" }))).text();
+    expect(await used()).toBe(7);
+  });
+
   it("by POST is metered, also if it claims to be a handshake of a WebSocket", async () => {
     const { chat, used } = meteredHandler(() => json({ usage: usageOf(3, 4) }));
     const answer = await chat({}, { headers: { Upgrade: "websocket" } });
@@ -261,7 +298,7 @@ describe("what is reserved", () => {
   });
 
   it("counts images by the number of each policy", async () => {
-    const image = { messages: [{ content: [{ type: "image_url" }] }], max_tokens: 0 };
+    const image = { messages: [{ content: [{ type: "image_url", image_url: { url: "https://a.test" } }] }] };
     const meter = (perImage: number) => ({ unit: "tokens" as const, perImage });
     const policies = [
       { ...TOKENS, meter: meter(100) },
