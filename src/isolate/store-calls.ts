@@ -4,6 +4,7 @@
  */
 
 import { BoundedMap } from "../bounded-map.ts";
+import { isConcurrency } from "../core/concurrency.ts";
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { askStore, lateReplyOf } from "../store/failure.ts";
 import { type Store, StoreError } from "../store/store.ts";
@@ -73,7 +74,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
     return keys.some(({ key }) => (lastBeforeReset.get(key) ?? 0) >= call);
   }
 
-  function learn(request: TakeRequest, reply: TakeReply, sentAtMs: number): void {
+  function learn(request: TakeRequest, reply: TakeReply, call: number, sentAtMs: number): void {
     const receivedAtMs = timing.nowMs();
     if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) {
       told.clearRefusals();
@@ -82,7 +83,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       // instants.
       if (receivedAtMs < sentAtMs) return;
     }
-    told.hear(request, reply, sentAtMs, receivedAtMs);
+    told.hear(request, reply, { sentAtMs, receivedAtMs, call, lastCall: sent });
   }
 
   return {
@@ -99,6 +100,8 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       const sentAtMs = timing.nowMs();
       const call = ++sent;
       const isFromBefore = () => isFromBeforeReset(keys, call);
+      // Remembered counts lack what this call charges above a limit. Their waits would be too short until its reply.
+      attempt(() => told.forgetRefusals(chargedAnyway(request)));
       const begin = () => keys.map(({ key, cost }) => inFlight.begin(key, cost, sentAtMs));
       const arrived = isDecision ? attempt(begin) : undefined;
       const begun = flag === Flag.take ? attempt(() => unanswered.begin(keys, sentAtMs, callers)) : undefined;
@@ -111,7 +114,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
           listener?.storeCall("OK", tookMs);
         });
         // Counts from before a reset mean nothing any more.
-        attempt(() => !isFromBefore() && learn(request, reply, sentAtMs));
+        attempt(() => !isFromBefore() && learn(request, reply, call, sentAtMs));
         answered();
         return reply;
       } catch (error) {
@@ -126,7 +129,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
           answered();
           // A reset has removed what was charged before it: there is nothing to give back.
           if (!reply || isFromBefore()) return undefined;
-          attempt(() => learn(request, reply, sentAtMs));
+          attempt(() => learn(request, reply, call, sentAtMs));
           return reply;
         });
         background?.waitUntil(answer);
@@ -143,4 +146,11 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       for (const key of keys) lastBeforeReset.set(key, sent);
     },
   };
+}
+
+/** The keys that are charged whatever their limits say. Renewing a slot charges no units. */
+function chargedAnyway({ keys, flag }: TakeRequest): string[] {
+  return keys.flatMap(({ key, limits, flag: own = flag }) =>
+    own === Flag.chargeAnyway && !limits.every(isConcurrency) ? [key] : [],
+  );
 }

@@ -17,11 +17,19 @@ const MAX_KEYS = 10_000;
 /** The least weight of a key, in bytes. */
 const KEY_BYTES = 512;
 
-/** One reply about one key. */
-export interface KeyReply {
+/** When a call was made and answered. */
+export interface CallTimes {
   /** By the local clock, in ms since the epoch. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
+  /** The number of the call. Calls are numbered in the order in which they are sent. */
+  readonly call: number;
+  /** The number of the last call that had been sent when the reply came. */
+  readonly lastCall: number;
+}
+
+/** One reply about one key. */
+export interface KeyReply extends CallTimes {
   /** When the store decided, by its own clock, in ms since the epoch. */
   readonly storeAtMs: number;
   /** The requested cost. */
@@ -30,16 +38,13 @@ export interface KeyReply {
   readonly limits: readonly LimitSpec[];
   /** One reply for each limit. */
   readonly replies: readonly LimitReply[];
+  /** Whether this call has given units back, or another one that the store may have decided after it. */
+  readonly gaveBack: boolean;
 }
 
 export interface ToldCounts {
-  /**
-   * Remembers a reply. A key keeps its newer reply if it has one.
-   *
-   * @param sentAtMs when the request was sent, by the local clock, in ms since the epoch. @param receivedAtMs when the
-   * reply came.
-   */
-  hear(request: TakeRequest, reply: TakeReply, sentAtMs: number, receivedAtMs: number): void;
+  /** Remembers a reply. A key keeps its newer reply if it has one. */
+  hear(request: TakeRequest, reply: TakeReply, times: CallTimes): void;
   /** What a take or a look was told about a key, if that may refuse a request. */
   refusing(key: string): KeyReply | undefined;
   /** What was told about a key last, for the isolate's own counters to begin with. The next call returns nothing. */
@@ -67,7 +72,7 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
       const wanted = Math.max(cost, waiting.units(key, receivedAtMs));
       return (
         group === ENFORCED &&
-        decides(own) &&
+        own !== Flag.giveBack &&
         limits.some((limit, l) => {
           const { refused, view } = reply.keys[k]![l]!;
           return refused || algorithmOf(limit).tell(view, limit, cost, refused, reply.nowMs).remaining < wanted;
@@ -77,21 +82,26 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
   }
 
   return {
-    hear(request, reply, sentAtMs, receivedAtMs) {
-      const isClose = mayRefuse(request, reply, receivedAtMs);
+    hear(request, reply, times) {
+      const isClose = mayRefuse(request, reply, times.receivedAtMs);
       const storeAtMs = reply.nowMs;
       for (const [k, { key, cost, limits, flag = request.flag }] of request.keys.entries()) {
         const known = newest.get(key);
-        // If a request was sent after a reply had come, the store decided it later, even if the store's clock has
-        // stepped back.
-        if (known && storeAtMs < known.storeAtMs && sentAtMs < known.receivedAtMs) continue;
-        const told = { sentAtMs, receivedAtMs, storeAtMs, cost, limits, replies: reply.keys[k]! };
-        // Renewing or releasing a slot tells nothing about the other limits.
+        // If a call was sent after a reply had come, the store decided it later, even if the store's clock has stepped
+        // back. Two calls that were on their way together may overtake each other.
+        const wereTogether = known !== undefined && times.call <= known.lastCall;
+        if (wereTogether && storeAtMs < known.storeAtMs) continue;
+        // Within one millisecond of the store nobody knows whether units came back before this reply or after it.
+        const isTied = wereTogether && storeAtMs === known.storeAtMs;
+        const gaveBack = flag === Flag.giveBack || (isTied && known.gaveBack);
+        const told = { ...times, storeAtMs, cost, limits, replies: reply.keys[k]!, gaveBack };
         const hasCounts = !limits.every(isConcurrency);
         if (hasCounts) newest.set(key, told);
-        if (isClose && decides(flag)) refusing.set(key, told);
-        // Units have come back: what was told before refuses too much.
-        else if (decides(flag) || (hasCounts && flag === Flag.giveBack)) refusing.delete(key);
+        // Renewing or releasing a slot tells nothing about the other limits.
+        else if (!decides(flag)) continue;
+        if (isClose && !gaveBack) refusing.set(key, told);
+        // Units have come back, or no limit is close: what was told before refuses too much.
+        else refusing.delete(key);
       }
     },
 

@@ -6,7 +6,7 @@ import { Flag, type KeyRequest, type TakeReply, take } from "../../src/core/take
 import { createKnownRefusals, type KnownRefusals } from "../../src/isolate/known-refusals.ts";
 import { countPendingUnits } from "../../src/isolate/pending-units.ts";
 import { createStoreClock, type StoreClock } from "../../src/isolate/store-clock.ts";
-import { createToldCounts, type ToldCounts } from "../../src/isolate/told-counts.ts";
+import { type CallTimes, createToldCounts, type ToldCounts } from "../../src/isolate/told-counts.ts";
 
 /** The store: it holds what Redis would hold, and decides with src/core. */
 export function virtualStore(values = new Map<string, Records | LimitValue>()) {
@@ -44,6 +44,11 @@ export function isolate(offsetMs: number): Isolate {
   return { clock, told, refusals: createKnownRefusals({ told, clock, inFlight: countPendingUnits() }), offsetMs };
 }
 
+/** Times of a call. Calls are numbered as if one was sent in each millisecond. */
+export function callTimes(sentAtMs: number, receivedAtMs: number): CallTimes {
+  return { sentAtMs, receivedAtMs, call: sentAtMs, lastCall: receivedAtMs - 1 };
+}
+
 /** The reply to a request, and whether the isolate gave it without a call. */
 export interface Outcome {
   readonly reply: TakeReply;
@@ -64,6 +69,6 @@ export function request(
   const reply = store.take(keys, Flag.take, nowMs + delayMs[0]);
   const receivedAtMs = sentAtMs + delayMs[0] + delayMs[1];
   if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) told.clearRefusals();
-  told.hear({ keys, flag: Flag.take }, reply, sentAtMs, receivedAtMs);
+  told.hear({ keys, flag: Flag.take }, reply, callTimes(sentAtMs, receivedAtMs));
   return { reply, local: false };
 }

@@ -6,7 +6,7 @@ import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
 import { countPendingUnits } from "../../src/isolate/pending-units.ts";
 import { createToldCounts, type KeyReply } from "../../src/isolate/told-counts.ts";
-import { virtualStore } from "./isolates.ts";
+import { callTimes, virtualStore } from "./isolates.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const window: LimitSpec = { kind: Kind.fixedWindow, limit: 10, windowMs: 3_600_000 };
@@ -20,7 +20,7 @@ function memoryOf() {
   /** @param storeMs when the store decides. @param sentMs when the isolate asks. @param heardMs when it hears. */
   const call = (key: KeyRequest, flag: Flag, storeMs: number, sentMs = storeMs, heardMs = storeMs) => {
     const reply = store.take([key], flag, NOW_MS + storeMs);
-    told.hear({ keys: [key], flag }, reply, NOW_MS + sentMs, NOW_MS + heardMs);
+    told.hear({ keys: [key], flag }, reply, callTimes(NOW_MS + sentMs, NOW_MS + heardMs));
   };
   return { told, call, store };
 }
@@ -57,13 +57,13 @@ describe("what is remembered of a key", () => {
     expect(unitsOf(told.begin("k"))).toBe(5);
   });
 
-  it("stays as it is when slots are renewed, and changes for the fallback alone when a debt is repaid", () => {
+  it("stays as it is when slots are renewed, and is replaced when a debt is repaid or an excess is charged", () => {
     const { told, call } = memoryOf();
     call(keyOf(10, window, slots), Flag.take, 0);
     call(keyOf(1, slots), Flag.chargeAnyway, 1);
     expect(unitsOf(told.refusing("k"))).toBe(10);
     call(keyOf(4, window), Flag.chargeAnyway, 2);
-    expect(unitsOf(told.refusing("k"))).toBe(10);
+    expect(unitsOf(told.refusing("k"))).toBe(14);
     expect(unitsOf(told.begin("k"))).toBe(14);
   });
 
@@ -74,8 +74,8 @@ describe("what is remembered of a key", () => {
     const flags = [Flag.giveBack, Flag.chargeAnyway, Flag.take];
     const mixed = keys.map((key, k) => ({ ...key, cost: k + 1, flag: flags[k]!, atMs: NOW_MS }));
     const reply = store.take(mixed, Flag.giveBack, NOW_MS + 1);
-    told.hear({ keys: mixed, flag: Flag.giveBack }, reply, NOW_MS + 1, NOW_MS + 1);
-    expect(keys.map(({ key }) => told.refusing(key)?.storeAtMs)).toEqual([undefined, NOW_MS, NOW_MS + 1]);
+    told.hear({ keys: mixed, flag: Flag.giveBack }, reply, callTimes(NOW_MS + 1, NOW_MS + 1));
+    expect(keys.map(({ key }) => told.refusing(key)?.storeAtMs)).toEqual([undefined, NOW_MS + 1, NOW_MS + 1]);
     expect(keys.map(({ key }) => unitsOf(told.begin(key)))).toEqual([9, 12, 10]);
   });
 
