@@ -52,7 +52,7 @@ export interface KeyRequest {
 
 /** What a store is asked to decide in one call. */
 export interface TakeRequest {
-  /** At least one key, and no key twice. */
+  /** At least one key, and no key twice. With their limit keys at most `MAX_KEYS`: the limiter checks it. */
   readonly keys: readonly KeyRequest[];
   /** The flag of every key without its own flag. */
   readonly flag: Flag;

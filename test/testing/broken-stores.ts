@@ -196,6 +196,10 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   },
   "decides key by key": { open: one(storeOfSingleKeys()), noticedBy: FIFTY },
   "writes 25 keys at most": { open: rowsWith({ mostKeys: 25 }), noticedBy: FIFTY },
+  "writes 500 keys at most": {
+    open: rowsWith({ mostKeys: 500 }),
+    noticedBy: "of 1,000 keys, the most that a take has, are made together",
+  },
   "charges on refusal": {
     open: one(
       changed((take) => async (request, nowMs) => {

@@ -2,7 +2,7 @@
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LOCATION_HINTS, type LocationHint } from "../../src/config/counts.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
@@ -74,9 +74,9 @@ describe("rows", () => {
   it("that have expired are not read", async () => {
     const object = newObject();
     await object.take(requestOf("k", [log], 5));
-    expect((await object.take(requestOf("k", [log]))).allowed).toBe(false);
+    expect(await object.take(requestOf("k", [log]))).toMatchObject({ allowed: false });
     await age(object, 130_000);
-    expect((await object.take(requestOf("k", [log], 5))).allowed).toBe(true);
+    expect(await object.take(requestOf("k", [log], 5))).toMatchObject({ allowed: true });
   });
 
   it("are not written by a refusal or a look", async () => {
@@ -145,7 +145,7 @@ describe("the alarm", () => {
   });
 });
 
-describe("a wrong call is a TypeError that changes nothing", () => {
+describe("a wrong call is rejected as data, and changes nothing", () => {
   const one = requestOf("k").keys[0]!;
   const withKey = (change: object) => ({ keys: [{ ...one, ...change }], flag: Flag.take });
   const withLimit = (change: object) => withKey({ limits: [{ ...second, ...change }] });
@@ -185,22 +185,26 @@ describe("a wrong call is a TypeError that changes nothing", () => {
     ],
   ])("take of %s", async (_what, request, message) => {
     const object = newObject();
-    await expect(Promise.resolve(object.take(request as TakeRequest))).rejects.toThrow(message);
+    expect(await object.take(request as TakeRequest)).toEqual({ rejected: expect.stringMatching(message) });
     expect(await rowsOf(object)).toEqual([]);
   });
 
   it("take at an instant that is none", async () => {
     const object = newObject();
-    await expect(Promise.resolve(object.take(requestOf("k"), Number.NaN))).rejects.toThrow(/nowMs/);
+    expect(await object.take(requestOf("k"), Number.NaN)).toEqual({ rejected: expect.stringContaining("nowMs") });
     expect(await rowsOf(object)).toEqual([]);
   });
 
   it.each([[["k", 7]], ["k"]])("reset of %j", async (keys) => {
     const object = newObject();
     await object.take(requestOf("k"));
-    await expect(Promise.resolve(object.reset(keys as string[]))).rejects.toThrow(/keys/);
+    expect(await object.reset(keys as string[])).toEqual({ rejected: expect.stringContaining("keys") });
     expect(await rowsOf(object)).toHaveLength(1);
   });
+});
+
+it("writeLive of a number is rejected as data", async () => {
+  expect(await newObject().writeLive(7 as never, 0)).toEqual({ rejected: expect.stringContaining("writeLive") });
 });
 
 it("charges nothing of a request whose second key cannot be written", async () => {
@@ -216,8 +220,8 @@ it("charges nothing of a request whose second key cannot be written", async () =
   await expect(Promise.resolve(object.take({ keys, flag: Flag.take }))).rejects.toThrow("full");
   expect(await rowsOf(object)).toEqual(before);
   // What the object knows without its rows has not been charged either.
-  const { keys: told } = await object.take({ ...requestOf("a", [log]), flag: Flag.look });
-  expect(told[0]![0]!.view).toMatchObject({ used: 1 });
+  const told = await object.take({ ...requestOf("a", [log]), flag: Flag.look });
+  expect(told).toMatchObject({ keys: [[{ view: { used: 1 } }]] });
 });
 
 describe("a long log", () => {
@@ -307,6 +311,34 @@ describe("the store", () => {
     );
     expect(error).toMatchObject({ name: "StoreError", code, notRun, message: `store: ${code}` });
   });
+
+  // The object itself is newer: it answers the same request with data. `older` throws as objects did before.
+  const older = (error: Error) => ({ take: () => Promise.reject(Object.assign(error, { remote: true })) });
+  it.each<[string, Pick<HeadgateCounts, "take"> | undefined]>([
+    ["the object rejects", undefined],
+    ["an older object throws a TypeError at", older(new TypeError("take: keys[0].limits[0].kind: expected"))],
+  ])(
+    "calls the object on for others, whatever %s: it has charged nothing, and the log says why once",
+    async (_what, first) => {
+      const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+      onTestFinished(() => logged.mockRestore());
+      const wrong = requestOf("k", [{ ...second, kind: 7 as never }]);
+      let calls = 0;
+      const get = (id: DurableObjectId) => (first && calls++ < 20 ? first : COUNTS.get(id));
+      const changes: unknown[] = [];
+      const store = durableObjectStore({ idFromName: (name: string) => COUNTS.idFromName(name), get } as never, {
+        timeoutMs: 10_000,
+        onBreakerChange: (change) => changes.push(change),
+      });
+      for (let i = 0; i < 20; i++) {
+        const error = await store.take(wrong).catch((error: unknown) => error);
+        expect(error).toMatchObject({ name: "StoreError", code: "REJECTED", notRun: true, isReply: true });
+      }
+      expect(await store.take(requestOf(uniqueName("k")))).toMatchObject({ allowed: true });
+      expect([store.breaker!(), changes]).toEqual(["closed", []]);
+      expect(logged.mock.calls).toEqual([[expect.any(String), expect.stringContaining("limits[0].kind: expected")]]);
+    },
+  );
 
   it("asks with a new stub each time, since one that has thrown stays broken", async () => {
     const stubs: object[] = [];
