@@ -1,6 +1,6 @@
 /** Policies, a store and a region, put together into a limiter. */
 
-import { checkOptions } from "./check-options.ts";
+import { checkOptions, describeType } from "./check-options.ts";
 import { reading } from "./config/bindings.ts";
 import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
@@ -325,8 +325,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   /** Checks policies and keys that a caller names in code. */
   function takesOf(policy: string | readonly PolicyTake[], options: TakeOptions): Take[] {
     checkOptions("take", options, TAKE_TYPES);
+    if (typeof policy !== "string" && !Array.isArray(policy)) {
+      const expected = 'expected the name of a policy, or a list such as [{ policy: "api", key: "ann" }]';
+      throw new TypeError(`take: ${expected}; found ${describeType(policy)}`);
+    }
     const list: readonly PolicyTake[] = typeof policy === "string" ? [{ ...options, policy }] : policy;
-    if (list === policy) for (const one of list) checkOptions("take", one, PART_TYPES);
+    if (list === policy) for (const [i, one] of list.entries()) checkOptions(`take: policies[${i}]`, one, PART_TYPES);
     if (list.length === 0) throw new TypeError("take: expected at least one policy");
     if (typeof policy !== "string" && (options.key !== undefined || options.kind !== undefined)) {
       throw new TypeError("take: in a list, each policy has its own key and kind");
