@@ -23,7 +23,7 @@ import {
   type LimitValue,
   type LimitView,
 } from "./algorithms.ts";
-import { ENFORCED, Flag } from "./layout.ts";
+import { ENFORCED, Flag, type Kind } from "./layout.ts";
 import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
@@ -101,7 +101,8 @@ export interface WrittenValue {
 /** What is stored under the keys of a request. `undefined`: nothing. */
 export interface Stored {
   records(key: string): Records | undefined;
-  value(key: string): LimitValue | undefined;
+  /** @param kind of the limit whose value it is. */
+  value(key: string, kind: Kind): LimitValue | undefined;
 }
 
 /** The limit key of a limit that has one. It lies beside the key of its records, in the same slot of a cluster. */
@@ -129,7 +130,7 @@ export function take(
     const found = stored.records(key);
     const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
-      const value = algorithm.keptValue && stored.value(limitKeyOf(key, limit));
+      const value = algorithm.keptValue && stored.value(limitKeyOf(key, limit), limit.kind);
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
       const refused = flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       if (refused) refusedGroups.push(group);

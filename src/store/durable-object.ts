@@ -4,9 +4,7 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
-import type { LimitValue } from "../core/algorithms.ts";
-import type { Records } from "../core/records.ts";
-import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
+import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
 import type { LiveText, ToldReply } from "./live.ts";
 import { ObjectLive } from "./object-live.ts";
@@ -73,10 +71,9 @@ export class HeadgateCounts extends DurableObject {
     checkRequest(request);
     checkInstant(nowMs);
     const clockMs = Date.now();
-    // The casts hold: records and values of limits have different keys.
-    const stored = {
-      records: (key: string) => this.#rows.read(key, clockMs) as Records | undefined,
-      value: (key: string) => this.#rows.read(key, clockMs) as LimitValue | undefined,
+    const stored: Stored = {
+      records: (key) => this.#rows.records(key, clockMs),
+      value: (key, kind) => this.#rows.value(key, kind, clockMs),
     };
     const { reply, records, values } = take(stored, request, nowMs ?? clockMs);
     const changes = [

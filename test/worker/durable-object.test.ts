@@ -256,6 +256,65 @@ describe("a long log", () => {
   });
 });
 
+// The suite of test/store/durable-object.test.ts damages the texts of undivided rows.
+describe("a damaged row counts as absent", () => {
+  const long: LimitSpec = { kind: Kind.log, limit: 900, windowMs: 3_600_000 };
+  const startMs = 1_800_000_000_000;
+  const look = (object: DurableObjectStub<HeadgateCounts>) =>
+    object.take({ ...requestOf("k", [long]), flag: Flag.look }, startMs + 1_000);
+
+  /** A log of 350 units: the oldest 200 in two chunks. Then the change, in an object that knows nothing but its rows. */
+  async function damaged(change: string, ...values: SqlStorageValue[]) {
+    const object = newObject();
+    await runInDurableObject(object, async (counts) => {
+      for (let i = 0; i < 350; i++) await counts.take(requestOf("k", [long]), startMs + i);
+    });
+    expect((await rowsOf(object)).map(({ key }) => key).sort()).toEqual([
+      "k",
+      "k#5:3600000",
+      ...["0", "1"].map((n) => `k#5:3600000/${n}`),
+    ]);
+    await runInDurableObject(object, (_, { storage }) => void storage.sql.exec(change, ...values));
+    await evictDurableObject(object);
+    return object;
+  }
+
+  const chunk = (n: number) => `UPDATE counts SET text = ? WHERE key = 'k#5:3600000/${n}'`;
+  const layout = "UPDATE counts SET text = json_set(text, ?, ?) WHERE key = 'k#5:3600000'";
+  const full = JSON.stringify(Array.from({ length: 200 }, () => 1));
+  it.each<[what: string, used: number, change: string, ...values: SqlStorageValue[]]>([
+    ["bytes", 0, "UPDATE counts SET text = ?", new Uint8Array([1, 2]).buffer],
+    ["an expiry that is text", 0, "UPDATE counts SET expires_at = 'x'"],
+    ["an expiry that is bytes", 0, "UPDATE counts SET expires_at = ?", new Uint8Array([1]).buffer],
+    ["a billion chunks", 350, layout, "$.chunks", 1_000_000_000],
+    ["chunks below 0", 0, layout, "$.chunks", -1],
+    ["a first chunk that no number can name", 0, layout, "$.from", Number.MAX_SAFE_INTEGER],
+    ["more gone than a chunk has", 0, layout, "$.gone", 100],
+    ["an entry without a cost", 0, layout, "$.newest[1]", 0],
+    ["times that add up to too much", 0, layout, "$.newest[2]", Number.MAX_SAFE_INTEGER],
+    ["half an entry", 0, layout, "$.newest[300]", 1],
+    ["a chunk that is no list", 350, chunk(1), "null"],
+    ["a chunk that is too short", 350, chunk(1), "[1800000000000,1]"],
+    ["a chunk without its numbers", 350, chunk(0), full.replaceAll("1", "-1")],
+    ["a chunk that is gone", 350, "DELETE FROM counts WHERE key LIKE '%/0'"],
+  ])("%s", async (_what, used, change, ...values) => {
+    const object = await damaged(change, ...values);
+    // Units whose entries are gone count on until the log is empty, as in Redis.
+    expect(await look(object)).toMatchObject({ allowed: true, keys: [[{ view: { used } }]] });
+    expect(await object.take(requestOf("k", [long]), startMs + 1_000)).toMatchObject({ allowed: true });
+    await evictDurableObject(object);
+    expect(await look(object)).toMatchObject({ keys: [[{ view: { used: used + 1 } }]] });
+    expect(await runInDurableObject(object, (counts) => counts.alarm())).toBeUndefined();
+  });
+
+  it("of one key, when another key has the form of its limit key", async () => {
+    const object = newObject();
+    await object.take(requestOf("k", [log]));
+    expect(await object.take(requestOf("k#5:60000", [second]))).toMatchObject({ allowed: true });
+    expect(await object.take(requestOf("k", [log]))).toMatchObject({ allowed: true });
+  });
+});
+
 describe("the store", () => {
   it("takes namespaces as the runtime and its types have them, and Cloudflare's location hints", async () => {
     const untyped = COUNTS as unknown as DurableObjectNamespace;
