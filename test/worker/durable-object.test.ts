@@ -263,7 +263,7 @@ describe("a damaged row counts as absent", () => {
   const look = (object: DurableObjectStub<HeadgateCounts>) =>
     object.take({ ...requestOf("k", [long]), flag: Flag.look }, startMs + 1_000);
 
-  /** A log of 350 units: the oldest 200 in two chunks. Then the change, in an object that knows nothing but its rows. */
+  /** A log of 350 units, the oldest 200 in two chunks, is changed. Then the object knows nothing but its rows. */
   async function damaged(change: string, ...values: SqlStorageValue[]) {
     const object = newObject();
     await runInDurableObject(object, async (counts) => {
