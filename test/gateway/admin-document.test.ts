@@ -189,13 +189,7 @@ it("changes the version that If-Match names, or nothing: overrides, policies and
   let version = 0;
   for (const [path, call] of CALLS) {
     const ask = (tag: string) => gateway.admin(path, { ...call, headers: { "If-Match": tag } });
-    const wrong = [
-      `"${version + 1}"`,
-      `"${version + 1}", "99"`,
-      `"0${version}"`,
-      "x",
-      ...(version === 0 ? ["*"] : []),
-    ];
+    const wrong = [`"${version + 1}"`, `"${version + 1}", "99"`, `"0${version}"`, "x", ...(version === 0 ? ["*"] : [])];
     for (const tag of wrong) expect([path, tag, (await ask(tag)).status]).toEqual([path, tag, 412]);
     expect((await gateway.admin("/live")).body.version).toBe(version);
     const right = [`W/"${version}"`, `"99", "${version}"`, "*"][version % 3]!;

@@ -203,10 +203,6 @@ describe("a wrong call is rejected as data, and changes nothing", () => {
   });
 });
 
-it("writeLive of a number is rejected as data", async () => {
-  expect(await newObject().writeLive(7 as never, 0)).toEqual({ rejected: expect.stringContaining("writeLive") });
-});
-
 it("charges nothing of a request whose second key cannot be written", async () => {
   const object = newObject();
   await object.take(requestOf("a", [log]));
