@@ -20,7 +20,9 @@ const ALIKE = 0.4;
  * @throws {TypeError}
  */
 export function checkOptions(where: string, options: unknown, types: OptionTypes): void {
-  if (typeof options !== "object" || options === null) throw new TypeError(`${where}: expected an object of options`);
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw new TypeError(`${where}: expected an object of options, found ${describeType(options)}`);
+  }
   for (const name of Object.keys(options)) {
     if (!Object.hasOwn(types, name)) throw new TypeError(`${where}: unknown option ${name}: ${instead(name, types)}`);
     const value = (options as Record<string, unknown>)[name];
@@ -29,6 +31,13 @@ export function checkOptions(where: string, options: unknown, types: OptionTypes
     if (value === undefined || type === "any" || type === found || type.split(" or ").includes(found)) continue;
     throw new TypeError(`${where}: ${name}: expected ${type}, found ${found}`);
   }
+}
+
+/** What a value is, without the value: it may be a secret. */
+export function describeType(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
 }
 
 function instead(name: string, types: OptionTypes): string {

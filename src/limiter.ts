@@ -1,6 +1,6 @@
 /** Policies, a store and a region, put together into a limiter. */
 
-import { checkOptions } from "./check-options.ts";
+import { checkOptions, describeType } from "./check-options.ts";
 import { reading } from "./config/bindings.ts";
 import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
@@ -8,14 +8,14 @@ import type { PolicyInput } from "./config/policy-input.ts";
 import { checkRegion, readRegion } from "./config/regions.ts";
 import { readKeySecret } from "./config/settings.ts";
 import { type Decision, decide } from "./core/decision.ts";
-import { MAX_UNITS } from "./core/layout.ts";
+import { MAX_KEYS, MAX_UNITS } from "./core/layout.ts";
 import type { Numbers, Policy } from "./core/policy.ts";
 import { Flag, keysOfRequest } from "./core/take.ts";
 import { isolateOf } from "./isolate/isolate.ts";
 import type { ListenerOf } from "./isolate/listener.ts";
 import type { Background } from "./isolate/reply-source.ts";
 import { slotFor } from "./isolate/slots.ts";
-import { type Answered, type AppliedPolicy, keysOf } from "./limiter/decide.ts";
+import { type Answered, type AppliedPolicy, keysOf, keysPerClient } from "./limiter/decide.ts";
 import { createDecideOnce } from "./limiter/decide-once.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
@@ -107,7 +107,9 @@ export interface PolicyTake extends KeyByHand {
 /**
  * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the policy
  * does not count by, a cost that is not an integer of 0 … 10^9, a number that a limit cannot have, an id that no limit
- * has, a region that is not a name, the same policy and key twice. A refusal is a value. A failing store is handled as
+ * has, a region that is not a name, the same policy and key twice, more clients than one take can have. One take has at
+ * most 1,000 keys in the store: one for each policy and client, one more if the policy has limits of both scopes, and
+ * one more for each `sliding-log` and `concurrency` limit. A refusal is a value. A failing store is handled as
  * the policy says.
  */
 export interface Limiter {
@@ -238,6 +240,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
+    checkSize(takes);
     const all: Named[] = [];
     for (const take of takes) all.push(apply(take, await hash(take.key)));
     const reading = live?.ready(background);
@@ -322,8 +325,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   /** Checks policies and keys that a caller names in code. */
   function takesOf(policy: string | readonly PolicyTake[], options: TakeOptions): Take[] {
     checkOptions("take", options, TAKE_TYPES);
+    if (typeof policy !== "string" && !Array.isArray(policy)) {
+      const expected = 'expected the name of a policy, or a list such as [{ policy: "api", key: "ann" }]';
+      throw new TypeError(`take: ${expected}; found ${describeType(policy)}`);
+    }
     const list: readonly PolicyTake[] = typeof policy === "string" ? [{ ...options, policy }] : policy;
-    if (list === policy) for (const one of list) checkOptions("take", one, PART_TYPES);
+    if (list === policy) for (const [i, one] of list.entries()) checkOptions(`take: policies[${i}]`, one, PART_TYPES);
     if (list.length === 0) throw new TypeError("take: expected at least one policy");
     if (typeof policy !== "string" && (options.key !== undefined || options.kind !== undefined)) {
       throw new TypeError("take: in a list, each policy has its own key and kind");
@@ -359,7 +366,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return await reserve(takesOf(policy, options), () => options.region ?? ownRegion, options.background);
     },
     async reset(policy, options = {}) {
-      await forget(await Promise.all(takesOf(policy, options).map(named)), options.region ?? ownRegion);
+      const takes = takesOf(policy, options);
+      checkSize(takes);
+      await forget(await Promise.all(takes.map(named)), options.region ?? ownRegion);
     },
     live,
     async client(policy, options) {
@@ -391,6 +400,19 @@ function listenersOf(onDecision: LimiterOptions["onDecision"] = []): readonly On
 export function checkCost(cost: number): number {
   if (Number.isSafeInteger(cost) && cost >= 0 && cost <= MAX_UNITS) return cost;
   throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
+}
+
+/**
+ * Every store takes `MAX_KEYS`. With more, some store would fail, and its policies would admit what they should refuse.
+ *
+ * @throws {TypeError}
+ */
+function checkSize(takes: readonly Take[]): void {
+  let keys = 0;
+  for (const { policy } of takes) keys += keysPerClient(policy);
+  if (keys <= MAX_KEYS) return;
+  const expected = `expected at most ${MAX_KEYS} keys of the store in one take`;
+  throw new TypeError(`take: ${expected}; found ${keys}, of ${takes.length} policies and clients`);
 }
 
 /**

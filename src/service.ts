@@ -31,7 +31,8 @@ export class RateLimitService extends WorkerEntrypoint<Bindings> {
    */
   async take(policy: string | PolicyTake[], options?: ServiceOptions): Promise<PlainDecision> {
     const limiter = this.#limiter();
-    const names = typeof policy === "string" ? [policy] : policy.map((one) => one.policy);
+    // Anything may come by RPC: the limiter says what is wrong with it.
+    const names = [policy].flat().map((one) => (typeof one === "string" ? one : one?.policy));
     const holds = limiter.policies.find(({ name, limits }) => names.includes(name) && limits.some(isConcurrency));
     if (holds) throw new TypeError(`take: policy ${holds.name} has a concurrency limit, which cannot be taken by RPC`);
     return await limiter.take(policy, { ...options, background: this.ctx });

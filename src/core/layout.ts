@@ -49,6 +49,11 @@ export const HEAD_COST = 64;
 /** 2^30: above every cost. */
 export const HEAD_COSTS = 1_073_741_824;
 
+/**
+ * The most keys of one take, limit keys included: every store takes so many. Redis can hand a script about 8,000, and
+ * other requests wait while a take is decided.
+ */
+export const MAX_KEYS = 1_000;
 /** The largest number of limits of a policy. */
 export const MAX_LIMITS = 8;
 /** The longest window and the longest timeout. */

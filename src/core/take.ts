@@ -23,7 +23,7 @@ import {
   type LimitValue,
   type LimitView,
 } from "./algorithms.ts";
-import { ENFORCED, Flag } from "./layout.ts";
+import { ENFORCED, Flag, type Kind } from "./layout.ts";
 import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
@@ -58,7 +58,7 @@ export interface KeyRequest {
 
 /** What a store is asked to decide in one call. */
 export interface TakeRequest {
-  /** At least one key, and no key twice. */
+  /** At least one key, and no key twice. With their limit keys at most `MAX_KEYS`: the limiter checks it. */
   readonly keys: readonly KeyRequest[];
   /** The flag of every key without its own flag. */
   readonly flag: Flag;
@@ -107,7 +107,8 @@ export interface WrittenValue {
 /** What is stored under the keys of a request. `undefined`: nothing. */
 export interface Stored {
   records(key: string): Records | undefined;
-  value(key: string): LimitValue | undefined;
+  /** @param kind of the limit whose value it is. */
+  value(key: string, kind: Kind): LimitValue | undefined;
 }
 
 /**
@@ -152,7 +153,7 @@ export function take(
     const found = stored.records(key);
     const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
-      const value = algorithm.keptValue && stored.value(limitKeyOf(key, limit));
+      const value = algorithm.keptValue && stored.value(limitKeyOf(key, limit), limit.kind);
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
       const refused = flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       if (refused) refusedGroups.push(group);

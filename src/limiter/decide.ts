@@ -1,5 +1,6 @@
 /** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
+import { hasLimitKey } from "../core/algorithms.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
@@ -50,6 +51,12 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
     }
   }
   return keys;
+}
+
+/** How many keys of the store a policy has for each client, limit keys included. */
+export function keysPerClient({ limits }: Policy): number {
+  const scopes = SCOPES.filter((scope) => limits.some((limit) => limit.scope === scope));
+  return scopes.length + limits.filter(hasLimitKey).length;
 }
 
 /** What is asked of the store, for all keys of a request. */

@@ -10,14 +10,14 @@
  *     double1  the count; of `units` and `lease_units` the units
  *     double2  seconds that the calls took, all together         (store_calls)
  *
- * A column that a metric does not use is empty. What is beyond the bound is summed by metric, with `other` in place of
- * every label.
+ * A column that a metric does not use is empty. What is beyond the bound is summed with `other` in place of the region;
+ * if that leaves too many points, by metric, with `other` in place of each of its labels.
  */
 
 import type { DataPoint } from "../config/stats.ts";
 import type { MinuteCounts } from "./batch.ts";
 import { seriesOf } from "./batch.ts";
-import { METRICS, OTHER } from "./metrics.ts";
+import { METRICS, type Metric, OTHER, type Path, withoutGrowing } from "./metrics.ts";
 
 /** The most data points of one invocation of the Worker. Cloudflare allows more (250, 2026-11). */
 export const MAX_POINTS = 25;
@@ -33,30 +33,57 @@ const COLUMNS: Readonly<Record<string, number>> = {
 };
 const WRITTEN = METRICS.filter(({ type }) => type === "counter");
 
+/** A series with its sums. */
+interface Counted {
+  readonly path: Path;
+  readonly doubles: readonly [count: number, seconds: number];
+}
+
 /** At most `MAX_POINTS`: the largest counts, and the sums of the others. */
 export function dataPoints(minutes: readonly MinuteCounts[]): DataPoint[] {
   const sums = new Map<string, number>();
   for (const { sums: own } of minutes) {
     for (const [series, sum] of Object.entries(own)) sums.set(series, (sums.get(series) ?? 0) + sum);
   }
-  const points = [...sums].flatMap(([series, sum]): DataPoint[] => {
-    const [name, ...labels] = series.split("\t");
-    const metric = WRITTEN.find((one) => one.series === name);
-    if (!metric) return [];
-    const blobs = [metric.series, "", "", "", ""];
-    for (const [at, label] of metric.labels.entries()) blobs[COLUMNS[label]!] = labels[at]!;
+  const counted = [...sums].flatMap(([series, sum]): Counted[] => {
+    const path = series.split("\t");
+    const [name, ...labels] = path;
+    if (!WRITTEN.some((one) => one.series === name)) return [];
     const micros = name === "store_calls" ? (sums.get(seriesOf("store_seconds_sum", labels)) ?? 0) : 0;
-    return [{ indexes: [blobs[1]!], blobs, doubles: [sum, micros / 1e6] }];
+    return [{ path, doubles: [sum, micros / 1e6] }];
   });
-  if (points.length <= MAX_POINTS) return points;
-  points.sort((a, b) => b.doubles[0]! - a.doubles[0]!);
-  const kept = MAX_POINTS - WRITTEN.length;
-  const others = new Map<string, DataPoint>();
-  for (const { blobs, doubles } of points.slice(kept)) {
-    const metric = blobs[0]!;
-    const other = others.get(metric) ?? { indexes: [OTHER], blobs: [metric, ...Array(4).fill(OTHER)], doubles: [0, 0] };
-    for (const [at, value] of doubles.entries()) other.doubles[at]! += value;
-    others.set(metric, other);
+  return atMost(MAX_POINTS, counted).map(({ path, doubles }) => {
+    const [name, ...labels] = path;
+    const blobs = [name!, "", "", "", ""];
+    for (const [at, label] of metricOf(path).labels.entries()) blobs[COLUMNS[label]!] = labels[at]!;
+    return { indexes: [blobs[1]!], blobs, doubles: [...doubles] };
+  });
+}
+
+/** The largest, and the others summed: without the labels that grow if that is enough, otherwise by metric. */
+function atMost(most: number, counted: Counted[]): Counted[] {
+  if (counted.length <= most) return counted;
+  counted.sort((a, b) => b.doubles[0] - a.doubles[0]);
+  const groupOf = ({ path }: Counted) => withoutGrowing(path);
+  const groups = new Set(counted.slice(most).map((one) => groupOf(one).join("\t")));
+  let kept = most;
+  while (kept > 0 && kept + groups.size > most) groups.add(groupOf(counted[--kept]!).join("\t"));
+  if (kept + groups.size <= most) return [...counted.slice(0, kept), ...summed(counted.slice(kept), groupOf)];
+  kept = most - WRITTEN.length;
+  const byMetric = ({ path }: Counted) => [path[0]!, ...metricOf(path).labels.map(() => OTHER)];
+  return [...counted.slice(0, kept), ...summed(counted.slice(kept), byMetric)];
+}
+
+function summed(counted: readonly Counted[], groupOf: (one: Counted) => Path): Counted[] {
+  const groups = new Map<string, Counted>();
+  for (const one of counted) {
+    const path = groupOf(one);
+    const [count, seconds] = groups.get(path.join("\t"))?.doubles ?? [0, 0];
+    groups.set(path.join("\t"), { path, doubles: [count + one.doubles[0], seconds + one.doubles[1]] });
   }
-  return [...points.slice(0, kept), ...others.values()];
+  return [...groups.values()];
+}
+
+function metricOf([name]: Path): Metric {
+  return WRITTEN.find(({ series }) => series === name)!;
 }

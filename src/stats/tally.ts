@@ -1,14 +1,14 @@
 /** What an isolate has counted in one minute: plain numbers by series, and the clients with most refusals. */
 
 import { type MinuteCounts, seriesOf } from "./batch.ts";
-import { METRICS, OTHER, OWN_WORDS } from "./metrics.ts";
+import { NamedValues, type Path } from "./metrics.ts";
 import { TopClients } from "./top-clients.ts";
 
-/** A series takes about 200 bytes (Node 24, 2026-11). Policies, regions, limits and places are far fewer, as a rule. */
+/**
+ * From so many series on, a new series has no value that a caller has chosen: then the configuration bounds how many
+ * there are. A series takes about 200 bytes (Node 24, 2026-11).
+ */
 const MAX_SERIES = 1_000;
-
-const LABELS = new Map(METRICS.map(({ series, labels }) => [series, labels]));
-LABELS.set("store_seconds_sum", LABELS.get("store_seconds")!);
 
 /** A sum, or the next label's values. A tree costs less for each decision than a text of all labels. */
 interface Node {
@@ -20,6 +20,7 @@ export class Tally {
   minute: number;
   readonly #root: Node = { sum: 0 };
   #size = 0;
+  readonly #values = new NamedValues();
   readonly #top = new Map<string, TopClients>();
 
   /** @param minute as in `MinuteCounts`. */
@@ -27,17 +28,26 @@ export class Tally {
     this.minute = minute;
   }
 
-  /** @param path the metric's name in a series, and the values of its labels. */
-  add(path: readonly string[], count: number, maxSeries = MAX_SERIES): void {
+  add(path: Path, count: number): void {
+    const node = this.#find(path) ?? this.#make(this.#values.bounded(path, this.#size >= MAX_SERIES));
+    node.sum += count;
+  }
+
+  #find(path: Path): Node | undefined {
+    let node: Node | undefined = this.#root;
+    for (const label of path) {
+      node = node.next?.get(label);
+      if (!node) return undefined;
+    }
+    return node;
+  }
+
+  #make(path: Path): Node {
     let node = this.#root;
     let isNew = false;
     for (const label of path) {
       let next = node.next?.get(label);
       if (!next) {
-        if (this.#size >= maxSeries) {
-          this.add(withOther(path), count, Number.POSITIVE_INFINITY);
-          return;
-        }
         isNew = true;
         next = { sum: 0 };
         node.next ??= new Map();
@@ -46,7 +56,7 @@ export class Tally {
       node = next;
     }
     if (isNew) this.#size++;
-    node.sum += count;
+    return node;
   }
 
   /** A client was refused by a policy. */
@@ -85,10 +95,4 @@ export class Tally {
     if (!node.next && node.sum !== 0) visitor(path, node.sum);
     for (const [label, next] of node.next ?? []) this.#visit(visitor, next, [...path, label]);
   }
-}
-
-/** The series that is counted instead beyond the bound. Values that are this program's own words stay: they are few. */
-function withOther([metric, ...values]: readonly string[]): readonly string[] {
-  const labels = LABELS.get(metric!)!;
-  return [metric!, ...values.map((value, at) => (OWN_WORDS.includes(labels[at] ?? "le") ? value : OTHER))];
 }

@@ -1,6 +1,7 @@
 /**
- * Checks a request that came from another program, before anything is read or written. The gateway never sends a wrong
- * one: this is for those who call the object by hand.
+ * Checks a request that came from another program, before anything is read or written. A limiter of the same version
+ * never sends a wrong one. Others do: those who call the object by hand, and a newer limiter whose kinds of limits this
+ * object does not know yet.
  */
 
 import { algorithmOf } from "../core/algorithms.ts";
@@ -10,20 +11,20 @@ import {
   Kind,
   MAX_BUCKETS,
   MAX_EXACT,
+  MAX_KEYS,
   MAX_LIMITS,
   MAX_LOG_UNITS,
   MAX_UNITS,
   MAX_WINDOW_MS,
 } from "../core/layout.ts";
 import { type KeyRequest, keysOfRequest, type LimitRequest, type TakeRequest } from "../core/take.ts";
+import { Misuse } from "./rejected.ts";
 
-/** The most keys of one request: the object decides over all of them in one turn, and other requests wait. */
-const MAX_KEYS = 1_000;
 /** Characters. The keys that this package makes have at most 131. */
 const MAX_KEY_LENGTH = 1_024;
 const KINDS: ReadonlySet<unknown> = new Set(Object.values(Kind));
 
-/** @throws {TypeError} that names the place, what was expected, and nothing of a key. */
+/** @throws {Misuse} that names the place, what was expected, and nothing of a key. */
 export function checkRequest(request: TakeRequest): void {
   const { keys, flag, atMs, slot } = (request ?? {}) as Partial<TakeRequest>;
   expectInteger("flag", flag, 0, Flag.look);
@@ -32,16 +33,16 @@ export function checkRequest(request: TakeRequest): void {
   expectList("keys", keys, MAX_KEYS);
   for (const [k, one] of keys!.entries()) checkKey(`keys[${k}]`, one ?? {});
   const all = keysOfRequest(request);
-  if (new Set(all).size < all.length) throw new TypeError("take: keys: expected no key twice");
+  if (new Set(all).size < all.length) throw new Misuse("take: keys: expected no key twice");
 }
 
-/** @throws {TypeError} */
+/** @throws {Misuse} */
 export function checkKeys(keys: readonly string[]): void {
-  if (!Array.isArray(keys)) throw new TypeError("reset: keys: expected a list");
+  if (!Array.isArray(keys)) throw new Misuse("reset: keys: expected a list");
   for (const [k, key] of keys.entries()) expectKey(`keys[${k}]`, key);
 }
 
-/** An instant in ms since the epoch, or none. @throws {TypeError} */
+/** An instant in ms since the epoch, or none. @throws {Misuse} */
 export function checkInstant(nowMs: number | undefined): void {
   expectInteger("nowMs", nowMs ?? 0, 0, MAX_EXACT);
 }
@@ -58,7 +59,7 @@ function checkKey(where: string, { key, group, cost, limits, flag, atMs }: Parti
 
 function checkLimit(where: string, limit: LimitRequest): void {
   if (!KINDS.has(limit.kind)) {
-    throw new TypeError(`take: ${where}.kind: expected an integer from 1 to ${Kind.concurrency}`);
+    throw new Misuse(`take: ${where}.kind: expected an integer from 1 to ${Kind.concurrency}`);
   }
   const algorithm = algorithmOf(limit);
   const [spanMs, buckets, ...more] = algorithm.encode(limit);
@@ -68,20 +69,20 @@ function checkLimit(where: string, limit: LimitRequest): void {
   expectInteger(`${where}.buckets`, buckets, "buckets" in limit ? 1 : 0, MAX_BUCKETS);
   for (const number of more) expectInteger(`${where}: each number`, number, 0, MAX_EXACT);
   const fits = algorithm.tooLarge?.(limit);
-  if (fits !== undefined) throw new TypeError(`take: ${where}: expected ${fits}`);
+  if (fits !== undefined) throw new Misuse(`take: ${where}: expected ${fits}`);
 }
 
 function expectKey(where: string, key: unknown): void {
   if (typeof key === "string" && key.length > 0 && key.length <= MAX_KEY_LENGTH) return;
-  throw new TypeError(`${where}: expected a text of 1 to ${MAX_KEY_LENGTH} characters`);
+  throw new Misuse(`${where}: expected a text of 1 to ${MAX_KEY_LENGTH} characters`);
 }
 
 function expectList(where: string, list: unknown, most: number): void {
   if (Array.isArray(list) && list.length > 0 && list.length <= most) return;
-  throw new TypeError(`take: ${where}: expected a list of 1 to ${most}`);
+  throw new Misuse(`take: ${where}: expected a list of 1 to ${most}`);
 }
 
 function expectInteger(where: string, value: unknown, least: number, most: number): void {
   if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return;
-  throw new TypeError(`take: ${where}: expected an integer from ${least} to ${most}`);
+  throw new Misuse(`take: ${where}: expected an integer from ${least} to ${most}`);
 }

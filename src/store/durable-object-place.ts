@@ -3,6 +3,7 @@
 import type { CountsNamespace, LocationHint } from "../config/counts.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import type { LiveStorage, ToldReply } from "./live.ts";
+import { isRejected, type Rejected } from "./rejected.ts";
 import type { Store } from "./store.ts";
 import { StoreError } from "./store.ts";
 
@@ -15,10 +16,11 @@ const COUNTS_NAME = "headgate:counts";
 const KEY_NAME = "headgate:key";
 
 /** What the object offers. A stub has the methods of its object, and all of them return promises. */
-interface CountsStub extends Pick<Store, "reset" | "ping"> {
-  take(request: TakeRequest, nowMs?: number): Promise<TakeReply & Partial<ToldReply>>;
+interface CountsStub extends Pick<Store, "ping"> {
+  take(request: TakeRequest, nowMs?: number): Promise<(TakeReply & Partial<ToldReply>) | Rejected>;
+  reset(keys: readonly string[]): Promise<undefined | Rejected>;
   readLive: LiveStorage["read"];
-  writeLive: LiveStorage["write"];
+  writeLive(text: string, version: number): Promise<number | undefined | Rejected>;
 }
 
 /** The name of one of several objects. With one object it has the first name: the counts stay if more are added. */
@@ -35,14 +37,23 @@ export function shardName(shard: number): string {
  * of the object, 0 or more.
  */
 export function durableObjectPlace(namespace: CountsNamespace, location?: LocationHint, shard = 0): Store {
-  async function call<T>(work: (counts: CountsStub) => Promise<T>): Promise<T> {
+  /** What the object has rejected last. */
+  let lastRejected: string | undefined;
+
+  async function call<T>(work: (counts: CountsStub) => Promise<T | Rejected>): Promise<T> {
+    let answer: T | Rejected;
     try {
       const id = namespace.idFromName(shardName(shard));
       // A stub is of no use after an exception: every call gets its own.
-      return await work(namespace.get(id, location && { locationHint: location }) as CountsStub);
+      answer = await work(namespace.get(id, location && { locationHint: location }) as CountsStub);
     } catch (error) {
-      throw storeErrorOf(error);
+      answer = rejectedByOlder(error);
     }
+    if (!isRejected(answer)) return answer;
+    // Each reason once: while a deploy goes on, an older object rejects every request of a policy.
+    if (answer.rejected !== lastRejected) console.error("headgate: the object rejected a request:", answer.rejected);
+    lastRejected = answer.rejected;
+    throw new StoreError("REJECTED");
   }
 
   let told: ReturnType<NonNullable<LiveStorage["told"]>>;
@@ -67,6 +78,12 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
       },
     }),
   };
+}
+
+/** An older object throws a `TypeError` at a request that it does not take. @throws {StoreError} for other errors. */
+function rejectedByOlder(error: unknown): Rejected {
+  if (error instanceof TypeError && (error as { remote?: true }).remote) return { rejected: error.message };
+  throw storeErrorOf(error);
 }
 
 /**

@@ -4,13 +4,12 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
-import type { LimitValue } from "../core/algorithms.ts";
-import type { Records } from "../core/records.ts";
-import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
+import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
 import type { LiveText, ToldReply } from "./live.ts";
 import { ObjectLive } from "./object-live.ts";
 import { ObjectRows } from "./object-rows.ts";
+import { Misuse, orRejected, type Rejected } from "./rejected.ts";
 
 /** Every alarm is billed as a request and a written row. */
 const ALARM_EVERY_MS = 60_000;
@@ -32,9 +31,9 @@ const ALARM_AGAIN_MS = 1_000;
  * new_sqlite_classes = ["HeadgateCounts"]
  * ```
  *
- * Then `durableObjectStore(env.COUNTS)` is a store. Every method rejects with a `TypeError` if it is called wrongly,
- * and changes nothing then. A reply leaves the object only after what it has written is durable (Cloudflare's output
- * gates).
+ * Then `durableObjectStore(env.COUNTS)` is a store. A method that is called wrongly answers `{ rejected }`, with a text
+ * that says what was expected and where, and changes nothing. A reply leaves the object only after what it has written
+ * is durable (Cloudflare's output gates).
  */
 export class HeadgateCounts extends DurableObject {
   readonly #rows: ObjectRows;
@@ -56,38 +55,42 @@ export class HeadgateCounts extends DurableObject {
    *
    * `nowMs` replaces the object's clock, in ms since the epoch: tests and simulation only.
    */
-  async take(request: TakeRequest, nowMs?: number): Promise<ToldReply> {
-    return { ...(await this.#take(request, nowMs)), live: this.#live.read().version };
+  async take(request: TakeRequest, nowMs?: number): Promise<ToldReply | Rejected> {
+    const taken = orRejected(() => this.#take(request, nowMs));
+    if ("rejected" in taken) return taken;
+    const { reply, expiresAtMs } = taken;
+    // An alarm that comes a little late is cheaper than one that is set again.
+    if (expiresAtMs + ALARM_EVERY_MS < this.#alarmAtMs) {
+      await this.#wakeAt(Math.max(expiresAtMs, Date.now() + ALARM_EVERY_MS));
+    }
+    return { ...reply, live: this.#live.read().version };
   }
 
-  async #take(request: TakeRequest, nowMs?: number): Promise<TakeReply> {
+  /** @returns with the reply, when the first row expires whose expiry has changed; infinite if there is none. */
+  #take(request: TakeRequest, nowMs?: number): { readonly reply: TakeReply; readonly expiresAtMs: number } {
     checkRequest(request);
     checkInstant(nowMs);
     const clockMs = Date.now();
-    // The casts hold: records and values of limits have different keys.
-    const stored = {
-      records: (key: string) => this.#rows.read(key, clockMs) as Records | undefined,
-      value: (key: string) => this.#rows.read(key, clockMs) as LimitValue | undefined,
+    const stored: Stored = {
+      records: (key) => this.#rows.records(key, clockMs),
+      value: (key, kind) => this.#rows.value(key, kind, clockMs),
     };
     const { reply, records, values } = take(stored, request, nowMs ?? clockMs);
     const changes = [
       ...records.map(({ key, records, expiryMs }) => ({ key, value: records, expiryMs })),
       ...values.map(({ key, kept }) => ({ key, value: kept?.value, expiryMs: kept?.expiryMs ?? 0 })),
     ];
-    if (changes.length === 0) return reply;
-    const expiresAtMs = this.#rows.write(changes, clockMs, nowMs);
-    // An alarm that comes a little late is cheaper than one that is set again.
-    if (expiresAtMs + ALARM_EVERY_MS < this.#alarmAtMs) {
-      await this.#wakeAt(Math.max(expiresAtMs, clockMs + ALARM_EVERY_MS));
-    }
-    return reply;
+    return { reply, expiresAtMs: this.#rows.write(changes, clockMs, nowMs) };
   }
 
   /** Forgets the counts of these keys. */
-  async reset(keys: readonly string[]): Promise<void> {
-    checkKeys(keys);
-    const changes = keys.map((key) => ({ key, value: undefined, expiryMs: 0 }));
-    this.#rows.write(changes, Date.now());
+  async reset(keys: readonly string[]): Promise<undefined | Rejected> {
+    return orRejected(() => {
+      checkKeys(keys);
+      const changes = keys.map((key) => ({ key, value: undefined, expiryMs: 0 }));
+      this.#rows.write(changes, Date.now());
+      return undefined;
+    });
   }
 
   /** The live document, unless the caller has this version of it. */
@@ -97,11 +100,13 @@ export class HeadgateCounts extends DurableObject {
   }
 
   /** Replaces the live document of this version. Undefined: there is another version by now. */
-  async writeLive(text: string, version: number): Promise<number | undefined> {
-    if (typeof text !== "string" || !Number.isSafeInteger(version)) {
-      throw new TypeError("writeLive: expected a text and the version that it replaces");
-    }
-    return this.#live.write(text, version);
+  async writeLive(text: string, version: number): Promise<number | undefined | Rejected> {
+    return orRejected(() => {
+      if (typeof text !== "string" || !Number.isSafeInteger(version)) {
+        throw new Misuse("writeLive: expected a text and the version that it replaces");
+      }
+      return this.#live.write(text, version);
+    });
   }
 
   /** Answers: its duration is the latency. */

@@ -5,27 +5,30 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import type { LimitValue } from "../core/algorithms.ts";
-import { INJECTED_CLOCK_EXPIRY_MS } from "../core/layout.ts";
+import type { Slots } from "../core/concurrency.ts";
+import { INJECTED_CLOCK_EXPIRY_MS, Kind, MAX_EXACT } from "../core/layout.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
-import { arrangeLog, type LogLayout, packEntries, UNDIVIDED, unpackEntries } from "./log-chunks.ts";
+import { arrangeLog, CHUNK_ENTRIES, type LogLayout, packEntries, UNDIVIDED, unpackEntries } from "./log-chunks.ts";
 import { bytesOf } from "./memory.ts";
-import { fromText, toText } from "./value-text.ts";
+import { isCount, jsonIn, limitValueOf, recordsOf, toText } from "./value-text.ts";
 
 /** Without rowids, and with one index: a new key is two written rows, a charge of a known key one (2026-11). */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS counts (key TEXT PRIMARY KEY, text TEXT NOT NULL, expires_at INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS counts_by_expiry ON counts (expires_at)`;
-const READ = "SELECT text FROM counts WHERE key = ? AND expires_at > ?";
+/** In SQLite any text is above every number: an expiry that is damaged counts as one that has passed. */
+const HAS_EXPIRY = `expires_at <= ${MAX_EXACT}`;
+const READ = `SELECT text FROM counts WHERE key = ? AND expires_at > ? AND ${HAS_EXPIRY}`;
 /** As long as the row lives long enough anyway, its place in the index stays: every move is billed as a row. */
-const CHANGE = "UPDATE counts SET text = ? WHERE key = ? AND expires_at >= ?";
+const CHANGE = `UPDATE counts SET text = ? WHERE key = ? AND expires_at >= ? AND ${HAS_EXPIRY}`;
 const WRITE = `
   INSERT INTO counts (key, text, expires_at) VALUES (?, ?, ?)
   ON CONFLICT (key) DO UPDATE SET text = excluded.text, expires_at = excluded.expires_at`;
 const DELETE = "DELETE FROM counts WHERE key = ?";
 const DELETE_EXPIRED =
   "DELETE FROM counts WHERE key IN (SELECT key FROM counts WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)";
-const NEXT_EXPIRY = "SELECT MIN(expires_at) AS at FROM counts";
+const NEXT_EXPIRY = `SELECT MIN(expires_at) AS at FROM counts WHERE ${HAS_EXPIRY}`;
 
 /**
  * A row may live this much longer than its counts, and at most twice as long: its place in the index then seldom moves.
@@ -81,16 +84,30 @@ export class ObjectRows {
     storage.sql.exec(SCHEMA);
   }
 
-  /** The value under a key; undefined if there is none or it has expired. */
-  read(key: string, clockMs: number): Value | undefined {
-    const known = this.#known.get(key);
-    // The value may have expired since it was written. A decision counts an expired value as no value.
-    if (known) return known.value;
-    const text = this.#readRow(key, clockMs);
-    if (text === undefined) return undefined;
-    const found = this.#valueOf(key, text, clockMs);
-    this.#known.set(key, found);
-    return found.value;
+  /** The records under a key; undefined if there are none, or they have expired. */
+  records(key: string, clockMs: number): Records | undefined {
+    return this.#read(key, isRecords, () => undivided(recordsOf(this.#readRow(key, clockMs))));
+  }
+
+  /** The value of a limit key; undefined if there is none, or it has expired. */
+  value(key: string, kind: Kind, clockMs: number): LimitValue | undefined {
+    if (kind !== Kind.log)
+      return this.#read(key, isSlots, () => undivided(limitValueOf(this.#readRow(key, clockMs), kind)));
+    return this.#read(key, isLog, () => this.#readLog(key, clockMs));
+  }
+
+  #read<V extends Value>(
+    key: string,
+    isWanted: (value: Value) => value is V,
+    find: () => Known | undefined,
+  ): V | undefined {
+    let known = this.#known.get(key);
+    // What is known may have expired since it was written. A decision counts an expired value as no value.
+    if (!known) {
+      known = find();
+      if (known) this.#known.set(key, known);
+    }
+    return known && isWanted(known.value) ? known.value : undefined;
   }
 
   /**
@@ -121,20 +138,25 @@ export class ObjectRows {
     return sql.exec<{ at: number | null }>(NEXT_EXPIRY).one().at;
   }
 
-  #readRow(key: string, clockMs: number): string | undefined {
-    return this.#storage.sql.exec<{ text: string }>(READ, key, clockMs).toArray()[0]?.text;
+  /** What the row says. Undefined: there is none, it has expired, or it is damaged. */
+  #readRow(key: string, clockMs: number): unknown {
+    return jsonIn(this.#storage.sql.exec<{ text: SqlStorageValue }>(READ, key, clockMs).toArray()[0]?.text);
   }
 
-  #valueOf(key: string, text: string, clockMs: number): { readonly value: Value; readonly layout: LogLayout } {
-    const value = fromText(text) as Value | StoredLog;
-    if (!("newest" in value)) return { value, layout: UNDIVIDED };
-    const { newest, ...layout } = value;
-    const older = chunkKeys(key, layout).map((one) => this.#readRow(one, clockMs));
-    const entries = older.flatMap((one) => (one === undefined ? [] : unpackEntries(JSON.parse(one))));
-    return {
-      value: [...entries.slice(layout.gone), ...unpackEntries(newest)],
-      layout: older.includes(undefined) ? UNDIVIDED : layout,
-    };
+  /** A chunk that is damaged or gone takes the older ones with it: they leave the window first. */
+  #readLog(key: string, clockMs: number): Known | undefined {
+    const stored = this.#readRow(key, clockMs);
+    if (!isStoredLog(stored)) return undivided(limitValueOf(stored, Kind.log));
+    const { from, chunks, gone, newest } = stored;
+    const found: Log[] = [unpackEntries(newest)];
+    for (let number = from + chunks - 1; number >= from; number--) {
+      const chunk = this.#readRow(chunkKey(key, number), clockMs);
+      if (!isPacked(chunk) || chunk.length !== 2 * CHUNK_ENTRIES) break;
+      found.push(unpackEntries(chunk));
+    }
+    const isWhole = found.length === chunks + 1;
+    const entries = found.reverse().flat();
+    return isWhole ? { value: entries.slice(gone), layout: { from, chunks, gone } } : undivided(entries);
   }
 
   /** @returns when the row expires, if that has changed; infinite if not. */
@@ -167,11 +189,34 @@ function arrange({ key, value, expiryMs }: Change, known: Known | undefined, now
   return { rows: [...chunks, { key, text: JSON.stringify(stored), expiryMs }], layout };
 }
 
+/** Undefined for no value, and for an empty one. */
+function undivided(value: Value | undefined): Known | undefined {
+  const isEmpty = value instanceof Map ? value.size === 0 : (value as Log | undefined)?.length === 0;
+  return value && !isEmpty ? { value, layout: UNDIVIDED } : undefined;
+}
+
+function isSlots(value: Value): value is Slots {
+  return value instanceof Map;
+}
+
 function isLog(value: Value): value is Log {
   return Array.isArray(value) && value.length > 0 && "cost" in value[0];
 }
 
-const chunkKey = (key: string, number: number) => `${key}/${number}`;
+function isRecords(value: Value): value is Records {
+  return !isSlots(value) && !isLog(value);
+}
 
-const chunkKeys = (key: string, { from, chunks }: LogLayout) =>
-  Array.from({ length: chunks }, (_, i) => chunkKey(key, from + i));
+function isStoredLog(json: unknown): json is StoredLog {
+  const { from, chunks, gone, newest } = (json ?? {}) as Partial<StoredLog>;
+  if (!isCount(from) || !isCount(chunks) || !isCount(gone) || !isPacked(newest)) return false;
+  return isCount(from + chunks) && gone < CHUNK_ENTRIES;
+}
+
+/** Whether these are packed entries: pairs of a time and a cost. */
+function isPacked(json: unknown): json is readonly number[] {
+  if (!Array.isArray(json) || json.length % 2 !== 0 || !json.every(isCount)) return false;
+  return unpackEntries(json).every(({ atMs, cost }) => isCount(atMs) && cost > 0);
+}
+
+const chunkKey = (key: string, number: number) => `${key}/${number}`;

@@ -59,6 +59,11 @@ export type StoreErrorCode =
   | "NETWORK"
   /** The store has refused the call because it has too many: the take did not run. */
   | "OVERLOADED"
+  /**
+   * The store works, and does not take this request: nothing was charged. It is wrong, or newer than the store: while a
+   * deploy goes on, an older Durable Object meets new kinds of limits.
+   */
+  | "REJECTED"
   /** The REST service refused the token. */
   | "UNAUTHORIZED"
   /** This request has made all the calls that its platform allows. Other requests may still call the store. */
@@ -75,13 +80,14 @@ export type StoreErrorCode =
 /** Errors of a cluster node about keys of other nodes: nothing was charged, and the node can serve its own keys. */
 const OF_OTHER_NODES = "CROSSSLOT MOVED ASK TRYAGAIN";
 /** Refused before the command ran: nothing was charged. */
-const BEFORE_IT_RAN = "OPEN OVERLOADED SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
+const BEFORE_IT_RAN =
+  "OPEN OVERLOADED REJECTED SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
 /** Refused at the first read (a stale replica) or the first write: nothing was charged (lua/take.lua sees to it). */
 const BEFORE_IT_WROTE = "MASTERDOWN READONLY OOM MISCONF NOREPLICAS";
 
 const NOT_RUN = `${OF_OTHER_NODES} ${BEFORE_IT_RAN} ${BEFORE_IT_WROTE}`.split(" ");
 /** Errors that concern one command or request, and say nothing about the next. */
-const OF_ONE_COMMAND = `${OF_OTHER_NODES} SUBREQUESTS WRONGTYPE SCRIPT`.split(" ");
+const OF_ONE_COMMAND = `${OF_OTHER_NODES} REJECTED SUBREQUESTS WRONGTYPE SCRIPT`.split(" ");
 
 /** What is known about a take whose time budget is spent. */
 export interface LateReply {

@@ -3,10 +3,8 @@
  * must be one transaction.
  */
 
-import type { LimitValue } from "../core/algorithms.ts";
-import type { Records } from "../core/records.ts";
-import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
-import { fromText, toText } from "./value-text.ts";
+import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
+import { jsonIn, limitValueOf, recordsOf, toText } from "./value-text.ts";
 
 /** What a decision leaves under one key. */
 export interface Write {
@@ -21,23 +19,19 @@ export interface Write {
 /**
  * Checks every limit of the request, then charges all limits or none (the rules: core/take.ts).
  *
- * @param read the text under a key, as an earlier decision wrote it; undefined if there is none or it has expired.
+ * @param read the text under a key, as an earlier decision wrote it; undefined if there is none or it has expired. A
+ * damaged text counts as none, and the next charge replaces it.
  * @param nowMs the clock of the storage, ms since the epoch.
  * @returns the reply, and what is to be written; a refusal writes nothing.
- * @throws {SyntaxError} if a text is not what an earlier decision wrote.
  */
 export function takeFrom(
   read: (key: string) => string | undefined,
   request: TakeRequest,
   nowMs: number,
 ): { readonly reply: TakeReply; readonly writes: readonly Write[] } {
-  const valueUnder = (key: string) => {
-    const text = read(key);
-    return text === undefined ? undefined : fromText(text);
-  };
-  const stored = {
-    records: (key: string) => valueUnder(key) as Records | undefined,
-    value: (key: string) => valueUnder(key) as LimitValue | undefined,
+  const stored: Stored = {
+    records: (key) => recordsOf(jsonIn(read(key))),
+    value: (key, kind) => limitValueOf(jsonIn(read(key)), kind),
   };
   const { reply, records, values } = take(stored, request, nowMs);
   const writes = [

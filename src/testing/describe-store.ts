@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { atomicity } from "./cases/atomicity.ts";
 import { charges } from "./cases/charges.ts";
 import { clocks } from "./cases/clocks.ts";
+import { damage } from "./cases/damage.ts";
 import { flags } from "./cases/flags.ts";
 import { keys } from "./cases/keys.ts";
 import { replies } from "./cases/replies.ts";
@@ -23,6 +24,7 @@ export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   "policies in shadow": shadow,
   slots,
   keys,
+  damage,
 };
 
 /** For stores over a network on a busy machine. */
@@ -55,7 +57,10 @@ export function describeStore(place: StoreUnderTest): void {
 }
 
 /** Why a case cannot run on this store. */
-function whyNot({ needs }: StoreCase, { clock, isAlone }: StoreUnderTest): string | undefined {
+function whyNot({ needs }: StoreCase, { clock, damage, isAlone }: StoreUnderTest): string | undefined {
   if (needs === "clock" && !clock) return "describeStore was given no clock to compare with";
+  if (needs === "damage" && typeof damage !== "function") {
+    return damage ?? "describeStore was given nothing that damages what is stored";
+  }
   return needs === "sharing" ? isAlone : undefined;
 }

@@ -21,12 +21,21 @@ export interface StoreUnderTest {
    * that test is skipped.
    */
   clock?(): number | Promise<number>;
+  /**
+   * Replaces what is stored under a key by what `change` makes of it, and makes the store read it again: as if another
+   * program had written it. `change` gets the stored text, or an empty one if no text is stored. A key under which
+   * nothing is stored stays so. Or why the store cannot be damaged. Absent: those tests are skipped.
+   */
+  readonly damage?: ((key: string, change: (text: string) => string) => void | Promise<void>) | string;
   /** Why a second store, made alike, has counts of its own; absent if both share them. */
   readonly isAlone?: string;
 }
 
-/** Which tests cannot run on every store: without a clock to compare with, or without counts that are shared. */
-export type Need = "clock" | "sharing";
+/**
+ * Which tests cannot run on every store: without a clock to compare with, without a way to damage what is stored, or
+ * without counts that are shared.
+ */
+export type Need = "clock" | "damage" | "sharing";
 
 export interface StoreCase {
   readonly title: string;
@@ -47,6 +56,8 @@ export interface Bench {
   /** A second store, made alike; the same one if it is alone. */
   readonly elsewhere: Store;
   clock(): number | Promise<number>;
+  /** As in `StoreUnderTest`. */
+  damage(key: string, change: (text: string) => string): void | Promise<void>;
   /** A key that nobody has used, with this ending. */
   newKey(ending?: string): string;
   take(keys: readonly KeyRequest[], asked?: Asked): Promise<TakeReply>;
@@ -74,7 +85,7 @@ export const everyKind = (limit: number): Readonly<Record<string, LimitSpec>> =>
 /** How many keys are removed with one call. */
 const REMOVED_AT_ONCE = 100;
 
-export async function createBench({ open, clock, isAlone }: StoreUnderTest): Promise<Bench> {
+export async function createBench({ open, clock, damage, isAlone }: StoreUnderTest): Promise<Bench> {
   const store = await open();
   const elsewhere = isAlone === undefined ? await open() : store;
   const used = new Set<string>();
@@ -91,6 +102,10 @@ export async function createBench({ open, clock, isAlone }: StoreUnderTest): Pro
     clock() {
       if (!clock) throw new Error("describeStore: expected a clock");
       return clock();
+    },
+    damage(key, change) {
+      if (typeof damage !== "function") throw new Error("describeStore: expected damage");
+      return damage(key, change);
     },
     newKey(ending = "") {
       const key = `headgate-test:${crypto.randomUUID()}${ending}`;

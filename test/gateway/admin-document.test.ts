@@ -175,6 +175,31 @@ describe("what is not valid", () => {
   });
 });
 
+it("changes the version that If-Match names, or nothing: overrides, policies and the whole document", async () => {
+  const { rest } = await startPrivateRedis();
+  const gateway = await startAdmin({ policies: POLICIES, redis: rest });
+  const client = `/overrides/api?key=${CLIENT}`;
+  const CALLS = [
+    [client, put({ block: true })],
+    [client, put({ block: true })], // changes nothing
+    ["/policies/api", { method: "PATCH", body: { mode: "shadow" } }],
+    [client, { method: "DELETE" }],
+    ["/live", put({ policies: {}, overrides: [] })],
+  ] as const;
+  let version = 0;
+  for (const [path, call] of CALLS) {
+    const ask = (tag: string) => gateway.admin(path, { ...call, headers: { "If-Match": tag } });
+    const wrong = [`"${version + 1}"`, `"${version + 1}", "99"`, `"0${version}"`, "x", ...(version === 0 ? ["*"] : [])];
+    for (const tag of wrong) expect([path, tag, (await ask(tag)).status]).toEqual([path, tag, 412]);
+    expect((await gateway.admin("/live")).body.version).toBe(version);
+    const right = [`W/"${version}"`, `"99", "${version}"`, "*"][version % 3]!;
+    const { status, headers, body } = await ask(right);
+    expect([path, status, headers.get("ETag")]).toEqual([path, 200, `"${body.version}"`]);
+    version = body.version as number;
+  }
+  expect(version).toBe(4);
+});
+
 it("names clients by any kind of key, and the raw key is nowhere", async () => {
   const { rest, redis } = await startPrivateRedis();
   const gateway = await startAdmin({ policies: POLICIES, redis: rest });

@@ -103,6 +103,18 @@ it("refuses misuse as the limiter does, and concurrency limits, whose slots it c
     { name: user, limits: [{ limit: 5, window: "1h" }] },
     { name: slots, limits: [{ algorithm: "concurrency", limit: 1 }] },
   ]);
+  for (const method of ["take", "peek", "reset"]) {
+    for (const policy of [[], [5], [null], [[null]], [["api"]], [null, null]]) {
+      const { name, message } = await call(method, ...policy);
+      expect([name, message]).toEqual([
+        "TypeError",
+        expect.stringMatching(/^take: (policies\[0\]: )?expected .* found /),
+      ]);
+    }
+    const tooMany = Array.from({ length: 1_001 }, (_, i) => ({ policy: user, key: `${i}` }));
+    const { name, message } = await call(method, tooMany);
+    expect([name, message]).toEqual(["TypeError", expect.stringContaining("expected at most 1000 keys")]);
+  }
   expect(await call("take", "nobody", { key: "a" })).toMatchObject({ name: "TypeError" });
   expect(await call("take", user)).toMatchObject({ name: "TypeError" });
   expect(await call("take", user, { key: "a", cost: -1 })).toMatchObject({ name: "TypeError" });

@@ -175,6 +175,25 @@ it.each([
   }
 });
 
+// Every store takes 1,000 keys in one call: test/testing has the case of the suite.
+it.each<[what: string, policy: PolicyInput, clients: number]>([
+  ["1 key for each client", user, 1_000],
+  ["a key for each scope", mixed, 500],
+  ["a limit key too", { name: "log", limits: [{ algorithm: "sliding-log", limit: 5, window: "1m" }] }, 500],
+])("takes 1,000 keys of the store and no more, and asks no store for more: %s", async (_what, policy, clients) => {
+  const store = recordingStore();
+  const limiter = createLimiter({ policies: [policy], store });
+  const takes = Array.from({ length: clients + 1 }, (_, i) => ({ policy: policy.name!, key: `${i}` }));
+  const isTooMany = /expected at most 1000 keys of the store in one take; found 100[12]/;
+  for (const method of [limiter.take, limiter.peek, limiter.reset as unknown as typeof limiter.take]) {
+    const error = await method(takes).catch((error) => error);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error.message).toMatch(isTooMany);
+  }
+  expect(store.takes).toEqual([]);
+  expect(await limiter.take(takes.slice(1))).toMatchObject({ allowed: true });
+});
+
 it("refuses wrong policies when it is made, with every mistake", () => {
   const wrong = [{ name: "A", limits: [] }] as unknown as PolicyInput[];
   const make = () => createLimiter({ policies: wrong, store: memoryStore() });

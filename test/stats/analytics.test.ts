@@ -25,6 +25,18 @@ it("writes one point for each series over all minutes, each label in its column"
   ]);
 });
 
+it("sums regions before policies: one label that grows hides no policy", () => {
+  const sums: Record<string, number> = {};
+  for (let i = 1; i <= 100; i++) sums[`decisions\tapi\tr${i}\tadmitted\tredis`] = 100 + i;
+  for (let i = 1; i <= 10; i++) sums[`decisions\tp${i}\teu\tadmitted\tredis`] = i;
+  const points = dataPoints([minute(sums)]);
+  expect(points.length).toBeLessThanOrEqual(MAX_POINTS);
+  const sumOf = (policy: string) =>
+    points.filter(({ blobs }) => blobs[1] === policy).reduce((sum, { doubles }) => sum + doubles[0]!, 0);
+  expect(sumOf("api")).toBe(15_050);
+  expect(Array.from({ length: 10 }, (_, i) => sumOf(`p${i + 1}`))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
 it("writes at most 25 points: the largest, and the sums of the others by metric", () => {
   const sums: Record<string, number> = {};
   for (let i = 1; i <= 100; i++) sums[`decisions\tapi\tr${i}\tadmitted\tredis`] = i;

@@ -26,21 +26,43 @@ it("names series by metric and labels, also if two labels are the same word", ()
   });
 });
 
-it("counts what is beyond 1,000 series under other, with its outcome, source, event and bound", () => {
+// A caller of the library, or of RPC, names the region.
+it("counts 400 regions by name and the others as other, and hides no policy, limit or place", () => {
   const tally = new Tally(0);
   for (let i = 0; i < 5_000; i++) tally.add(["decisions", "api", `r${i}`, "refused", "cache"], 1);
+  for (let i = 0; i < 5_000; i++) tally.add(["decisions", "new", `s${i}`, "refused", "cache"], 1);
+  tally.add(["decisions", "new", "r0", "refused", "cache"], 1);
+  tally.add(["decisions", "api", "r0", "refused", "cache"], 1);
+  const { sums } = tally.counts();
+  expect(Object.keys(sums)).toHaveLength(403);
+  expect(sums).toMatchObject({
+    "decisions\tapi\tr0\trefused\tcache": 2,
+    "decisions\tapi\tr399\trefused\tcache": 1,
+    "decisions\tapi\tother\trefused\tcache": 4_600,
+    "decisions\tnew\tr0\trefused\tcache": 1,
+    "decisions\tnew\tother\trefused\tcache": 5_000,
+  });
+});
+
+it("names no more regions from 1,000 series on, and still every policy, limit and place", () => {
+  const tally = new Tally(0);
+  for (let i = 0; i < 300; i++) {
+    for (const policy of ["a", "b", "c", "d"]) tally.add(["decisions", policy, `r${i}`, "refused", "cache"], 1);
+  }
+  tally.add(["decisions", "new", "r0", "refused", "cache"], 1);
+  tally.add(["near_limit", "new", "new-1"], 1);
   tally.add(["store_seconds", "a", "ok", "0.005"], 1);
   tally.add(["store_seconds_sum", "a", "ok"], 1_500);
   tally.add(["lease_units", "api", "spent"], 4);
-  tally.add(["decisions", "api", "r0", "refused", "cache"], 1);
   const { sums } = tally.counts();
-  expect(Object.keys(sums)).toHaveLength(1_004);
+  expect(Object.keys(sums)).toHaveLength(1_009);
   expect(sums).toMatchObject({
-    "decisions\tapi\tr0\trefused\tcache": 2,
-    "decisions\tother\tother\trefused\tcache": 4_000,
-    "store_seconds\tother\tok\t0.005": 1,
-    "store_seconds_sum\tother\tok": 1_500,
-    "lease_units\tother\tspent": 4,
+    "decisions\ta\tother\trefused\tcache": 50,
+    "decisions\tnew\tother\trefused\tcache": 1,
+    "near_limit\tnew\tnew-1": 1,
+    "store_seconds\ta\tok\t0.005": 1,
+    "store_seconds_sum\ta\tok": 1_500,
+    "lease_units\tapi\tspent": 4,
   });
 });
 

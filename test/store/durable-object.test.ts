@@ -20,7 +20,7 @@ import { planCase } from "../support/parity/parity-plan.ts";
 const worker = await startCountsWorker();
 afterAll(() => worker.stop());
 
-describeStore({ open: () => worker.store, clock: async () => Date.now() });
+describeStore({ open: () => worker.store, clock: async () => Date.now(), damage: worker.damage });
 
 const hour: WindowLimit = { limit: 1_000_000, kind: Kind.weighted, bucketMs: 3_600_000, buckets: 10 };
 const charge = (store: Store, key: string, cost = 1) =>
@@ -35,7 +35,7 @@ it.each(parityNames)("replies what a memory store replies, step by step: %s", as
   const play = async (drawn: ParityCase) => {
     const memory = memoryStore();
     const prefix = `parity:${name}:${played++}:`;
-    // Damage is what another program does to Redis; nobody else reaches the rows of the object.
+    // Damage is in the words of Redis here. The suite above damages the rows of the object.
     const steps = planCase({ ...drawn, steps: drawn.steps.map((step) => ({ ...step, damage: undefined })) });
     for (const { request, nowMs } of steps) {
       const keys = request.keys.map((key) => ({ ...key, key: prefix + key.key }));

@@ -10,6 +10,7 @@ import { keyRequest } from "../support/gateway/counter.ts";
 describeStore({
   open: () => memoryStore(),
   clock: async () => Date.now(),
+  damage: "its values are objects in the memory of the isolate, which nobody else reaches",
   isAlone: "each memory store counts for itself, which its documentation says",
 });
 

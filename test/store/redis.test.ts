@@ -34,7 +34,15 @@ beforeEach(({ task }) => {
   return () => vi.unstubAllGlobals();
 });
 
-describeStore({ open, clock });
+/** The bytes of a text are Latin-1 here. */
+async function damage(key: string, change: (text: string) => string): Promise<void> {
+  const type = await redis.type(key);
+  if (type === "none") return;
+  const text = type === "string" ? (await redis.getBuffer(key))!.toString("latin1") : "";
+  await redis.set(key, Buffer.from(change(text), "latin1"), "PX", 86_400_000);
+}
+
+describeStore({ open, clock, damage });
 
 describe("expiry", () => {
   const store = open();

@@ -33,6 +33,14 @@ interface Steps {
   readonly resets?: (rows: Map<string, Row>, keys: readonly string[]) => void;
 }
 
+/** What damages these rows, for `describeStore`. */
+export function damageIn(rows: Map<string, Row>): (key: string, change: (text: string) => string) => void {
+  return (key, change) => {
+    const row = rows.get(key);
+    if (row) rows.set(key, { ...row, text: change(row.text) });
+  };
+}
+
 export function storeOverRows(rows = new Map<string, Row>(), steps: Steps = {}): Store {
   const { name = (key) => key, read = ({ text }) => text, deletes = true, mostKeys = Number.POSITIVE_INFINITY } = steps;
   const { resets = (all, keys) => keys.forEach((key) => void all.delete(name(key))) } = steps;
@@ -155,6 +163,7 @@ function withOneTimeout(text: string): string {
 export interface BrokenStore {
   readonly open: () => Store;
   readonly noticedBy: string;
+  readonly damage?: ReturnType<typeof damageIn>;
 }
 
 const alike = (make: (rows: Map<string, Row>) => Store) => {
@@ -162,6 +171,11 @@ const alike = (make: (rows: Map<string, Row>) => Store) => {
   return () => make(rows);
 };
 const rowsWith = (steps: Steps) => alike((rows) => storeOverRows(rows, steps));
+/** A store over rows that can be damaged. */
+const damagedRowsWith = (change: (store: Store, rows: Map<string, Row>) => Store) => {
+  const rows = new Map<string, Row>();
+  return { open: () => change(storeOverRows(rows), rows), damage: damageIn(rows) };
+};
 const one = (store: Store) => () => store;
 
 const AT_ONCE = "admits exactly 100 of 400 takes at once under a limit of 100, through two stores made alike";
@@ -177,6 +191,15 @@ const SAYS = "come from a store that says its kind, a secret for hashing keys, a
 const RESET = "of a reset are forgotten and no others, and a reset of nothing changes nothing";
 const LOOK = "are not made by a look, which answers as a take of the same cost would";
 const SHADOWS = "are charged each by itself, with all its keys or none";
+
+/** Whether a row is no JSON. */
+const isTorn = ({ text }: Row): boolean => {
+  try {
+    return JSON.parse(text) === undefined;
+  } catch {
+    return true;
+  }
+};
 
 export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   "waits between reading and writing": { open: alike((rows) => waitingStore(rows, () => false)), noticedBy: AT_ONCE },
@@ -196,6 +219,51 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   },
   "decides key by key": { open: one(storeOfSingleKeys()), noticedBy: FIFTY },
   "writes 25 keys at most": { open: rowsWith({ mostKeys: 25 }), noticedBy: FIFTY },
+  "writes 500 keys at most": {
+    open: rowsWith({ mostKeys: 500 }),
+    noticedBy: "of 1,000 keys, the most that a take has, are made together",
+  },
+  "keeps what is damaged, and counts nothing there": {
+    ...damagedRowsWith((store, rows) =>
+      changed(
+        (take) => async (request, nowMs) => {
+          const before = new Map(rows);
+          const reply = await take(request, nowMs);
+          for (const [key, row] of before) if (isTorn(row)) rows.set(key, row);
+          return reply;
+        },
+        store,
+      ),
+    ),
+    noticedBy: "counts as nothing stored, and the next charge replaces it",
+  },
+  "forgets all keys of a take if one is damaged": {
+    ...damagedRowsWith((store, rows) =>
+      changed(
+        (take) => async (request, nowMs) => {
+          const names = keysOfRequest(request);
+          if (names.some((name) => rows.has(name) && isTorn(rows.get(name)!)))
+            for (const name of names) rows.delete(name);
+          return await take(request, nowMs);
+        },
+        store,
+      ),
+    ),
+    noticedBy: "of one key says nothing about the other keys of a take",
+  },
+  "throws at what it cannot read": {
+    ...damagedRowsWith((store, rows) =>
+      changed(
+        (take) => async (request, nowMs) => {
+          if (keysOfRequest(request).some((name) => rows.has(name) && isTorn(rows.get(name)!)))
+            throw new SyntaxError("row");
+          return await take(request, nowMs);
+        },
+        store,
+      ),
+    ),
+    noticedBy: "of any kind gets an answer, under every flag, and is gone after a reset",
+  },
   "charges on refusal": {
     open: one(
       changed((take) => async (request, nowMs) => {

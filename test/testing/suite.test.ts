@@ -5,7 +5,7 @@ import type { Store } from "../../src/store/store.ts";
 import { STORE_CASES } from "../../src/testing/describe-store.ts";
 import { describeStore } from "../../src/testing/index.ts";
 import { createBench } from "../../src/testing/store-case.ts";
-import { BROKEN_STORES, CLOCK_MS, storeOverRows } from "./broken-stores.ts";
+import { BROKEN_STORES, CLOCK_MS, damageIn, storeOverRows } from "./broken-stores.ts";
 
 const cases = Object.values(STORE_CASES).flat();
 /** The end of a minute, which is a bucket of most cases. */
@@ -13,12 +13,17 @@ const MINUTE_END_MS = 1_700_000_040_000;
 const clock = () => CLOCK_MS;
 
 const rows = new Map();
-describeStore({ name: "a store over rows, without a mistake", open: async () => storeOverRows(rows), clock });
+describeStore({
+  name: "a store over rows, without a mistake",
+  open: async () => storeOverRows(rows),
+  clock,
+  damage: damageIn(rows),
+});
 
 it.each(Object.keys(BROKEN_STORES))("notices a store that %s", async (mistake) => {
-  const { open, noticedBy } = BROKEN_STORES[mistake]!;
+  const { noticedBy, ...broken } = BROKEN_STORES[mistake]!;
   const one = cases.find(({ title }) => title === noticedBy);
-  await expect(one?.run(await createBench({ open, clock }))).rejects.toThrow();
+  await expect(one?.run(await createBench({ ...broken, clock }))).rejects.toThrow();
 });
 
 it("has a mistake for every case but the stories, which are about the algorithms", () => {
@@ -40,13 +45,13 @@ it.each([1, 2, 3, 4, 5])("has no case that minds when a minute ends after its ca
       };
       return { ...store, take };
     };
-    await one.run(await createBench({ open, clock }));
+    await one.run(await createBench({ open, clock, damage: damageIn(rows) }));
   }
 });
 
 it("removes what it has left in the store", async () => {
   const left = new Map();
-  const bench = await createBench({ open: () => storeOverRows(left), clock });
+  const bench = await createBench({ open: () => storeOverRows(left), clock, damage: damageIn(left) });
   for (const one of cases) await one.run(bench);
   expect(left.size).toBeGreaterThan(300);
   await bench.close();

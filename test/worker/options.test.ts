@@ -103,7 +103,7 @@ it.each<[string, () => unknown, RegExp]>([
     /unknown option timeout: did you mean timeoutMs\?$/,
   ],
   ["redisStore", () => redisStore({ url: "http://a", token: 5 } as Anything), /token: expected string, found number$/],
-  ["redisStore", () => redisStore(undefined as Anything), /expected an object of options$/],
+  ["redisStore", () => redisStore(undefined as Anything), /expected an object of options, found nothing$/],
 ])("%s refuses what it does not know, and repeats no value", (name, make, message) => {
   expect(make).toThrow(TypeError);
   expect(make).toThrow(message);
@@ -122,9 +122,39 @@ describe("by hand", () => {
       { ctx: {} },
       /^take: unknown option ctx: expected one of key, kind, cost, /,
     ],
-    ["a misspelt member", [{ policy: "one", Key: "a" }], undefined, /^take: unknown option Key: did you mean key\?$/],
-    ["a region of a member", [{ policy: "one", region: "eu" }], undefined, /^take: unknown option region: /],
-    ["a name in place of a member", ["one"], undefined, /^take: expected an object of options$/],
+    [
+      "a misspelt member",
+      [{ policy: "one", Key: "a" }],
+      undefined,
+      /^take: policies\[0\]: unknown option Key: did you mean key\?$/,
+    ],
+    [
+      "a region of a member",
+      [{ policy: "one", region: "eu" }],
+      undefined,
+      /^take: policies\[0\]: unknown option region: /,
+    ],
+    [
+      "a name in place of a member",
+      ["one"],
+      undefined,
+      /^take: policies\[0\]: expected an object of options, found a value/,
+    ],
+    [
+      "null in place of a member",
+      [null],
+      undefined,
+      /^take: policies\[0\]: expected an object of options, found null$/,
+    ],
+    ["nothing", undefined, undefined, /^take: expected the name of a policy, or a list such as .*; found nothing$/],
+    [
+      "a number in place of policies",
+      5,
+      undefined,
+      /^take: expected the name of a policy, .*; found a value of type number$/,
+    ],
+    ["null in place of options", "one", null as never, /^take: expected an object of options, found null$/],
+    ["a list in place of options", "one", ["a"], /^take: expected an object of options, found a list$/],
   ])("%s rejects, and nothing is charged", async (_what, policy, options, message) => {
     const fresh = createLimiter({ policies, store: memoryStore() });
     for (const method of ["take", "peek", "reset"] as const) {

@@ -268,18 +268,43 @@ describe("bounds", () => {
   const many = (count: number, of: (i: number) => string) =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [of(i), 1]));
 
-  it("beyond 2,000 series the rest counts under `other`, in words of the program", async () => {
+  it("names 400 regions, and from 2,000 series on no new one; every policy, limit and place keeps its name", async () => {
     const object = newObject();
     const minute = START_MS / MINUTE_MS;
-    const decisions = many(2_500, (i) => seriesOf("decisions", [`p${i}`, "eu", "refused", "store"]));
-    await object.add({ isolate: "a", number: 1, minutes: [{ minute, sums: decisions, top: {} }], open: [] });
-    const seconds = { [seriesOf("store_seconds", ["new", "ok", "0.1"])]: 3, "x_new\tplace": 2 };
-    await object.add({ isolate: "a", number: 2, minutes: [{ minute, sums: seconds, top: {} }], open: [] });
+    const add = (number: number, sums: Record<string, number>) =>
+      object.add({ isolate: "a", number, minutes: [{ minute, sums, top: {} }], open: [] });
+    await add(
+      1,
+      many(500, (i) => seriesOf("decisions", ["api", `r${i}`, "refused", "store"])),
+    );
+    await add(
+      2,
+      many(2_500, (i) => seriesOf("decisions", [`p${i}`, "r0", "refused", "store"])),
+    );
+    await add(3, { [seriesOf("store_seconds", ["new", "ok", "0.1"])]: 3, "x_new\tplace": 2 });
+    // It has forgotten which regions it names, and finds them in its rows.
+    await evictDurableObject(object);
+    await add(4, { [seriesOf("decisions", ["api", "r9999", "refused", "store"])]: 7 });
     const { sums } = await object.totals();
-    expect(sums.size).toBe(2_003);
-    expect(sums.get(seriesOf("decisions", ["other", "other", "refused", "store"]))).toBe(500);
-    expect(sums.get(seriesOf("store_seconds", ["other", "ok", "0.1"]))).toBe(3);
+    expect(sums.size).toBe(401 + 2_500 + 2);
+    expect(sums.get(seriesOf("decisions", ["api", "other", "refused", "store"]))).toBe(107);
+    expect(sums.get(seriesOf("decisions", ["p0", "r0", "refused", "store"]))).toBe(1);
+    expect(sums.get(seriesOf("decisions", ["p2499", "other", "refused", "store"]))).toBe(1);
+    expect(sums.get(seriesOf("store_seconds", ["new", "ok", "0.1"]))).toBe(3);
     expect(sums.get("x_new\tother")).toBe(2);
+  });
+
+  it("beyond 400,000 characters new series have words of the program alone, so that a row can be written", async () => {
+    const object = newObject();
+    const minute = START_MS / MINUTE_MS;
+    const sums = many(3_000, (i) => seriesOf("decisions", [`${"x".repeat(150)}${i}`, "eu", "refused", "store"]));
+    await object.add({ isolate: "a", number: 1, minutes: [{ minute, sums, top: {} }], open: [] });
+    const told = [...(await object.totals()).sums];
+    const text = told.reduce((length, [series]) => length + series.length + 24, 0);
+    expect(text).toBeGreaterThan(390_000);
+    expect(text).toBeLessThanOrEqual(400_100);
+    expect(told.reduce((all, [, sum]) => all + sum, 0)).toBe(3_000);
+    expect(told.at(-1)![0]).toBe(seriesOf("decisions", ["other", "other", "refused", "store"]));
   });
 
   it("renamed policies make room for the new ones after 30 days", async () => {
@@ -305,7 +330,7 @@ describe("bounds", () => {
     await add(4, { [nameOf(7)]: 1, [nameOf(3_000)]: 1 });
     expect([...(await object.totals()).sums]).toEqual([
       [nameOf(7), 4],
-      [seriesOf("decisions", ["other", "other", "refused", "store"]), 1],
+      [seriesOf("decisions", ["p3000", "other", "refused", "store"]), 1],
       [nameOf(3_000), 1],
     ]);
   });

@@ -3,4 +3,9 @@
 import { memoryStore } from "../../src/store/memory.ts";
 import { describeStore } from "../../src/testing/index.ts";
 
-describeStore({ name: "memoryStore in workerd", open: () => memoryStore(), isAlone: "it counts for itself" });
+describeStore({
+  name: "memoryStore in workerd",
+  open: () => memoryStore(),
+  isAlone: "it counts for itself",
+  damage: "nobody else reaches its memory",
+});

@@ -3,7 +3,7 @@
 import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
 import { MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
-import type { Change, Edited, LiveEditor } from "../../limiter/live/edit.ts";
+import type { Change, Edited, IsMeant, LiveEditor } from "../../limiter/live/edit.ts";
 import type { AppliedPolicy, InsideLimiter } from "../../limiter.ts";
 import { isStoreError } from "../../limiter.ts";
 import { answer, badRequest, notFound, problem } from "./answer.ts";
@@ -70,6 +70,19 @@ export function shownClient({ policy, kind, partition }: AppliedPolicy) {
   return { policy: policy.name, kind, key: partition };
 }
 
+/**
+ * The versions of the live document that `If-Match` names: the `ETag` of an answer, a list of such, or `*` for any
+ * document. A text that is no tag of ours names none. Undefined: there is no such field.
+ */
+export function meantBy(c: AdminContext): IsMeant | undefined {
+  const field = c.req.header("If-Match");
+  if (field === undefined) return undefined;
+  if (field.trim() === "*") return (version) => version > 0;
+  // Compression on the way makes a tag weak.
+  const tags = field.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  return (version) => tags.includes(etagOf(version));
+}
+
 /** The JSON of a body. No body is larger than a live document. */
 export async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
   const detail = `A body has at most ${MAX_LIVE_BYTES} bytes.`;
@@ -97,20 +110,20 @@ export async function audited<T>(entry: AuditEntry, work: () => Promise<T>): Pro
 /**
  * Changes the live document, writes the audit line and answers.
  *
- * @param shown what the answer has beside the version. @param raced the status if somebody else was faster.
+ * @param shown what the answer has beside the version. @param isMeant as the call says in `If-Match`.
  */
 export async function answerChange(
   entry: AuditEntry,
   work: () => Promise<Edited>,
   shown: (change: Change) => object,
-  raced: 409 | 412 = 409,
+  isMeant: IsMeant | undefined,
 ): Promise<Response> {
   const edited = await audited(entry, work);
   if ("mistakes" in edited) {
     const detail = "Nothing was changed: the mistakes are in `mistakes`.";
     return problem({ title: "Unprocessable Content", status: 422, detail, mistakes: edited.mistakes });
   }
-  if ("refused" in edited) return refusedChange(edited.refused, raced);
+  if ("refused" in edited) return refusedChange(edited.refused, isMeant ? 412 : 409);
   const { change } = edited;
   const { version, before, after } = change;
   if (before !== after) audit({ ...entry, ...differences(before, after), version });

@@ -2,7 +2,7 @@
 
 import type { Newest } from "../../limiter/live/edit.ts";
 import { answer, problem } from "./answer.ts";
-import { type AdminApp, answerChange, type Calls, etagOf, NO_LIVE, readBody } from "./calls.ts";
+import { type AdminApp, answerChange, type Calls, etagOf, meantBy, NO_LIVE, readBody } from "./calls.ts";
 
 export function serveLive(app: AdminApp, { editor }: Calls): void {
   app.get("/live", async () => {
@@ -13,8 +13,8 @@ export function serveLive(app: AdminApp, { editor }: Calls): void {
 
   app.put("/live", async (c) => {
     if (!editor) return NO_LIVE();
-    const ifMatch = c.req.header("If-Match");
-    if (ifMatch === undefined) {
+    const isMeant = meantBy(c);
+    if (!isMeant) {
       const detail = "If-Match must be the ETag of the document that this one replaces: GET /live.";
       return problem({ title: "Precondition Required", status: 428, detail });
     }
@@ -22,18 +22,11 @@ export function serveLive(app: AdminApp, { editor }: Calls): void {
     if (body instanceof Response) return body;
     return await answerChange(
       { by: c.get("by"), call: "PUT /live" },
-      // A text that is no version of ours matches none.
-      () => editor.replace(body.value, versionOf(ifMatch) ?? Number.NaN),
+      () => editor.replace(body.value, isMeant),
       ({ after }) => after,
-      412,
+      isMeant,
     );
   });
-}
-
-/** Compression on the way makes a tag weak. */
-function versionOf(ifMatch: string): number | undefined {
-  const [, version] = /^(?:W\/)?"(\d{1,15})"$/.exec(ifMatch.trim()) ?? [];
-  return version === undefined ? undefined : Number(version);
 }
 
 function describe({ version, view, isGood }: Newest) {

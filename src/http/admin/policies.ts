@@ -4,7 +4,7 @@ import { writeLimit } from "../../config/limits.ts";
 import { writePolicy } from "../../config/policies.ts";
 import { patchPolicy } from "../../limiter/live/edit.ts";
 import { answer } from "./answer.ts";
-import { type AdminApp, answerChange, type Calls, NO_LIVE, readBody } from "./calls.ts";
+import { type AdminApp, answerChange, type Calls, meantBy, NO_LIVE, readBody } from "./calls.ts";
 
 export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Calls): void {
   app.get("/policies", async () => {
@@ -26,10 +26,12 @@ export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Cal
       if (!editor) return NO_LIVE();
       const body = await readBody(c);
       if (body instanceof Response) return body;
+      const isMeant = meantBy(c);
       return await answerChange(
         { by: c.get("by"), call: `PATCH /policies/${policy.name}` },
-        () => editor.change((document) => patchPolicy(document, policy, body.value)),
+        () => editor.change((document) => patchPolicy(document, policy, body.value), isMeant),
         ({ after }) => ({ policy: ownEntry(after.policies, policy.name) ?? {} }),
+        isMeant,
       );
     }),
   );

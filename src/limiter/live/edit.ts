@@ -43,17 +43,24 @@ export interface Newest {
   readonly isGood: boolean;
 }
 
+/** Whether an operator means to change the document of this version. */
+export type IsMeant = (version: number) => boolean;
+
 /** All methods throw `StoreError` if the store does not answer: then a change may have been made or not. */
 export interface LiveEditor {
   newest(): Promise<Newest>;
   /**
    * Changes the newest document. If somebody else is faster, `edit` gets the newer document.
    *
-   * @param edit `view`: what the document makes of the policies before the change.
+   * @param edit `view`: what the document makes of the policies before the change. @param isMeant whether a change of
+   * this version is meant; of another version it is `raced`. Default: any version.
    */
-  change(edit: (document: LiveDocument, view: LiveView) => LiveDocument | readonly LiveMistake[]): Promise<Edited>;
-  /** Replaces the document of this version. @param value what an operator wrote, unchecked. */
-  replace(value: unknown, version: number): Promise<Edited>;
+  change(
+    edit: (document: LiveDocument, view: LiveView) => LiveDocument | readonly LiveMistake[],
+    isMeant?: IsMeant,
+  ): Promise<Edited>;
+  /** Replaces the document of the version that is meant. @param value what an operator wrote, unchecked. */
+  replace(value: unknown, isMeant: IsMeant): Promise<Edited>;
 }
 
 export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]): LiveEditor {
@@ -79,9 +86,10 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
   return {
     newest,
 
-    async change(edit) {
+    async change(edit, isMeant = () => true) {
       for (let i = 0; i < MAX_TRIES; i++) {
         const { version, view } = await newest();
+        if (!isMeant(version)) return { refused: "raced" };
         if (!view) return { refused: "damaged" };
         const before = view.document;
         const after = edit(withSecret(before, await reader.secret()), view);
@@ -93,9 +101,9 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
       return { refused: "raced" };
     },
 
-    async replace(value, version) {
-      const { version: stored, view } = await newest();
-      if (stored !== version) return { refused: "raced" };
+    async replace(value, isMeant) {
+      const { version, view } = await newest();
+      if (!isMeant(version)) return { refused: "raced" };
       const mistakes = checkDocument(value, policies, view?.document);
       if (mistakes.length > 0) return { mistakes };
       const { secret, policies: changed, overrides } = value as LiveDocument;

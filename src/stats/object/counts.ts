@@ -2,7 +2,7 @@
 
 import { addClients, type Lists, listsOf, type Top } from "./top.ts";
 
-/** Series that are counted by name; the others count as `other`. A row of twice as many stays below 2 MB. */
+/** From so many series on, a new one has no value that a caller has chosen. A row of twice as many is below 2 MB. */
 export const MAX_SERIES = 2_000;
 
 export type Sums = Map<string, number>;

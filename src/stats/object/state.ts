@@ -1,15 +1,24 @@
 /** What the object knows without reading rows: totals, isolates, and the row of the current minute. */
 
 import { type Batch, seriesOf } from "../batch.ts";
-import { METRICS, OTHER, OWN_WORDS } from "../metrics.ts";
+import { NamedValues, type Path, withOwnWords } from "../metrics.ts";
 import { addSum, addTo, countsIn, MAX_SERIES, noCounts, type Sums } from "./counts.ts";
 import { type Isolates, remember } from "./isolates.ts";
 import { isolatesIn, type Known, type Minute } from "./rows.ts";
 import { DAY } from "./timeline.ts";
 import { addClients } from "./top.ts";
 
+/**
+ * The texts of all series together, with about 24 characters for the number of each: a row stays below 2 MB. A
+ * configuration of 500 policies has less.
+ */
+const MAX_TEXT = 400_000;
+const TEXT_OF_SUM = 24;
+
 export class State {
   readonly totals: Sums;
+  readonly #values = new NamedValues();
+  #text = 0;
   readonly #isolates: Isolates;
   /** The first minute that is in no hour's row. */
   readonly #unfolded: number;
@@ -18,6 +27,10 @@ export class State {
 
   constructor({ totals, isolates, newest, heardAtMs, unfolded }: Known) {
     this.totals = totals;
+    for (const series of totals.keys()) {
+      this.#values.bounded(pathOf(series), false);
+      this.#text += series.length + TEXT_OF_SUM;
+    }
     this.#isolates = isolates;
     this.#unfolded = unfolded;
     this.#heardAtMs = heardAtMs;
@@ -69,17 +82,14 @@ export class State {
 
   /** The series that is counted for this one. */
   #named(series: string): string {
-    return this.totals.has(series) || this.totals.size < MAX_SERIES ? series : otherOf(series);
+    if (this.totals.has(series)) return series;
+    const path = this.#values.bounded(pathOf(series), this.totals.size >= MAX_SERIES);
+    const fits = this.#text + series.length + TEXT_OF_SUM <= MAX_TEXT;
+    const name = nameOf(fits ? path : withOwnWords(path));
+    if (!this.totals.has(name)) this.#text += name.length + TEXT_OF_SUM;
+    return name;
   }
 }
 
-/** The same series without its unbounded part: sums stay true, and words of the program stay. */
-function otherOf(series: string): string {
-  const [name = "", ...values] = series.split("\t");
-  const metric = METRICS.find((metric) => metric.series === name.replace(/_sum$/, ""));
-  const labels = metric ? [...metric.labels, "le"] : [];
-  return seriesOf(
-    name,
-    values.map((value, i) => (OWN_WORDS.includes(labels[i] ?? "") ? value : OTHER)),
-  );
-}
+const pathOf = (series: string): Path => series.split("\t");
+const nameOf = ([metric = "", ...values]: Path): string => seriesOf(metric, values);

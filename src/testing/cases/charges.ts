@@ -2,7 +2,7 @@
 
 import { expect } from "vitest";
 import type { LimitSpec } from "../../core/algorithms.ts";
-import { Kind } from "../../core/layout.ts";
+import { Kind, MAX_KEYS } from "../../core/layout.ts";
 import type { WindowLimit } from "../../core/sliding-window.ts";
 import { Flag } from "../../core/take.ts";
 import { firstWindow, keyRequest, remainingOf } from "../requests.ts";
@@ -84,6 +84,15 @@ export const charges: readonly StoreCase[] = [
       const free = keys.map((one) => (one === last ? { ...one, cost: 0 } : one));
       expect((await take(free)).allowed).toBe(true);
       expect(await counts()).toEqual(Array(50).fill(1));
+    },
+  },
+  {
+    title: "of 1,000 keys, the most that a take has, are made together",
+    async run({ newKey, take }) {
+      const keys = Array.from({ length: MAX_KEYS }, () => keyRequest(newKey(), [tenMinutes(1)]));
+      expect((await take(keys)).allowed).toBe(true);
+      const { keys: left } = await take(keys, { flag: Flag.look });
+      expect(left.map(([limit]) => limit!.refused)).toEqual(Array(MAX_KEYS).fill(true));
     },
   },
   {

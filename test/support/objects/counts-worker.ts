@@ -8,6 +8,8 @@ import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/
 export interface CountsWorker {
   /** Calls that are made at once are one request to the Worker, which makes them at once. */
   readonly store: Store;
+  /** For `describeStore`: changes the text of a row. Before the next take the object stops, and then reads it again. */
+  damage(key: string, change: (text: string) => string): Promise<void>;
   /** The id of workerd's process. */
   readonly pid: number;
   stop(): Promise<void>;
@@ -52,11 +54,22 @@ export async function startCountsWorker(objects?: string): Promise<CountsWorker>
     return reply as T;
   }
 
+  let isDamaged = false;
+
   return {
+    async damage(key, change) {
+      isDamaged = true;
+      const text = await call<string | null>("textOf", key);
+      if (text !== null) await call("overwrite", key, change(text));
+    },
     store: {
       kind: "durable-object",
       keySecret: "not of interest",
-      take: (request, nowMs) => call("take", request, nowMs),
+      async take(request, nowMs) {
+        if (isDamaged) await call("stop");
+        isDamaged = false;
+        return await call("take", request, nowMs);
+      },
       reset: (keys) => call("reset", keys),
       ping: () => call("ping"),
     },

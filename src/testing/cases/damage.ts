@@ -1,0 +1,94 @@
+/** What is stored may be damaged: by a faulty disk, a person, or another program. */
+
+import { expect } from "vitest";
+import { Flag, keysOfRequest } from "../../core/take.ts";
+import { keyRequest, remainingOf } from "../requests.ts";
+import { type Bench, everyKind, NOW_MS, type StoreCase } from "../store-case.ts";
+
+type Change = (text: string) => string;
+
+/** Texts that are no value of any algorithm. */
+const NO_VALUES: readonly string[] = [
+  ...["", "hello", "7", "-1", "true", "null", '"x"', "[]", "{}", "[null]", "[7]", '["x"]', "[[]]", "[{}]"],
+  ...['[{"kind":1}]', '[{"kind":7}]', '[{"kind":"constructor"}]', '[{"kind":1,"bucketMs":60000,"buckets":10}]'],
+  ...[
+    '{"slots":7}',
+    '{"slots":[7]}',
+    '{"slots":[[1]]}',
+    '{"slots":[["1",2]]}',
+    '[{"atMs":1}]',
+    '[{"cost":1,"atMs":"1"}]',
+  ],
+  ...[
+    '{"newest":7}',
+    '{"from":0,"chunks":0,"gone":0,"newest":[1]}',
+    '{"from":0,"chunks":1000000000,"gone":0,"newest":[]}',
+  ],
+];
+
+/** Changes after which a value may still be one. */
+const CHANGES: readonly Change[] = [
+  (text) => text.slice(0, text.length / 2),
+  (text) => text + text,
+  ...["-1", "0.5", "null", '"1"', "1e300", "9007199254740991", "[]", "0"].map((other): Change => {
+    return (text) => text.replaceAll(/\d+/g, other);
+  }),
+];
+
+const limits = Object.values(everyKind(5));
+
+/** Keys of every algorithm, with 2 of 5 units charged: a slot is one unit, whatever the cost. */
+async function charged({ newKey, take }: Bench) {
+  const keys = limits.map((limit) => keyRequest(newKey(), [limit], { cost: 2 }));
+  expect(await take(keys, { nowMs: NOW_MS, slot: 1 })).toMatchObject({ allowed: true });
+  return keys;
+}
+
+const ALL = limits.length;
+
+export const damage: readonly StoreCase[] = [
+  {
+    title: "counts as nothing stored, and the next charge replaces it",
+    needs: "damage",
+    async run(bench) {
+      for (const text of NO_VALUES) {
+        const keys = await charged(bench);
+        for (const key of keysOfRequest({ keys, flag: Flag.take })) await bench.damage(key, () => text);
+        const look = async () => remainingOf(await bench.take(keys, { flag: Flag.look, nowMs: NOW_MS, slot: 2 }), keys);
+        expect([text, await look()]).toEqual([text, Array(ALL).fill(5)]);
+        await bench.take(keys, { nowMs: NOW_MS, slot: 2 });
+        expect([text, await look()]).toEqual([text, limits.map((limit) => ("timeoutMs" in limit ? 4 : 3))]);
+      }
+    },
+  },
+  {
+    title: "of one key says nothing about the other keys of a take",
+    needs: "damage",
+    async run(bench) {
+      const [damaged, others] = [await charged(bench), await charged(bench)];
+      for (const key of keysOfRequest({ keys: damaged, flag: Flag.take })) await bench.damage(key, () => "hello");
+      const both = await bench.take([...others, ...damaged], { flag: Flag.look, nowMs: NOW_MS, slot: 2 });
+      const left = limits.map((limit) => ("timeoutMs" in limit ? 4 : 3));
+      expect(remainingOf(both, [...others, ...damaged])).toEqual([...left, ...Array(ALL).fill(5)]);
+    },
+  },
+  {
+    title: "of any kind gets an answer, under every flag, and is gone after a reset",
+    needs: "damage",
+    async run(bench) {
+      for (const change of CHANGES) {
+        const keys = await charged(bench);
+        const stored = keysOfRequest({ keys, flag: Flag.take });
+        for (const flag of [Flag.look, Flag.take, Flag.giveBack, Flag.chargeAnyway]) {
+          for (const key of stored) await bench.damage(key, change);
+          const reply = await bench.take(keys, { flag, nowMs: NOW_MS, atMs: NOW_MS, slot: 2 });
+          for (const left of remainingOf(reply, keys))
+            expect(left).toSatisfy((n) => Number.isSafeInteger(n) && n >= 0 && n <= 5);
+        }
+        await bench.store.reset(stored);
+        const look = await bench.take(keys, { flag: Flag.look, nowMs: NOW_MS, slot: 2 });
+        expect(remainingOf(look, keys)).toEqual(Array(ALL).fill(5));
+      }
+    },
+  },
+];
