@@ -96,7 +96,9 @@ export function createIsolate(
           ownErrors.report(error);
         }
       }
-      return { reply: await keepAlive(calls.take(request, { background }), background), source: store.kind };
+      const reply = await keepAlive(calls.take(request, { background }), background);
+      const looked = request.flag === Flag.look && mayLease && ownErrors.attempt(() => leased.looked(request, reply));
+      return { reply: looked || reply, source: store.kind };
     },
 
     async reset(keys) {
