@@ -253,7 +253,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 
     const keys = blocked ? [] : keysOf(applied, region);
     const slot = slotFor(keys, flag);
-    const mayLeaseAll = !isReserving && applied.every(mayLease);
+    // A look at a cost of 0 tells what a take could spend.
+    const mayLeaseAll = !isReserving && applied.every((one) => mayLease(one) && (one.cost > 0 || flag === Flag.look));
     const answered: Answered = blocked
       ? { decision: blocked }
       : await decider.decide(keys, { flag, slot, background, mayLease: mayLeaseAll });
@@ -378,7 +379,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     async inspect(client, region, background) {
       // A block or an exemption says nothing about the counts.
       const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };
-      const asked = { flag: Flag.look, slot: 0, background };
+      // An operator sees the counts of the store.
+      const asked = { flag: Flag.look, slot: 0, background, mayLease: false };
       const { decision } = await decider.decide(
         keysOf(applied, () => region),
         asked,
@@ -416,9 +418,9 @@ function checkSize(takes: readonly Take[]): void {
 }
 
 /**
- * A strict policy makes the whole request strict. A policy in shadow or a cost of 0 does too: only the script can
+ * A strict policy makes the whole request strict. A policy in shadow or a take of cost 0 does too: only the script can
  * answer them.
  */
-function mayLease({ policy, cost }: AppliedPolicy): boolean {
-  return policy.consistency === "leased" && policy.mode === "enforce" && cost > 0;
+function mayLease({ policy }: AppliedPolicy): boolean {
+  return policy.consistency === "leased" && policy.mode === "enforce";
 }

@@ -44,6 +44,8 @@ export interface Isolate {
    * nothing. @param background and @param mayLease as for `ReplySource`.
    */
   refusal(request: TakeRequest, background: Background | undefined, mayLease: boolean): SourcedReply | undefined;
+  /** What this isolate knows about a take that another place refuses. undefined: the store has to be called. */
+  beside(request: TakeRequest): SourcedReply | undefined;
   /** Replies while the store has no answer. */
   readonly fallback: ReplySource;
   /** What the store must be told when it answers again. */
@@ -94,7 +96,9 @@ export function createIsolate(
           ownErrors.report(error);
         }
       }
-      return { reply: await keepAlive(calls.take(request, { background }), background), source: store.kind };
+      const reply = await keepAlive(calls.take(request, { background }), background);
+      const looked = request.flag === Flag.look && mayLease && ownErrors.attempt(() => leased.looked(request, reply));
+      return { reply: looked || reply, source: store.kind };
     },
 
     async reset(keys) {
@@ -112,6 +116,11 @@ export function createIsolate(
     replies,
     refusal: (request, background, mayLease) =>
       ownErrors.attempt(() => (background && mayLease ? leased : strict).refusal(request)),
+    beside: (request) =>
+      ownErrors.attempt(() => {
+        const reply = refusals.beside(request, timing.nowMs());
+        return reply && { reply, source: "cache" };
+      }),
     fallback,
     missed: createMissedByStore({ calls, fallback, debts, unreleased }),
     unreleased,

@@ -5,6 +5,7 @@
  */
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { isConcurrency, withoutSlots } from "../core/concurrency.ts";
 import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import { hasSameNumber, haveSameNumbers } from "../core/numbers.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
@@ -26,6 +27,11 @@ export interface KnownRefusals {
    * @param localAtMs now by the local clock, in ms since the epoch.
    */
   refusal(request: TakeRequest, localAtMs: number): TakeReply | undefined;
+  /**
+   * What the remembered counts say about a request that another place refuses. undefined: some key is not known, or may
+   * refuse too. Only the place itself can then tell for how long.
+   */
+  beside(request: TakeRequest, localAtMs: number): TakeReply | undefined;
   /**
    * The refusal that another request was told, if that request was sent after this one came and if the reply refuses
    * this one too. The store would have refused this request too. A unit may have come back since then.
@@ -60,8 +66,7 @@ export function createKnownRefusals({
    * can answer. The reply was about a part of these limits (an extension of a reservation leaves out slots), or about
    * other numbers.
    */
-  function toldAbout({ key, limits }: KeyRequest): KeyReply | undefined {
-    const known = told.refusing(key);
+  function toldAbout({ key, limits }: KeyRequest, known = told.refusing(key)): KeyReply | undefined {
     if (!known || haveSameNumbers(known.limits, limits)) return known;
     const found = limits.map((limit) => known.limits.findIndex((one) => hasSameNumber(one, limit)));
     if (found.includes(-1)) return undefined;
@@ -69,8 +74,7 @@ export function createKnownRefusals({
   }
 
   /** What was told about one key, brought to an instant of the store. undefined: not known. */
-  function recall(key: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {
-    const known = toldAbout(key);
+  function recall(key: KeyRequest, localAtMs: number, nowMs: number, known = toldAbout(key)): LimitReply[] | undefined {
     if (!known || localAtMs - known.receivedAtMs >= trustedMs()) return undefined;
     const recalled = key.limits.map((limit, l) =>
       farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, key.cost),
@@ -124,6 +128,18 @@ export function createKnownRefusals({
     return isRefused;
   }
 
+  /** As `beside`, of one key. How many slots are taken is never known from memory, and is not told (decide.ts). */
+  function recallBeside(key: KeyRequest, localAtMs: number, nowMs: number): LimitReply[] | undefined {
+    const units = { ...key, limits: withoutSlots(key.limits) };
+    const known = toldAbout(units, told.last(key.key));
+    const replies = units.limits.length > 0 ? recall(units, localAtMs, nowMs, known) : [];
+    if (!replies || (key.group === ENFORCED && replies.some(({ refused }) => refused))) return undefined;
+    return key.limits.map((limit) => {
+      if (!isConcurrency(limit)) return replies[units.limits.indexOf(limit)]!;
+      return { refused: false, view: { kind: limit.kind, inFlight: 0 } };
+    });
+  }
+
   /** A refusal must name the limit that refuses. Without it, the reply would be read as an admission. */
   function isRefusedBy({ keys }: TakeRequest, replies: readonly (readonly LimitReply[])[]): boolean {
     return keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
@@ -146,8 +162,16 @@ export function createKnownRefusals({
         : undefined;
     },
 
+    beside(request, localAtMs) {
+      const storeTime = clock.at(localAtMs);
+      if (!storeTime) return undefined;
+      const nowMs = storeTime.earliestMs;
+      const keys = request.keys.map((key) => recallBeside(key, localAtMs, nowMs));
+      return areKnown(keys) ? { nowMs, allowed: false, keys } : undefined;
+    },
+
     refusedSince(request, sinceMs, localAtMs) {
-      const known = request.keys.map(toldAbout);
+      const known = request.keys.map((key) => toldAbout(key));
       // The counts of the other keys are older. They have only grown since, unless units came back: see the head of
       // this file.
       const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);

@@ -25,7 +25,8 @@ export interface Background {
 export interface ReplySource {
   /**
    * @param background keeps a call to the store alive if the request ends before the reply. Absent: nothing is leased.
-   * @param mayLease every policy of the request agrees to leases. Default true.
+   * @param mayLease every policy of the request agrees to leases. Default true. A look then tells units that this
+   * isolate has in stock as free.
    *
    * @throws {StoreError}
    */

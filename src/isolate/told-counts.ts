@@ -47,6 +47,8 @@ export interface ToldCounts {
   hear(request: TakeRequest, reply: TakeReply, times: CallTimes): void;
   /** What a take or a look was told about a key, if that may refuse a request. */
   refusing(key: string): KeyReply | undefined;
+  /** What was told about a key last: it may be far from its limits. */
+  last(key: string): KeyReply | undefined;
   /** What was told about a key last, for the isolate's own counters to begin with. The next call returns nothing. */
   begin(key: string): KeyReply | undefined;
   /** Forgets what may refuse. The fallback still begins with the counts of these keys. */
@@ -81,6 +83,11 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
     });
   }
 
+  function last(key: string): KeyReply | undefined {
+    const told = newest.get(key);
+    return told && told.replies.length > 0 ? told : undefined;
+  }
+
   return {
     hear(request, reply, times) {
       const isClose = mayRefuse(request, reply, times.receivedAtMs);
@@ -107,9 +114,11 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
 
     refusing: (key) => refusing.get(key),
 
+    last,
+
     begin(key) {
-      const told = newest.get(key);
-      if (!told || told.replies.length === 0) return undefined;
+      const told = last(key);
+      if (!told) return undefined;
       // Keep the instants: a late reply must not bring older counts back.
       newest.set(key, { ...told, limits: [], replies: [] });
       return told;

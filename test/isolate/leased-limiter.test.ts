@@ -1,8 +1,9 @@
 // When a request may be answered from a lease: every policy must agree to leases, and there must be a background.
 
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import { withIsolate as remote } from "../../src/isolate/isolate.ts";
+import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { createLimiter, type PolicyTake } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
@@ -68,4 +69,42 @@ it("says how much is left, with the units in stock of this isolate", async () =>
     expect(remaining).toBe(previous - 1);
     previous--;
   }
+});
+
+describe.each([
+  ["one place", false],
+  ["several places", true],
+])("a look over %s", (_, inPlaces) => {
+  const day = { algorithm: "fixed-window", window: "1d" } as const;
+  beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it("counts the units in stock as free, as a take would spend them, and no others", async () => {
+    const central = memoryStore();
+    const far = () => remote({ ...central, kind: "redis" });
+    const policies = [
+      policy("a", { limits: [{ ...day, limit: 10_000 }] }),
+      policy("b", { limits: [{ ...day, limit: 10_000 }] }),
+      policy("strict", { consistency: "strict", limits: [{ ...day, limit: 10_000 }] }),
+    ];
+    const store = inPlaces ? splitStore([far(), far()], (key) => (key.includes("{b:") ? 1 : 0)) : far();
+    const limiter = createLimiter({ policies, store });
+    const elsewhere = createLimiter({ policies, store: central });
+    const both = [{ policy: "a" }, { policy: "b" }];
+    for (let i = 0; i < 300; i++) await limiter.take(both, { background });
+    for (const { policy } of both) await elsewhere.take(policy, { cost: (await elsewhere.peek(policy)).remaining! });
+
+    const look = await limiter.peek(both);
+    expect(look).toMatchObject({ allowed: true, source: "redis" });
+    expect(look.remaining).toBeGreaterThan(0);
+    expect((await limiter.peek(both, { cost: 0 })).remaining).toBe(look.remaining);
+    // A strict policy makes the request strict: the store would refuse it.
+    expect((await limiter.peek([...both, { policy: "strict" }])).allowed).toBe(false);
+    expect((await elsewhere.peek(both)).remaining).toBe(0);
+    for (let i = 0; i < look.remaining!; i++) {
+      expect(await limiter.take(both, { background })).toMatchObject({ allowed: true, source: "lease" });
+    }
+    expect((await limiter.peek(both)).allowed).toBe(false);
+    expect((await limiter.take(both, { background })).allowed).toBe(false);
+  });
 });

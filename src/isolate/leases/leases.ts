@@ -56,6 +56,8 @@ const FORGOTTEN_MS = 1_000;
 export interface Leases {
   /** The lease of a key and of the numbers of its limits. */
   of(request: KeyRequest): Lease;
+  /** The same, if there is one. */
+  find(request: KeyRequest): Lease | undefined;
   /** Notes that a request needs units. */
   addDemand(lease: Lease, units: number, localAtMs: number): void;
   /** Notes that a request waits for units. A negative number: it waits no longer. */
@@ -143,6 +145,12 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
 
   /** Nothing may be spent while the store's clock is not known. */
   const latestMs = (localAtMs: number) => clock.at(localAtMs)?.latestMs ?? Number.POSITIVE_INFINITY;
+
+  function find({ key, limits }: KeyRequest): LeaseState | undefined {
+    // Nearly every answer from a stock comes through here: no function is made for it.
+    for (const lease of leases.get(key) ?? []) if (haveSameNumbers(lease.limits, limits)) return lease;
+    return undefined;
+  }
 
   function inStock({ grants }: Lease, localAtMs: number): number {
     const atMs = latestMs(localAtMs);
@@ -256,9 +264,13 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     grant,
     wasReset,
 
-    of({ key, limits }) {
+    find,
+
+    of(request) {
+      const found = find(request);
+      if (found) return found;
+      const { key, limits } = request;
       const same = leases.get(key) ?? [];
-      for (const lease of same) if (haveSameNumbers(lease.limits, limits)) return lease;
       const windowMs = Math.min(...limits.map((limit) => farAlgorithmOf(limit).lease?.windowMs(limit) ?? 0));
       const allowedPerMs = limits.map((limit) => limit.limit / (farAlgorithmOf(limit).capacity?.(limit).windowMs ?? 1));
       const lease: LeaseState = {

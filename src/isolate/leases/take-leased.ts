@@ -71,6 +71,8 @@ export interface LeasedTakes {
   refusal(request: TakeRequest): SourcedReply | undefined;
   /** Every key of the request must be leasable and cost at least 1. @throws {StoreError} */
   take(request: TakeRequest, background: Background): Promise<SourcedReply>;
+  /** What a look has told, as a take would be told it: units in stock are free. */
+  looked(request: TakeRequest, reply: TakeReply): TakeReply;
   forget(keys: readonly string[]): void;
   clear(): void;
 }
@@ -353,6 +355,16 @@ export function createLeasedTakes({ calls, refusals, clock, timing, ownErrors, l
       // A waiting request has been counted. Keep it alive until it is uncounted.
       return answerNow(wants, own, nowMs) ?? (await keepAlive(waitOrCall(wants, own, nowMs), background));
     },
+
+    looked({ keys }, reply) {
+      const replies = keys.map((key, k): readonly LimitReply[] => {
+        const lease = leases.find(key);
+        if (!lease) return reply.keys[k]!;
+        return replyToKey({ key, lease, cameAtMs: reply.nowMs }, reply.nowMs, false, reply.keys[k]);
+      });
+      return { ...reply, allowed: !isRefusal(replies), keys: replies };
+    },
+
     forget: leases.forget,
     clear: leases.clear,
   };

@@ -4,7 +4,7 @@
  */
 
 import type { Decision, Hold } from "../../core/decision.ts";
-import { ENFORCED, Flag } from "../../core/take.ts";
+import { ENFORCED, Flag, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
 import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
@@ -83,8 +83,8 @@ export function createSplit(
   async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
     const { flag, slot, background } = asked;
     const undo = undoing.begin();
-    const known = flag === Flag.take && parts.length > 1 ? knownRefusals(parts, asked) : [];
-    if (known.length > 0) return { decision: combine(known, [], flag), atMs: known[0]!.reply.nowMs };
+    const known = flag === Flag.take && parts.length > 1 ? knownRefusal(parts, asked) : undefined;
+    if (known) return { decision: combine(known, [], flag), atMs: known[0]!.reply.nowMs };
 
     const outcomes = (await Promise.all(parts.map((part) => askPart(part, asked)))).flat();
     const silences = outcomes.filter((one) => "failure" in one);
@@ -150,12 +150,22 @@ function keptKeys(keys: readonly PolicyKey[], isKept: IsKept): PolicyKey[] {
   return keys.filter(({ request }) => isKept(request.group));
 }
 
-/** What the isolate knows to refuse without a call to any place. */
-function knownRefusals(parts: readonly Part[], { slot, background, mayLease = true }: Asked): KeysReply[] {
-  return parts.flatMap(({ isolate, keys, requests }): KeysReply[] => {
-    const known = isolate.refusal({ keys: requests, flag: Flag.take, slot }, background, mayLease);
-    return known ? [{ ...known, keys }] : [];
+/**
+ * What the isolate knows to refuse without a call to any place. Every part must be known: the limit of a place that was
+ * not asked may refuse for longer. undefined: the places are asked. (Those that are known to refuse are not called.)
+ */
+function knownRefusal(
+  parts: readonly Part[],
+  { slot, background, mayLease = true }: Asked,
+): readonly KeysReply[] | undefined {
+  const asked = parts.map(({ requests }): TakeRequest => ({ keys: requests, flag: Flag.take, slot }));
+  const refusals = parts.map(({ isolate }, p) => isolate.refusal(asked[p]!, background, mayLease));
+  if (!refusals.some((refusal) => refusal)) return undefined;
+  const known = parts.flatMap(({ isolate, keys }, p): KeysReply[] => {
+    const sourced = refusals[p] ?? isolate.beside(asked[p]!);
+    return sourced ? [{ ...sourced, keys }] : [];
   });
+  return known.length === parts.length ? known : undefined;
 }
 
 async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Silence> {

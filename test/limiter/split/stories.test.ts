@@ -29,9 +29,11 @@ const POLICIES: readonly PolicyInput[] = [
     ],
   }),
   policy("jobs", 1, { limits: [{ algorithm: "concurrency", limit: 1, timeout: "1m" }] }),
+  policy("second", 1, { limits: [{ algorithm: "fixed-window", limit: 1, window: "10s" }] }),
+  policy("day", 1, { limits: [{ algorithm: "fixed-window", limit: 1, window: "1d" }] }),
   policy("tasks", 2, { limits: [{ algorithm: "concurrency", limit: 2, timeout: "1m" }] }),
 ];
-const IN_A = ["user", "leased-user", "trial", "jobs", "both"];
+const IN_A = ["second", "user", "leased-user", "trial", "jobs", "both"];
 const placeOf = (key: string) => {
   const [, name = "", , region] = /\{([^:]+):([^}]*)\}(.*)/.exec(key)!;
   return IN_A.includes(name) && !region ? 0 : 1;
@@ -62,6 +64,8 @@ interface Step {
   readonly calls?: number;
   /** Names of the limits in the decision. */
   readonly limits?: readonly string[];
+  /** How long the refused client waits, in ms. */
+  readonly waits?: number;
   /** Units that are used afterwards, in the places themselves. */
   readonly used?: Readonly<Record<string, number>>;
 }
@@ -78,7 +82,22 @@ const STORIES: Readonly<Record<string, readonly Step[]>> = {
   ],
   "a refusal that this isolate knows: no place is called": [
     { take: ["user"], cost: 3, is: "allowed by redis" },
-    { take: both, is: "refused by cache", calls: 0, limits: ["user"], used: { user: 3, site: 0 } },
+    // Nothing is known of the other place: it is asked, and the one that surely refuses is not.
+    { take: both, is: "refused by cache", calls: 1, limits: both, used: { user: 3, site: 0 } },
+    { take: both, is: "refused by cache", calls: 0, limits: both, used: { user: 3, site: 0 } },
+    { take: ["user", "tasks"], is: "refused by cache", calls: 0, limits: ["user"] },
+  ],
+  "a refusal that this isolate knows tells the wait of the other place too, which refuses for longer": [
+    { take: ["day"], by: 2, is: "allowed by redis" },
+    { take: ["second"], is: "allowed by redis" },
+    { take: ["second", "day"], is: "refused by redis", calls: 1, waits: 57_606_350 },
+    { take: ["second", "day"], is: "refused by cache", calls: 0, waits: 57_606_306 },
+  ],
+  "a refusal that this isolate knows, and units of the other place that others may have taken: it is asked": [
+    { take: ["site"], cost: 2, is: "allowed by redis" },
+    { take: ["user"], cost: 3, is: "allowed by redis" },
+    { take: both, cost: 3, is: "refused by cache", calls: 0, limits: both },
+    { take: both, cost: 4, is: "refused by redis", calls: 1, limits: both },
   ],
   "a refusal is remembered for 1 s: then the places are asked again": [
     { take: ["user"], cost: 3, by: 2 },
@@ -254,6 +273,7 @@ it.each(Object.entries(STORIES))("%s", async (_name, steps) => {
           decision.limits.map(({ policy }) => policy.name),
           where,
         ).toEqual(limits);
+      if (step.waits !== undefined) expect(decision!.retryAfterMs, where).toBe(step.waits);
       if (calls !== undefined) expect(made, where).toBe(calls);
       for (const [name, units] of Object.entries(used ?? {})) {
         expect(await usedOf(name), `${where}: ${name}`).toBe(units);
