@@ -63,7 +63,9 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
       live: {
         told: () => told,
         read: (known?: number) => call((counts) => counts.readLive(known)),
-        write: (text: string, version: number) => call((counts) => counts.writeLive(text, version)),
+        write: (text: string, version: number, next?: number) => {
+          return call((counts) => counts.writeLive(text, version, next));
+        },
       },
     }),
   };

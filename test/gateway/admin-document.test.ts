@@ -256,6 +256,24 @@ describe("a document that is", () => {
     expect(await redis.get(LIVE_KEY)).toBe("a note");
   });
 
+  it("of a later format is not overwritten by an older gateway, which keeps what it knows", async () => {
+    const { redis, start, gateway } = await startBlocked();
+    const text = '{"format":2,"policies":{},"overrides":[]}';
+    await redis.hset(LIVE_KEY, { version: 7, text, mark: "another" });
+    await expect
+      .poll(async () => [await statusOf(gateway, BLOCKED), events(gateway).includes("live-newer")], WITHIN)
+      .toEqual([403, true]);
+    const { body } = await gateway.admin("/live");
+    expect(body).toMatchObject({ version: 7, overrides: [{ block: true }], notes: [expect.stringMatching(/newer/)] });
+    const whole = { policies: {}, overrides: [] };
+    for (const one of [gateway, await start()]) {
+      expect((await one.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).status).toBe(409);
+      const replaced = await one.admin("/live", { ...put(whole), headers: { "If-Match": '"7"' } });
+      expect([replaced.status, replaced.body.detail]).toEqual([409, expect.stringMatching(/newer version/)]);
+    }
+    expect(await redis.hget(LIVE_KEY, "text")).toBe(text);
+  });
+
   it("of a damaged version is read, and replaced by the next change", async () => {
     const { redis, start, gateway } = await startBlocked();
     await redis.hset(LIVE_KEY, { version: "seven" });
@@ -270,6 +288,18 @@ describe("a document that is", () => {
     expect((await cold.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).body.version).toBe(1);
     expect((await gateway.admin("/overrides")).body.overrides).toHaveLength(2);
   });
+});
+
+it("a store that always answers too late still tells a cold isolate who is blocked", async () => {
+  const { rest, slow } = await startPrivateRedis();
+  const vars = { REDIS_TIMEOUT_MS: 300 };
+  const gateway = await startAdmin({ policies: POLICIES, redis: rest, vars });
+  await expect
+    .poll(async () => (await gateway.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true }))).status, WITHIN)
+    .toBe(200);
+  const cold = await startAdmin({ policies: POLICIES, redis: rest, vars });
+  slow(300);
+  await expect.poll(() => statusOf(cold, BLOCKED), WITHIN).toBe(403);
 });
 
 it("while the store is away the last document is in force, and a change is 503", async () => {
