@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { LIVE_KEY } from "../../src/core/layout.ts";
+import { headgate } from "../cli/run.ts";
 import { ADMIN_TOKEN, type AdminGateway, startAdmin } from "../support/gateway/admin.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
@@ -254,6 +255,25 @@ describe("a document that is", () => {
     expect(await statusOf(await start(), BLOCKED)).toBe(200);
     expect((await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).status).toBe(503);
     expect(await redis.get(LIVE_KEY)).toBe("a note");
+  });
+
+  it("in part no document is listed without that part, kept, and changed beside it", async () => {
+    const { redis, gateway } = await startBlocked();
+    const { version = "", text = "" } = await redis.hgetall(LIVE_KEY);
+    const { overrides, ...document } = JSON.parse(text);
+    const wrong = [null, 7, "text", [], {}, { policy: "api" }, { policy: 3, key: "k" }];
+    const policies = { api: null, site: "text" };
+    const byHand = JSON.stringify({ ...document, policies, overrides: [...wrong, ...overrides] });
+    await redis.hset(LIVE_KEY, { version: Number(version) + 1, text: byHand });
+    expect((await gateway.admin("/overrides")).body.overrides).toEqual(overrides);
+    expect((await gateway.admin("/policies")).body.policies[0].live).toBeNull();
+    expect((await gateway.admin("/live")).body.ignored.length).toBeGreaterThanOrEqual(wrong.length);
+    const env = { HEADGATE_URL: gateway.url.href, HEADGATE_TOKEN: ADMIN_TOKEN };
+    const { status, stdout } = await headgate("/", ["admin", "overrides"], env);
+    expect([status, stdout]).toEqual([0, expect.stringContaining("block")]);
+    expect((await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).status).toBe(200);
+    const after = JSON.parse((await redis.hget(LIVE_KEY, "text"))!).overrides;
+    expect(after).toEqual([...wrong, ...overrides, expect.objectContaining({ factor: 2 })]);
   });
 
   it("of a later format is not overwritten by an older gateway, which keeps what it knows", async () => {

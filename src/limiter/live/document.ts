@@ -94,6 +94,13 @@ export function readLive(text: string): LiveDocument | undefined {
   };
 }
 
+/** The overrides that name a client. Others were written into the store by hand, and do nothing. */
+export function namedOverrides({ overrides }: LiveDocument): readonly LiveOverride[] {
+  return overrides.filter((one: unknown) => isTable(one) && [one.policy, one.key].every(isText));
+}
+
+const isText = (value: unknown) => typeof value === "string";
+
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** Milliseconds since the epoch; NaN: no instant of RFC 3339. */
