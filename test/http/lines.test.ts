@@ -6,8 +6,9 @@ import { createGate, WRONG_TOKEN_POLICIES } from "../../src/http/admin/gate.ts";
 import { serveMetrics } from "../../src/http/admin/stats.ts";
 import { createLoopGuard } from "../../src/http/loop.ts";
 import { createForward } from "../../src/http/origin.ts";
-import { createLimiter, memoryStore } from "../../src/index.ts";
 import { tellAll } from "../../src/limiter/on-decision.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
 
 const written: unknown[][] = [];
 
