@@ -108,10 +108,11 @@ export interface Override extends Effect {
   /** The hash of the client's key. */
   readonly key: string;
 }
+/** As it is stored. data/entries.ts knows what can be shown of it. */
 export interface LiveDocument {
   readonly version: number;
-  readonly policies: Readonly<Record<string, LivePolicy>>;
-  readonly overrides: readonly Override[];
+  readonly policies: Readonly<Record<string, unknown>>;
+  readonly overrides: readonly unknown[];
   readonly secret?: string;
   readonly ignored?: readonly unknown[];
   readonly notes?: readonly string[];

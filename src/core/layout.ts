@@ -8,8 +8,13 @@
  */
 export const KEY_PREFIX = "hg:2:";
 
-/** The key of the live document. It has no braces, and no policy has its form. */
-export const LIVE_KEY = "hg:2:live";
+/**
+ * The key of the live document. It has no braces, and no policy has its form. It has no storage version: counts may
+ * begin at zero once, but what operators have changed stays. The text has a format number of its own.
+ */
+export const LIVE_KEY = "hg:live";
+/** Where earlier versions kept the live document, the newest first. */
+export const EARLIER_LIVE_KEYS = ["hg:2:live", "hg:1:live"] as const;
 
 /**
  * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record

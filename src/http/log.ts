@@ -4,7 +4,7 @@ import type { LimitDecision } from "../core/decision.ts";
 import { toWritten } from "../core/units.ts";
 import { ANONYMOUS } from "../keys/sources.ts";
 import type { OnDecision } from "../limiter.ts";
-import { createLines } from "./lines.ts";
+import { createLines } from "../lines.ts";
 
 /**
  * Logs refusals, blocked clients, shadow refusals (of a policy in shadow, or of a `shadowLimit`), decisions without the

@@ -6,6 +6,7 @@
  * does not help: Cloudflare counts its own passes in that field, and one gateway in front of another is not a loop.
  */
 
+import { createLines } from "../lines.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
 
 const FIELD = "Headgate-Via";
@@ -21,6 +22,7 @@ export interface LoopGuard {
 export function createLoopGuard(): LoopGuard {
   // Made by the first request: Workers forbid randomness at module scope.
   let own: string | undefined;
+  const write = createLines((line) => console.error(line));
 
   return {
     mark(outgoing) {
@@ -32,9 +34,8 @@ export function createLoopGuard(): LoopGuard {
       const marks = own && request.headers.get(FIELD);
       if (!marks?.split(",").some((mark) => mark.trim() === own)) return undefined;
       const { host } = new URL(request.url);
-      console.error(
-        JSON.stringify({ event: "origin-loop", host, hint: "ORIGIN_URL or ORIGIN leads back to this gateway" }),
-      );
+      const hint = "ORIGIN_URL or ORIGIN leads back to this gateway";
+      write(() => ({ event: "origin-loop", at: new Date().toISOString(), host, hint }));
       return problemResponse(request, {
         type: ProblemType.blank,
         title: "Loop Detected",

@@ -1,6 +1,7 @@
 /** Where allowed requests go. Bodies stream in both directions: no code here reads them. */
 
 import type { Origin } from "../config/settings.ts";
+import { createLines } from "../lines.ts";
 import { demoOrigin } from "./demo-origin.ts";
 import type { LoopGuard } from "./loop.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
@@ -22,6 +23,7 @@ const HOP_BY_HOP = ["Proxy-Authorization", "Proxy-Connection"];
  */
 export function createForward(origin: Origin, timeoutMs: number, loops: LoopGuard): Forward {
   const forward = forwardTo(origin, loops);
+  const write = createLines((line) => console.error(line));
   return async (request) => {
     const late = timeoutMs > 0 && request.body === null ? new AbortController() : undefined;
     const timer = late && setTimeout(() => late.abort(), timeoutMs);
@@ -31,7 +33,7 @@ export function createForward(origin: Origin, timeoutMs: number, loops: LoopGuar
       // The error names hosts and addresses: only the log gets it. A client that went away is not an error.
       const timeout = late?.signal.aborted ?? false;
       if (!request.signal.aborted) {
-        console.error(JSON.stringify({ event: "origin-error", timeout, error: String(error) }));
+        write(() => ({ event: "origin-error", at: new Date().toISOString(), timeout, error: String(error) }));
       }
       return timeout
         ? originProblem(request, 504, "Gateway Timeout", "The origin server did not answer in time.")

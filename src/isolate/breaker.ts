@@ -6,6 +6,7 @@
  * client of a probe goes away and the outcome is never heard, the next probe is let through after a while.
  */
 
+import { createThrown } from "../lines.ts";
 import { isStoreError } from "../store/failure.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../store/store.ts";
 
@@ -126,6 +127,7 @@ export function reportBreaker(write: (line: string) => void = console.warn): (ch
  */
 export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
   const breaker = createBreaker(timeoutMs);
+  const writeThrown = createThrown("onBreakerChange threw");
   /** Timeouts that a reply may still follow, oldest first. */
   const undecided = new Set<{ readonly call: number; readonly error: StoreError; readonly atMs: number }>();
 
@@ -142,7 +144,7 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
         ...(failure && { failure: failure.code, ...(failure.redisCode && { redis: failure.redisCode }) }),
       });
     } catch (error) {
-      console.error("headgate: onBreakerChange threw", error);
+      writeThrown(error);
     }
   }
 

@@ -2,6 +2,7 @@
 
 import type { Decision } from "../core/decision.ts";
 import type { Background } from "../isolate/reply-source.ts";
+import { createThrown } from "../lines.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";
 
@@ -34,12 +35,13 @@ export interface DecisionContext {
 
 /** Calls one listener after another. One that throws stops neither the others nor the decision. */
 export function tellAll(listeners: readonly OnDecision[]): OnDecision {
+  const writeThrown = createThrown("onDecision threw");
   return (decision, context) => {
     for (const listener of listeners) {
       try {
         listener(decision, context);
       } catch (error) {
-        console.error("headgate: onDecision threw", error);
+        writeThrown(error);
       }
     }
   };

@@ -4,6 +4,7 @@ import type { StatsSettings } from "../config/stats.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import { policyOf } from "../limiter/store-key.ts";
 import type { OnDecision } from "../limiter.ts";
+import { createThrown } from "../lines.ts";
 import type { Store } from "../store/store.ts";
 import { dataPoints } from "./analytics.ts";
 import { countDecision } from "./count-decision.ts";
@@ -23,6 +24,7 @@ export function createStats(settings: StatsSettings, places: readonly (readonly 
   const { analytics, flushMs } = settings;
   const object = statsDoor(settings);
   const minutes = createMinutes();
+  const writeThrown = createThrown("ANALYTICS threw");
   const handOn = createHandOn({
     counted: minutes,
     flushMs,
@@ -33,7 +35,7 @@ export function createStats(settings: StatsSettings, places: readonly (readonly 
         try {
           for (const point of dataPoints(counts)) analytics.writeDataPoint(point);
         } catch (error) {
-          console.error("headgate: ANALYTICS threw", error);
+          writeThrown(error);
         }
       },
     }),

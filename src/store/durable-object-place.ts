@@ -20,7 +20,7 @@ interface CountsStub extends Pick<Store, "ping"> {
   take(request: TakeRequest, nowMs?: number): Promise<(TakeReply & Partial<ToldReply>) | Rejected>;
   reset(keys: readonly string[]): Promise<undefined | Rejected>;
   readLive: LiveStorage["read"];
-  writeLive(text: string, version: number): Promise<number | undefined | Rejected>;
+  writeLive(text: string, version: number, next?: number): Promise<number | undefined | Rejected>;
 }
 
 /** The name of one of several objects. With one object it has the first name: the counts stay if more are added. */
@@ -74,7 +74,9 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
       live: {
         told: () => told,
         read: (known?: number) => call((counts) => counts.readLive(known)),
-        write: (text: string, version: number) => call((counts) => counts.writeLive(text, version)),
+        write: (text: string, version: number, next?: number) => {
+          return call((counts) => counts.writeLive(text, version, next));
+        },
       },
     }),
   };

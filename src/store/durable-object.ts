@@ -100,12 +100,12 @@ export class HeadgateCounts extends DurableObject {
   }
 
   /** Replaces the live document of this version. Undefined: there is another version by now. */
-  async writeLive(text: string, version: number): Promise<number | undefined | Rejected> {
+  async writeLive(text: string, version: number, next?: number): Promise<number | undefined | Rejected> {
     return orRejected(() => {
-      if (typeof text !== "string" || !Number.isSafeInteger(version)) {
-        throw new Misuse("writeLive: expected a text and the version that it replaces");
+      if (typeof text !== "string" || ![version, next ?? 1].every(Number.isSafeInteger)) {
+        throw new Misuse("writeLive: expected a text, the version that it replaces, and perhaps the new version");
       }
-      return this.#live.write(text, version);
+      return this.#live.write(text, version, next);
     });
   }
 

@@ -1,6 +1,7 @@
 /** Turns what a store threw into a failure that the rest of the program can handle. */
 
 import type { TakeReply, TakeRequest } from "../core/take.ts";
+import type { LiveText } from "./live.ts";
 import { type LateReply, type Store, StoreError } from "./store.ts";
 
 /** The part of a `StoreError` that the program acts on. */
@@ -55,4 +56,9 @@ export function isStoreError(error: unknown): error is StoreError {
 /** The late reply of the call that threw; undefined: no reply will come. Writes nothing to the console. */
 export function lateReplyOf(error: unknown): LateReply | undefined {
   return ((error ?? {}) as Partial<StoreError>).timeout;
+}
+
+/** The late answer of a read of the live document that threw this. Undefined: none will come. It never rejects. */
+export function lateTextOf(error: unknown): Promise<LiveText | undefined> | undefined {
+  return lateReplyOf(error)?.answer as Promise<unknown> as Promise<LiveText | undefined> | undefined;
 }

@@ -28,10 +28,10 @@ export class ObjectLive {
   }
 
   /** Returns the new version; undefined: there is another version by now, and nothing was written. */
-  write(text: string, version: number): number | undefined {
+  write(text: string, version: number, next = version + 1): number | undefined {
     if (this.read().version !== version) return undefined;
-    this.#sql.exec(WRITE, version + 1, text);
-    this.#live = { version: version + 1, text };
-    return version + 1;
+    this.#sql.exec(WRITE, next, text);
+    this.#live = { version: next, text };
+    return next;
   }
 }

@@ -9,7 +9,7 @@ import { RedisError, withRedis } from "../redis/client.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
 import { redisLive } from "./redis-live.ts";
-import { type Store, StoreError } from "./store.ts";
+import { type LateReply, type Store, StoreError } from "./store.ts";
 
 /** Which Redis, and how long a call may take: see `RedisStoreOptions`. */
 interface RedisPlaceOptions {
@@ -50,9 +50,9 @@ export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Redis
 
     async take(request, nowMs = 0, budgetMs) {
       const { keys } = request;
+      const decode = (reply: unknown) => decodeReply(reply, keys);
       const asked = run(keysOfRequest(request), encodeRequest(request, nowMs), budgetMs);
-      const reply = await asked.catch((error) => asStoreError(error, keys));
-      return decodeReply(reply, keys);
+      return decode(await asked.catch((error) => asStoreError(error, decode)));
     },
 
     async reset(keys) {
@@ -109,14 +109,14 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   return { nowMs, allowed, keys: decoded };
 }
 
-/** @param keys of a take: a reply that arrives after its budget still tells about them. */
-function asStoreError(error: unknown, keys?: readonly KeyRequest[]): never {
+/** @param decode reads a reply that arrives after its budget. Absent: such a reply says nothing of use. */
+function asStoreError(error: unknown, decode?: (reply: unknown) => unknown): never {
   if (!(error instanceof RedisError)) throw error;
   const { code, reply, timeout } = error;
-  if (timeout && keys) {
+  if (timeout && decode) {
     // No reply, or not one of the script: nothing is known.
-    const answer = timeout.answer.then((late) => decodeReply(late, keys)).catch(() => undefined);
-    throw new StoreError("TIMEOUT", undefined, { ...timeout, answer });
+    const answer = timeout.answer.then(decode).catch(() => undefined);
+    throw new StoreError("TIMEOUT", undefined, { ...timeout, answer } as LateReply);
   }
   if (code !== "REPLY") throw new StoreError(code);
   if (reply === "UNAUTHORIZED" || reply === "CROSSSLOT") throw new StoreError(reply);

@@ -386,6 +386,60 @@ it("acts on a client of whom only the hash is known, by the live document", asyn
   for (let i = 0; i < 8; i++) expect(await gateway.send("/login", CLIENT, { method: "POST" })).toBe(200);
 });
 
+it("shows what it can of a document that somebody has written by hand, on every page", async () => {
+  const gateway = await gatewayOf();
+  const key = "GOODGOODGOODGOODGOODGO";
+  gateway.changeLive = (document) => {
+    const wrong = [
+      null,
+      7,
+      "text",
+      [],
+      {},
+      { policy: "login" },
+      { policy: {}, kind: 3, key },
+      { policy: "login", key: 4 },
+    ];
+    const odd = {
+      policy: "login",
+      kind: "ip",
+      key,
+      limits: { login: "x", other: null },
+      factor: {},
+      note: {},
+      block: true,
+    };
+    const never = { ...odd, key: "NEVERNEVERNEVERNEVERNE", until: "never" };
+    const policies = { login: null, api: { mode: 3, limits: { api: "x" } }, gone: "text" };
+    return {
+      ...document,
+      version: 9,
+      policies,
+      overrides: [...wrong, odd, never],
+      ignored: [{ path: "overrides[0]" }],
+    };
+  };
+  const { page, complaints } = await openSignedIn(gateway);
+  for (const [hash, heading] of [
+    ["#/overview", "Overview"],
+    ["#/policies", "Policies"],
+    ["#/policies/login", "login"],
+    ["#/clients", "Clients"],
+    [`#/clients/login/${key}`, key],
+    ["#/changes", "Changes"],
+  ] as const) {
+    await show(page, hash);
+    await page.getByRole("heading", { name: heading, exact: false }).first().waitFor();
+  }
+  const row = page.getByRole("row", { name: /GOOD/ });
+  expect(await row.innerText()).toContain("blocked");
+  expect(await page.getByText("1 override: clients").count()).toBe(1);
+  await page.getByText("1 entries are kept").waitFor();
+  await page.getByRole("button", { name: "Edit the whole document" }).click();
+  expect(await page.getByLabel("JSON").inputValue()).toContain("null,");
+  expect(complaints).toEqual([]);
+});
+
 it("explains a token, says what is wrong with another one, and takes a whole header line", async () => {
   const gateway = await gatewayOf();
   const { page } = await openSignedIn(gateway);

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import type { Stats } from "../../console/src/api.ts";
+import type { LiveDocument, Stats } from "../../console/src/api.ts";
 import { createGateway } from "../../src/gateway.ts";
 import { EXPLAINED } from "./explained.ts";
 import { POLICIES } from "./policies.ts";
@@ -40,6 +40,8 @@ export interface FakeGateway {
   readonly calls: string[];
   /** Changes what the next questions for counts get. */
   change: ((stats: Stats) => Stats) | undefined;
+  /** Changes the answer of GET /live, as somebody does who writes into the store by hand. */
+  changeLive: ((document: LiveDocument) => object) | undefined;
   /** A request of a client, through the limits. @returns its status. */
   send(path: string, address: string, init?: RequestInit): Promise<number>;
   stop(): Promise<void>;
@@ -78,6 +80,10 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
       ...(request.method !== "GET" && request.method !== "HEAD" && { body: await buffer(request) }),
     });
     const own = pathname.slice(ADMIN.length);
+    if (own === "/live" && request.method === "GET" && fake.changeLive) {
+      const changed = fake.changeLive((await passed.json()) as LiveDocument);
+      return Response.json(changed, { headers: { ETag: passed.headers.get("ETag")! } });
+    }
     // The gate has let it in: the gateway has neither metrics nor tokens of refusals.
     if (!["/stats", "/explain"].includes(own) || passed.status !== 404) return passed;
     if (own === "/explain") {
@@ -110,6 +116,7 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     url,
     calls: [],
     change: undefined,
+    changeLive: undefined,
     async send(path, address, init = {}) {
       const headers = { ...(init.headers as object), "CF-Connecting-IP": address };
       return (await ask(path, { ...init, headers })).status;

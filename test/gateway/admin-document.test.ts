@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { LIVE_KEY } from "../../src/core/layout.ts";
+import { headgate } from "../cli/run.ts";
 import { ADMIN_TOKEN, type AdminGateway, startAdmin } from "../support/gateway/admin.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
@@ -281,6 +282,43 @@ describe("a document that is", () => {
     expect(await redis.get(LIVE_KEY)).toBe("a note");
   });
 
+  it("in part no document is listed without that part, kept, and changed beside it", async () => {
+    const { redis, gateway } = await startBlocked();
+    const { version = "", text = "" } = await redis.hgetall(LIVE_KEY);
+    const { overrides, ...document } = JSON.parse(text);
+    const wrong = [null, 7, "text", [], {}, { policy: "api" }, { policy: 3, key: "k" }];
+    const policies = { api: null, site: "text" };
+    const byHand = JSON.stringify({ ...document, policies, overrides: [...wrong, ...overrides] });
+    await redis.hset(LIVE_KEY, { version: Number(version) + 1, text: byHand });
+    expect((await gateway.admin("/overrides")).body.overrides).toEqual(overrides);
+    expect((await gateway.admin("/policies")).body.policies[0].live).toBeNull();
+    expect((await gateway.admin("/live")).body.ignored.length).toBeGreaterThanOrEqual(wrong.length);
+    const env = { HEADGATE_URL: gateway.url.href, HEADGATE_TOKEN: ADMIN_TOKEN };
+    const { status, stdout } = await headgate("/", ["admin", "overrides"], env);
+    expect([status, stdout]).toEqual([0, expect.stringContaining("block")]);
+    expect((await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).status).toBe(200);
+    const after = JSON.parse((await redis.hget(LIVE_KEY, "text"))!).overrides;
+    expect(after).toEqual([...wrong, ...overrides, expect.objectContaining({ factor: 2 })]);
+  });
+
+  it("of a later format is not overwritten by an older gateway, which keeps what it knows", async () => {
+    const { redis, start, gateway } = await startBlocked();
+    const text = '{"format":2,"policies":{},"overrides":[]}';
+    await redis.hset(LIVE_KEY, { version: 7, text, mark: "another" });
+    await expect
+      .poll(async () => [await statusOf(gateway, BLOCKED), events(gateway).includes("live-newer")], WITHIN)
+      .toEqual([403, true]);
+    const { body } = await gateway.admin("/live");
+    expect(body).toMatchObject({ version: 7, overrides: [{ block: true }], notes: [expect.stringMatching(/newer/)] });
+    const whole = { policies: {}, overrides: [] };
+    for (const one of [gateway, await start()]) {
+      expect((await one.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).status).toBe(409);
+      const replaced = await one.admin("/live", { ...put(whole), headers: { "If-Match": '"7"' } });
+      expect([replaced.status, replaced.body.detail]).toEqual([409, expect.stringMatching(/newer version/)]);
+    }
+    expect(await redis.hget(LIVE_KEY, "text")).toBe(text);
+  });
+
   it("of a damaged version is read, and replaced by the next change", async () => {
     const { redis, start, gateway } = await startBlocked();
     await redis.hset(LIVE_KEY, { version: "seven" });
@@ -295,6 +333,18 @@ describe("a document that is", () => {
     expect((await cold.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).body.version).toBe(1);
     expect((await gateway.admin("/overrides")).body.overrides).toHaveLength(2);
   });
+});
+
+it("a store that always answers too late still tells a cold isolate who is blocked", async () => {
+  const { rest, slow } = await startPrivateRedis();
+  const vars = { REDIS_TIMEOUT_MS: 300 };
+  const gateway = await startAdmin({ policies: POLICIES, redis: rest, vars });
+  await expect
+    .poll(async () => (await gateway.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true }))).status, WITHIN)
+    .toBe(200);
+  const cold = await startAdmin({ policies: POLICIES, redis: rest, vars });
+  slow(300);
+  await expect.poll(() => statusOf(cold, BLOCKED), WITHIN).toBe(403);
 });
 
 it("while the store is away the last document is in force, and a change is 503", async () => {

@@ -15,8 +15,8 @@ async function start(timeoutMs: number) {
   const [region, document, counts] = await Promise.all([startPrivateRedis(), startPrivateRedis(), startPrivateRedis()]);
   const key = { kind: "ip", values: [CLIENT] };
   const [far, leased] = [
-    await nameOn("counts", ["document", "counts"], key),
-    await nameOn("counts", ["document", "counts"], key),
+    await nameOn("counts", ["central", "counts"], key),
+    await nameOn("counts", ["central", "counts"], key),
   ];
   const window = "31d";
   const policies = [
@@ -37,7 +37,7 @@ async function start(timeoutMs: number) {
       limits: [{ algorithm: "fixed-window", limit: 500, window }],
     },
   ];
-  const nodes = { eu: { ...region.rest, region: "eu" }, document: document.rest, counts: counts.rest };
+  const nodes = { eu: { ...region.rest, region: "eu" }, central: document.rest, counts: counts.rest };
   const vars = { ...nodeBindings(nodes), REGION: "eu", REDIS_TIMEOUT_MS: timeoutMs };
   const gateway = () => startAdmin({ redis: null, policies, vars });
   return { far, leased, region, document, counts, gateway };
@@ -59,7 +59,7 @@ it("an override of a plan and a factor holds in every node, over the counts of b
   expect(await admitted("/leased", 6)).toBe(6);
   expect((await a.admin(`/overrides/${far}?key=${CLIENT}`, put({ plan: "pro", factor: 3 }))).status).toBe(200);
   expect((await b.admin(`/overrides/${leased}?key=${CLIENT}`, put({ plan: "pro", factor: 2 }))).status).toBe(200);
-  // The document lies in the first node without a region.
+  // The names choose the node of the document, among those without a region.
   const stored = await Promise.all([region, document, counts].map(({ redis }) => redis.exists(LIVE_KEY)));
   expect(stored).toEqual([0, 1, 0]);
   await expect.poll(async () => (await limitsOf(leased))[0].limit, WITHIN).toBe(40);

@@ -1,6 +1,7 @@
 /** Changes for one client: its counts, and what the live document says of it. */
 
 import { api, type Effect, type Override, Refused } from "../api.ts";
+import { isTable, overridesOf } from "../data/entries.ts";
 import { policyNamed } from "../data/live.ts";
 import { admin } from "../parts/command.tsx";
 import type { Until } from "../parts/fields.tsx";
@@ -155,14 +156,14 @@ async function putEffect(client: Client, effect: Effect | undefined): Promise<nu
   return version;
 }
 
-export function isFor({ policy, hash }: Client, override: Override): boolean {
-  return override.policy === policy && override.key === hash;
+export function isFor({ policy, hash }: Client, override: unknown): boolean {
+  return isTable(override) && override.policy === policy && override.key === hash;
 }
 
 /** An undo must not take back what somebody else has done since. */
 async function expectOverride(client: Client, expected: Effect | undefined): Promise<void> {
   const { body } = await api.live();
-  const found = effectOf(body.overrides.find((one) => isFor(client, one)));
+  const found = effectOf(overridesOf(body).find((one) => isFor(client, one)));
   if (canonical(found) === canonical(expected)) return;
   throw new Refused(409, "Somebody else has changed this client since. Nothing was undone.");
 }

@@ -1,6 +1,7 @@
 /** The whole live document, edited by hand. */
 
 import { api, type LiveDocument, Refused } from "../api.ts";
+import { isTable } from "../data/entries.ts";
 import { admin } from "../parts/command.tsx";
 import type { Change } from "./change.ts";
 import { canonical } from "./client-changes.ts";
@@ -49,7 +50,9 @@ function touchesOf(before: Content, after: Content): string {
     [
       ...before.overrides.filter((one) => !young.has(canonical(one))),
       ...after.overrides.filter((one) => !old.has(canonical(one))),
-    ].map(({ policy, key }) => `${policy}:${key}`),
+    ]
+      .filter(isTable)
+      .map(({ policy, key }) => `${policy}:${key}`),
   );
   return [
     changed.length > 0 ? `Every client of ${changed.join(", ")}.` : "",

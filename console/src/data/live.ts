@@ -1,6 +1,7 @@
 /** The policies in force and the live document: read when a page needs them, after a change, and once a minute. */
 
 import { api, type LiveDocument, type Policy, type Refused } from "../api.ts";
+import { policyIn } from "./entries.ts";
 import { mark } from "./marks.ts";
 import { createValue } from "./value.ts";
 
@@ -23,7 +24,8 @@ export const live = createValue<LiveState>({ is: "unknown" });
 export async function loadPolicies(): Promise<void> {
   const before = policies.get();
   const found = await api.policies();
-  policies.set(found);
+  const shown = found.policies.map((policy) => ({ ...policy, live: policy.live && policyIn(policy.live) }));
+  policies.set({ ...found, policies: shown });
   if (before && found.version > before.version) mark(`live v${found.version}`);
 }
 

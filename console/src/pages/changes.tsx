@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import type { LiveDocument } from "../api.ts";
+import { policyChangesOf } from "../data/entries.ts";
 import { live, loadLive } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
 import { Failed, Loading, Notice } from "../parts/notice.tsx";
@@ -33,7 +34,8 @@ export function Changes() {
 }
 
 function Document({ document, etag }: { document: LiveDocument; etag: string }) {
-  const { version, policies, ignored = [], notes = [] } = document;
+  const { version, ignored = [], notes = [] } = document;
+  const policies = policyChangesOf(document);
   return (
     <>
       <h2>Live document{version > 0 ? `, version ${version}` : ""}</h2>
@@ -43,7 +45,7 @@ function Document({ document, etag }: { document: LiveDocument; etag: string }) 
           {note}
         </p>
       ))}
-      {Object.keys(policies).length > 0 && (
+      {policies.length > 0 && (
         <table>
           <caption>Policies that differ from what was deployed</caption>
           <thead>
@@ -54,7 +56,7 @@ function Document({ document, etag }: { document: LiveDocument; etag: string }) 
             </tr>
           </thead>
           <tbody>
-            {Object.entries(policies).map(([name, { mode, limits = {} }]) => (
+            {policies.map(([name, { mode, limits = {} }]) => (
               <tr key={name}>
                 <th scope="row">
                   <a href={hrefOf("policies", name)}>{name}</a>

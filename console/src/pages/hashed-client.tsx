@@ -1,6 +1,7 @@
 /** A client of whom only the hash is known: its counts need the raw key, its override does not. */
 
 import { effectOf, isFor } from "../changes/client-changes.ts";
+import { overridesOf } from "../data/entries.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { RECENT_MINUTES, stats } from "../data/stats.ts";
 import { useValue } from "../data/value.ts";
@@ -16,7 +17,7 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
   const kind = kinds[0];
   if (kind === undefined) return <p>No policy is named {policy}.</p>;
   const override =
-    state.is === "on" ? (state.document.overrides.find((one) => isFor({ policy, kind, hash }, one)) ?? null) : null;
+    state.is === "on" ? (overridesOf(state.document).find((one) => isFor({ policy, kind, hash }, one)) ?? null) : null;
   const refusedNow = recent?.top[policy]?.find((one) => one.key === hash)?.refused;
   const refused = history?.top[policy]?.find((one) => one.key === hash)?.refused;
   return (

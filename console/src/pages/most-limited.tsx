@@ -2,6 +2,7 @@
 
 import type { Limited } from "../api.ts";
 import { effectOf, effectText } from "../changes/client-changes.ts";
+import { overridesOf } from "../data/entries.ts";
 import { live } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
 import { count, shortHash } from "../parts/numbers.ts";
@@ -15,7 +16,7 @@ interface MostLimitedProps {
 
 export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
   const state = useValue(live);
-  const overrides = state.is === "on" ? state.document.overrides : [];
+  const overrides = state.is === "on" ? overridesOf(state.document) : [];
   const rows = Object.entries(top)
     .flatMap(([policy, list]) => list.map((one) => ({ policy, ...one })))
     .sort((a, b) => b.refused - a.refused)

@@ -3,12 +3,13 @@
 import type { LiveDocument, Override } from "../api.ts";
 import { now } from "../api.ts";
 import { effectOf, effectText } from "../changes/client-changes.ts";
+import { overridesOf } from "../data/entries.ts";
 import { plural, shortHash } from "../parts/numbers.ts";
 import { relative, Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
 
 export function Overrides({ document }: { document: LiveDocument }) {
-  const { overrides } = document;
+  const overrides = overridesOf(document);
   if (overrides.length === 0) return <p class="muted">No client has an override.</p>;
   return (
     <table>

@@ -2,6 +2,7 @@
 
 import type { AdminSettings } from "../../config/admin.ts";
 import type { Limiter } from "../../limiter.ts";
+import { createLines } from "../../lines.ts";
 import { toSeconds } from "../headers.ts";
 import { clientKey } from "../key.ts";
 import { problem } from "./answer.ts";
@@ -25,6 +26,8 @@ export type Gate = (request: Request) => Promise<Admin | Response>;
 export function createGate(settings: AdminSettings, wrongTokens: Limiter, sessions: Sessions | undefined): Gate {
   const authenticate = createAuthenticate(settings, sessions);
   const [policy] = wrongTokens.policies;
+  // Five wrong tokens for an address are no bound: an attacker has many addresses.
+  const write = createLines();
 
   async function refuse(request: Request, { wrong }: Stranger): Promise<Response> {
     if (wrong !== undefined) {
@@ -38,7 +41,7 @@ export function createGate(settings: AdminSettings, wrongTokens: Limiter, sessio
         return problem({ title: "Too Many Requests", status: 429, detail: "Too many wrong tokens." }, wait);
       }
       // The operator must be able to find out why somebody is not let in.
-      console.warn(JSON.stringify({ event: "admin-refused", at: new Date().toISOString(), code: wrong }));
+      write(() => ({ event: "admin-refused", at: new Date().toISOString(), code: wrong }));
     }
     const detail = "This needs the admin token, or a session.";
     return problem({ title: "Unauthorized", status: 401, detail }, { "WWW-Authenticate": "Bearer" });

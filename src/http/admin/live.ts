@@ -2,7 +2,7 @@
 
 import type { Newest } from "../../limiter/live/edit.ts";
 import { answer, problem } from "./answer.ts";
-import { type AdminApp, answerChange, type Calls, etagOf, meantBy, NO_LIVE, readBody } from "./calls.ts";
+import { type AdminApp, answerChange, type Calls, etagOf, meantBy, NEWER, NO_LIVE, readBody } from "./calls.ts";
 
 export function serveLive(app: AdminApp, { editor }: Calls): void {
   app.get("/live", async () => {
@@ -29,14 +29,18 @@ export function serveLive(app: AdminApp, { editor }: Calls): void {
   });
 }
 
-function describe({ version, view, isGood }: Newest) {
+const BEFORE = "The stored document is damaged or gone. This one, read before, is in force here; a change stores it.";
+
+const NOTES: Readonly<Record<Newest["state"], readonly string[]>> = {
+  good: [],
+  newer: [NEWER],
+  damaged: [BEFORE],
+  gone: [BEFORE],
+};
+
+function describe({ version, view, state }: Newest) {
   const { secret, policies = {}, overrides = [] } = view?.document ?? {};
-  const notes = [
-    ...(isGood
-      ? []
-      : ["The stored document is damaged or gone. This one, read before, is in force here; a change stores it."]),
-    ...(view?.hasOtherSecret ? [OTHER_SECRET] : []),
-  ];
+  const notes = [...NOTES[state], ...(view?.hasOtherSecret ? [OTHER_SECRET] : [])];
   return {
     version,
     policies,

@@ -1,7 +1,7 @@
 /** `/overrides`: other numbers, a plan, an exemption or a block for single clients. */
 
 import { checkOverride } from "../../limiter/live/check.ts";
-import type { LiveOverride } from "../../limiter/live/document.ts";
+import { type LiveOverride, namedOverrides } from "../../limiter/live/document.ts";
 import { removeOverride, setOverride } from "../../limiter/live/edit.ts";
 import { answer } from "./answer.ts";
 import { type AdminApp, answerChange, type Calls, meantBy, NO_LIVE, readBody, shownClient } from "./calls.ts";
@@ -10,7 +10,7 @@ export function serveOverrides(app: AdminApp, { editor, forClient }: Calls): voi
   app.get("/overrides", async () => {
     if (!editor) return NO_LIVE();
     const { version, view } = await editor.newest();
-    return answer({ version, overrides: view?.document.overrides ?? [] });
+    return answer({ version, overrides: view ? namedOverrides(view.document) : [] });
   });
 
   app.put(

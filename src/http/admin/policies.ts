@@ -1,5 +1,6 @@
 /** `/policies`: the policies with the numbers and modes in force, and changes of them. */
 
+import { isTable } from "../../config/bindings.ts";
 import { writeLimit } from "../../config/limits.ts";
 import { writePolicy } from "../../config/policies.ts";
 import { patchPolicy } from "../../limiter/live/edit.ts";
@@ -14,7 +15,7 @@ export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Cal
       return {
         ...writePolicy(policy),
         limits: policy.limits.map((limit) => ({ id: limit.id, ...writeLimit(limit) })),
-        live: ownEntry(view?.document.policies, policy.name) ?? null,
+        live: tableOf(ownEntry(view?.document.policies, policy.name)),
       };
     });
     return answer({ version, policies });
@@ -35,6 +36,11 @@ export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Cal
       );
     }),
   );
+}
+
+/** Only by hand can something else get into the store. It does nothing. */
+function tableOf(entry: unknown): object | null {
+  return isTable(entry) ? entry : null;
 }
 
 /** A policy may be named like what every object has: `constructor`. */

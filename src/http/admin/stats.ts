@@ -1,12 +1,15 @@
 /** `/stats`: what all isolates have counted, over time; and for Prometheus, the sums since counting began. */
 
 import type { Context } from "hono";
+import { createLines } from "../../lines.ts";
 import { CONTENT_TYPE, MAX_MINUTES, prometheusText, type Stats } from "../../stats/object/door.ts";
 import { answer, badRequest, notFound, unavailable } from "./answer.ts";
 import type { AdminApp } from "./calls.ts";
 import type { Gate } from "./gate.ts";
 
 const DEFAULT_MINUTES = "60";
+
+const write = createLines();
 
 export function serveStats(app: AdminApp, stats: Stats | undefined): void {
   app.get("/stats", async (c) => {
@@ -36,9 +39,7 @@ async function answered(work: () => Promise<Response>): Promise<Response> {
     return await work();
   } catch (error) {
     const { name, message } = error as Error;
-    console.warn(
-      JSON.stringify({ event: "stats-unread", at: new Date().toISOString(), reason: `${name}: ${message}` }),
-    );
+    write(() => ({ event: "stats-unread", at: new Date().toISOString(), reason: `${name}: ${message}` }));
     return unavailable("STATS does not answer.");
   }
 }

@@ -51,33 +51,55 @@ export const EMPTY: LiveDocument = { policies: {}, overrides: [] };
 /** The largest text of a document, in bytes. */
 export const MAX_LIVE_BYTES = 262_144;
 
+/**
+ * The format of the text. A later format is one that this version would misread. Absent in a text: 1. It has nothing to
+ * do with the storage version of counts: what operators have changed must not be forgotten with the counts.
+ */
+const FORMAT = 1;
+
 /** The text that a store keeps. */
 export function writeLive(document: LiveDocument): string {
-  return JSON.stringify(document);
+  return JSON.stringify({ format: FORMAT, ...document });
+}
+
+/** Whether a later version of this program has written the text, in a format that this version would misread. */
+export function isNewerFormat(text: string): boolean {
+  const value = parse(text);
+  return isTable(value) && value.format !== undefined && value.format !== FORMAT;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
  * Reads what a store keeps. A wrong entry is no error here: `viewOf` ignores it. Only a text that is not a document at
  * all is refused.
  *
- * @returns undefined if the text is not a document.
+ * @returns undefined if the text is not a document, or one of a later format.
  */
 export function readLive(text: string): LiveDocument | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = parse(text);
   if (!isTable(value)) return undefined;
-  const { secret, policies, overrides } = value;
-  if (!isTable(policies) || !Array.isArray(overrides)) return undefined;
+  const { format = FORMAT, secret, policies, overrides } = value;
+  if (format !== FORMAT || !isTable(policies) || !Array.isArray(overrides)) return undefined;
   return {
     ...(typeof secret === "string" && { secret }),
     policies: policies as LiveDocument["policies"],
     overrides: overrides as LiveDocument["overrides"],
   };
 }
+
+/** The overrides that name a client. Others were written into the store by hand, and do nothing. */
+export function namedOverrides({ overrides }: LiveDocument): readonly LiveOverride[] {
+  return overrides.filter((one: unknown) => isTable(one) && [one.policy, one.key].every(isText));
+}
+
+const isText = (value: unknown) => typeof value === "string";
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 

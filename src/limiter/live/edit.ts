@@ -12,7 +12,7 @@ import {
   MAX_LIVE_BYTES,
   writeLive,
 } from "./document.ts";
-import type { LiveReader } from "./reader.ts";
+import type { LiveReader, LiveState } from "./reader.ts";
 import type { LiveView } from "./view.ts";
 
 /** How often a change begins again because somebody else was faster. */
@@ -27,11 +27,12 @@ export interface Change {
 
 /**
  * `raced`: somebody else was faster. `damaged`: the store's document is damaged, and this isolate has read no good one.
+ * `newer`: a newer version of this program has written the document, and this version would lose what it does not know.
  */
 export type Edited =
   | { readonly change: Change }
   | { readonly mistakes: readonly LiveMistake[] }
-  | { readonly refused: "raced" | "damaged" };
+  | { readonly refused: "raced" | "damaged" | "newer" };
 
 /** The newest document that this isolate could read. */
 export interface Newest {
@@ -39,8 +40,8 @@ export interface Newest {
   readonly version: number;
   /** Undefined: the store's document is damaged, and this isolate has read no good one. */
   readonly view: LiveView | undefined;
-  /** False: the store's document is damaged or gone. The view is older, and still in force here. */
-  readonly isGood: boolean;
+  /** Not `good`: the view is older than what is stored, and still in force here. */
+  readonly state: LiveState;
 }
 
 /** Whether an operator means to change the document of this version. */
@@ -88,8 +89,9 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
 
     async change(edit, isMeant = () => true) {
       for (let i = 0; i < MAX_TRIES; i++) {
-        const { version, view } = await newest();
+        const { version, view, state } = await newest();
         if (!isMeant(version)) return { refused: "raced" };
+        if (state === "newer") return { refused: state };
         if (!view) return { refused: "damaged" };
         const before = view.document;
         const after = edit(withSecret(before, await reader.secret()), view);
@@ -102,8 +104,9 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
     },
 
     async replace(value, isMeant) {
-      const { version, view } = await newest();
+      const { version, view, state } = await newest();
       if (!isMeant(version)) return { refused: "raced" };
+      if (state === "newer") return { refused: state };
       const mistakes = checkDocument(value, policies, view?.document);
       if (mistakes.length > 0) return { mistakes };
       const { secret, policies: changed, overrides } = value as LiveDocument;

@@ -6,10 +6,11 @@
 import type { Policy } from "../../core/policy.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../../isolate/timing.ts";
-import { failureOf } from "../../store/failure.ts";
+import { failureOf, lateTextOf } from "../../store/failure.ts";
 import type { LiveStorage, LiveText } from "../../store/live.ts";
 import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type WithNumbers } from "./apply.ts";
-import { EMPTY, readLive } from "./document.ts";
+import { EMPTY, isNewerFormat, readLive } from "./document.ts";
+import { isHere, type Searched, searchElsewhere } from "./search.ts";
 import { type LiveView, viewOf } from "./view.ts";
 
 /** An interval is up to this part of a refresh shorter or longer: isolates must not all read at the same moment. */
@@ -20,6 +21,8 @@ const PROMISED_MS = 5_000;
 const MAX_JITTER_MS = 3_000;
 /** The time from the beginning of a read that failed, or never ended, to the beginning of the next one, in ms. */
 const RETRY_MS = 2_000;
+/** The same while the document was never read: a blocked client gets through until then. */
+const FIRST_RETRY_MS = 100;
 /**
  * A read ends within the time budget. If it has not ended this many ms later, its request has ended, and the read too.
  */
@@ -44,14 +47,28 @@ export interface LiveReaderOptions {
 
 /** What operators should know about the document. */
 export interface LiveEvent {
-  readonly event: "live" | "live-damaged" | "live-gone" | "live-unread" | "live-other-secret";
+  readonly event:
+    | "live"
+    | "live-moved"
+    | "live-left"
+    | "live-damaged"
+    | "live-newer"
+    | "live-gone"
+    | "live-unread"
+    | "live-other-secret";
   readonly version: number;
   /** Entries that name what the configuration does not have: the first of them, and how many more there are. */
   readonly ignored?: LiveView["unknown"]["first"];
   readonly moreIgnored?: number;
   /** Why the document could not be read (`StoreErrorCode`). */
   readonly failure?: string;
+  /** Where a document lay that has moved. */
+  readonly from?: string;
+  /** Documents in other places, which are not in force. */
+  readonly others?: Searched["others"];
 }
+
+export type LiveState = "good" | "damaged" | "gone" | "newer";
 
 export interface LiveReader {
   /**
@@ -67,9 +84,10 @@ export interface LiveReader {
   /** Reads the newest document now. @throws {StoreError} */
   refresh(): Promise<void>;
   /**
-   * What the last read found. `isGood` is false if the stored document is damaged or gone; `view` is then an older one.
+   * What the last read found. If the stored document is not `good`, `view` is an older one: what is stored is damaged,
+   * is gone, or was written by a newer version of this program.
    */
-  stored(): { readonly version: number; readonly isGood: boolean };
+  stored(): { readonly version: number; readonly state: LiveState };
   readonly storage: LiveStorage;
   /** The fingerprint of the key secret. */
   secret(): Promise<string>;
@@ -89,7 +107,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   let view: LiveView | undefined;
   /** The version that was read last, good or damaged. Undefined: the document was never read. */
   let known: number | undefined;
-  let isGood = true;
+  let state: LiveState = "good";
   /** No read begins before this instant. */
   let dueAtMs = Number.NEGATIVE_INFINITY;
   /** When the present read has begun. Undefined: none is under way. */
@@ -101,26 +119,63 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   let failedAtMs: number | undefined;
   /** Until a read has succeeded, no further one begins before this instant, whatever the store tells. */
   let retryAtMs = Number.NEGATIVE_INFINITY;
+  /** The last read whose time is up, and whose answer may still come. */
+  let lateRead: number | undefined;
+  /** The document was found, or looked for in all places: from now on it is read from its own place only. */
+  let isSearched = false;
   const jitterMs = Math.min(JITTER * refreshMs, MAX_JITTER_MS);
 
-  async function refresh(): Promise<void> {
+  /** @param onLate gets the work of learning from an answer that comes too late. It never rejects. */
+  async function refresh(onLate?: (work: Promise<void>) => void): Promise<void> {
     const read = ++begun;
     const atMs = timing.nowMs();
     startedAtMs = atMs;
-    retryAtMs = atMs + RETRY_MS;
+    retryAtMs = atMs + (known === undefined ? FIRST_RETRY_MS : RETRY_MS);
     try {
-      const found = await storage.read(known);
-      const fingerprint = found && (await secret());
-      if (read < ended.read) return;
-      ended = { read, startedAtMs: atMs };
-      if (found) learn(found, fingerprint!);
-      known ??= 0;
-      dueAtMs = atMs + refreshMs + jitterMs * (2 * Math.random() - 1);
-      retryAtMs = Number.NEGATIVE_INFINITY;
-      failedAtMs = undefined;
+      const found = await storage.read(known).catch((error) => {
+        const late = lateTextOf(error);
+        const work = late && learnLate(read, atMs, late);
+        if (work) onLate?.(work);
+        throw error;
+      });
+      await accept(read, atMs, found);
     } finally {
       if (read === begun) startedAtMs = undefined;
     }
+  }
+
+  async function learnLate(read: number, atMs: number, late: Promise<LiveText | undefined>): Promise<void> {
+    lateRead = read;
+    const found = await late;
+    // If places that must be searched do not answer, the next read will tell.
+    if (found) await accept(read, atMs, found).catch(() => {});
+    if (lateRead === read) lateRead = undefined;
+  }
+
+  async function accept(read: number, atMs: number, found: LiveText | undefined): Promise<void> {
+    const live = found && (await searched(found));
+    const fingerprint = live && (await secret());
+    if (read < ended.read) return;
+    ended = { read, startedAtMs: atMs };
+    if (live) learn(live, fingerprint!);
+    known ??= 0;
+    dueAtMs = atMs + refreshMs + jitterMs * (2 * Math.random() - 1);
+    retryAtMs = Number.NEGATIVE_INFINITY;
+    failedAtMs = undefined;
+  }
+
+  /** What was found, or what lies elsewhere. Other places are only searched until all of them have answered once. */
+  async function searched(found: LiveText): Promise<LiveText> {
+    if (!isSearched && !isHere(found)) {
+      const { live, from, others } = await searchElsewhere(storage, found);
+      const more = others.length > 0 && { others };
+      if (from !== undefined) report({ event: "live-moved", version: live.version, from, ...more });
+      else if (live.moved || more) report({ event: "live-left", version: live.version, ...more });
+      isSearched = true;
+      return live;
+    }
+    isSearched = true;
+    return found;
   }
 
   /** Version and view change together, without a pause: a change of the document is built on both. */
@@ -129,12 +184,13 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     const isNone = text === undefined && version === 0;
     const document = isNone ? EMPTY : readLive(text ?? "");
     // What operators have changed stays in force: it must not end by an accident in the store.
-    isGood = document !== undefined && !(isNone && view !== undefined && view.version > 0);
-    if (!document || !isGood) {
-      report({ event: isNone ? "live-gone" : "live-damaged", version });
+    if (!document) state = isNewerFormat(text ?? "") ? "newer" : "damaged";
+    else state = isNone && view !== undefined && view.version > 0 ? "gone" : "good";
+    if (state !== "good") {
+      report({ event: `live-${state}`, version });
       return;
     }
-    view = viewOf(version, document, policies, fingerprint);
+    view = viewOf(version, document!, policies, fingerprint);
     if (isNone) return;
     const { first, more } = view.unknown;
     report({
@@ -146,9 +202,23 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     if (view.hasOtherSecret) report({ event: "live-other-secret", version });
   }
 
-  async function attempt(): Promise<void> {
+  /** Reads the document in the background of a request. The promise ends with the read's time, and never rejects. */
+  function begin(background: Background | undefined): Promise<void> {
+    let late: Promise<void> | undefined;
+    const ended = attempt((work) => {
+      late = work;
+    });
+    // A late answer belongs to the request that has asked: the runtime must keep that request alive for it.
+    keepAlive(
+      ended.then(() => late),
+      background,
+    );
+    return ended;
+  }
+
+  async function attempt(onLate: (work: Promise<void>) => void): Promise<void> {
     try {
-      await refresh();
+      await refresh(onLate);
     } catch (error) {
       // One line for each outage of the store.
       if (failedAtMs === undefined) {
@@ -172,9 +242,18 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     return Math.abs(nowMs - heardAtMs) > refreshMs + PROMISED_MS;
   }
 
-  /** Waits while another request reads the document, and looks for the result from time to time. */
-  async function waitForOther(sinceMs: number): Promise<void> {
-    while (startedAtMs !== undefined && isBehind(sinceMs) && Math.abs(timing.nowMs() - sinceMs) < timeoutMs) {
+  /**
+   * Waits while another request reads the document, and looks for the result from time to time. When that read is late,
+   * this request reads too.
+   */
+  async function waitForOther(sinceMs: number, background: Background | undefined): Promise<void> {
+    while (isBehind(sinceMs)) {
+      const nowMs = timing.nowMs();
+      if (Math.abs(nowMs - sinceMs) >= timeoutMs) return;
+      if (startedAtMs === undefined) {
+        if (lateRead === undefined) return;
+        if (isStale(nowMs)) void begin(background);
+      }
       await timing.sleep(POLL_MS);
     }
   }
@@ -200,18 +279,18 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     secret,
     view: () => view,
     apply: (applied, options) => applyLive(view, applied, timing.nowMs(), numbers, options),
-    refresh,
-    stored: () => ({ version: known ?? 0, isGood }),
+    refresh: () => refresh(),
+    stored: () => ({ version: known ?? 0, state }),
 
     ready(background) {
       const nowMs = timing.nowMs();
       // A read whose request has ended may never end.
       if (startedAtMs !== undefined && Math.abs(nowMs - startedAtMs) < timeoutMs + GRACE_MS) {
-        return mustWait(nowMs) ? waitForOther(nowMs) : undefined;
+        return mustWait(nowMs) ? waitForOther(nowMs, background) : undefined;
       }
       if (!isStale(nowMs)) return undefined;
       const isWaiting = mustWait(nowMs);
-      const read = keepAlive(attempt(), background);
+      const read = begin(background);
       return isWaiting ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
     },
   };

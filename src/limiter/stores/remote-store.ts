@@ -79,7 +79,15 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
       live: {
         ...(live.told && { told: () => live.told!() }),
         read: (known) => within(() => live.read(known)),
-        write: (text, version) => within(() => live.write(text, version)),
+        ...(live.leave && { leave: () => within(() => live.leave!()) }),
+        ...(live.elsewhere && {
+          elsewhere: live.elsewhere.map((copy) => ({
+            place: copy.place,
+            read: () => within(() => copy.read()),
+            ...(copy.leave && { leave: () => within(() => copy.leave!()) }),
+          })),
+        }),
+        write: (text, version, next) => within(() => live.write(text, version, next)),
       },
     }),
   };

@@ -1,6 +1,7 @@
 /** Several places as one store: a decision whose keys lie in several places is split. */
 
 import { createIsolate, isolateOf } from "../../isolate/isolate.ts";
+import type { LiveStorage } from "../../store/live.ts";
 import { type Store, StoreError } from "../../store/store.ts";
 import { withLive } from "../live/with-live.ts";
 import { createSplit, TRUSTED_MS } from "../split/decide-split.ts";
@@ -18,6 +19,9 @@ import { placesOf, type StoreWithSplit } from "../split/split.ts";
  *
  * With one place this is that place itself.
  *
+ * The live document lies in the first place that keeps one. If there is none, the other places are searched, and what
+ * is found moves there.
+ *
  * @param placeOf the position in `places` where a key counts, 0 or more: always the same for the same key, in every
  * isolate. `rendezvous` makes such a function. A key is `hg:2:{<policy>:<hash>}`, and `:<region>` behind it for limits
  * with `scope: "region"`.
@@ -28,6 +32,18 @@ import { placesOf, type StoreWithSplit } from "../split/split.ts";
  * @throws {TypeError} if `places` is empty or holds what `splitStore` made, or if `placeOf` is not a function.
  */
 export function splitStore(places: readonly Store[], placeOf: (key: string) => number): Store {
+  return splitNamed(places, placeOf, { nameOf: (at) => `place ${at}`, liveAt: 0 });
+}
+
+interface Names {
+  /** How the log names a place. */
+  readonly nameOf: (at: number) => string;
+  /** The place of the live document. If it keeps none, the first one that does. */
+  readonly liveAt: number;
+}
+
+/** `splitStore` for places that have names. */
+export function splitNamed(places: readonly Store[], placeOf: (key: string) => number, names: Names): Store {
   const [first] = places;
   if (!first) throw new TypeError("splitStore: places must hold at least one store, found an empty list");
   if (places.some((place) => placesOf(place).length > 1)) {
@@ -47,6 +63,7 @@ export function splitStore(places: readonly Store[], placeOf: (key: string) => n
     );
   }
 
+  const live = liveOf(places, names);
   const trustedMs = () => TRUSTED_MS;
   const timeouts = places.flatMap(({ timeoutMs }) => timeoutMs ?? []);
   const store: StoreWithSplit = {
@@ -75,11 +92,23 @@ export function splitStore(places: readonly Store[], placeOf: (key: string) => n
       await Promise.all(groupBy(keys, place).map(([at, own]) => places[at]!.reset(own)));
     },
 
-    ...(first.live && { live: first.live }),
+    ...(live && { live }),
 
     async ping() {
       await Promise.all(places.map((one) => one.ping()));
     },
   };
   return withLive(store);
+}
+
+/** The live document over several places. Undefined: no place keeps one. */
+function liveOf(places: readonly Store[], { nameOf, liveAt }: Names): LiveStorage | undefined {
+  const at = places[liveAt]?.live ? liveAt : places.findIndex((one) => one.live);
+  const own = places[at]?.live;
+  if (!own) return undefined;
+  const elsewhere = places.flatMap(({ live }, i) => {
+    const earlier = live?.elsewhere?.map((copy) => ({ ...copy, place: `${nameOf(i)}, ${copy.place}` })) ?? [];
+    return live && i !== at ? [{ ...live, place: nameOf(i) }, ...earlier] : earlier;
+  });
+  return { ...own, elsewhere };
 }

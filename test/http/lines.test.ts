@@ -1,0 +1,89 @@
+// What clients or an origin can cause must not flood the log: a bounded number of lines, of a bounded length.
+
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { Decision } from "../../src/core/decision.ts";
+import { createGate, WRONG_TOKEN_POLICIES } from "../../src/http/admin/gate.ts";
+import { serveMetrics } from "../../src/http/admin/stats.ts";
+import { createLoopGuard } from "../../src/http/loop.ts";
+import { createForward } from "../../src/http/origin.ts";
+import { tellAll } from "../../src/limiter/on-decision.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+
+const written: unknown[][] = [];
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_795_236_487_000, toFake: ["Date"] });
+  for (const level of ["log", "warn", "error"] as const) {
+    vi.spyOn(console, level).mockImplementation((...line) => void written.push(line));
+  }
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  written.length = 0;
+});
+
+const LONG = "x".repeat(100_000);
+type Flood = (i: number) => unknown;
+
+it.each<[event: string, flood: () => Flood]>([
+  [
+    "admin-refused",
+    () => {
+      const wrongTokens = createLimiter({ policies: WRONG_TOKEN_POLICIES, store: memoryStore() });
+      const gate = createGate({ token: "a token of an admin, long enough" }, wrongTokens, undefined);
+      return (i) => {
+        const headers = { Authorization: "Bearer wrong", "CF-Connecting-IP": `192.0.${i >> 8}.${i & 255}` };
+        return gate(new Request("https://a.example/.headgate/admin/live", { headers }));
+      };
+    },
+  ],
+  [
+    "origin-error",
+    () => {
+      const service = { fetch: () => Promise.reject(new Error(LONG)) };
+      const forward = createForward({ kind: "service", service }, 0, createLoopGuard());
+      return () => forward(new Request("https://a.example/"));
+    },
+  ],
+  [
+    "origin-loop",
+    () => {
+      const guard = createLoopGuard();
+      const headers = new Headers();
+      guard.mark(headers);
+      return () => guard.refuse(new Request(`https://a.example/${LONG}`, { headers }));
+    },
+  ],
+  [
+    "stats-unread",
+    () => {
+      const stats = { totals: () => Promise.reject(new Error(LONG)) };
+      const gate = async () => ({ by: "token", hasToken: true });
+      const serve = serveMetrics(stats as never, gate, "1");
+      return () => serve({ req: { raw: new Request("https://a.example/") } } as never);
+    },
+  ],
+  [
+    "onDecision threw",
+    () => {
+      const tell = tellAll([
+        () => {
+          throw new Error("a bug of the program");
+        },
+      ]);
+      return () => tell({} as Decision, {} as never);
+    },
+  ],
+])("%s: at most 10 lines a second, and the next line says how many were left out", async (event, flood) => {
+  const cause = flood();
+  for (let i = 0; i < 1_000; i++) await cause(i);
+  expect(written).toHaveLength(10);
+  vi.setSystemTime(Date.now() + 1_000);
+  await cause(1_001);
+  const lines = written.map(([line]) => String(line));
+  expect(lines).toEqual(Array(11).fill(expect.stringContaining(event)));
+  expect(lines[10]).toMatch(/"suppressed":990\b|990 times/);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(2_000);
+});
