@@ -187,7 +187,8 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
       type: ProblemType.misconfigured,
       title: "Misconfigured",
       status: 500,
-      detail: "This gateway's configuration has mistakes; it serves nothing until they are corrected.",
+      detail:
+        "This gateway's configuration has mistakes; it serves nothing until they are corrected. What was expected and what was found stand in its log.",
       mistakes: shown,
     }),
   );
