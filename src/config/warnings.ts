@@ -9,7 +9,7 @@ import type { Settings } from "./settings.ts";
 export function policyWarnings(policies: readonly Policy[]): string[] {
   const byAddress = policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce");
   return policies.flatMap((policy) => {
-    const guards = byAddress.filter((guard) => covers(guard.match, policy.match));
+    const guards = byAddress.filter((guard) => covers(guard.match, policy.match) && leavesOutNoMore(guard, policy));
     return [...keyWarnings(policy, guards), ...planWarnings(policy, guards)];
   });
 }
@@ -77,6 +77,11 @@ function covers(guard: Match, match: Match): boolean {
     coversField(guard.host, match.host, inOneForm("host", coversHost)) &&
     coversField(guard.path, match.path, inOneForm("path", coversPath))
   );
+}
+
+/** Whether the policy leaves out all that its guard leaves out. */
+function leavesOutNoMore({ except: guards = [] }: Policy, { except = [] }: Policy): boolean {
+  return guards.every((one) => except.some((own) => covers(own, one)));
 }
 
 type Covers = (guard: string, match: string) => boolean;

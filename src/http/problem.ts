@@ -104,7 +104,7 @@ export function prefersHtml({ headers }: Request): boolean {
   return quality(["text/html"]) > quality(["application/problem+json", "application/json"]);
 }
 
-/** With the sentence also where SDKs of HTTP APIs look for it: those of OpenAI, Stripe and others read `error` alone. */
+/** The sentence stands in `error` too: the SDKs of OpenAI, Stripe and others look for it there alone. */
 function problemJson(problem: Problem): string {
   const { detail: message, status, title } = problem;
   const code = title.toLowerCase().replaceAll(" ", "_");

@@ -36,7 +36,7 @@ it("prints every mistake, with what was probably meant", async () => {
     stdout: "",
     stderr: `3 mistakes in the configuration:
 - POLICIES[0].limits: expected a list of 1 to 8 limits; found nothing (ERR_POLICY_LIMITS)
-- POLICIES[0].limts: expected only the fields name, match, key, cost, limits, plan, plans, consistency, mode, onStoreFailure, documented, meter; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
+- POLICIES[0].limts: expected only the fields name, match, except, key, cost, limits, plan, plans, consistency, mode, onStoreFailure, documented, meter; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
   Did you mean limits?
 - REGION: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "?" (ERR_REGION)
 `,
@@ -128,6 +128,10 @@ describe("what is allowed and surely wrong", () => {
     warned(
       { POLICIES: [{ ...POLICY, match: { method: ["GET", "PSOT"] } }] },
       "POLICIES[0].match.method: no client sends PSOT. Did you mean POST?",
+    ),
+    warned(
+      { POLICIES: [{ ...POLICY, except: [{ path: "/a" }, { method: "GTE" }] }] },
+      "POLICIES[0].except[1].method: no client sends GTE. Did you mean GET?",
     ),
     warned(
       { POLICIES: [POLICY] },

@@ -9,6 +9,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { describeMistake } from "../../src/config/mistake.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { parseSettings } from "../../src/config/settings.ts";
+import { compileMatcher } from "../../src/http/match.ts";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
@@ -216,6 +217,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/errors.md": { "test/docs/blocks.test.ts": 3 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 1 },
+  "docs/matching.md": { "test/docs/blocks.test.ts": 1 },
   "docs/observability.md": { "test/gateway/prometheus.test.ts": 4, "test/docs/observability.test.ts": 4 },
   "docs/recording.md": { "test/http/record.test.ts": 2 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2 },
@@ -237,6 +239,17 @@ it("every other page with a block has a test of it", () => {
     expect([page, blocksOf(page).length]).toEqual([page, sum]);
     for (const file of Object.keys(runs)) expect(existsSync(join(ROOT, file)), file).toBe(true);
   }
+});
+
+it("the policy of docs/matching.md leaves out what the page says", () => {
+  const [block] = blocksOf("docs/matching.md");
+  const parsed = parseSettings((parseToml(block!.text) as { vars: Record<string, unknown> }).vars);
+  if (parsed.mistakes) throw new Error(parsed.mistakes.map(describeMistake).join());
+  const match = compileMatcher(parsed.value.policies);
+  const isCounted = (url: string, method = "GET") => match(new Request(url, { method })).length > 0;
+  const leftOut = ["https://a.example/health", "https://a.example/public/a", "https://status.example.com/x"];
+  expect(leftOut.filter((url) => isCounted(url))).toEqual([]);
+  expect([isCounted("https://a.example/x"), isCounted(leftOut[2]!, "POST")]).toEqual([true, true]);
 });
 
 it("what limits logins keeps its limit in every window", () => {

@@ -116,6 +116,11 @@ describe("the document", () => {
       countedPer: "header x-user and address, otherwise address",
     });
     expect(exports!.storeFailure.mode).toBe("allow");
+    const left = { ...POLICIES[0]!, match: {}, except: [{ path: "/health" }, { method: "GET", path: "/a" }] };
+    expect(documentOf({ POLICIES: [left] }).regions[0]!.policies[0]).toMatchObject({
+      requests: "every request, but not /health, but not GET /a",
+      except: [{ path: ["/health"] }, { method: ["GET"], path: ["/a"] }],
+    });
     expect(site).toMatchObject({ requests: "every request", consistency: { mode: "leased" } });
     const promises = documentOf({ POLICIES: fivePolicies() }).regions[0]!.policies.flatMap(({ limits }) =>
       limits.map(({ promise }) => promise),

@@ -37,8 +37,8 @@ export function PolicyPage({ name }: { name: string }) {
         {name} {policy.mode === "shadow" && <span class="tag would">shadow: refuses nobody</span>}
       </h1>
       <p class="facts">
-        <code>{matchText(policy.match)}</code>, counted by {keyText(policy.key)}; {policy.consistency}; if its store
-        does not answer: <code>{policy.onStoreFailure}</code>
+        <code>{matchText(policy)}</code>, counted by {keyText(policy.key)}; {policy.consistency}; if its store does not
+        answer: <code>{policy.onStoreFailure}</code>
       </p>
       <Limits policy={policy} view={view} />
       <Edit policy={policy} view={view} />

@@ -104,9 +104,12 @@ function shortWindows({ limits }: Record<string, unknown>, path: string): string
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"];
 
-function methods({ match, cost }: Record<string, unknown>, path: string): string[] {
+function methods({ match, except, cost }: Record<string, unknown>, path: string): string[] {
   const rules: [unknown, string][] = [
     [match, `${path}.match`],
+    ...[except]
+      .flat()
+      .map((one, i): [unknown, string] => [one, Array.isArray(except) ? `${path}.except[${i}]` : `${path}.except`]),
     ...(Array.isArray(cost) ? (cost as unknown[]) : []).map((rule, i): [unknown, string] => [
       rule,
       `${path}.cost[${i}]`,
