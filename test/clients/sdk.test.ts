@@ -21,7 +21,7 @@ beforeAll(async () => {
   stops.push(() => provider.close());
   gateway = await startGateway(
     {
-      policies: FORMATS.flatMap((format, i) => [policyOf(`long-${i}`, "1d"), policyOf(`short-${i}`, "2s")]),
+      policies: FORMATS.flatMap((_, i) => [policyOf(`long-${i}`, "1d"), policyOf(`short-${i}`, "2s")]),
       vars: { ORIGIN_URL: provider.url },
     },
     (stop) => stops.push(stop),
