@@ -8,7 +8,7 @@
 import { Hono } from "hono/tiny";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
-import { policyWarnings, regionWarnings } from "./config/warnings.ts";
+import { explainWarnings, policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { backgroundOf } from "./http/background.ts";
@@ -153,11 +153,12 @@ function probeOf({ redis, counts }: Settings, store: Store, places: NamedPlaces)
 }
 
 /** Notes about a valid configuration that may not be what the operator meant. */
-function storeAndOriginNotes({ redis, counts, origin, explain, admin }: Settings): string[] {
+function storeAndOriginNotes(settings: Settings): string[] {
+  const { redis, counts, origin } = settings;
   return [
     ...(redis || counts ? [] : ["no Redis and no COUNTS is configured: limits hold per isolate (memory store)"]),
     ...(origin.kind === "demo" ? ["no origin is configured: the built-in demo answers"] : []),
-    ...(explain && !admin ? ["EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token"] : []),
+    ...explainWarnings(settings),
   ];
 }
 

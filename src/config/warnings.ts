@@ -58,6 +58,12 @@ export function regionWarnings({ redis, region, regions }: Pick<Settings, "redis
     );
 }
 
+/** Only an admin can read what a refusal's token explains. */
+export function explainWarnings({ explain, admin }: Pick<Settings, "explain" | "admin">): string[] {
+  if (!explain || admin) return [];
+  return ["EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token"];
+}
+
 function isChosen(kind: string): boolean {
   return kind.split("+").some((part) => KEY_DESCRIPTIONS[sourceOf(part)].chosenBy === "client");
 }

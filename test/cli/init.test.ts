@@ -39,6 +39,10 @@ it("creates a gateway that the check accepts without a warning", async () => {
     assets: { ...(shipped.assets as object), directory: "./node_modules/headgate/console/dist" },
   });
   expect(wrangler.vars).toEqual(shipped.vars);
+  // Every file from which wrangler reads secrets.
+  expect(readFileSync(join(made, ".gitignore"), "utf8").split("\n")).toEqual(
+    expect.arrayContaining([".dev.vars*", ".env*"]),
+  );
   // What the runtime of wrangler 4.86 knows.
   expect(String(wrangler.compatibility_date) <= "2026-05-03").toBe(true);
 });
