@@ -29,6 +29,8 @@ it("creates a gateway that the check accepts without a warning", async () => {
     dependencies: { headgate: `file:${ROOT.replace(/[\\/]$/, "")}` },
   });
   expect(packageJson.devDependencies).toHaveProperty("wrangler");
+  // The console prints commands in this form: it works in a clone too.
+  expect(packageJson.scripts.headgate).toBe("headgate");
   expect(peerDependencies.hono).toMatch(packageJson.dependencies.hono.replace("^", ">="));
   const wrangler = parseToml(readFileSync(join(made, "wrangler.toml"), "utf8")) as Record<string, unknown>;
   const shipped = parseToml(readFileSync(join(ROOT, "wrangler.toml"), "utf8"));

@@ -108,9 +108,11 @@ function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
       <tfoot>
         <tr>
           <td colSpan={hasTrial ? 6 : 4}>
-            {policy.mode === "shadow"
-              ? `In shadow these limits would refuse ${percent(all.shadow_refused, all.all)} of the requests.`
-              : `These limits refuse ${percent(refusals(all), all.all)} of the requests.`}
+            {all.all === 0
+              ? "No requests were counted in this time."
+              : policy.mode === "shadow"
+                ? `In shadow these limits would refuse ${percent(all.shadow_refused, all.all)} of the requests.`
+                : `These limits refuse ${percent(refusals(all), all.all)} of the requests.`}
           </td>
         </tr>
       </tfoot>

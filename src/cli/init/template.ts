@@ -24,6 +24,7 @@ function packageJson(name: string, spec: string): string {
     scripts: {
       dev: "wrangler dev",
       check: "headgate check",
+      headgate: "headgate",
       limits: "headgate limits",
       deploy: "headgate check --deployed --quiet && wrangler deploy",
     },
