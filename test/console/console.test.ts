@@ -240,6 +240,14 @@ it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes
   expect(complaints).toEqual([]);
 });
 
+it("says of a policy without traffic that no requests were counted", async () => {
+  const gateway = await gatewayOf();
+  gateway.change = (stats) => ({ ...stats, points: stats.points.filter(({ policy }) => policy !== "exports") });
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/exports");
+  await page.getByText("No requests were counted in this time.").waitFor();
+});
+
 it.each([
   ["12.5", false],
   ["-5", false],
