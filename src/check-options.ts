@@ -7,8 +7,8 @@
 type OptionTypes = Readonly<Record<string, string>>;
 
 /**
- * Two names are alike if they share this part of the letter pairs of the shorter name. A name of four letters with one
- * letter missing, doubled or swapped still shares 0.4.
+ * Two names are alike if they share this part of the letter pairs of the longer name, or of the shorter one if the
+ * longer one contains it. A name of four letters with one letter missing, doubled or swapped still shares 0.4.
  */
 const ALIKE = 0.4;
 
@@ -45,7 +45,9 @@ function instead(name: string, types: OptionTypes): string {
   const pairs = pairsOf(name);
   const likeness = (other: string) => {
     const others = pairsOf(other);
-    return others.filter((pair) => pairs.includes(pair)).length / Math.min(pairs.length, others.length);
+    const [a, b] = [name.toLowerCase(), other.toLowerCase()];
+    const count = (a.includes(b) || b.includes(a) ? Math.min : Math.max)(pairs.length, others.length);
+    return others.filter((pair) => pairs.includes(pair)).length / count;
   };
   const nearest = names.reduce((a, b) => (likeness(b) > likeness(a) ? b : a));
   return likeness(nearest) >= ALIKE ? `did you mean ${nearest}?` : `expected one of ${names.join(", ")}`;

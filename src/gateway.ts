@@ -9,7 +9,7 @@ import { Hono } from "hono/tiny";
 import { membersOf, onceForEqual } from "./config/env.ts";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
-import { policyWarnings, regionWarnings } from "./config/warnings.ts";
+import { explainWarnings, policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { backgroundOf } from "./http/background.ts";
@@ -22,13 +22,14 @@ import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { recordDecisions } from "./http/record.ts";
 import { regionOf } from "./http/region.ts";
-import { isReserved } from "./http/reserved.ts";
+import { isReserved, NO_SUCH_PATH } from "./http/reserved.ts";
+import { serveIndex } from "./http/serve-index.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
 import { type Background, type InsideLimiter, type Limiter, limiterOf } from "./limiter.ts";
-import { LIMITS_PATH, serveOnFirstUse } from "./on-first-use.ts";
+import { HEALTH_PATH, LIMITS_PATH, reservedPaths, serveOnFirstUse } from "./on-first-use.ts";
 import { createStats } from "./stats/stats.ts";
 import { memoryLive } from "./store/live.ts";
 import type { Store } from "./store/store.ts";
@@ -88,7 +89,7 @@ function gateway(settings: Settings): Gateway {
   }
 
   const app = new Hono();
-  app.get("/.headgate/health", async (c) => {
+  app.get(HEALTH_PATH, async (c) => {
     const [found] = await Promise.all([probe?.(backgroundOf(c)), limiter.live?.ready(backgroundOf(c))]);
     const status = statusOf(found);
     const body = {
@@ -106,6 +107,7 @@ function gateway(settings: Settings): Gateway {
     };
     return c.json(body, status === "unavailable" ? 503 : 200, { "Cache-Control": "no-store" });
   });
+  serveIndex(app, reservedPaths(settings));
   serveOnFirstUse(app, settings, { ...answering, readExplanation: explain?.read });
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => {
@@ -152,11 +154,12 @@ function probeOf({ redis, counts }: Settings, store: Store, places: NamedPlaces)
 }
 
 /** Notes about a valid configuration that may not be what the operator meant. */
-function storeAndOriginNotes({ redis, counts, origin, explain, admin }: Settings): string[] {
+function storeAndOriginNotes(settings: Settings): string[] {
+  const { redis, counts, origin } = settings;
   return [
     ...(redis || counts ? [] : ["no Redis and no COUNTS is configured: limits hold per isolate (memory store)"]),
     ...(origin.kind === "demo" ? ["no origin is configured: the built-in demo answers"] : []),
-    ...(explain && !admin ? ["EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token"] : []),
+    ...explainWarnings(settings),
   ];
 }
 
@@ -178,7 +181,8 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
   // What was expected is left out too: "at most the policy's smallest limit, 100" contains a value.
   const shown = mistakes.map(({ path, code }) => ({ path, code }));
   const app = new Hono();
-  app.get("/.headgate/health", (c) => {
+  serveIndex(app, { [HEALTH_PATH]: "Which mistakes the configuration has" });
+  app.get(HEALTH_PATH, (c) => {
     return c.json({ status: "misconfigured", version: VERSION, mistakes: shown }, 503, { "Cache-Control": "no-store" });
   });
   serveRest(app, (request) =>
@@ -186,7 +190,8 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
       type: ProblemType.misconfigured,
       title: "Misconfigured",
       status: 500,
-      detail: "This gateway's configuration has mistakes; it serves nothing until they are corrected.",
+      detail:
+        "This gateway's configuration has mistakes; it serves nothing until they are corrected. What was expected and what was found stand in its log.",
       mistakes: shown,
     }),
   );
@@ -198,7 +203,7 @@ function serveRest(app: Hono, serve: (request: Request, background: Background) 
   app.all("*", (c) => {
     const request = c.req.raw;
     if (!isReserved(request.url)) return serve(request, backgroundOf(c));
-    const detail = "Paths under /.headgate/ belong to the gateway, and this path does not exist.";
+    const detail = `${NO_SUCH_PATH} /.headgate/ lists those that do.`;
     return problemResponse(request, { type: ProblemType.blank, title: "Not Found", status: 404, detail });
   });
 }

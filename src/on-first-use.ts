@@ -20,11 +20,14 @@ import { serveConsole } from "./http/console.ts";
 import type { ReadExplanation } from "./http/explain/explain.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveRemaining } from "./http/limits/serve-remaining.ts";
+import type { ReservedPaths } from "./http/serve-index.ts";
 import { createLimiter, type Limiter } from "./limiter.ts";
 import { statsDoor } from "./stats/object/door.ts";
 import { memoryStore } from "./store/memory.ts";
 import { VERSION } from "./version.ts";
 
+/** Whether this gateway limits as configured. */
+export const HEALTH_PATH = "/.headgate/health";
 /** The page that tells clients their limits. */
 export const LIMITS_PATH = "/.headgate/limits";
 /** Exists only if the configuration says who may call it. */
@@ -33,6 +36,20 @@ const ADMIN_PATH = "/.headgate/admin";
 const METRICS_PATH = "/.headgate/metrics";
 /** The operators' page over the admin API. */
 const CONSOLE_PATH = "/.headgate/console";
+
+/** What `/.headgate/` lists. Without an admin it names nothing that is for admins. */
+export function reservedPaths({ admin, assets, stats }: Settings): ReservedPaths {
+  return {
+    [HEALTH_PATH]: "Whether this gateway limits as configured",
+    [LIMITS_PATH]: "The limits, for people and programs",
+    [`${LIMITS_PATH}/me`]: "What you have left of them",
+    ...(admin && {
+      [`${ADMIN_PATH}/policies`]: "The admin API, for operators",
+      ...(statsDoor(stats) && { [METRICS_PATH]: "Metrics for Prometheus, for operators" }),
+      ...(assets && { [CONSOLE_PATH]: "The console, for operators" }),
+    }),
+  };
+}
 
 /** How the gateway answers other requests, and how its explain tokens are read. */
 interface Answering extends Omit<RemainingOptions, "looks"> {

@@ -81,6 +81,7 @@ export interface LivePolicy {
 export interface Policy {
   readonly name: string;
   readonly match: Readonly<Record<string, unknown>>;
+  readonly except?: readonly Readonly<Record<string, unknown>>[];
   readonly key: readonly string[];
   readonly limits: readonly Limit[];
   readonly mode: Mode;

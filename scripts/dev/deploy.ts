@@ -1,4 +1,7 @@
-/** `npm run deploy`: `wrangler deploy`, if `headgate check` finds no mistake. Arguments after `--` go to wrangler. */
+/**
+ * `npm run deploy`: `wrangler deploy`, if `headgate check` finds no mistake. Arguments after `--` go to wrangler, but
+ * `--memory` goes to `headgate check`.
+ */
 
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
@@ -6,9 +9,11 @@ import { check } from "../../src/cli/check/command.ts";
 import { Misuse } from "../../src/cli/io.ts";
 import { wranglerOptions } from "./wrangler-options.ts";
 
-const args = process.argv.slice(2);
+const given = process.argv.slice(2);
+const args = given.filter((one) => one !== "--memory");
+const memory = args.length < given.length;
 const { configPath, environmentName, vars } = wranglerOptions(args);
-const options = { deployed: true, quiet: true, var: vars, ...(environmentName && { env: environmentName }) };
+const options = { deployed: true, quiet: true, memory, var: vars, ...(environmentName && { env: environmentName }) };
 const io = {
   cwd: process.cwd(),
   env: process.env,

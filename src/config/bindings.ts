@@ -46,8 +46,14 @@ export function isHttpUrl(value: unknown): value is string {
 /** The part of a wrong URL that messages show. The rest may be a password, or a token pasted in the wrong place. */
 export function schemeOf(url: unknown): unknown {
   if (typeof url !== "string") return url;
+  if (isBareHost(url)) return `${url}, without http:// or https://`;
   const [scheme] = /^[a-z]{2,8}:(?=\/\/)/i.exec(url) ?? [];
   return scheme ? `${scheme}…` : "a value that is not shown";
+}
+
+/** A host name whose scheme was forgotten. In lower case: no token looks like that. */
+export function isBareHost(text: string): boolean {
+  return /^(?:localhost|(?:[a-z0-9-]{1,63}\.)+[a-z]{2,24})(?::\d{1,5})?\/?$/.test(text);
 }
 
 interface Range {

@@ -6,6 +6,8 @@ export interface PolicyInput {
   readonly name: string;
   /** Which requests the policy is for. Default: every request. `take` does not look at it. */
   readonly match?: MatchInput | undefined;
+  /** Requests that the policy leaves out, although they match. Default: none. */
+  readonly except?: MatchInput | readonly MatchInput[] | undefined;
   /**
    * Who is counted: the first that is present; if none is, the address. `ip`, `bearer`, `header:<name>`,
    * `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region`, `global`, or several joined by `+`.

@@ -93,11 +93,11 @@ const duration = (minMs: number, maxMs: number) => {
   return either(ms, isText, v.pipe(v.string(), v.transform(read), ms));
 };
 
-const oneOrMore = <S extends v.GenericSchema<unknown, string>>(item: S) =>
+const oneOrMore = <S extends v.GenericSchema>(item: S) =>
   either(
     v.pipe(
       item,
-      v.transform((one) => [one]),
+      v.transform((one: v.InferOutput<S>) => [one]),
     ),
     Array.isArray,
     list(item),
@@ -116,6 +116,12 @@ const match = {
   path: v.optional(oneOrMore(pattern)),
   host: v.optional(oneOrMore(pattern)),
 };
+
+/** At least one condition: without any, the policy would leave out every request. */
+const exception = v.pipe(
+  v.strictObject(match),
+  v.check((conditions) => Object.values(conditions).some((condition) => condition !== undefined)),
+);
 
 const rule = v.strictObject({ ...match, cost: integer(0, MAX_UNITS) });
 
@@ -223,6 +229,7 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units, isMe
   const policy = v.strictObject({
     name: text(/^[a-z0-9][a-z0-9-]{0,31}$/),
     match: v.optional(v.strictObject(match), {}),
+    except: v.optional(oneOrMore(exception)),
     key: v.optional(oneOrMore(keyKind), ["ip"]),
     cost: v.optional(list(rule, 0, isMetered ? 0 : undefined), []),
     limits: list(limit, 1, MAX_LIMITS),
@@ -254,6 +261,7 @@ export function unitOf(policy: unknown): keyof typeof SCHEMAS {
 export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = DEFAULT_ALGORITHM): string[] {
   const tables: Readonly<Record<string, object>> = {
     match,
+    except: match,
     cost: rule.entries,
     limits: LIMIT_SCHEMAS[algorithm].entries,
   };
@@ -271,6 +279,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   type: "a table with name, key and limits",
   name: "1 to 32 of a-z, 0-9 and -, not beginning with -",
   match: "a table with method, path or host",
+  except: 'a table with method, path or host, or a list of them, for example { path = "/health" }',
   method: 'a method or a list of them, for example "POST"',
   ...PATTERN_EXPECTED,
   key: `a list of ${keyForms(() => "<name>").join(", ")}, or several joined by +`,

@@ -9,7 +9,7 @@ import type { Settings } from "./settings.ts";
 export function policyWarnings(policies: readonly Policy[]): string[] {
   const byAddress = policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce");
   return policies.flatMap((policy) => {
-    const guards = byAddress.filter((guard) => covers(guard.match, policy.match));
+    const guards = byAddress.filter((guard) => covers(guard.match, policy.match) && leavesOutNoMore(guard, policy));
     return [...keyWarnings(policy, guards), ...planWarnings(policy, guards)];
   });
 }
@@ -58,6 +58,12 @@ export function regionWarnings({ redis, region, regions }: Pick<Settings, "redis
     );
 }
 
+/** Only an admin can read what a refusal's token explains. */
+export function explainWarnings({ explain, admin }: Pick<Settings, "explain" | "admin">): string[] {
+  if (!explain || admin) return [];
+  return ["EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token"];
+}
+
 function isChosen(kind: string): boolean {
   return kind.split("+").some((part) => KEY_DESCRIPTIONS[sourceOf(part)].chosenBy === "client");
 }
@@ -77,6 +83,11 @@ function covers(guard: Match, match: Match): boolean {
     coversField(guard.host, match.host, inOneForm("host", coversHost)) &&
     coversField(guard.path, match.path, inOneForm("path", coversPath))
   );
+}
+
+/** Whether the policy leaves out all that its guard leaves out. */
+function leavesOutNoMore({ except: guards = [] }: Policy, { except = [] }: Policy): boolean {
+  return guards.every((one) => except.some((own) => covers(own, one)));
 }
 
 type Covers = (guard: string, match: string) => boolean;

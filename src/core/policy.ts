@@ -8,6 +8,8 @@ export interface Policy {
   readonly name: string;
   /** The requests that the policy is for. */
   readonly match: Match;
+  /** Requests that it leaves out all the same: those that any of these matches. Absent: none. */
+  readonly except?: readonly Match[];
   /** Who is counted: the first kind of key that the request has; `a+b` combines kinds. Example: `["bearer", "ip"]`. */
   readonly key: readonly string[];
   /** The cost is that of the first rule that matches the request. Without a matching rule it is 1. */

@@ -48,6 +48,12 @@ const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-o
 const METHOD = /^[A-Z][A-Z-]{0,31}$/;
 
 /**
+ * What some origins read as a slash, or cut off with what follows in its segment: to them `/public/..%2Flogin` and
+ * `/public/..;/login` are `/login`. Such a path is never left out.
+ */
+const TWO_READINGS = /[;\\]|%(?:00|25|2f|3b|5c)/;
+
+/**
  * Steps for all patterns of a request, 10 to 25 ns each: two for each character of a 16 KiB path, the longest path that
  * reaches a Worker. After the last step a pattern counts as matched if the path begins and ends with the pattern's
  * fixed text.
@@ -72,16 +78,20 @@ export function compileMatcher(policies: readonly Policy[], rememberedLines = RE
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   const compiled = policies.map((policy) => {
     const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
+    const exceptions = (policy.except ?? []).map(compileException);
     const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
-    return { policy, ...compileMatch(policy.match), rules, namesOptions };
+    return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions };
   });
-  const namesMethods = policies.some(({ match, cost }) => [match, ...cost].some(({ method }) => method));
+  const namesMethods = policies.some(({ match, except = [], cost }) =>
+    [match, ...except, ...cost].some(({ method }) => method),
+  );
   const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: rememberedLines });
 
   const match = (line: RequestLine): readonly Matched[] =>
     compiled
       .filter(({ namesOptions }) => !line.preflight || namesOptions)
       .filter(({ takes, where }) => line.methods.some(takes) && where(line) !== "no")
+      .filter(({ takes, exceptions }) => !isLeftOut(line, takes, exceptions))
       .map(({ policy, rules }) => ({ policy, cost: costOf(line, rules) }));
 
   return (request) => {
@@ -104,6 +114,15 @@ function rememberedAs(request: RequestHead, namesMethods: boolean): string {
   if (!readsOverrides(method, namesMethods)) return path;
   const overrides = METHOD_OVERRIDES.map((name) => request.headers.get(name) ?? "");
   return [method, path, isPreflight(request), ...overrides].join("\n");
+}
+
+/**
+ * Whether exceptions surely match the request by every method that the policy takes: the client chose the methods, and
+ * only the origin knows which one it uses.
+ */
+function isLeftOut(line: RequestLine, takes: Condition["takes"], exceptions: readonly Condition[]): boolean {
+  const sure = exceptions.filter(({ where }) => where(line) === "yes");
+  return sure.length > 0 && line.methods.filter(takes).every((method) => sure.some((one) => one.takes(method)));
 }
 
 /**
@@ -171,6 +190,12 @@ function compileMatch({ method, path, host }: Match): Condition {
       return onPath === "yes" ? onHost : onPath;
     },
   };
+}
+
+function compileException(match: Match): Condition {
+  const { takes, where } = compileMatch(match);
+  const isUnsure = ({ path }: RequestLine) => match.path !== undefined && TWO_READINGS.test(path.text);
+  return { takes, where: (line) => (isUnsure(line) ? "no" : where(line)) };
 }
 
 function anyOf(tests: readonly Test[], subject: Subject, work: Work): Verdict {

@@ -1,5 +1,7 @@
 /** Our own error answers, as problem details (RFC 9457). */
 
+import { errorType } from "../llm/errors.ts";
+
 export interface Problem {
   /** A URI that names the kind of problem. */
   readonly type: string;
@@ -22,9 +24,6 @@ export const ProblemType = {
   blank: "about:blank",
 } as const;
 
-/** Tells clients that the same request can never succeed. The openai and anthropic clients obey it. */
-export const SHOULD_RETRY = "X-Should-Retry";
-
 export interface ProblemOptions {
   /** Where clients find more: in `Link`, and as a link on the page. */
   readonly helpPath?: string | undefined;
@@ -35,7 +34,8 @@ export interface ProblemOptions {
 /**
  * The problem as `application/problem+json`, or as a small page for a browser.
  *
- * @param request the request to answer: HEAD gets no body. @param headers are added to ours.
+ * @param request the request to answer: HEAD gets no body. @param headers are added to ours; pages of another origin
+ * may read them.
  */
 export function problemResponse(
   request: Request,
@@ -44,7 +44,7 @@ export function problemResponse(
   { helpPath, anyOrigin = true }: ProblemOptions = {},
 ): Response {
   const html = prefersHtml(request);
-  const body = html ? problemPage(problem, helpPath) : JSON.stringify(problem);
+  const body = html ? problemPage(problem, helpPath) : problemJson(problem);
   const origin = request.headers.get("Origin");
   const response = new Response(request.method === "HEAD" ? null : body, {
     status: problem.status,
@@ -54,7 +54,8 @@ export function problemResponse(
   if (origin !== null) {
     fields.set("Vary", "Accept, Origin");
     if (anyOrigin) fields.set("Access-Control-Allow-Origin", origin);
-    fields.set("Access-Control-Expose-Headers", `Retry-After, ${SHOULD_RETRY}`);
+    const shown = Object.keys(headers).join(", ");
+    if (shown) fields.set("Access-Control-Expose-Headers", shown);
   }
   for (const name in headers) fields.set(name, headers[name]!);
   return response;
@@ -101,6 +102,13 @@ export function prefersHtml({ headers }: Request): boolean {
     return Math.max(0, ...qualities.filter(Number.isFinite));
   };
   return quality(["text/html"]) > quality(["application/problem+json", "application/json"]);
+}
+
+/** The sentence stands in `error` too: the SDKs of OpenAI, Stripe and others look for it there alone. */
+function problemJson(problem: Problem): string {
+  const { detail: message, status, title } = problem;
+  const code = title.toLowerCase().replaceAll(" ", "_");
+  return JSON.stringify({ ...problem, error: { message, type: errorType(status), code } });
 }
 
 function problemPage({ status, title, detail }: Problem, helpPath: string | undefined): string {

@@ -2,14 +2,11 @@
 
 import type { Decision, LimitDecision } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
+import { retryFields, WAIT_FIELDS } from "../llm/errors.ts";
 import { toSeconds } from "./headers.ts";
 import { providerRefusal } from "./meter/meter.ts";
-import { type Problem, type ProblemOptions, ProblemType, problemResponse, SHOULD_RETRY } from "./problem.ts";
+import { type Problem, type ProblemOptions, ProblemType, problemResponse } from "./problem.ts";
 import { describeLimit, describeQuota } from "./quota.ts";
-
-const RETRY_AFTER_MS = "retry-after-ms";
-/** Fields that tell when to try again. */
-const WAIT_FIELDS = ["Retry-After", RETRY_AFTER_MS, SHOULD_RETRY];
 
 /** Fields by which a cache could store a refusal for others, or answer it with 304. */
 const STORING = /^(?:etag|last-modified|expires|age|surrogate-control)$|-cache-control$/;
@@ -37,16 +34,10 @@ export function refusal(request: Request, decision: Decision, region: () => stri
   const { status, detail: message } = problem;
   const { anyOrigin } = options;
   const shown = isOnPage ? options : { anyOrigin };
-  if (options.isMeteredPath) {
-    return providerRefusal(request, { status, message, ...waitFor(retryAfterMs) }, shown);
-  }
-  const wait = secondsOf(retryAfterMs);
-  const field = wait === undefined ? { [SHOULD_RETRY]: "false" } : { "Retry-After": String(wait) };
-  return problemResponse(request, problem, field, shown);
-}
-
-function waitFor(retryAfterMs: number | undefined) {
-  return retryAfterMs === undefined ? { never: true } : { retryAfterMs };
+  const wait = { retryAfterMs, never: retryAfterMs === undefined };
+  return options.isMeteredPath
+    ? providerRefusal(request, { status, message, ...wait }, shown)
+    : problemResponse(request, problem, retryFields(wait), shown);
 }
 
 function reasonOf(decision: Decision, region: () => string): Reason {
@@ -110,11 +101,9 @@ export function asRefusal(answer: Response, standard: Response, request: Request
   const { headers } = answer;
   for (const name of [...headers.keys()]) if (STORING.test(name)) headers.delete(name);
   headers.set("Cache-Control", "no-store");
-  // Clients prefer the wait in milliseconds: it must not stand beside another one in seconds.
-  const hasWait = headers.has("Retry-After");
-  const missing = WAIT_FIELDS.filter((name) => {
-    return standard.headers.has(name) && !headers.has(name) && !(hasWait && name === RETRY_AFTER_MS);
-  });
+  // The answer's own wait holds: clients would prefer ours in milliseconds, or not wait at all after a long one.
+  const hasWait = headers.has("Retry-After") && standard.headers.has("Retry-After");
+  const missing = WAIT_FIELDS.filter((name) => standard.headers.has(name) && !headers.has(name) && !hasWait);
   for (const name of missing) headers.set(name, standard.headers.get(name)!);
   if (missing.length > 0 && request.headers.has("Origin")) {
     headers.append("Access-Control-Expose-Headers", missing.join(", "));

@@ -2,6 +2,9 @@
 
 import { normalizePath } from "../pattern/text.ts";
 
+/** What a reserved path without anything behind it answers. */
+export const NO_SUCH_PATH = "Paths under /.headgate/ belong to the gateway, and this path does not exist.";
+
 /** `/.headgate` with every character encoded. */
 const LONGEST_RESERVED = "/.headgate".length * 3;
 

@@ -24,12 +24,15 @@ export interface ErrorOptions {
  */
 const LONGEST_WAIT_MS = 60_000;
 
-/** The type of an error, as both providers name it. */
-const TYPES: Readonly<Record<number, string>> = {
-  403: "permission_error",
-  429: "rate_limit_error",
-  503: "overloaded_error",
-};
+/** Fields that tell clients when to try again. */
+export const WAIT_FIELDS = ["Retry-After", "retry-after-ms", "X-Should-Retry"] as const;
+
+const TYPES: Readonly<Record<number, string>> = { 403: "permission", 429: "rate_limit", 503: "overloaded" };
+
+/** The type of an error, as both providers name it in front of `_error`. */
+export function errorType(status: number): string {
+  return TYPES[status] ?? "api";
+}
 
 /** What OpenAI calls it, also in the middle of a stream. */
 const RATE_LIMIT_EXCEEDED = "rate_limit_exceeded";
@@ -37,7 +40,7 @@ const RATE_LIMIT_EXCEEDED = "rate_limit_exceeded";
 /** The body of a refusal: `{ "type": "error", "error": … }` for Anthropic, `{ "error": … }` for all others. */
 export function errorBody(format: Format | undefined, error: Pick<ErrorOptions, "status" | "message">): string {
   const { status, message } = error;
-  const type = TYPES[status] ?? "api_error";
+  const type = `${errorType(status)}_error`;
   return JSON.stringify(
     format === "anthropic-messages"
       ? { type: "error", error: { type, message } }
@@ -45,19 +48,20 @@ export function errorBody(format: Format | undefined, error: Pick<ErrorOptions, 
   );
 }
 
-/** The fields that tell clients when to try again: `Retry-After`, `retry-after-ms`, `x-should-retry`. */
+/** The `WAIT_FIELDS` of a refusal. */
 export function retryFields({
   retryAfterMs,
   never,
 }: Pick<ErrorOptions, "retryAfterMs" | "never">): Record<string, string> {
+  const [inSeconds, inMs, shouldRetry] = WAIT_FIELDS;
   const fields: Record<string, string> = {};
   if (retryAfterMs !== undefined && !never) {
     // Anthropic's clients ignore a wait of 0.
     const waitMs = Math.max(1, Math.ceil(retryAfterMs));
-    fields["Retry-After"] = String(Math.ceil(waitMs / 1_000));
-    fields["retry-after-ms"] = String(waitMs);
+    fields[inSeconds] = String(Math.ceil(waitMs / 1_000));
+    fields[inMs] = String(waitMs);
   }
-  if (never || (retryAfterMs ?? 0) > LONGEST_WAIT_MS) fields["x-should-retry"] = "false";
+  if (never || (retryAfterMs ?? 0) > LONGEST_WAIT_MS) fields[shouldRetry] = "false";
   return fields;
 }
 

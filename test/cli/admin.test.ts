@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { NO_SUCH_PATH } from "../../src/http/reserved.ts";
 import { type FakeAdmin, startFakeAdmin, TOKEN } from "./fake-admin.ts";
 import { folderWith, headgate } from "./run.ts";
 
@@ -208,11 +209,9 @@ describe("the live document", () => {
 describe("what goes wrong ends with 1 and a message", () => {
   it.each([
     [401, {}, "401: the gateway does not accept this token"],
-    [
-      404,
-      { detail: "There is no policy a." },
-      "404: not found. A gateway without ADMIN_TOKEN has no admin API\nThere is no",
-    ],
+    [404, { detail: "There is no policy a." }, "404: not found\nThere is no"],
+    [404, {}, "404: not found. A gateway without ADMIN_TOKEN has no admin API"],
+    [404, { detail: NO_SUCH_PATH }, "404: not found. A gateway without ADMIN_TOKEN has no admin API\nPaths under"],
     [409, { title: "Conflict" }, "409: this does not fit what is there now\nConflict"],
     [
       422,
@@ -223,6 +222,11 @@ describe("what goes wrong ends with 1 and a message", () => {
       422,
       { mistakes: [{ path: "limits", code: "ERR_X" }, "more"] },
       "422: the gateway refuses this\n- limits (ERR_X)\n- more",
+    ],
+    [
+      422,
+      { mistakes: [{ path: "overrides[0].limits.api", expected: "an integer from 1", found: "0" }] },
+      "422: the gateway refuses this\n- overrides[0].limits.api: expected an integer from 1; found 0\n",
     ],
     [428, {}, "428: the gateway wants If-Match"],
     [503, { detail: "Redis has no answer." }, "503: the gateway could not do this\nRedis has no answer."],

@@ -20,12 +20,16 @@ async function reportOf(files: Readonly<Record<string, string>>, ...args: string
   return JSON.parse(stdout) as Report;
 }
 
-const toml = (vars: object, rest: object = {}) => ({ "wrangler.toml": stringify({ ...rest, vars }) });
+const COUNTS = { durable_objects: { bindings: [{ name: "COUNTS", class_name: "HeadgateCounts" }] } };
+const toml = (vars: object, rest: object = {}) => ({ "wrangler.toml": stringify({ ...COUNTS, ...rest, vars }) });
 
 it("prints the configuration with its defaults", async () => {
   const { status, stdout, stderr } = await headgate(folderWith(toml({ POLICIES: [POLICY] })), ["check"]);
   expect([status, stderr]).toEqual([0, ""]);
-  expect(JSON.parse(stdout)).toMatchObject({ store: { kind: "memory" }, policies: [{ name: "api", key: ["ip"] }] });
+  expect(JSON.parse(stdout)).toMatchObject({
+    store: { kind: "durable-object" },
+    policies: [{ name: "api", key: ["ip"] }],
+  });
   expect(await headgate(folderWith(toml({ POLICIES: [POLICY] })), ["check", "-q"])).toMatchObject({ stdout: "" });
 });
 
@@ -36,10 +40,38 @@ it("prints every mistake, with what was probably meant", async () => {
     stdout: "",
     stderr: `3 mistakes in the configuration:
 - POLICIES[0].limits: expected a list of 1 to 8 limits; found nothing (ERR_POLICY_LIMITS)
-- POLICIES[0].limts: expected only the fields name, match, key, cost, limits, plan, plans, consistency, mode, onStoreFailure, documented, meter; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
+- POLICIES[0].limts: expected only the fields name, match, except, key, cost, limits, plan, plans, consistency, mode, onStoreFailure, documented, meter; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
   Did you mean limits?
 - REGION: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "?" (ERR_REGION)
 `,
+  });
+});
+
+describe("a Worker that would count in memory", () => {
+  const IN_MEMORY =
+    /^1 mistake in the configuration:\n- COUNTS: expected a Durable Object or a Redis: .*\(ERR_COUNTS\)\n$/;
+  const files = toml({ POLICIES: [POLICY] }, { durable_objects: {}, env: { prod: { vars: { POLICIES: [POLICY] } } } });
+  const bound = toml({ POLICIES: [POLICY] }, { env: { prod: { vars: { POLICIES: [POLICY] } } } });
+
+  it.each([
+    ["of a file without an object", files, []],
+    ["deployed", files, ["--deployed"]],
+    ["in an environment, which does not inherit the object", bound, ["--env", "prod"]],
+  ])("is a mistake: %s", async (_what, content, args) => {
+    const { status, stderr } = await headgate(folderWith(content), ["check", ...args]);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(IN_MEMORY)]);
+    expect(await headgate(folderWith(content), ["check", "--memory", ...args])).toMatchObject({
+      status: 0,
+      stderr: "",
+    });
+  });
+
+  it("is none with a Redis, nor with one whose address is wrong, which is another mistake", async () => {
+    const redis = { UPSTASH_REDIS_REST_URL: "https://eu1.example.com", UPSTASH_REDIS_REST_TOKEN: "token" };
+    const args = Object.entries(redis).flatMap((one) => ["--var", one.join(":")]);
+    expect((await reportOf(files, ...args)).mistakes).toEqual([]);
+    const wrong = await reportOf(files, ...args.slice(2), "--var", "UPSTASH_REDIS_REST_URL:redis://a");
+    expect(wrong.mistakes.map(({ path }) => path)).toEqual(["UPSTASH_REDIS_REST_URL"]);
   });
 });
 
@@ -73,6 +105,10 @@ describe("what a typing error probably meant", () => {
     ["RATE_LIMIT_HEADERS", { POLICIES: [POLICY], RATE_LIMIT_HEADERS: "draft11" }, '"draft-11"'],
     ["COUNTS_LOCATION", { POLICIES: [POLICY], COUNTS_LOCATION: "wuer" }, '"weur"'],
     ["REGIONS.contry", { POLICIES: [POLICY], REGIONS: { contry: { DE: "eu" } } }, "country"],
+    ["ORIGIN_URL", { POLICIES: [POLICY], ORIGIN_URL: "o.example.com" }, '"https://o.example.com"'],
+    ["ORIGIN_URL", { POLICIES: [POLICY], ORIGIN_URL: "localhost:3000" }, '"http://localhost:3000"'],
+    ["UPSTASH_REDIS_REST_URL", { UPSTASH_REDIS_REST_URL: "eu1-a-1.upstash.io" }, '"https://eu1-a-1.upstash.io"'],
+    ["REDIS_NODES[0].url", { REDIS_NODES: [{ name: "a", url: "a.example", token: "T" }] }, '"https://a.example"'],
     ["REDIS_NODES[0].ulr", { POLICIES: [POLICY], REDIS_NODES: [{ name: "a", ulr: "https://a", token: "T" }] }, "url"],
   ])("%s", async (path, vars, suggestion) => {
     const { mistakes } = await reportOf(toml(vars));
@@ -130,6 +166,23 @@ describe("what is allowed and surely wrong", () => {
       "POLICIES[0].match.method: no client sends PSOT. Did you mean POST?",
     ),
     warned(
+      { POLICIES: [{ ...POLICY, except: [{ path: "/a" }, { method: "GTE" }] }] },
+      "POLICIES[0].except[1].method: no client sends GTE. Did you mean GET?",
+    ),
+    warned(
+      { POLICIES: [{ ...POLICY, match: { path: ["/a\\**", "/a/**/b"] }, cost: [{ path: "/v1/**", cost: 2 }] }] },
+      "POLICIES[0].cost[0].path: one * stands for several segments. Write /v1/* in place of /v1/**",
+    ),
+    warned(
+      { POLICIES: [POLICY] },
+      "compatibility_date: before 2024-04-03 a Worker cannot call the object that counts. Found 2023-01-01",
+      { compatibility_date: "2023-01-01" },
+    ),
+    warned(
+      { POLICIES: [POLICY], EXPLAIN: "on" },
+      "EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token",
+    ),
+    warned(
       { POLICIES: [POLICY] },
       "assets.run_worker_first: requests for static files are answered without limits. Set it to true",
       { assets: { directory: "./console/dist", binding: "ASSETS", run_worker_first: ["/.headgate/console*"] } },
@@ -157,6 +210,8 @@ describe("what is allowed and surely wrong", () => {
       warned(
         { [name]: "x", ...(meant !== "POLICIES" && { POLICIES: [POLICY] }) },
         `${name} is not read. Did you mean ${meant}?`,
+        // Beside the right name, the other one is the user's own.
+        { durable_objects: {} },
       ),
     ),
   ])("%j", async (vars, warning, rest = {}) => {
@@ -234,6 +289,7 @@ describe("a meter that is allowed and surely wrong", () => {
 describe("the file", () => {
   const JSONC = `{
     // The policies.
+    "durable_objects": { "bindings": [{ "name": "COUNTS", "class_name": "HeadgateCounts" }] },
     "vars": { "POLICIES": [{ "name": "api", "limits": [{ "limit": 60, "window": "1m" }] }], /* last */ },
     "env": { "staging": { "vars": { "REGION": "eu" } } },
   }`;
@@ -244,14 +300,14 @@ describe("the file", () => {
       expect(await reportOf({ [name]: JSONC, "wrangler.toml": "" })).toMatchObject({ file: name, mistakes: [] });
       expect(await reportOf({ [name]: JSONC, "other.toml": "" }, "other.toml")).toMatchObject({
         file: "other.toml",
-        mistakes: [{ code: "ERR_POLICIES_MISSING" }],
+        mistakes: [{ code: "ERR_POLICIES_MISSING" }, { code: "ERR_COUNTS" }],
       });
     },
   );
 
   it("has environments, which inherit no variables", async () => {
     expect(await reportOf({ "wrangler.jsonc": JSONC }, "--env", "staging")).toMatchObject({
-      mistakes: [{ code: "ERR_POLICIES_MISSING" }],
+      mistakes: [{ code: "ERR_POLICIES_MISSING" }, { code: "ERR_COUNTS" }],
       warnings: ["env.staging: an environment does not inherit [vars]. Give it POLICIES and all other variables"],
     });
   });

@@ -7,13 +7,15 @@ import packageJson from "../../package.json" with { type: "json" };
 import { ROOT } from "../docs/markdown.ts";
 import { folderWith } from "./run.ts";
 
+const COUNTS = 'durable_objects.bindings = [{ name = "COUNTS", class_name = "HeadgateCounts" }]\n';
+
 function node(cwd: string, ...args: string[]) {
   return spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
 }
 
 it("npm run deploy stops at a mistake: wrangler is not asked", () => {
   expect(packageJson.scripts.deploy).toBe("node scripts/dev/deploy.ts");
-  const folder = folderWith({ "wrangler.toml": "[vars]\nPOLICIES = []\n" });
+  const folder = folderWith({ "wrangler.toml": `${COUNTS}[vars]\nPOLICIES = []\n` });
   const { status, stdout, stderr } = node(folder, join(ROOT, "scripts/dev/deploy.ts"), "--dry-run");
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/^1 mistake in the configuration:\n- POLICIES: /);
@@ -22,6 +24,18 @@ it("npm run deploy stops at a mistake: wrangler is not asked", () => {
     2,
     "headgate: wrangler.toml has no environment prod (its environments: none)\n",
   ]);
+});
+
+it("npm run deploy stops at a Worker that would count in memory, unless told so", () => {
+  const folder = folderWith({
+    "wrangler.toml": `[[vars.POLICIES]]\nname = "a"\nlimits = [{ limit = 1, window = "1m" }]`,
+  });
+  const deploy = (...args: string[]) => node(folder, join(ROOT, "scripts/dev/deploy.ts"), "--dry-run", ...args);
+  expect(deploy()).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/^1 mistake .*\n- COUNTS: /) });
+  // wrangler misses its entry point, and no option.
+  const { stdout, stderr } = deploy("--memory");
+  expect(stdout + stderr).toMatch(/Missing entry-point/i);
+  expect(stdout + stderr).not.toContain("memory");
 });
 
 it("npm run deploy goes on to wrangler, with its arguments", () => {

@@ -11,7 +11,8 @@ const PAGE = "docs/cli.md";
 
 it("shows what the check says of its example", async () => {
   const [, toml, text] = blocksOf(PAGE);
-  const { status, stderr } = await headgate(folderWith({ "wrangler.toml": toml!.text }), ["check"]);
+  const counts = 'durable_objects.bindings = [{ name = "COUNTS", class_name = "HeadgateCounts" }]\n';
+  const { status, stderr } = await headgate(folderWith({ "wrangler.toml": counts + toml!.text }), ["check"]);
   expect([status, stderr]).toEqual([1, text!.text]);
 });
 

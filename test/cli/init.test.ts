@@ -29,6 +29,8 @@ it("creates a gateway that the check accepts without a warning", async () => {
     dependencies: { headgate: `file:${ROOT.replace(/[\\/]$/, "")}` },
   });
   expect(packageJson.devDependencies).toHaveProperty("wrangler");
+  // The console prints commands in this form: it works in a clone too.
+  expect(packageJson.scripts.headgate).toBe("headgate");
   expect(peerDependencies.hono).toMatch(packageJson.dependencies.hono.replace("^", ">="));
   const wrangler = parseToml(readFileSync(join(made, "wrangler.toml"), "utf8")) as Record<string, unknown>;
   const shipped = parseToml(readFileSync(join(ROOT, "wrangler.toml"), "utf8"));
@@ -39,6 +41,10 @@ it("creates a gateway that the check accepts without a warning", async () => {
     assets: { ...(shipped.assets as object), directory: "./node_modules/headgate/console/dist" },
   });
   expect(wrangler.vars).toEqual(shipped.vars);
+  // Every file from which wrangler reads secrets.
+  expect(readFileSync(join(made, ".gitignore"), "utf8").split("\n")).toEqual(
+    expect.arrayContaining([".dev.vars*", ".env*"]),
+  );
   // What the runtime of wrangler 4.86 knows.
   expect(String(wrangler.compatibility_date) <= "2026-05-03").toBe(true);
 });

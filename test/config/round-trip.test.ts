@@ -31,6 +31,7 @@ const everyField = [
   {
     name: "every-field",
     match: { method: ["GET", "post"], path: ["/v1/*", "/v2/:id"], host: "api.example.com" },
+    except: [{ path: "/v1/health" }, { method: "get", host: ["a.example", "b.example"] }],
     key: [
       "bearer",
       "header:X-User+ip",

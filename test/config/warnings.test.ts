@@ -76,6 +76,16 @@ it.each([
   expect(warnedOf({ ...chosen, match: { path } }, guard)).toEqual(["chosen"]);
 });
 
+it.each<[string, object, object, string[]]>([
+  ["all of them", {}, {}, []],
+  ["fewer", { except: { path: "/v1/a" } }, {}, ["chosen"]],
+  ["those that the policy counts", { except: { path: "/v1/a" } }, { except: { path: "/v1/*", host: "a" } }, ["chosen"]],
+  ["those that the policy counts too", { except: { path: "/v1/a" } }, { except: { path: "/v1/a" } }, []],
+  ["more", {}, { except: { path: "/v1/a" } }, []],
+])("looks at what a guard leaves out: it counts %s", (_, guard, policy, warned) => {
+  expect(warnedOf({ ...chosen, ...policy }, { name: "guard", key: ["ip"], ...guard })).toEqual(warned);
+});
+
 it("warns of a node whose region no request has", () => {
   const warned = (region: string, more: object = {}) => {
     const nodes = [

@@ -214,7 +214,7 @@ it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes
   await expect.poll(focused, PATIENTLY).toBe("Reset counts");
   await press("Block");
   expect(await card.locator(".command code").innerText()).toBe(
-    `npx headgate admin block api ${CLIENT} --kind ip --until 1h`,
+    `HEADGATE_URL=${gateway.url} npm run headgate -- admin block api ${CLIENT} --kind ip --until 1h`,
   );
   await press(/^Block …/);
   // The question has the focus: one more key, and not by accident the same button.
@@ -240,6 +240,31 @@ it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes
   expect(complaints).toEqual([]);
 });
 
+it("says of a policy without traffic that no requests were counted", async () => {
+  const gateway = await gatewayOf();
+  gateway.change = (stats) => ({ ...stats, points: stats.points.filter(({ policy }) => policy !== "exports") });
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/exports");
+  await page.getByText("No requests were counted in this time.").waitFor();
+});
+
+it.each([
+  ["12.5", false],
+  ["-5", false],
+  ["1e3", false],
+  ["125", true],
+])("keeps %s in the field of a limit as it was typed, and offers to send it: %s", async (typed, isSent) => {
+  const { page } = await openSignedIn(await gatewayOf());
+  await show(page, "#/policies/login");
+  await page.getByRole("button", { name: "Change limits or mode" }).click();
+  const field = page.getByLabel("login-1, per 1m");
+  await field.pressSequentially(typed);
+  expect(await field.inputValue()).toBe(typed);
+  expect(await field.getAttribute("aria-invalid")).toBe(String(!isSent));
+  expect(await page.getByRole("alert").getByText("A whole number").count()).toBe(isSent ? 0 : 1);
+  expect(await page.getByRole("button", { name: "Change …" }).count()).toBe(isSent ? 1 : 0);
+});
+
 it("changes a limit for all clients: the diff first, then the command, then once more the question", async () => {
   const gateway = await gatewayOf();
   const { page } = await openSignedIn(gateway);
@@ -247,7 +272,9 @@ it("changes a limit for all clients: the diff first, then the command, then once
   await page.getByRole("button", { name: "Change limits or mode" }).click();
   await page.getByLabel("login-1, per 1m").fill("2");
   expect(await page.locator(".diff pre").innerText()).toContain(`"login-1": 2`);
-  expect(await page.locator(".command code").innerText()).toBe("npx headgate admin limits login login-1=2");
+  expect(await page.locator(".command code").innerText()).toBe(
+    `HEADGATE_URL=${gateway.url} npm run headgate -- admin limits login login-1=2`,
+  );
   expect(await page.locator(".touches").innerText()).toContain("Every client of login");
   await page.getByRole("button", { name: "Change …" }).click();
   await page.getByRole("button", { name: "Yes: change" }).click();
@@ -378,7 +405,7 @@ it("acts on a client of whom only the hash is known, by the live document", asyn
     .click();
   const card = page.getByRole("region", { name: /^login: / });
   await card.getByRole("button", { name: "Exempt" }).click();
-  expect(await card.locator(".command code").innerText()).toContain("npx headgate admin live put live.json");
+  expect(await card.locator(".command code").innerText()).toContain(" npm run headgate -- admin live put live.json");
   await card.getByRole("button", { name: "Exempt …" }).click();
   await card.getByRole("button", { name: "Yes: exempt" }).click();
   await card.getByText("exempt, until").waitFor();

@@ -9,6 +9,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { describeMistake } from "../../src/config/mistake.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { parseSettings } from "../../src/config/settings.ts";
+import { compileMatcher } from "../../src/http/match.ts";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
@@ -46,7 +47,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   ],
   [
     // npm may choose an older wrangler, which knows no later date.
-    /^npx wrangler dev index\.ts --compatibility-date 2026-01-01( --port 8788)?$/,
+    /^npx wrangler dev( index\.ts --compatibility-date 2026-01-01| --port 8788)$/,
     "scripts/check/wrangler-dev.ts",
     '"dev"',
   ],
@@ -93,10 +94,12 @@ const toml = [...GUIDES, "docs/consistency.md"].flatMap((page) =>
 );
 
 it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
-  const { vars, routes, ...rest } = parseToml(text.replace("<name>", "name")) as Record<
+  const { name, main, compatibility_date, vars, routes, ...rest } = parseToml(text.replace("<name>", "name")) as Record<
     string,
     Record<string, unknown>
   >;
+  // A whole file: older releases of wrangler know no later date.
+  if (main) expect([name, main, compatibility_date]).toEqual(["my-app", "index.ts", "2026-01-01"]);
   if (rest.durable_objects) {
     // A Worker of one's own has no metrics: the first object and the first migration are those of `COUNTS`.
     const shipped = parseToml(read("wrangler.toml")) as typeof rest & { migrations: object[] };
@@ -125,6 +128,11 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
 /** Blocks that are tests are run by test/examples/examples.test.ts. */
 const workersOf = (page: string) => blocksOf(page, "ts").filter(({ text }) => !text.includes('from "vitest"'));
 
+interface WranglerFile {
+  readonly durable_objects: { readonly bindings: readonly { readonly name: string; readonly class_name: string }[] };
+  readonly migrations: readonly { readonly new_sqlite_classes: readonly string[] }[];
+}
+
 /** How many simultaneous requests each other TypeScript block admits. */
 const ADMITTED: Record<string, readonly number[]> = { "README.md": [5, 2], "docs/library.md": [2, 2, 2, 2, 2, 1, 2] };
 
@@ -138,8 +146,13 @@ const code = Object.entries(ADMITTED).flatMap(([page, counts]) =>
   workersOf(page).map(({ text }, i) => ({ page, text, admitted: counts[i]! })),
 );
 
+interface Module {
+  readonly default: { fetch(...args: unknown[]): Promise<Response> };
+  readonly [name: string]: unknown;
+}
+
 /** The Worker of a block, as it stands. */
-async function workerOf(text: string): Promise<{ fetch(...args: unknown[]): Promise<Response> }> {
+async function moduleOf(text: string): Promise<Module> {
   const { outputFiles } = await build({
     stdin: { contents: text, loader: "ts", resolveDir: ROOT },
     alias: {
@@ -154,10 +167,12 @@ async function workerOf(text: string): Promise<{ fetch(...args: unknown[]): Prom
     write: false,
   });
   const module = await import(`data:text/javascript,${encodeURIComponent(outputFiles[0]!.text)}`);
-  return (module as { default: Awaited<ReturnType<typeof workerOf>> }).default;
+  return module as Module;
 }
 
-it.each(code)("a block of $page runs as it stands, and admits $admitted:\n$text", async ({ text, admitted }) => {
+const workerOf = async (text: string) => (await moduleOf(text)).default;
+
+it.each(code)("a block of $page runs as it stands, and admits $admitted:\n$text", async ({ page, text, admitted }) => {
   vi.spyOn(console, "warn").mockImplementation(() => {});
   const forwarded = vi.fn(async (_request: Request) => new Response());
   vi.stubGlobal("fetch", forwarded);
@@ -171,15 +186,31 @@ it.each(code)("a block of $page runs as it stands, and admits $admitted:\n$text"
   const ctx = { waitUntil() {}, passThroughOnException() {} };
   const [, path = "/v1/responses"] = /app\.post\("(.+?)"/.exec(text) ?? [];
   const body = JSON.stringify({ input: "x".repeat(2_000), max_output_tokens: 4_000 });
-  const statuses: number[] = [];
+  const answers: Response[] = [];
   for (let i = 0; i <= admitted; i++) {
     const headers = { "Content-Length": String(body.length) };
     const request = new Request(`https://gate.example${path}`, { method: "POST", body, headers });
-    statuses.push((await worker.fetch(request, env, ctx)).status);
+    answers.push(await worker.fetch(request, env, ctx));
   }
-  expect(statuses).toEqual([...Array<number>(admitted).fill(200), 429]);
+  expect(answers.map(({ status }) => status)).toEqual([...Array<number>(admitted).fill(200), 429]);
+  const refused = answers.at(-1)!;
+  if (page === "README.md") {
+    const fields = ["Retry-After", "retry-after-ms", "RateLimit", "RateLimit-Policy", "X-RateLimit-Reset"];
+    expect(fields.filter((name) => !refused.headers.has(name))).toEqual([]);
+    expect(await refused.json()).toMatchObject({ error: { message: expect.stringMatching(/Try again in \d+ s/) } });
+  }
   for (const [request] of forwarded.mock.calls) expect(request.url).toBe(`https://api.openai.com${path}`);
   expect(forwarded).toHaveBeenCalledTimes(text.includes("openai") ? admitted : 0);
+});
+
+it("the Workers of README.md have the object that their wrangler.toml binds: no isolate counts by itself", async () => {
+  const [, file] = blocksOf("README.md", "toml").map(({ text }) => parseToml(text)) as [unknown, WranglerFile];
+  const { class_name } = file.durable_objects.bindings.find(({ name }) => name === "COUNTS")!;
+  expect(file.migrations[0]!.new_sqlite_classes).toEqual([class_name]);
+  for (const { text } of workersOf("README.md")) {
+    expect(text).toContain("storeFromEnv(env)");
+    expect(await moduleOf(text)).toHaveProperty(class_name);
+  }
 });
 
 it("the block of docs/library.md about plans admits as many as the page says", async () => {
@@ -216,6 +247,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/errors.md": { "test/docs/blocks.test.ts": 3 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 1 },
+  "docs/matching.md": { "test/docs/blocks.test.ts": 1 },
   "docs/observability.md": { "test/gateway/prometheus.test.ts": 4, "test/docs/observability.test.ts": 4 },
   "docs/recording.md": { "test/http/record.test.ts": 2 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2 },
@@ -237,6 +269,17 @@ it("every other page with a block has a test of it", () => {
     expect([page, blocksOf(page).length]).toEqual([page, sum]);
     for (const file of Object.keys(runs)) expect(existsSync(join(ROOT, file)), file).toBe(true);
   }
+});
+
+it("the policy of docs/matching.md leaves out what the page says", () => {
+  const [block] = blocksOf("docs/matching.md");
+  const parsed = parseSettings((parseToml(block!.text) as { vars: Record<string, unknown> }).vars);
+  if (parsed.mistakes) throw new Error(parsed.mistakes.map(describeMistake).join());
+  const match = compileMatcher(parsed.value.policies);
+  const isCounted = (url: string, method = "GET") => match(new Request(url, { method })).length > 0;
+  const leftOut = ["https://a.example/health", "https://a.example/public/a", "https://status.example.com/x"];
+  expect(leftOut.filter((url) => isCounted(url))).toEqual([]);
+  expect([isCounted("https://a.example/x"), isCounted(leftOut[2]!, "POST")]).toEqual([true, true]);
 });
 
 it("what limits logins keeps its limit in every window", () => {

@@ -74,9 +74,16 @@ async function run(commands: readonly string[], { url }: Gateway): Promise<strin
 
 /** The text without values that change from one moment to the next. */
 function timeless(text: string): string {
-  return text
-    .replaceAll(/(Retry-After: |;t=|X-RateLimit-Reset: |AfterMs":|latencyMs":|Content-Length: |again in )\d+/g, "$1…")
-    .replace(/seconds?\./, "seconds.")
-    .replaceAll(/"(key|secret)":"[\w-]{22}"/g, '"$1":"…"')
-    .trimEnd();
+  return (
+    text
+      .replaceAll(
+        /(Retry-After: |retry-after-ms: |;t=|X-RateLimit-Reset: |AfterMs":|latencyMs":|Content-Length: |again in )\d+/g,
+        "$1…",
+      )
+      .replaceAll(/seconds?\./g, "seconds.")
+      // A wait that begins with the minute is longer than 60 s.
+      .replace("X-Should-Retry: false\n", "")
+      .replaceAll(/"(key|secret)":"[\w-]{22}"/g, '"$1":"…"')
+      .trimEnd()
+  );
 }

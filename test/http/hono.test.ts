@@ -291,6 +291,7 @@ describe("a refusal", () => {
     expect(silent.headers.get("Access-Control-Expose-Headers")).toContain("Retry-After");
     const own = await answered(() => new Response("slow down", { status: 429, headers: { "Retry-After": "7" } }));
     expect(fieldsOf(own).retryAfter).toBe(7);
+    for (const name of ["retry-after-ms", "X-Should-Retry"]) expect(own.headers.has(name)).toBe(false);
   });
 
   it("can be answered by the app, with the fields", async () => {

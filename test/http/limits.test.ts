@@ -4,10 +4,14 @@ import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 import { limitsMarkdown } from "../../src/cli/limits/markdown.ts";
+import { parsePolicies } from "../../src/config/policies.ts";
 import { type Bindings, parseSettings } from "../../src/config/settings.ts";
+import { decideLimit } from "../../src/core/decision.ts";
+import { ENFORCED, Flag, take } from "../../src/core/take.ts";
 import { describeLimits } from "../../src/http/limits/document.ts";
 import { contentSecurityPolicy, renderPage } from "../../src/http/limits/page.tsx";
-import { sampleRequest, samples } from "../../src/http/limits/wording.ts";
+import { FIELDS, sampleRequest, samples } from "../../src/http/limits/wording.ts";
+import { quotaOf } from "../../src/http/quota.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 
 const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));
@@ -83,6 +87,31 @@ describe("the document", () => {
     expect(said).toEqual(documentOf({ POLICIES }, "eu"));
   });
 
+  it("says of w what holds for every algorithm: after at most twice w a used-up quota is full again", () => {
+    const many = { limit: 4, window: "1m" };
+    const waits = [
+      many,
+      { ...many, buckets: 6, oldest: "whole" },
+      ...["fixed-window", "sliding-log", "token-bucket", "leaky-bucket"].map((algorithm) => ({ ...many, algorithm })),
+    ].map((limit) => {
+      const parsed = parsePolicies([{ name: "a", limits: [limit] }], "policies");
+      if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+      const [policy] = parsed.value;
+      const atMs = 60_000_000;
+      const keys = [{ key: "a", group: ENFORCED, cost: 4, limits: policy!.limits }];
+      const { reply } = take(
+        { records: () => undefined, value: () => undefined },
+        { keys, flag: Flag.take, slot: 1 },
+        atMs,
+      );
+      const { resetAfterMs } = decideLimit(policy!, policy!.limits[0]!, reply.keys[0]![0]!, 4, atMs);
+      return resetAfterMs! / quotaOf(policy!.limits[0]!).windowMs!;
+    });
+    // The default needs twice as long when a burst comes at the beginning of a bucket.
+    expect(Math.max(...waits)).toBe(2);
+    expect(FIELDS[0]![2]).toContain("full again after at most twice as long");
+  });
+
   it("tells tokens and dollars, and never units without a name", async () => {
     const document = documentOf({ POLICIES: METERED });
     const [tokens, usd] = document.regions[0]!.policies;
@@ -116,6 +145,11 @@ describe("the document", () => {
       countedPer: "header x-user and address, otherwise address",
     });
     expect(exports!.storeFailure.mode).toBe("allow");
+    const left = { ...POLICIES[0]!, match: {}, except: [{ path: "/health" }, { method: "GET", path: "/a" }] };
+    expect(documentOf({ POLICIES: [left] }).regions[0]!.policies[0]).toMatchObject({
+      requests: "every request, but not /health, but not GET /a",
+      except: [{ path: ["/health"] }, { method: ["GET"], path: ["/a"] }],
+    });
     expect(site).toMatchObject({ requests: "every request", consistency: { mode: "leased" } });
     const promises = documentOf({ POLICIES: fivePolicies() }).regions[0]!.policies.flatMap(({ limits }) =>
       limits.map(({ promise }) => promise),

@@ -5,7 +5,7 @@ import { compileMatcher } from "../../src/http/match.ts";
 import { normalizePath } from "../../src/pattern/text.ts";
 
 /** The policies that apply to a request, with their costs: `{ login: 1 }`. */
-function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "cost">>) {
+function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except" | "cost">>) {
   const limits = [{ limit: 1000, window: "1m" }];
   const parsed = parsePolicies(
     Object.entries(policies).map(([name, policy]) => ({ name, ...policy, limits })),
@@ -359,5 +359,52 @@ describe("what was asked before changes nothing:", () => {
     for (const [url, init] of requests.toReversed()) {
       expect({ url, init, matched: used(url, init) }).toEqual({ url, init, matched: matcherOf(policies)(url, init) });
     }
+  });
+});
+
+describe("a policy with except", () => {
+  const excepted = matcherOf({
+    site: { except: { path: ["/health", "/public/*"] } },
+    reads: { match: { path: "/v1/*" }, except: [{ method: "GET", path: "/v1/free" }, { host: "internal.example" }] },
+  });
+
+  it.each([
+    ["/health", {}],
+    ["/HEALTH/", {}],
+    ["/%68ealth?x=1", {}],
+    ["/public", {}],
+    ["/public/a.css", {}],
+    ["/public/caf%C3%A9", {}],
+    ["/healthy", { site: 1 }],
+    ["/health/../login", { site: 1 }],
+    ["/v1/free", { site: 1 }],
+    ["/v1/paid", { site: 1, reads: 1 }],
+    ["https://internal.example/v1/paid", { site: 1 }],
+  ])("%s counts against %j", (url, found) => {
+    expect(excepted(url)).toEqual(found);
+  });
+
+  it.each(["/public/..%2Flogin", "/public/..%5clogin", "/public/..;/login", "/public/..%252flogin", "/public/%00"])(
+    "counts %s, which some origins read as another path",
+    (path) => {
+      expect(excepted(path)).toEqual({ site: 1 });
+    },
+  );
+
+  it.each<[string, string, object]>([
+    ["HEAD", "", {}],
+    ["POST", "", { reads: 1 }],
+    ["POST", "GET", { reads: 1 }],
+    ["GET", "POST", { reads: 1 }],
+  ])("leaves out %s with the override %j only if every method is left out", (method, override, found) => {
+    const headers = { "X-HTTP-Method-Override": override };
+    expect(excepted("/v1/free", { method, headers })).toEqual({ site: 1, ...found });
+  });
+
+  it("counts a path that is too long to be matched in full", () => {
+    const pattern = `/*${"(a|b)".repeat(40)}*x`;
+    const long = matcherOf({ site: { except: { path: pattern } } });
+    expect(long("/abababababababababababababababababababababababx")).toEqual({});
+    expect(long(`/${"ab".repeat(8_000)}x`)).toEqual({ site: 1 });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { prefersHtml } from "../../src/http/problem.ts";
+import { ProblemType, prefersHtml, problemResponse } from "../../src/http/problem.ts";
 
 const accepting = (accept: string) =>
   prefersHtml(new Request("https://gate.example/", { headers: { Accept: accept } }));
@@ -17,4 +17,15 @@ describe("a page in place of JSON", () => {
   it("is not for one of 64 KiB, which takes ms to take apart", () => {
     expect(accepting(`${BROWSER},${"a/b,".repeat(16_384)}`)).toBe(false);
   });
+});
+
+it.each([
+  ["Quota Exceeded", 429, "rate_limit", "quota_exceeded"],
+  ["Temporary Reduced Capacity", 503, "overloaded", "temporary_reduced_capacity"],
+  ["Blocked", 403, "permission", "blocked"],
+  ["Bad Gateway", 502, "api", "bad_gateway"],
+])("%s has the sentence where SDKs look for it", async (title, status, type, code) => {
+  const problem = { type: ProblemType.blank, title, status, detail: "A sentence." };
+  const answer = problemResponse(new Request("https://gate.example/"), problem);
+  expect(await answer.json()).toEqual({ ...problem, error: { message: "A sentence.", type, code } });
 });

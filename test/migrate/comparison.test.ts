@@ -58,7 +58,7 @@ it.each([
 it("the table on top has the same prices", () => {
   const top = tableAfter(COMPARISON, "# headgate and others");
   const pairs = [
-    ["headgate, strict", "headgate sliding-window"],
+    ["headgate, strict, Redis", "headgate sliding-window"],
     ["`@upstash/ratelimit`", "@upstash/ratelimit slidingWindow"],
     ["hono-rate-limiter, Redis", "hono-rate-limiter (fixed window)"],
     ["rate-limiter-flexible, Redis", "rate-limiter-flexible (fixed window)"],

@@ -6,6 +6,7 @@ import {
   freeCallsPerDay,
   OBJECTS,
   objectsBill,
+  perMillion,
   UNITS,
   UPSTASH,
   upstashFixed,
@@ -19,7 +20,7 @@ import { type Scenario, simulateScale } from "../../scripts/simulate/scale/run.t
 import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
-import { measured, read } from "../docs/markdown.ts";
+import { measured, read, sectionOf, tableIn } from "../docs/markdown.ts";
 
 // Seconds of computing, and more on a busy machine. Its time is virtual, not measured.
 vi.setConfig({ testTimeout: 180_000 });
@@ -111,6 +112,37 @@ it("names the prices and units that the tables multiply", () => {
   said(`${UPSTASH.freeCommands.toLocaleString("en")} commands a month`);
   for (const state of ["admitted", "refused"] as const) {
     expect(Number(measured(`1 limit, ${state}`, "headgate sliding-window", "commands"))).toBe(UNITS.commands[state]);
+  }
+});
+
+it("docs/deploy.md has the price of a million requests for each setting", () => {
+  const one = { admitted: 1, refused: 0, keys: 1 };
+  const asked = {
+    "`strict`, admitted": one,
+    "`strict`, two policies or scopes, admitted": { ...one, keys: 2 },
+    "`strict`, refused by the store": { ...one, admitted: 0, refused: 1 },
+    "`leased`, with 0.1 calls per request": { ...one, admitted: 0.1 },
+    "`meter`: reserved, and settled after the answer": undefined,
+    "refused by what the isolate knows; left out; blocked": { ...one, admitted: 0 },
+  };
+  const settled = perMillion(one);
+  /** Rounded up, whatever the last bits of a sum are. */
+  const cents = (dollars: number) => (Math.ceil(Number((dollars * 100).toFixed(6))) / 100).toFixed(2);
+  const prices = Object.entries(asked).map(([setting, use]) => {
+    // What is settled was reserved: its key is known.
+    const price = use
+      ? perMillion(use)
+      : { known: 2 * settled.known, new: settled.new + settled.known, upstash: 2 * settled.upstash };
+    return [setting, ...[price.known, price.new, price.upstash].map((dollars) => `$${cents(dollars)}`)];
+  });
+  expect(tableIn(read("docs/deploy.md"), "A million requests").map((row) => Object.values(row))).toEqual(prices);
+  // The first rows of the comparison and of README.md.
+  const cell = `${settled.known.toFixed(2)} to ${settled.new.toFixed(2)}`;
+  for (const text of [sectionOf("README.md", "Compared with others"), read("docs/comparison.md")]) {
+    const named = text.replace("| | What it lacks", "| Name | What it lacks");
+    const [first, second] = tableIn(named, "Name").map((row) => Object.values(row));
+    expect([first![0], first!.at(-1)]).toEqual(["headgate, strict, Durable Object", `${cell} / ${cell}`]);
+    expect([second![0], second!.at(-1)]).toEqual(["headgate, strict, Redis", "8.00 / 8.00"]);
   }
 });
 

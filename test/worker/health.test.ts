@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
+import type { Bindings } from "../../src/config/settings.ts";
 import { createProbe } from "../../src/health.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -152,8 +153,7 @@ describe("/.headgate/health", () => {
 
 describe("reserved paths", () => {
   const spellings = [
-    "/.headgate",
-    "/.headgate/",
+    "/.headgate/x",
     "/.headgate/limits/x",
     "//.headgate/health",
     "/.HeadGate/health",
@@ -171,6 +171,39 @@ describe("reserved paths", () => {
       const answer = await ask(path, { method });
       expect(answer.status).toBe(404);
       expect(fieldsOf(answer)).toEqual({});
+    }
+    expect(requests).toEqual([]);
+  });
+
+  const ADMIN = {
+    ADMIN_TOKEN: "0123456789abcdef0123456789abcdef",
+    ASSETS: { fetch: async () => new Response("file") },
+  };
+  const STATS = { idFromName: (name: string) => name, get: () => ({ totals: async () => [] }) };
+  const OPEN = [HEALTH, "/.headgate/limits", "/.headgate/limits/me"];
+  const [CALLS, METRICS, CONSOLE] = ["/.headgate/admin/policies", "/.headgate/metrics", "/.headgate/console"];
+
+  it.each<[string, Bindings, string[]]>([
+    ["nothing for admins without an ADMIN_TOKEN", { STATS, ASSETS: ADMIN.ASSETS }, OPEN],
+    ["no metrics without STATS", ADMIN, [...OPEN, CALLS, CONSOLE]],
+    ["no console without its files", { ADMIN_TOKEN: ADMIN.ADMIN_TOKEN, STATS }, [...OPEN, CALLS, METRICS]],
+    ["everything", { ...ADMIN, STATS }, [...OPEN, CALLS, METRICS, CONSOLE]],
+    ["health alone of a wrong configuration", { ...ADMIN, POLICIES: [] }, [HEALTH]],
+  ])("are listed by /.headgate/, each of them exists, and no other: %s", async (_what, bindings, listed) => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const { requests, ORIGIN } = recordingOrigin();
+    const ask = gatewayWith({ POLICIES, ORIGIN, ...bindings });
+    for (const path of ["/.headgate", "/.headgate/"]) {
+      const answer = await ask(path);
+      expect([answer.status, answer.headers.get("Cache-Control"), fieldsOf(answer)]).toEqual([200, "no-store", {}]);
+      expect(Object.keys(((await answer.json()) as { paths: object }).paths)).toEqual(listed);
+    }
+    const page = await ask("/.headgate/", { headers: { Accept: "text/html" } });
+    const hrefs = [...(await page.text()).matchAll(/href="([^"]+)"/g)].map(([, href]) => href);
+    expect([page.headers.get("Content-Type"), hrefs]).toEqual(["text/html; charset=UTF-8", listed]);
+    for (const path of [...OPEN, CALLS, METRICS, CONSOLE]) {
+      expect([path, (await ask(path)).status !== 404]).toEqual([path, listed.includes(path)]);
     }
     expect(requests).toEqual([]);
   });

@@ -28,11 +28,13 @@ describe("when Redis cannot be reached", () => {
     expect(answer.status).toBe(503);
     expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
     expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    const message = expect.any(String);
     expect(await answer.json()).toEqual({
       type: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
       title: "Temporary Reduced Capacity",
       status: 503,
-      detail: expect.any(String),
+      detail: message,
+      error: { message, type: "overloaded", code: "temporary_reduced_capacity" },
     });
     expect(fieldsOf(answer)).toEqual({ retryAfter: 1 });
     expect(requests).toEqual([]);

@@ -103,7 +103,24 @@ describe.each(WAYS)("%s", (_way, make) => {
     const refused = await ask();
     const { retryAfter, legacy } = fieldsOf(refused);
     expect([retryAfter, legacy!.resetAt]).toEqual([1, (Date.now() + 700) / 1000]);
+    expect(refused.headers.get("retry-after-ms")).toBe("700");
     expect(refused.headers.has("X-Should-Retry")).toBe(false);
+  });
+
+  it.each([
+    ["60s", null],
+    ["61s", "false"],
+  ])("tells SDKs not to wait for longer than 60 s: %s", async (window, shouldRetry) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { ask } = start([one(1, { limits: [{ algorithm: "sliding-log", limit: 1, window }] })]);
+    await ask();
+    const refused = await ask({ headers: { Origin: "https://page.example" } });
+    expect(refused.headers.get("X-Should-Retry")).toBe(shouldRetry);
+    expect(refused.headers.get("retry-after-ms")).toBe(`${window.slice(0, -1)}000`);
+    // An app decides with its own middleware which pages may read its answers, but names our fields all the same.
+    const exposed = refused.headers.get("Access-Control-Expose-Headers")!.split(", ");
+    expect(exposed).toEqual(expect.arrayContaining(["Retry-After", "retry-after-ms"]));
+    expect(exposed.includes("X-Should-Retry")).toBe(shouldRetry !== null);
   });
 
   it("counts no preflight, but any other OPTIONS", async () => {

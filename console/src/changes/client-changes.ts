@@ -55,7 +55,7 @@ export function effectText(effect: Effect, policy: string): string {
 interface Wording {
   readonly title: string;
   readonly isDangerous: boolean;
-  /** Words of the command after `npx headgate admin`, if the raw key is known: the client is named by `…`. */
+  /** Words of the command after `headgate admin`, if the raw key is known: the client is named by `…`. */
   readonly command: readonly (string | undefined)[];
 }
 

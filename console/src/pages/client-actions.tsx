@@ -7,7 +7,7 @@ import { ChangePanel } from "../changes/change-panel.tsx";
 import { type Client, changeOverride, nameOf, resetCounts, withoutBlock, wordsOf } from "../changes/client-changes.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
-import { NumberField, TextField, type Until, UntilField, untilOf } from "../parts/fields.tsx";
+import { isNumberText, NumberField, TextField, type Until, UntilField, untilOf } from "../parts/fields.tsx";
 import { amount } from "../parts/numbers.ts";
 import { Panel } from "../parts/panel.tsx";
 
@@ -116,7 +116,10 @@ function ActionForm({ action, policy, client, before, onDone, onCancel }: Action
           ...(plan && { plan }),
           ...(numbers.length > 0 ? { limits: own } : Number(factor) > 0 && !plan && { factor: Number(factor) }),
         };
-        return Object.keys(given).length === 0 ? undefined : set({ ...given, ...common }, "Other limits for", false);
+        const isRight = numbers.every(([, text]) => isNumberText(text, policy.meter?.unit));
+        return !isRight || Object.keys(given).length === 0
+          ? undefined
+          : set({ ...given, ...common }, "Other limits for", false);
       }
     }
   }

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Mode, Policy } from "../api.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
 import { changePolicy, isEmpty, type PolicyEdit } from "../changes/policy-changes.ts";
-import { NumberField } from "../parts/fields.tsx";
+import { isNumberText, NumberField } from "../parts/fields.tsx";
 import { amount } from "../parts/numbers.ts";
 import { Panel } from "../parts/panel.tsx";
 
@@ -45,6 +45,7 @@ export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: strin
     );
   }
   const edit = editOf(policy, form);
+  const isRight = Object.values(form.limits).every((text) => isNumberText(text, policy.meter?.unit));
   const close = () => setForm(undefined);
   const deployedMode = policy.live?.mode ? "as deployed" : `${policy.mode}, as deployed`;
   return (
@@ -78,9 +79,11 @@ export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: strin
             />
           ))}
         </div>
-        {isEmpty(edit) ? (
+        {isEmpty(edit) || !isRight ? (
           <p class="buttons">
-            <span class="muted">Nothing is changed yet. An empty field means: as deployed.</span>
+            <span class="muted">
+              {isRight ? "Nothing is changed yet." : "A field holds no such number."} An empty field means: as deployed.
+            </span>
             <button type="button" onClick={close}>
               Cancel
             </button>

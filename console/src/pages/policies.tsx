@@ -31,14 +31,14 @@ export function Policies() {
         </thead>
         <tbody>
           {known.policies.map((policy) => {
-            const { name, match, key, limits, mode, live, meter } = policy;
+            const { name, key, limits, mode, live, meter } = policy;
             return (
               <tr key={name}>
                 <th scope="row">
                   <a href={hrefOf("policies", name)}>{name}</a>
                 </th>
                 <td data-of="Matches">
-                  <code>{matchText(match)}</code>
+                  <code>{matchText(policy)}</code>
                 </td>
                 <td data-of="Counts by">{keyText(key)}</td>
                 <td data-of="Limits">

@@ -37,8 +37,8 @@ export function PolicyPage({ name }: { name: string }) {
         {name} {policy.mode === "shadow" && <span class="tag would">shadow: refuses nobody</span>}
       </h1>
       <p class="facts">
-        <code>{matchText(policy.match)}</code>, counted by {keyText(policy.key)}; {policy.consistency}; if its store
-        does not answer: <code>{policy.onStoreFailure}</code>
+        <code>{matchText(policy)}</code>, counted by {keyText(policy.key)}; {policy.consistency}; if its store does not
+        answer: <code>{policy.onStoreFailure}</code>
       </p>
       <Limits policy={policy} view={view} />
       <Edit policy={policy} view={view} />
@@ -108,9 +108,11 @@ function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
       <tfoot>
         <tr>
           <td colSpan={hasTrial ? 6 : 4}>
-            {policy.mode === "shadow"
-              ? `In shadow these limits would refuse ${percent(all.shadow_refused, all.all)} of the requests.`
-              : `These limits refuse ${percent(refusals(all), all.all)} of the requests.`}
+            {all.all === 0
+              ? "No requests were counted in this time."
+              : policy.mode === "shadow"
+                ? `In shadow these limits would refuse ${percent(all.shadow_refused, all.all)} of the requests.`
+                : `These limits refuse ${percent(refusals(all), all.all)} of the requests.`}
           </td>
         </tr>
       </tfoot>

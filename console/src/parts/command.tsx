@@ -7,10 +7,13 @@ export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** `npx headgate admin …`. Undefined words are left out. */
+/**
+ * The command for this gateway, in the form that works in a clone and in a folder that `headgate init` has made: in a
+ * clone npx finds no `headgate`. Undefined words are left out.
+ */
 export function admin(...words: readonly (string | undefined)[]): string {
   const given = words.filter((word) => word !== undefined);
-  return ["npx headgate admin", ...given.map(quoted)].join(" ");
+  return [`HEADGATE_URL=${location.origin} npm run headgate -- admin`, ...given.map(quoted)].join(" ");
 }
 
 export function Command({ text, label = "The same on the command line" }: { text: string; label?: string }) {

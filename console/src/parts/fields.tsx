@@ -25,8 +25,14 @@ interface NumberFieldProps extends TextFieldProps {
   readonly unit: Unit | undefined;
 }
 
-/** Digits only, and one point in dollars; empty is allowed. */
+/** Whether a limit can have this number, as far as its text tells. Empty: no number is given. */
+export function isNumberText(text: string, unit: Unit | undefined): boolean {
+  return text === "" || (unit === "usd" ? /^\d{1,10}(?:\.\d{1,5})?$/ : /^\d{1,10}$/).test(text);
+}
+
+/** Keeps what was typed, also what is no number: its form must send nothing then (`isNumberText`). */
 export function NumberField({ onInput, unit, ...rest }: NumberFieldProps) {
+  const isWrong = !isNumberText(rest.value, unit);
   return (
     <label>
       {rest.label}
@@ -35,14 +41,14 @@ export function NumberField({ onInput, unit, ...rest }: NumberFieldProps) {
         placeholder={rest.placeholder}
         inputMode={unit === "usd" ? "decimal" : "numeric"}
         autocomplete="off"
-        onInput={(event) => {
-          const text = event.currentTarget.value;
-          const dollars = /\d+(?:\.\d{0,5})?/.exec(text.replace(/[^\d.]/g, ""))?.[0] ?? "";
-          const digits = unit === "usd" ? dollars : text.replace(/\D/g, "").slice(0, 10);
-          event.currentTarget.value = digits;
-          onInput(digits);
-        }}
+        aria-invalid={isWrong}
+        onInput={(event) => onInput(event.currentTarget.value.trim())}
       />
+      {isWrong && (
+        <small role="alert">
+          {unit === "usd" ? "Dollars, with at most 5 decimals, for example 12.50" : "A whole number, for example 100"}
+        </small>
+      )}
     </label>
   );
 }

@@ -16,12 +16,14 @@ export function limitText(one: Limit, unit: Unit | undefined): string {
   ].join(", ");
 }
 
-/** `POST /login, /signin`. */
-export function matchText(match: Policy["match"]): string {
+/** `POST /login, /signin`, `every request, but not /health`. */
+export function matchText({ match, except = [] }: Policy): string {
   const list = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));
-  const { method, path, host } = match;
-  const words = [method && list(method), host && `host ${list(host)}`, path && list(path)].filter(Boolean);
-  return words.join(" ") || "every request";
+  const text = ({ method, path, host }: Policy["match"]) => {
+    const words = [method && list(method), host && `host ${list(host)}`, path && list(path)].filter(Boolean);
+    return words.join(" ") || "every request";
+  };
+  return [text(match), ...except.map((one) => `but not ${text(one)}`)].join(", ");
 }
 
 export function keyText(key: readonly string[]): string {

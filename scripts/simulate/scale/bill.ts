@@ -69,6 +69,25 @@ export function objectsBill({ calls, rowsPerCall, objects }: Use): number {
   );
 }
 
+/** What requests ask of the store, on average. */
+export interface Asked {
+  /** Admitted calls per request. */
+  readonly admitted: number;
+  /** Refused calls per request. */
+  readonly refused: number;
+  /** Keys of a decision: one for each policy and scope. */
+  readonly keys: number;
+}
+
+/** Dollars for a million requests, above what the plans include. Alarms and the time of the object are left out. */
+export function perMillion({ admitted, refused, keys }: Asked) {
+  const { first, known, removed } = UNITS.rowsWritten;
+  const object = (rows: number) =>
+    1e6 * ((admitted + refused) * OBJECTS.perRequest + admitted * keys * rows * OBJECTS.perRowWritten);
+  const commands = admitted * (UNITS.commands.admitted + keys - 1) + refused * UNITS.commands.refused;
+  return { known: object(known), new: object(first + removed), upstash: 1e6 * commands * UPSTASH.perCommand };
+}
+
 /** The calls to one object in a day that the Workers Free plan allows. */
 export function freeCallsPerDay(rowsPerCall: number): number {
   const rows = (FREE_DAY.rowsWritten - ALARMS_PER_DAY) / rowsPerCall;

@@ -1,6 +1,7 @@
 /** One call of the admin API (`/.headgate/admin`), and a clear message for everything that can go wrong with it. */
 
 import { isTable, parseJson } from "../../config/bindings.ts";
+import { NO_SUCH_PATH } from "../../http/reserved.ts";
 import { Failure } from "../io.ts";
 import { printable } from "../printable.ts";
 
@@ -95,7 +96,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   400: "the gateway does not understand this",
   401: "the gateway does not accept this token",
   403: "the gateway does not allow this",
-  404: "not found. A gateway without ADMIN_TOKEN has no admin API",
+  404: "not found",
   409: "this does not fit what is there now",
   412: "somebody else has changed the live document. Get it again, and repeat the change",
   413: "the live document would be too large",
@@ -109,8 +110,11 @@ function messageOf(response: Response, body: unknown): string {
   const { detail, title, mistakes } = isTable(body) ? body : {};
   const wait = headers.get("Retry-After");
   const said = [detail, title].find((text) => typeof text === "string" && text !== "");
+  // The admin API itself says what it did not find.
+  const isElsewhere = status === 404 && (said === undefined || String(said).startsWith(NO_SUCH_PATH));
   return [
     `${status}: ${MEANINGS[status] ?? "the gateway could not do this"}`,
+    isElsewhere ? ". A gateway without ADMIN_TOKEN has no admin API" : "",
     wait === null ? "" : `. Try again in ${wait} s`,
     said === undefined ? "" : `\n${printable(String(said))}`,
     ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `\n- ${printable(mistakeText(mistake))}`),
@@ -120,5 +124,7 @@ function messageOf(response: Response, body: unknown): string {
 function mistakeText(mistake: unknown): string {
   if (!isTable(mistake)) return String(mistake);
   const { path, expected, found, code } = mistake;
-  return expected === undefined ? `${path} (${code})` : `${path}: expected ${expected}; found ${found} (${code})`;
+  // What is wrong in a live document has no code.
+  const end = code === undefined ? "" : ` (${code})`;
+  return expected === undefined ? `${path}${end}` : `${path}: expected ${expected}; found ${found}${end}`;
 }

@@ -3,8 +3,9 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
 import { describeMistake, type Mistake } from "../../config/mistake.ts";
-import { parseSettings } from "../../config/settings.ts";
-import { policyWarnings, regionWarnings } from "../../config/warnings.ts";
+import { type Bindings, parseSettings } from "../../config/settings.ts";
+import { parseStore } from "../../config/store.ts";
+import { explainWarnings, policyWarnings, regionWarnings } from "../../config/warnings.ts";
 import type { ExitCode, Io } from "../io.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
@@ -16,6 +17,8 @@ import { surelyWrong } from "./surely-wrong.ts";
 interface CheckOptions extends ReadOptions {
   readonly strict?: boolean;
   readonly quiet?: boolean;
+  /** The counts may be in the memory of each isolate. */
+  readonly memory?: boolean;
   readonly json?: boolean;
 }
 
@@ -23,6 +26,7 @@ export function addCheck(program: Command, io: Io, end: (code: ExitCode) => void
   withReadOptions(program.command("check"))
     .description("print the configuration as the Worker understands it, or every mistake in it")
     .option("--deployed", "as the deployed Worker gets it: without .dev.vars, env files and this environment")
+    .option("--memory", "without Redis and Durable Object: each isolate shall count by itself")
     .option("--strict", "warnings end with exit code 1 too")
     .option("-q, --quiet", "print mistakes and warnings only")
     .option("--json", "print one JSON object: file, configuration, mistakes, warnings, notes")
@@ -60,12 +64,13 @@ interface ToldMistake extends Partial<Mistake> {
   readonly suggestion?: string;
 }
 
-function reportOf(file: string | undefined, options: ReadOptions, io: Io): Report {
+function reportOf(file: string | undefined, options: CheckOptions, io: Io): Report {
   try {
     const { bindings, notes, ...read } = readBindings(file, options, io);
     const { configPath, environmentName } = read.options;
     const parsed = parseSettings(bindings);
-    const mistakes = parsed.mistakes?.map((mistake) => told(mistake, suggestionFor(mistake, bindings))) ?? [];
+    const found = [...(parsed.mistakes ?? []), ...(options.memory ? [] : countsInMemory(bindings))];
+    const mistakes = found.map((mistake) => told(mistake, suggestionFor(mistake, bindings)));
     const warnings = [
       ...surelyWrong({ bindings, config: read.config, environmentName }),
       ...(parsed.mistakes
@@ -74,14 +79,25 @@ function reportOf(file: string | undefined, options: ReadOptions, io: Io): Repor
             ...policyWarnings(parsed.value.policies),
             ...meterWarnings(parsed.value.policies),
             ...regionWarnings(parsed.value),
+            // The token may be a secret of the deployed Worker, which this file does not show.
+            ...(options.deployed ? [] : explainWarnings(parsed.value)),
           ]),
     ];
-    const configuration = parsed.mistakes ? null : effective(parsed.value);
+    const configuration = parsed.mistakes || mistakes.length > 0 ? null : effective(parsed.value);
     return { file: basename(configPath), configuration, mistakes, warnings, notes };
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error;
     return { file: error.file, configuration: null, mistakes: [{ message: error.message }], warnings: [], notes: [] };
   }
+}
+
+/** Nothing counts for all isolates: one of them allows each client as much as the next. */
+function countsInMemory(bindings: Bindings): Mistake[] {
+  const store = parseStore(bindings);
+  if (store.mistakes || store.value.redis || store.value.counts) return [];
+  const expected =
+    "a Durable Object or a Redis: without, each isolate counts by itself, and clients get a multiple of their limits (--memory allows it)";
+  return [{ code: "ERR_COUNTS", path: "COUNTS", expected, found: "nothing" }];
 }
 
 function told(mistake: Mistake, suggestion: string | undefined): ToldMistake {

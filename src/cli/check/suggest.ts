@@ -1,5 +1,6 @@
 /** What a mistake's value probably meant. */
 
+import { isBareHost } from "../../config/bindings.ts";
 import { formatDuration } from "../../config/duration.ts";
 import type { Mistake, MistakeCode } from "../../config/mistake.ts";
 import type { Bindings } from "../../config/settings.ts";
@@ -29,7 +30,9 @@ const SUGGEST: Partial<Record<MistakeCode, Suggest>> = {
   ERR_POLICY_CONSISTENCY: word,
   ERR_POLICY_MODE: word,
   ERR_POLICY_ON_STORE_FAILURE: word,
-  ERR_REDIS_NODES: field,
+  ERR_ORIGIN_URL: url,
+  ERR_REDIS_URL: url,
+  ERR_REDIS_NODES: (value, mistake) => url(value) ?? field(value, mistake),
   ERR_COUNTS_LOCATION: word,
   ERR_REGIONS: field,
   ERR_RATE_LIMIT_HEADERS: word,
@@ -49,6 +52,11 @@ function word(value: unknown, { expected }: Mistake): string | undefined {
 function field(_value: unknown, { path, expected }: Mistake): string | undefined {
   if (!/fields|^colo/.test(expected)) return undefined;
   return nearest(path.slice(path.lastIndexOf(".") + 1), wordsIn(expected));
+}
+
+function url(value: unknown): string | undefined {
+  if (typeof value !== "string" || !isBareHost(value)) return undefined;
+  return quoted(`${value.startsWith("localhost") ? "http" : "https"}://${value}`);
 }
 
 function policiesVariable(name: string): string {

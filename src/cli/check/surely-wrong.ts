@@ -2,7 +2,7 @@
 
 import { isTable, parseJson } from "../../config/bindings.ts";
 import type { Bindings } from "../../config/settings.ts";
-import { type Bound, boundIn, type WranglerConfig } from "../wrangler/config-file.ts";
+import { type Bound, boundIn, environmentsIn, type WranglerConfig } from "../wrangler/config-file.ts";
 import { BINDING_NAMES, meantBinding } from "./binding-names.ts";
 import { nearest } from "./nearest.ts";
 
@@ -19,8 +19,12 @@ export function surelyWrong(found: Found): string[] {
     ...misplaced(config, bound),
     ...notInherited(config, bound, environmentName),
     ...unlimited(bound),
+    ...tooOld(config, environmentName),
     ...misspelt(bindings),
-    ...policiesOf(bindings).flatMap(([policy, path]) => [...shortWindows(policy, path), ...methods(policy, path)]),
+    ...policiesOf(bindings).flatMap(([policy, path]) => [
+      ...shortWindows(policy, path),
+      ...conditionsOf(policy, path).flatMap(([one, place]) => [...methods(one, place), ...doubleStars(one, place)]),
+    ]),
   ];
 }
 
@@ -68,6 +72,16 @@ function unlimited({ assets }: Bound): string[] {
   return ["assets.run_worker_first: requests for static files are answered without limits. Set it to true"];
 }
 
+/** Workers of an earlier date cannot call Durable Objects and services by RPC. */
+const OLDEST_DATE = "2024-04-03";
+
+function tooOld(config: WranglerConfig, environmentName: string | undefined): string[] {
+  const chosen = environmentName === undefined ? config : environmentsIn(config)[environmentName];
+  const date = (isTable(chosen) ? chosen.compatibility_date : undefined) ?? config.compatibility_date;
+  if (typeof date !== "string" || date >= OLDEST_DATE) return [];
+  return [`compatibility_date: before ${OLDEST_DATE} a Worker cannot call the object that counts. Found ${date}`];
+}
+
 function misspelt(bindings: Bindings): string[] {
   const nodes: unknown = parsed(bindings.REDIS_NODES);
   const tokens = Array.isArray(nodes) ? nodes.map((node) => (isTable(node) ? node.token : undefined)) : [];
@@ -104,21 +118,35 @@ function shortWindows({ limits }: Record<string, unknown>, path: string): string
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"];
 
-function methods({ match, cost }: Record<string, unknown>, path: string): string[] {
-  const rules: [unknown, string][] = [
-    [match, `${path}.match`],
-    ...(Array.isArray(cost) ? (cost as unknown[]) : []).map((rule, i): [unknown, string] => [
-      rule,
-      `${path}.cost[${i}]`,
-    ]),
-  ];
-  return rules.flatMap(([rule, place]) =>
-    [isTable(rule) ? rule.method : []].flat().flatMap((method: unknown) => {
-      if (typeof method !== "string" || METHODS.includes(method.toUpperCase())) return [];
-      const meant = nearest(method, METHODS);
-      return meant === undefined ? [] : [`${place}.method: no client sends ${method}. Did you mean ${meant}?`];
-    }),
+/** What `match`, `except` and `cost` say of requests, and its place. */
+function conditionsOf({ match, except, cost }: Record<string, unknown>, path: string): [unknown, string][] {
+  const placed = (value: unknown, place: string) =>
+    Array.isArray(value)
+      ? value.map((one: unknown, i): [unknown, string] => [one, `${place}[${i}]`])
+      : [[value, place] as [unknown, string]];
+  return [[match, "match"] as const, [except, "except"] as const, [cost, "cost"] as const].flatMap(([value, name]) =>
+    placed(value, `${path}.${name}`),
   );
+}
+
+function methods(rule: unknown, place: string): string[] {
+  return textsIn(rule, "method").flatMap((method) => {
+    if (METHODS.includes(method.toUpperCase())) return [];
+    const meant = nearest(method, METHODS);
+    return meant === undefined ? [] : [`${place}.method: no client sends ${method}. Did you mean ${meant}?`];
+  });
+}
+
+/** Elsewhere `*` stops at a slash and `**` does not. Here the second star only repeats the first. */
+function doubleStars(rule: unknown, place: string): string[] {
+  return textsIn(rule, "path")
+    .filter((path) => /(?<!\\)\*\*$/.test(path))
+    .map((path) => `${place}.path: one * stands for several segments. Write ${path.slice(0, -1)} in place of ${path}`);
+}
+
+/** The texts of a field, which is a text or a list. */
+function textsIn(rule: unknown, field: string): string[] {
+  return [isTable(rule) ? rule[field] : []].flat().filter((text) => typeof text === "string");
 }
 
 /** A variable may be JSON in a text. */

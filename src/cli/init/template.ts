@@ -12,7 +12,7 @@ export function templateFiles(name: string, spec: string): Readonly<Record<strin
     "wrangler.toml": wranglerToml(name),
     "src/index.ts": INDEX,
     "README.md": readme(name),
-    ".gitignore": "node_modules/\n.wrangler/\n.dev.vars*\n",
+    ".gitignore": "node_modules/\n.wrangler/\n.dev.vars*\n.env*\n",
   };
 }
 
@@ -24,6 +24,7 @@ function packageJson(name: string, spec: string): string {
     scripts: {
       dev: "wrangler dev",
       check: "headgate check",
+      headgate: "headgate",
       limits: "headgate limits",
       deploy: "headgate check --deployed --quiet && wrangler deploy",
     },

@@ -48,7 +48,7 @@ function regionNames({ region, regions }: Described): string[] {
 }
 
 function describePolicy(policy: Policy, central: boolean) {
-  const { name, match, key, cost, limits, plans = {}, consistency, onStoreFailure, meter } = policy;
+  const { name, match, except, key, cost, limits, plans = {}, consistency, onStoreFailure, meter } = policy;
   const planned = Object.entries(plans).map(([name, numbers]) => ({
     name,
     limits: withNumbers(policy, numbers).limits.map(describeNumbers),
@@ -56,7 +56,8 @@ function describePolicy(policy: Policy, central: boolean) {
   return {
     name,
     match,
-    requests: describeMatch(match),
+    ...(except && { except }),
+    requests: [describeMatch(match), ...(except ?? []).map((one) => `but not ${describeMatch(one)}`)].join(", "),
     key,
     countedPer: describeKey(key),
     limits: limits.map((limit) => {

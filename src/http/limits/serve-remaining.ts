@@ -3,6 +3,7 @@
 import type { RateLimitHeaders } from "../../config/settings.ts";
 import { toWritten } from "../../core/units.ts";
 import type { InsideLimiter, Limiter } from "../../limiter.ts";
+import { retryFields } from "../../llm/errors.ts";
 import { createEnforce } from "../enforce.ts";
 import { clientKey, namedPlan } from "../key.ts";
 import { compileMatcher } from "../match.ts";
@@ -50,7 +51,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     if (decision.source === "fallback") {
       const detail = "The units left cannot be looked up at the moment.";
       const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
-      return problemResponse(request, { ...problem, detail }, { "Retry-After": "1" });
+      return problemResponse(request, { ...problem, detail }, retryFields({ retryAfterMs: 1_000 }));
     }
     if (decision.blocked) return refusal(request, decision, region, {});
     const documented = decision.limits.filter(({ policy }) => isDocumented(policy));

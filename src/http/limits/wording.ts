@@ -4,7 +4,11 @@ import type { LimitsDocument } from "./document.ts";
 
 /** A part of a field, the field that it belongs to, and what it means. */
 export const FIELDS: readonly (readonly [part: string, field: string, meaning: string])[] = [
-  ["q, w", "RateLimit-Policy", "The quota in units, and the seconds in which a used-up quota is full again."],
+  [
+    "q, w",
+    "RateLimit-Policy",
+    "The quota in units, and the seconds that it is for. A quota that is used up is full again after at most twice as long.",
+  ],
   [
     "r, t",
     "RateLimit",

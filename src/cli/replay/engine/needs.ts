@@ -39,13 +39,14 @@ export function whySkipped(
 }
 
 function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]): Need[] {
-  const { match, cost, key, plan, meter, limits } = policy;
+  const { match, except = [], cost, key, plan, meter, limits } = policy;
   const keyParts = readKinds(key).flatMap((kind) => kind.split("+"));
   const ofKeys = keyParts.flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent));
   const isRegional = limits.some(({ scope }) => scope === "region");
   return [
     ...(meter ? [{ needed: "tokens", part: "its meter" } as const] : []),
     ...matchNeeds(match, "its match"),
+    ...except.flatMap((one, i) => matchNeeds(one, `its except[${i}]`)),
     ...cost.flatMap((rule, i) => matchNeeds(rule, `its cost[${i}]`)),
     ...ofKeys,
     ...(plan === undefined ? [] : partNeeds(plan, `its plan ${plan}`, settings, absent)),

@@ -6,6 +6,7 @@ import type { Policy } from "../../../core/policy.ts";
 /** What the gateway has asked before it wrote the line. */
 const ASKED = {
   match: ({ match }) => match,
+  except: ({ except }) => except,
   key: ({ key }) => key,
   cost: ({ cost }) => cost,
   meter: ({ meter }) => meter,

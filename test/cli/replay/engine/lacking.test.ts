@@ -13,6 +13,7 @@ describe("what the log lacks", () => {
     [{ key: ["bearer"] }, "key ip", "its key ip needs FIELD, which the log does not have"],
     [{ match: { method: "GET" } }, "method", "its match.method needs FIELD, which the log does not have"],
     [{ match: { host: "a.example" } }, "host", "its match.host needs FIELD, which the log does not have"],
+    [{ except: { host: "a" } }, "host", "its except[0].host needs FIELD, which the log does not have"],
     [{ cost: [{ path: "/a", cost: 2 }] }, "path", "its cost[0].path needs FIELD, which the log does not have"],
     [{ plan: "header:x-plan", plans: { pro: { api: 2 } } }, "key header:x-plan", /^its plan header:x-plan needs FIELD/],
     [
