@@ -235,6 +235,28 @@ describe("the stock", () => {
     expect(await charged()).toBe(before);
   });
 
+  it.each<[string, () => Promise<unknown>]>([
+    [
+      "four other sets of numbers have taken its place",
+      () => settled([20_000, 30_000, 40_000, 50_000].map((limit) => take(keyOf(limit)))),
+    ],
+    [
+      "a clock has stepped",
+      () => {
+        localOffsetMs = -30_000;
+        return once(keyOf(10_000));
+      },
+    ],
+  ])("is not given back after a reset, also if nobody spends it any more: %s", async (_, happens) => {
+    await takes(200, 1_000, keyOf(10_000));
+    await happens();
+    expect(await charged()).toBeGreaterThan(250);
+    await settled([answers.reset(["k"])]);
+    await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(500);
+  });
+
   /**
    * The units in stock after another isolate has reset the key and charged 100 units.
    *

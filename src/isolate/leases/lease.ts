@@ -45,8 +45,8 @@ export interface Lease {
   readonly charged: Charged | undefined;
   /** Units that were charged up to this instant of the store are worth nothing: another isolate has reset the key. */
   readonly worthlessToMs: number;
-  /** True after a reset by this isolate: nothing is in stock any more, and nothing is given back. */
-  readonly isOver: boolean;
+  /** How many resets this isolate had made when the lease began. After a later reset of its key nothing counts. */
+  readonly sinceReset: number;
   /**
    * The newest reply to a call of this lease, the same object that the store's reply holds. It includes all units in
    * stock.

@@ -50,6 +50,8 @@ const SHORT_PART = 0.5;
 /** The pause after a short grant, without any ask: this long, or this part of the window if that is shorter. */
 const PAUSE_MS = 250;
 const PAUSE_PART = 1 / 40;
+/** Keys that were reset lately. */
+const MAX_RESETS = 1_000;
 /** A call without an answer after this long has ended with its request. */
 const FORGOTTEN_MS = 1_000;
 
@@ -95,7 +97,7 @@ export interface Leases {
    */
   settleLate(request: LeaseRequest, answer: Omit<LeaseAnswer, "late">, replies: readonly LimitReply[]): void;
   /**
-   * Whether another isolate has reset the key: the store reports fewer units than this isolate has charged. Units
+   * Whether this isolate has reset the key, or another one has: then the store reports fewer units than this isolate has charged. Units
    * leased before the reset are worth nothing.
    *
    * @param units charged with this very reply. @param nowMs when the store decided.
@@ -132,6 +134,17 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     weigh: ({ length }) => length,
   });
 
+  let resets = 0;
+  /** By key, the number of its last reset. */
+  const lastReset = new BoundedMap<string, number>({ maxSize: MAX_RESETS });
+  /**
+   * Whether this isolate has reset the key since. Waiting requests, and the background that tends a lease, have the
+   * lease itself, which may have left the map long before: only the number tells.
+   */
+  function isOver({ key, sinceReset }: Lease): boolean {
+    return sinceReset < resets && (lastReset.get(key) ?? 0) > sinceReset;
+  }
+
   const earliestMs = (localAtMs: number) => clock.at(localAtMs)?.earliestMs;
   /**
    * The instant, by the store's clock, at which a call that is made now is assumed to arrive: between the earliest
@@ -152,9 +165,15 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     return undefined;
   }
 
-  function inStock({ grants }: Lease, localAtMs: number): number {
+  /** What is in stock. After a reset that is nothing. */
+  function stockOf(lease: LeaseState): Writable<Grant>[] {
+    if (lease.grants.length > 0 && isOver(lease)) end(lease, 0);
+    return lease.grants;
+  }
+
+  function inStock(lease: Lease, localAtMs: number): number {
     const atMs = latestMs(localAtMs);
-    return grants.reduce((sum, { units, endsAtMs }) => (endsAtMs > atMs ? sum + units : sum), 0);
+    return stockOf(lease as LeaseState).reduce((sum, { units, endsAtMs }) => (endsAtMs > atMs ? sum + units : sum), 0);
   }
 
   function tell({ key }: Lease, event: LeaseEvent, units: number): void {
@@ -165,7 +184,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     const atMs = latestMs(localAtMs);
     let left = units;
     const spent: Grant[] = [];
-    for (const grant of lease.grants) {
+    for (const grant of stockOf(lease)) {
       const part = grant.endsAtMs > atMs ? Math.min(left, grant.units) : 0;
       if (part === 0) continue;
       grant.units -= part;
@@ -177,7 +196,9 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     return spent;
   }
 
-  function wasReset({ charged, limits }: Lease, units: number, replies: readonly LimitReply[], nowMs: number): boolean {
+  function wasReset(lease: Lease, units: number, replies: readonly LimitReply[], nowMs: number): boolean {
+    if (isOver(lease)) return true;
+    const { charged, limits } = lease;
     // A reply from before the last charge does not include it.
     if (!charged || nowMs <= charged.lastAtMs || nowMs >= charged.endsAtMs) return false;
     return limits.some((limit, l) => {
@@ -187,7 +208,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
   }
 
   function unspend(lease: LeaseState, spent: readonly Grant[]): void {
-    if (lease.isOver) return;
+    if (isOver(lease)) return;
     const back = spent.filter(({ units, chargedAtMs }) => units > 0 && chargedAtMs > lease.worthlessToMs);
     lease.grants.push(...back);
     tell(lease, "spent", -sumOf(back));
@@ -246,7 +267,8 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     if (wasReset(lease, charged, replies, nowMs)) end(lease, nowMs);
     unspend(lease, back);
     // After a reset by this isolate nobody knows whether the charge came before it. The units lapse with their window.
-    if (charged > 0 && nowMs > lease.worthlessToMs && !lease.isOver) addCharge(lease, charged, stocked, nowMs, replies);
+    if (charged > 0 && nowMs > lease.worthlessToMs && !isOver(lease))
+      addCharge(lease, charged, stocked, nowMs, replies);
     // A newer reply may be known already: late replies arrive out of order. After a step of a clock nobody can know
     // that: the lease has been dropped, and its waiting requests are told what this reply tells.
     if (nowMs < lease.repliedAtMs && leases.get(lease.key)?.includes(lease)) return;
@@ -282,7 +304,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
         grants: [],
         charged: undefined,
         worthlessToMs: 0,
-        isOver: false,
+        sinceReset: resets,
         replies: undefined,
         repliedAtMs: 0,
         left: 0,
@@ -335,7 +357,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const waitingPart = Math.max(LARGEST_WAITING_SHARE, lease.ownPart);
       const waiting = ahead ? Math.min(lease.waiting, Math.ceil(free * waitingPart)) : 0;
       const share = waiting + Math.ceil((free - waiting) * Math.max(LARGEST_SHARE, lease.ownPart));
-      const forStock = lease.isOver ? 0 : Math.max(0, Math.min(target, share));
+      const forStock = isOver(lease) ? 0 : Math.max(0, Math.min(target, share));
       lease.calledAtMs = localAtMs;
       return {
         lease,
@@ -363,15 +385,16 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       const isEnough = lease.left >= Math.max(1, leastWanted(lease, localAtMs) * SHORT_PART);
       const asksAgain = forStock > 0 && (needed > 0 || isEnough);
       const refused = replies?.some((reply) => reply.refused) && !asksAgain;
-      if (!lease.isOver && (refused || (allowed && isShort))) lease.pausedUntilMs = localAtMs + lease.pauseMs;
+      if (!isOver(lease) && (refused || (allowed && isShort))) lease.pausedUntilMs = localAtMs + lease.pauseMs;
     },
 
     settleLate({ lease, forStock }: RequestState, { allowed, nowMs }, replies) {
       book(lease, replies, nowMs, allowed ? forStock : 0, forStock, []);
     },
 
-    views({ limits, replies, grants }, nowMs, told = replies!) {
-      return limits.map((limit, l) => {
+    views(lease, nowMs, told = lease.replies!) {
+      const grants = stockOf(lease as LeaseState);
+      return lease.limits.map((limit, l) => {
         const { recall, lease } = farAlgorithmOf(limit);
         const { view } = recall(told[l]!.view, limit, nowMs, 1, 1)!;
         return grants.reduce(
@@ -388,8 +411,9 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       // Units that end at the same instant were charged in the same buckets.
       const unused = new Map<number, { units: number; bucketAtMs: number }>();
       let needed = wanted(lease, localAtMs, earliestMs(localAtMs));
-      const areKept = sumOf(lease.grants) - needed <= mayKeep(lease, localAtMs);
-      for (const grant of lease.grants) {
+      const stock = stockOf(lease);
+      const areKept = sumOf(stock) - needed <= mayKeep(lease, localAtMs);
+      for (const grant of stock) {
         const { units, chargedAtMs, bucketAtMs, endsAtMs } = grant;
         const bucket = unused.get(endsAtMs) ?? { units: 0, bucketAtMs };
         const isDue = Math.min(endsAtMs, grant.reviewedAtMs) <= atMs && (unused.has(endsAtMs) || unused.size < buckets);
@@ -407,7 +431,8 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       return [...unused.values()];
     },
 
-    reviewAfterMs({ grants }, localAtMs) {
+    reviewAfterMs(lease, localAtMs) {
+      const grants = stockOf(lease as LeaseState);
       if (grants.length === 0) return undefined;
       const atMs = clock.at(localAtMs)?.latestMs;
       if (atMs === undefined) return 0;
@@ -424,13 +449,11 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     end,
 
     forget(keys) {
+      resets++;
       for (const key of keys) {
-        for (const lease of leases.get(key) ?? []) {
-          // Waiting requests, and the background that tends the lease, still have the object.
-          end(lease, 0);
-          lease.isOver = true;
-        }
+        for (const lease of leases.get(key) ?? []) end(lease, 0);
         leases.delete(key);
+        lastReset.set(key, resets);
       }
     },
 
