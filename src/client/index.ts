@@ -45,6 +45,9 @@ const DEFAULT_MAX_RETRIES = 10;
 /** A failed connection is not a limit that ends with time: after 2 more attempts the caller gets the error. */
 const MAX_FAILURES = 2;
 
+/** How long the beginning of a refusal's body is waited for, ms. The wait for the next attempt runs meanwhile. */
+const BODY_PATIENCE_MS = 1000;
+
 /**
  * Makes a client that remembers the limits that answers state, at most 100 of them. The client slows down before it is
  * refused: when few units are left, it spreads them over the time until more come. Its calls line up: as many are sent
@@ -126,21 +129,28 @@ async function send(
       const refused = response?.status === 429;
       const isAnswer = response && !refused && !(response.status === 503 && told.retryAfterMs !== undefined);
       const { leastMs, spreadMs, rules } = waitAfter({ ...told, retries, elapsedMs: answeredAt - firstSentAt });
+      const leftMs = endsAt - answeredAt;
+      const mayRepeat =
+        retries < maxRetries &&
+        (refused || isIdempotent(method)) &&
+        isReplayable(request, init?.body) &&
+        leastMs <= leftMs;
       // The request costs more than the limit: its answer says nothing about what is left.
-      if (refused && told.retryAfterMs === undefined && (await saysNever(response!))) return response!;
+      if (refused && told.retryAfterMs === undefined) {
+        const patienceMs = mayRepeat ? Math.min(leftMs, BODY_PATIENCE_MS) : 0;
+        if (await saysNever(response!, patienceMs, sleep)) return response!;
+      }
       if (refused) memory.answered(call, rules, answeredAt, random(), spreadMs);
       else memory.answered(call, told.rules, answeredAt, random());
 
-      const leftMs = endsAt - now();
-      const mayRepeat = retries < maxRetries && (refused || isIdempotent(method)) && isReplayable(request, init?.body);
-      if (isAnswer || !mayRepeat || !(leastMs <= leftMs)) {
+      if (isAnswer || !mayRepeat) {
         if (response) return response;
         throw error;
       }
       // Free the connection. A failure here changes nothing.
       response?.body?.cancel().catch(() => {});
       // After a refusal the memory spreads all calls that wait for the limit: do not spread this call twice.
-      call.notBefore = now() + leastMs + (refused ? 0 : random() * Math.min(spreadMs, leftMs - leastMs));
+      call.notBefore = answeredAt + leastMs + (refused ? 0 : random() * Math.min(spreadMs, leftMs - leastMs));
       await line();
     }
   } finally {
