@@ -50,9 +50,9 @@ const BODY_PATIENCE_MS = 1000;
 
 /**
  * Makes a client that remembers the limits that answers state, at most 100 of them. It is refused less often: with no
- * units left it waits until more come, and when others use the limit too, it spreads the last units. Its calls line up: as many are sent
- * at once as units are known to be left. Make one client for each credential: limits are remembered by origin and name,
- * and two accounts have separate limits. `createBackoff` may be called at module scope of a Worker.
+ * units left it waits until more come, and when others use the limit too, it spreads the last units. Its calls line up:
+ * as many are sent at once as units are known to be left. Make one client for each credential: limits are remembered by
+ * origin and name, and two accounts have separate limits. `createBackoff` may be called at module scope of a Worker.
  */
 export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
   const memory = createMemory();
@@ -62,8 +62,8 @@ export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
 /**
  * `fetch` that waits and sends again. After 429: every request whose body can be sent again. After 503 with
  * `Retry-After`, and after a failed connection: idempotent methods only. Calls that run at the same time with the same
- * `fetch` and headers line up. After the last of these calls only one thing is remembered: how many calls each limit has
- * admitted, from which the next call knows whether it is alone. For many requests to one API make a client with
+ * `fetch` and headers line up. After the last of these calls only one thing is remembered: how many calls each limit
+ * has admitted, from which the next call knows whether it is alone. For many requests to one API make a client with
  * {@link createBackoff}.
  *
  * @returns the answer. The answer is a refusal if it says "never", if the wait would exceed the time budget, if no
