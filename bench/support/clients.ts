@@ -1,5 +1,6 @@
 /** HTTP clients that try again, configured as their documentation shows, with enough retries for 20 calls at once. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import axios from "axios";
 import axiosRetry from "axios-retry";
 import got from "got";
@@ -14,6 +15,8 @@ export interface BenchClient {
 }
 
 const RETRIES = 100;
+/** The loop that many programs write by hand: it waits exactly `Retry-After`. */
+export const NAIVE = "naive loop";
 
 async function read(response: Response): Promise<void> {
   await response.text();
@@ -28,6 +31,16 @@ export const CLIENTS: Readonly<Record<string, (url: URL, key: string) => BenchCl
   },
   "`fetchWithBackoff`": (url, key) => ({
     call: async () => read(await fetchWithBackoff(url, { headers: { "X-Client": key } })),
+  }),
+  [NAIVE]: (url, key) => ({
+    async call() {
+      for (;;) {
+        const response = await fetch(url, { headers: { "X-Client": key } });
+        if (response.status !== 429) return await read(response);
+        await response.body?.cancel();
+        await sleep(Number(response.headers.get("Retry-After")) * 1000);
+      }
+    },
   }),
   got: (url, key) => ({
     call: () => got(url, { headers: { "X-Client": key }, retry: { limit: RETRIES } }).text(),

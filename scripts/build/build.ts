@@ -15,19 +15,24 @@ const DIST = join(ROOT, "dist");
 /** @throws if a source has a type error. */
 export function build(): void {
   rmSync(DIST, { recursive: true, force: true });
+  compile(DIST);
+  buildCli(join(DIST, "cli"));
+}
+
+/** Compiles all but the command line. @throws if a source has a type error. */
+export function compile(folder: string): void {
   const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
-  const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], {
+  const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", folder], {
     cwd: ROOT,
     encoding: "utf8",
   });
   if (status !== 0) throw new Error(`tsc failed:\n${stdout}`);
   // The compiler changes the extensions of imports in JavaScript files, but not in declarations.
-  for (const file of readdirSync(DIST, { recursive: true, encoding: "utf8" })) {
+  for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     if (!file.endsWith(".d.ts")) continue;
-    const path = join(DIST, file);
+    const path = join(folder, file);
     writeFileSync(path, readFileSync(path, "utf8").replace(/(["'])(\.\.?\/[^"']+)\.tsx?\1/g, "$1$2.js$1"));
   }
-  buildCli(join(DIST, "cli"));
 }
 
 /** Packs the built package. @returns the path of the tarball. */

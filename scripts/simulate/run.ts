@@ -1,12 +1,13 @@
 /** One run: traffic of one key over many isolates, and its measurements. */
 
-import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { Kind } from "../../src/core/algorithm.ts";
+import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { ENFORCED } from "../../src/core/take.ts";
 import { virtualTime } from "./virtual-time.ts";
 import { createWorld, type Mode } from "./world.ts";
 
 export interface Scenario {
-  readonly limit: LimitSpec;
+  readonly limit: WindowLimit;
   readonly windowMs: number;
   /** Requests per window, relative to the limit. */
   readonly demand: number;
@@ -28,6 +29,8 @@ export interface Measured {
   readonly withoutWait: number;
   /** The most units admitted in any true window. */
   readonly mostInWindow: number;
+  /** What the limit's own counter says of the admissions, at most: above the limit, the promise is broken. */
+  readonly mostCounted: number;
   /** Admitted units, divided by the units that demand and limit allow. */
   readonly used: number;
   /** Admissions per tenth of a window, for the chart. */
@@ -75,6 +78,10 @@ export async function simulate(scenario: Scenario): Promise<Measured> {
     callsPerRequest: world.calls() / arrivals.length,
     withoutWait: withoutWait / arrivals.length,
     mostInWindow: mostWithin(admittedAtMs, windowMs),
+    mostCounted: mostCounted(
+      admittedAtMs.map((atMs) => ({ atMs, units: 1 })),
+      limit,
+    ),
     used: admittedAtMs.length / Math.min(arrivals.length, limit.limit * sending),
     perTenth,
   };
@@ -117,6 +124,32 @@ export function mostWithin(sortedMs: readonly number[], spanMs: number): number 
   for (const [to, atMs] of sortedMs.entries()) {
     while (sortedMs[from]! <= atMs - spanMs) from++;
     most = Math.max(most, to - from + 1);
+  }
+  return most;
+}
+
+/**
+ * The algorithm's own promise, as a number: counts the admissions anew at their instants, with the formula of
+ * docs/algorithms.md, and returns the largest count. A strict limiter that decides at these instants admits all of them
+ * if the count is never above the limit.
+ *
+ * @param sorted by instant.
+ */
+export function mostCounted(
+  sorted: readonly { readonly atMs: number; readonly units: number }[],
+  { kind, bucketMs, buckets }: WindowLimit,
+): number {
+  const counts = new Map<number, number>();
+  const countOf = (bucket: number) => counts.get(bucket) ?? 0;
+  let most = 0;
+  for (const { atMs, units } of sorted) {
+    // The store's clock counts whole milliseconds.
+    const nowMs = Math.floor(atMs);
+    const bucket = Math.floor(nowMs / bucketMs);
+    counts.set(bucket, countOf(bucket) + units);
+    let counted = countOf(bucket - buckets) * (kind === Kind.weighted ? bucketMs - (nowMs % bucketMs) : bucketMs);
+    for (let newest = 0; newest < buckets; newest++) counted += countOf(bucket - newest) * bucketMs;
+    most = Math.max(most, counted / bucketMs);
   }
   return most;
 }

@@ -32,7 +32,7 @@ async function runTable({ rows, seeds, json, out }: Options): Promise<boolean> {
   const all = rows.flatMap((row) => seeds.flatMap((seed) => [scenarioOf(row, seed), scenarioOf(exactOf(row), seed)]));
   const of = await measure(all);
   const runs = (row: Row) => seeds.map((seed) => of(scenarioOf(row, seed)));
-  const means = (row: Row) => meansOf(runs(row), runs(exactOf(row)));
+  const means = (row: Row) => meansOf(row, runs(row), runs(exactOf(row)));
   const results = rows.map((row): Result => {
     const own = means(row);
     return { row, ...own, missed: missed(row, own, means(baseOf(rows, row))) };
@@ -50,13 +50,14 @@ async function runTable({ rows, seeds, json, out }: Options): Promise<boolean> {
 async function runOwn(scenarios: readonly Scenario[], { json, out }: Options): Promise<void> {
   const of = await measure(scenarios);
   const runs = scenarios.map((scenario) => ({ scenario, ...of(scenario) }));
-  const headings = ["mode", "requests", "calls / request", "no wait", "most in a window", "used"];
+  const headings = ["mode", "requests", "calls / request", "no wait", "most in a window", "counted", "used"];
   const lines = runs.map(({ scenario: { mode }, ...run }) => [
     mode,
     String(run.requests),
     run.callsPerRequest.toFixed(4),
     run.withoutWait.toFixed(3),
     String(run.mostInWindow),
+    run.mostCounted.toFixed(1),
     run.used.toFixed(4),
   ]);
   console.log(json ? JSON.stringify(runs, null, 2) : table([headings, ...lines]));

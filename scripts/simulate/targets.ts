@@ -1,12 +1,14 @@
-/** What the simulation must show: its runs, and the bounds for their means. */
+/**
+ * What the simulation must show: its runs, and the bounds for their means. In each run the algorithm's own promise must
+ * hold (`countedRelative`). The fullest true window under `strict` is no bound: it is what came by chance on that
+ * traffic, and the algorithm allows more (docs/consistency.md).
+ */
 
 import { Kind } from "../../src/core/algorithm.ts";
 import type { Measured, Scenario } from "./run.ts";
 
 export interface Bounds {
   readonly callsAtMost?: number;
-  /** Bound for the most units admitted in a true window, relative to strict on the same traffic. */
-  readonly mostAtMost?: number;
   readonly usedAtLeast?: number;
   /** How much less of the limit may be used than in the row with 20 isolates and steady traffic. */
   readonly usedLessBy?: number;
@@ -18,11 +20,14 @@ export interface Row extends Omit<Scenario, "limit" | "seed"> {
   readonly bounds: Bounds;
 }
 
-/** Means over the seeds. */
+/** Means over the seeds, if nothing else is said. */
 export interface Means {
   readonly callsPerRequest: number;
   readonly withoutWait: number;
+  /** The fullest true window, relative to strict on the same traffic. */
   readonly mostRelative: number;
+  /** The largest count of the limit's own counter in any of the runs, relative to the limit. */
+  readonly countedRelative: number;
   readonly used: number;
 }
 
@@ -32,20 +37,20 @@ export const DELAY_MS = [5, 100] as const;
 const WINDOWS = 6;
 const FEW_WINDOWS = 2;
 
-const STRICT: Bounds = { callsAtMost: 1, mostAtMost: 1, usedAtLeast: 0.98 };
+const STRICT: Bounds = { callsAtMost: 1, usedAtLeast: 0.98 };
 const LEASED: readonly (readonly [limit: number, demand: number, bounds: Bounds])[] = [
   [10_000, 0.5, { callsAtMost: 0.15, usedAtLeast: 0.97 }],
-  [10_000, 0.95, { callsAtMost: 0.1, mostAtMost: 1, usedAtLeast: 0.97 }],
-  [10_000, 2, { callsAtMost: 0.06, mostAtMost: 1.02, usedAtLeast: 0.98 }],
-  [10_000, 10, { callsAtMost: 0.012, mostAtMost: 1.02, usedAtLeast: 0.98 }],
-  [1_000, 2, { callsAtMost: 0.35, mostAtMost: 1.03, usedAtLeast: 0.97 }],
+  [10_000, 0.95, { callsAtMost: 0.1, usedAtLeast: 0.97 }],
+  [10_000, 2, { callsAtMost: 0.06, usedAtLeast: 0.98 }],
+  [10_000, 10, { callsAtMost: 0.012, usedAtLeast: 0.98 }],
+  [1_000, 2, { callsAtMost: 0.35, usedAtLeast: 0.97 }],
 ];
 /** Where each isolate has little of the traffic. */
 const MANY: readonly (readonly [isolates: number, demand: number, bounds: Bounds])[] = [
   [100, 0.5, { callsAtMost: 0.1, usedAtLeast: 0.985 }],
-  [100, 0.95, { callsAtMost: 0.15, mostAtMost: 1.01, usedAtLeast: 0.985 }],
+  [100, 0.95, { callsAtMost: 0.15, usedAtLeast: 0.985 }],
   [100, 2, { usedLessBy: 0.03 }],
-  [300, 0.95, { callsAtMost: 0.3, mostAtMost: 1.01, usedAtLeast: 0.98 }],
+  [300, 0.95, { callsAtMost: 0.3, usedAtLeast: 0.98 }],
 ];
 /** One isolate whose calls take up to a tenth of the window. */
 const ALONE: readonly (readonly [demand: number, bounds: Bounds])[] = [
@@ -109,24 +114,25 @@ export function baseOf(rows: readonly Row[], { limit, demand, mode }: Row): Row 
 }
 
 /** @param exact the runs of `exactOf`, with the same seeds. */
-export function meansOf(runs: readonly Measured[], exact: readonly Measured[]): Means {
+export function meansOf({ limit }: Row, runs: readonly Measured[], exact: readonly Measured[]): Means {
   const mean = (of: (run: Measured, i: number) => number) =>
     runs.reduce((sum, run, i) => sum + of(run, i), 0) / runs.length;
   return {
     callsPerRequest: mean((run) => run.callsPerRequest),
     withoutWait: mean((run) => run.withoutWait),
     mostRelative: mean((run, i) => run.mostInWindow / exact[i]!.mostInWindow),
+    countedRelative: Math.max(...runs.map((run) => run.mostCounted)) / limit,
     used: mean((run) => run.used),
   };
 }
 
 /** The bounds that are missed, in words. Empty if all hold. */
 export function missed({ bounds }: Row, means: Means, base: Means): string[] {
-  const { callsAtMost, mostAtMost, usedAtLeast, usedLessBy } = bounds;
+  const { callsAtMost, usedAtLeast, usedLessBy } = bounds;
   const least = Math.max(usedAtLeast ?? 0, usedLessBy === undefined ? 0 : base.used - usedLessBy);
   const misses: string[] = [];
   if (callsAtMost !== undefined && means.callsPerRequest > callsAtMost) misses.push(`calls <= ${callsAtMost}`);
-  if (mostAtMost !== undefined && means.mostRelative > mostAtMost) misses.push(`most <= ${mostAtMost}`);
+  if (means.countedRelative > 1) misses.push("counted <= 1");
   if (means.used < least) misses.push(`used >= ${least.toFixed(4)}`);
   return misses;
 }

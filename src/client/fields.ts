@@ -1,6 +1,7 @@
 /**
  * Reads what an answer says about limits, from all fields in use: `Retry-After`, the `RateLimit` fields of all drafts,
- * and the unspecified `X-RateLimit-` fields. A negative value, or a value that is not a number, counts as absent.
+ * and the unspecified `X-RateLimit-` fields. A negative value, a value that is not a number, or a field above 8 KiB
+ * counts as absent.
  */
 
 /** One limit, as an answer states it. */
@@ -34,9 +35,17 @@ const FIRST_EPOCH_MS = 1e11;
 /** Prefixes of `limit`, `remaining` and `reset`: of drafts 0 to 6, of most APIs, and of a few APIs. */
 const PREFIXES = ["RateLimit-", "X-RateLimit-", "X-Rate-Limit-"];
 
-/** The members of a list, and the parts of a member. A separator inside quotes does not separate. */
-const MEMBERS = /(?:"(?:[^"\\]|\\.)*"|[^",])+/g;
-const PARTS = /(?:"(?:[^"\\]|\\.)*"|[^";])+/g;
+/** A longer field counts as absent, in characters. 8 limits of a policy take about 400. */
+const LONGEST_FIELD = 8192;
+/** Further members of a list are ignored: a client remembers no more limits. */
+const MOST_MEMBERS = 100;
+
+/**
+ * The members of a list, and the parts of a member. A separator inside quotes does not separate. The closing quote may
+ * be missing: an expression that had to find it would read the rest of the text again for each opening quote.
+ */
+const MEMBERS = /(?:"(?:[^"\\]|\\.)*"?|[^",])+/g;
+const PARTS = /(?:"(?:[^"\\]|\\.)*"?|[^";])+/g;
 
 /** HTTP's date formats, which begin with the name of a day. `Date.parse` alone would accept "in 5 minutes". */
 const HTTP_DATE = /^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/;
@@ -48,7 +57,7 @@ const HTTP_DATE = /^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/;
  * @param nowMs the client's clock, used if the answer has no `Date`.
  */
 export function retryAfterMs(headers: Fields, nowMs: number): number | undefined {
-  const text = headers.get("Retry-After") ?? "";
+  const text = read(headers, "Retry-After");
   const dateMs = parseDate(text);
   if (dateMs !== undefined) return Math.max(0, dateMs - serverNowMs(headers, nowMs));
   const seconds = text.split(",").flatMap((one) => numberOf(one) ?? []);
@@ -57,8 +66,8 @@ export function retryAfterMs(headers: Fields, nowMs: number): number | undefined
 
 /** The limits that an answer states, from the newest draft that it follows. @param nowMs the client's clock. */
 export function rulesOf(headers: Fields, nowMs: number): Rule[] {
-  const states = listOf(headers.get("RateLimit"));
-  const policies = listOf(headers.get("RateLimit-Policy") ?? headers.get("RateLimit-Limit"));
+  const states = listOf(read(headers, "RateLimit"));
+  const policies = listOf(read(headers, "RateLimit-Policy") || read(headers, "RateLimit-Limit"));
 
   // Draft 8 and later: "name";r=7;t=1
   const rules = states.flatMap(([name, parameters]): Rule[] => {
@@ -83,7 +92,7 @@ export function rulesOf(headers: Fields, nowMs: number): Rule[] {
   const draft7 = new Map(states.map(([name]) => name.split("=") as [string, string]));
   const families = [
     (what: string) => draft7.get(what),
-    ...PREFIXES.map((prefix) => (what: string) => headers.get(prefix + what)),
+    ...PREFIXES.map((prefix) => (what: string) => read(headers, prefix + what)),
   ];
   for (const told of families) {
     const remaining = firstOf(told("remaining"));
@@ -104,7 +113,7 @@ function untilReset(reset: number | undefined, serverMs: number): number | undef
 
 /** The server's clock: the server's instants belong to it, and the client's clock may be wrong by hours. */
 function serverNowMs(headers: Fields, nowMs: number): number {
-  return parseDate(headers.get("Date") ?? "") ?? nowMs;
+  return parseDate(read(headers, "Date")) ?? nowMs;
 }
 
 function parseDate(text: string): number | undefined {
@@ -114,18 +123,24 @@ function parseDate(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-function listOf(text: string | null | undefined): [name: string, parameters: Map<string, string>][] {
-  return (text?.match(MEMBERS) ?? []).map((member) => {
+/** A field; empty if it is absent or too long. */
+function read(headers: Fields, name: string): string {
+  const text = headers.get(name) ?? "";
+  return text.length > LONGEST_FIELD ? "" : text;
+}
+
+function listOf(text: string): [name: string, parameters: Map<string, string>][] {
+  return (text.match(MEMBERS) ?? []).slice(0, MOST_MEMBERS).map((member) => {
     const [name = "", ...parameters] = (member.match(PARTS) ?? []).map((part) => part.trim());
     return [name, new Map(parameters.map((one) => one.split("=") as [string, string]))];
   });
 }
 
-function firstOf(text: string | null | undefined): number | undefined {
+function firstOf(text: string | undefined): number | undefined {
   return numberOf(text?.split(/[,;]/)[0]);
 }
 
-function numberOf(text: string | null | undefined): number | undefined {
+function numberOf(text: string | undefined): number | undefined {
   return /^\s*\d+(\.\d+)?\s*$/.test(text ?? "") ? Math.min(Number(text), LONGEST_MS) : undefined;
 }
 

@@ -45,11 +45,14 @@ const DEFAULT_MAX_RETRIES = 10;
 /** A failed connection is not a limit that ends with time: after 2 more attempts the caller gets the error. */
 const MAX_FAILURES = 2;
 
+/** How long the beginning of a refusal's body is waited for, ms. The wait for the next attempt runs meanwhile. */
+const BODY_PATIENCE_MS = 1000;
+
 /**
- * Makes a client that remembers the limits that answers state, at most 100 of them. The client slows down before it is
- * refused: when few units are left, it spreads them over the time until more come. Its calls line up: as many are sent
- * at once as units are known to be left. Make one client for each credential: limits are remembered by origin and name,
- * and two accounts have separate limits. `createBackoff` may be called at module scope of a Worker.
+ * Makes a client that remembers the limits that answers state, at most 100 of them. It is refused less often: with no
+ * units left it waits until more come, and when others use the limit too, it spreads the last units. Its calls line up:
+ * as many are sent at once as units are known to be left. Make one client for each credential: limits are remembered by
+ * origin and name, and two accounts have separate limits. `createBackoff` may be called at module scope of a Worker.
  */
 export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
   const memory = createMemory();
@@ -59,8 +62,9 @@ export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
 /**
  * `fetch` that waits and sends again. After 429: every request whose body can be sent again. After 503 with
  * `Retry-After`, and after a failed connection: idempotent methods only. Calls that run at the same time with the same
- * `fetch` and headers line up. After the last of these calls nothing is remembered: for many requests to one API make a
- * client with {@link createBackoff}.
+ * `fetch` and headers line up. After the last of these calls only one thing is remembered: how many calls each limit
+ * has admitted, from which the next call knows whether it is alone. For many requests to one API make a client with
+ * {@link createBackoff}.
  *
  * @returns the answer. The answer is a refusal if it says "never", if the wait would exceed the time budget, if no
  * retries are left, or if the request cannot be sent again.
@@ -74,7 +78,7 @@ export const fetchWithBackoff: BackoffFetch = async (input, init, options = {}) 
   return await send(memory, input, init, options, JSON.stringify([...headers]));
 };
 
-/** What concurrent calls of `fetchWithBackoff` share. Calls with other headers may be another account's. */
+/** What calls of `fetchWithBackoff` share. Calls with other headers may be another account's. */
 const together = new WeakMap<Fetch, Memory>();
 
 async function send(
@@ -126,21 +130,29 @@ async function send(
       const refused = response?.status === 429;
       const isAnswer = response && !refused && !(response.status === 503 && told.retryAfterMs !== undefined);
       const { leastMs, spreadMs, rules } = waitAfter({ ...told, retries, elapsedMs: answeredAt - firstSentAt });
+      const leftMs = endsAt - answeredAt;
+      const mayRepeat =
+        retries < maxRetries &&
+        (refused || isIdempotent(method)) &&
+        isReplayable(request, init?.body) &&
+        leastMs <= leftMs;
       // The request costs more than the limit: its answer says nothing about what is left.
-      if (refused && told.retryAfterMs === undefined && (await saysNever(response!))) return response!;
+      if (refused && told.retryAfterMs === undefined) {
+        const patienceMs = mayRepeat ? Math.min(leftMs, BODY_PATIENCE_MS) : 0;
+        if (await saysNever(response!, patienceMs, sleep)) return response!;
+      }
       if (refused) memory.answered(call, rules, answeredAt, random(), spreadMs);
-      else memory.answered(call, told.rules, answeredAt, random());
+      else if (response) memory.answered(call, told.rules, answeredAt, random());
+      else memory.leave(call);
 
-      const leftMs = endsAt - now();
-      const mayRepeat = retries < maxRetries && (refused || isIdempotent(method)) && isReplayable(request, init?.body);
-      if (isAnswer || !mayRepeat || !(leastMs <= leftMs)) {
+      if (isAnswer || !mayRepeat) {
         if (response) return response;
         throw error;
       }
       // Free the connection. A failure here changes nothing.
       response?.body?.cancel().catch(() => {});
       // After a refusal the memory spreads all calls that wait for the limit: do not spread this call twice.
-      call.notBefore = now() + leastMs + (refused ? 0 : random() * Math.min(spreadMs, leftMs - leastMs));
+      call.notBefore = answeredAt + leastMs + (refused ? 0 : random() * Math.min(spreadMs, leftMs - leastMs));
       await line();
     }
   } finally {
@@ -153,8 +165,8 @@ async function send(
  *
  * @throws {TypeError} if `url` is not a URL.
  */
-function routeOf(method: string, url: string, who: string): Pick<Call, "origin" | "path"> {
+function routeOf(method: string, url: string, who: string): Pick<Call, "site" | "origin" | "path"> {
   const page = (globalThis as { location?: { href: string } }).location?.href;
   const { origin, pathname } = new URL(url, page?.startsWith("http") ? page : "http://localhost");
-  return { origin: origin + who, path: `${method.toUpperCase()} ${pathname} ${origin + who}` };
+  return { site: origin, origin: origin + who, path: `${method.toUpperCase()} ${pathname} ${origin + who}` };
 }

@@ -9,6 +9,8 @@ import type { Rule } from "./fields.ts";
 
 /** One call, however often it is sent. Instants are ms since the epoch. */
 export interface Call {
+  /** The URL's origin: own calls are counted by this text and the limit's name. */
+  readonly site: string;
   /** The URL's origin and the caller's headers: a limit is remembered by this text and the limit's name. */
   readonly origin: string;
   /** The same with method and path: the limits that apply are remembered by this text. */
@@ -32,7 +34,7 @@ export interface Memory {
    * of the limit went to own calls, the less of it applies.
    */
   answered(call: Call, rules: readonly Rule[], nowMs: number, chance: number, refusedMs?: number): void;
-  /** The call is over, however it ended. */
+  /** The call is over, however it ended, or it has failed without an answer. */
   leave(call: Call): void;
 }
 
@@ -49,17 +51,30 @@ interface Limit {
   readonly answer: number;
   /** More units come at this instant, not before. */
   readonly moreAt: number;
-  /** If few units are left, a lone call waits until this instant. */
+  /** If few units are left, and strangers have used others, a lone call waits until this instant. */
   readonly paceAt: number;
   /** The time in which one unit comes back, ms. */
   readonly gapMs: number;
   /** Among strangers, calls wait up to `spreadMs * chance` longer than `moreAt`. */
   readonly spreadMs: number;
   readonly chance: number;
-  /** Own calls admitted since a call was refused although it had waited as told: that refusal means strangers. */
-  readonly own: number;
+  readonly own: Own;
   /** While nothing is known to be left, the next call is sent at this instant to find out. */
   askAt: number;
+}
+
+/**
+ * Own calls that a limit has admitted lately. If they are as many as the quota, the client is alone: what is used up,
+ * it has used up itself. A refusal of a call that had waited as told means strangers: the count begins anew.
+ */
+interface Own {
+  /** Calls of the present span, and of the span before it. */
+  now: number;
+  before: number;
+  /** When the present span began. */
+  since: number;
+  /** The longest span that an answer has told: two windows, since a sliding window counts those. 0: no answer has. */
+  spanMs: number;
 }
 
 /** Remembered limits, and remembered paths, at most; the entry noted longest ago goes first. About 30 KB when full. */
@@ -79,11 +94,12 @@ const PATIENCE_MS = 100;
 /** Above every count and every wait, and still an exact integer. */
 const MOST = 2 ** 53 - 1;
 /** A limit that no answer has stated yet. */
-const UNKNOWN = { own: 0, answer: 0, remaining: MOST, moreAt: 0, gapMs: 0 } as Limit;
+const UNKNOWN = { answer: 0, remaining: MOST, moreAt: 0, gapMs: 0 } as Limit;
 
-/** @param isShort true: the memory forgets everything when no call is waiting or in flight. */
+/** @param isShort true: when no call is waiting or in flight, the memory forgets all but the number of own calls. */
 export function createMemory(isShort = false): Memory {
   const limits = new Map<string, Limit>();
+  const owned = new Map<string, Own>();
   /** The limits of the last answer, by `path` of a call and by `origin`. */
   const applied = new Map<string, readonly string[]>();
   /** In the order of arrival. */
@@ -93,6 +109,13 @@ export function createMemory(isShort = false): Memory {
 
   const keyOf = ({ origin }: Call, name: string) => `${origin} ${name}`;
   const keysOf = ({ path, origin }: Call) => applied.get(path) ?? applied.get(origin) ?? [];
+
+  function ownOf({ site }: Call, name: string, nowMs: number): Own {
+    const key = `${site} ${name}`;
+    const own = owned.get(key) ?? { now: 0, before: 0, since: nowMs, spanMs: 0 };
+    remember(owned, key, own);
+    return own;
+  }
 
   /** How many calls before `end` are subject to a limit and are past their own `notBefore`. */
   function count(key: string, calls: Iterable<Call>, nowMs = MOST, end?: Call): number {
@@ -111,8 +134,8 @@ export function createMemory(isShort = false): Memory {
     const { quota, isConcurrent, moreAt, gapMs } = limit;
     const pending = count(key, inFlight);
     const ahead = count(key, waiting, nowMs, call);
-    const strangers = Math.max(0, 1 - (limit.own + pending) / quota);
-    const opensAt = moreAt + limit.chance * Math.min(strangers * limit.spreadMs, call.endsAt - moreAt);
+    const spreadMs = strangers(limit.own, nowMs, quota, quota - pending) * limit.spreadMs;
+    const opensAt = moreAt + limit.chance * Math.min(spreadMs, call.endsAt - moreAt);
     const isFull = !isConcurrent && nowMs >= opensAt + gapMs * quota;
     const left = (isFull ? quota : limit.remaining) - pending - ahead;
 
@@ -146,14 +169,21 @@ export function createMemory(isShort = false): Memory {
 
     answered(call, rules, nowMs, chance, refusedMs) {
       inFlight.delete(call);
-      if (rules.length === 0) return;
+      const admitted = refusedMs === undefined;
+      // An answer may state limits only when it is a refusal.
+      if (rules.length === 0) {
+        if (admitted) admit(ownOf(call, "", nowMs), nowMs);
+        return;
+      }
       const keys = rules.map(({ name }) => keyOf(call, name));
       remember(applied, call.path, keys);
       remember(applied, call.origin, keys);
       answers++;
-      const admitted = refusedMs === undefined;
       for (const { name, remaining, afterMs = 0, quota: told, windowMs, isConcurrent } of rules) {
         const key = keyOf(call, name);
+        const own = ownOf(call, name, nowMs);
+        own.spanMs = Math.max(own.spanMs, 2 * (windowMs ?? afterMs));
+        if (admitted) admit(own, nowMs);
         if (admitted && !afterMs && remaining < 1 && !isConcurrent) {
           limits.delete(key);
           continue;
@@ -162,15 +192,15 @@ export function createMemory(isShort = false): Memory {
         const pending = count(key, inFlight);
         // The call was sent before the last answer was learned: of the two answers, this one may be the older.
         const hasCrossed = call.sentAfter! < old.answer;
-        let own = admitted || hasCrossed || pending > 0 ? old.own : 0;
-        if (admitted) own++;
+        if (!admitted && remaining < 1 && old !== UNKNOWN && !hasCrossed && pending === 0) own.now = own.before = 0;
         if (hasCrossed && admitted && !isConcurrent && remaining >= old.remaining) {
-          remember(limits, key, { ...old, own });
+          remember(limits, key, old);
           continue;
         }
         const quota = told || GUESSED_QUOTA;
         const gapMs = isConcurrent ? 0 : (windowMs ?? afterMs) / quota || old.gapMs;
         const isFew = remaining <= Math.max(1, quota * FEW);
+        const paceMs = strangers(own, nowMs, quota, quota - remaining) * (1 + chance) * afterMs;
         const most = Math.min(old.remaining, quota);
         const atOnce = admitted ? Math.max(most, remaining + 1) : Math.max(1, Math.min(most, pending));
         remember(limits, key, {
@@ -182,7 +212,7 @@ export function createMemory(isShort = false): Memory {
           askAt: 0,
           remaining: isConcurrent ? atOnce : Math.min(remaining, hasCrossed ? old.remaining : remaining),
           moreAt: isConcurrent && admitted ? old.moreAt : Math.max(nowMs + afterMs, hasCrossed ? old.moreAt : 0),
-          paceAt: isFew ? nowMs + ((1 + chance) * afterMs) / (Math.floor(remaining) + 1) : nowMs,
+          paceAt: isFew ? nowMs + paceMs / (Math.floor(remaining) + 1) : nowMs,
           spreadMs: refusedMs ?? gapMs,
           chance: hasCrossed ? old.chance : chance,
         });
@@ -198,6 +228,27 @@ export function createMemory(isShort = false): Memory {
       }
     },
   };
+}
+
+/** How many own calls were admitted lately: within one span at least, within two at most. */
+function recent(own: Own, nowMs: number): number {
+  const spans = own.spanMs ? Math.floor((nowMs - own.since) / own.spanMs) : 0;
+  if (spans > 0) {
+    own.before = spans > 1 ? 0 : own.now;
+    own.now = 0;
+    own.since += spans * own.spanMs;
+  }
+  return own.now + own.before;
+}
+
+function admit(own: Own, nowMs: number): void {
+  recent(own, nowMs);
+  own.now++;
+}
+
+/** The part of a quota, 0 to 1, that strangers have used if this many units of it are used. */
+function strangers(own: Own, nowMs: number, quota: number, used: number): number {
+  return Math.max(0, used - recent(own, nowMs)) / quota;
 }
 
 function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {

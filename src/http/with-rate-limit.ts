@@ -5,9 +5,32 @@ import { enforceFor, type LimiterSource, ownRules, type RateLimitOptions } from 
 /** Options of `withRateLimit`. The functions get the request; `cost` gets a copy whose body it may read. */
 export type WithRateLimitOptions = RateLimitOptions<Request>;
 
+// Programs elsewhere than on Workers have no @cloudflare/workers-types. There these names are unknown, and count as
+// `any` instead of as an error. The comments have this form because the compiler keeps it in declarations.
+// biome-ignore lint/suspicious/noTsIgnore: here the line has no error, so that none can be expected
+/** @ts-ignore */
+type WorkersHandler<Env, QueueMessage> = ExportedHandler<Env, QueueMessage>;
+// biome-ignore lint/suspicious/noTsIgnore: as above
+/** @ts-ignore */
+type WorkersFetch<Env> = ExportedHandlerFetchHandler<Env>;
+/** The tuples are needed: a condition on an unknown name is itself unknown. */
+type IsAny<T> = [0] extends [1 & T] ? true : false;
+
+/** A fetch handler, with the types of Workers if the program has them. */
+export type FetchHandler<Env> =
+  IsAny<WorkersFetch<unknown>> extends true
+    ? (request: Request, env: Env, ctx: { waitUntil(work: Promise<unknown>): void }) => Response | Promise<Response>
+    : WorkersFetch<Env>;
+
+/** An object with a fetch handler, for example a whole Worker. */
+export type Handler<Env, QueueMessage> =
+  IsAny<WorkersHandler<unknown, unknown>> extends true
+    ? { fetch?: FetchHandler<Env> }
+    : WorkersHandler<Env, QueueMessage>;
+
 /** A Worker whose fetch handler is limited; `fetch` may also be used alone. */
-export type LimitedHandler<Env, QueueMessage> = ExportedHandler<Env, QueueMessage> & {
-  fetch: ExportedHandlerFetchHandler<Env>;
+export type LimitedHandler<Env, QueueMessage> = Handler<Env, QueueMessage> & {
+  fetch: FetchHandler<Env>;
 };
 
 /**
@@ -35,7 +58,7 @@ export type LimitedHandler<Env, QueueMessage> = ExportedHandler<Env, QueueMessag
  * @throws {TypeError} if there is no fetch handler, for an unknown option, and for an option of a wrong type.
  */
 export function withRateLimit<Env = unknown, QueueMessage = unknown>(
-  handler: ExportedHandlerFetchHandler<Env> | ExportedHandler<Env, QueueMessage>,
+  handler: FetchHandler<Env> | Handler<Env, QueueMessage>,
   limiter: LimiterSource<Env>,
   options: WithRateLimitOptions = {},
 ): LimitedHandler<Env, QueueMessage> {
@@ -49,7 +72,7 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
   const ofCopy = typeof costOf === "function" && { cost: (request: Request) => costOfCopy(request, costOf) };
   const ruled = { ...options, ...ofCopy };
 
-  const fetch: ExportedHandlerFetchHandler<Env> = async (request, env, ctx) => {
+  const fetch: FetchHandler<Env> = async (request, env, ctx) => {
     const next = (one: Request) => answer.call(handler, one as typeof request, env, ctx);
     if (await options.skip?.(request)) return await next(request);
     return await enforceOf(env)(request, next, ctx, ownRules(ruled, request));

@@ -30,14 +30,7 @@ export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {
 /** For stores over a network on a busy machine. */
 const TIMEOUT_MS = 60_000;
 
-/**
- * Registers the contract suite of `headgate/testing` in a test file of vitest: a store that passes it can be given to
- * `createLimiter`. It tries the decision of every algorithm on stories that were computed exactly, atomicity, flags,
- * keys and clocks. Each test uses keys of its own, `headgate-test:…`, and they are removed at the end.
- *
- * The suite gives instants of its own to `take`, in no order between keys: a store must not remove other keys because
- * of such an instant.
- */
+/** Registers all cases for a store. */
 export function describeStore(place: StoreUnderTest): void {
   describe(place.name ?? "the store contract", () => {
     let bench: Bench;

@@ -86,6 +86,35 @@ describe.each([
   });
 });
 
+describe("calls in turn", () => {
+  /** The project's bound: the time may be this many times that of the naive loop. */
+  const MOST_OF_NAIVE = 1.15;
+  const inTurn =
+    (one: Client): Client =>
+    async (url, means) => {
+      for (let i = 1; i < CALLS; i++) await one(url, means);
+      return await one(url, means);
+    };
+
+  it.each(cases.filter(({ workMs }) => workMs < 1000))("$algorithm, $workMs ms of work", async ({ limit, workMs }) => {
+    const took = { naive: 0, createBackoff: 0 };
+    for (const seed of [1, 2, 3, 4, 5, 6]) {
+      const at = { clients: 1, limit, seed, workMs, phaseMs: (seed * 613) % 2000 };
+      const theirs = await release(inTurn(naive), at);
+      const forgetful = await release(inTurn(alone()), at);
+      expect(forgetful.tookMs).toBeLessThanOrEqual(MOST_OF_NAIVE * theirs.tookMs);
+      expect(forgetful.refusals).toBeLessThanOrEqual(theirs.refusals);
+      const ours = await release(inTurn(oneClient()), at);
+      expect(ours.refusals).toBe(0);
+      took.naive += theirs.tookMs;
+      took.createBackoff += ours.tookMs;
+    }
+    // A client that is not refused waits from an earlier answer on than the naive loop, and whole seconds: in one run
+    // this is luck or bad luck.
+    expect(took.createBackoff).toBeLessThanOrEqual(MOST_OF_NAIVE * took.naive);
+  });
+});
+
 /** The server answers r=0 for 30 s. Sleeping clients stay asleep until the test stops them. */
 function usedUp() {
   const sentAs: (string | null)[] = [];
@@ -124,7 +153,7 @@ it("calls of fetchWithBackoff that overlap line up if they go as the same client
   await Promise.all([first, second, third]);
 });
 
-it("nothing is remembered after the last call of fetchWithBackoff", async () => {
+it("what is left is not remembered after the last call of fetchWithBackoff", async () => {
   const { options, sent, waitsMs } = scripted([answer(200, { RateLimit: '"a";r=0;t=30' })]);
   for (let i = 0; i < 3; i++) await fetchWithBackoff(URL_OF_API, undefined, options);
   expect([sent.length, waitsMs]).toEqual([3, []]);

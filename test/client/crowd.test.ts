@@ -2,7 +2,7 @@
 
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
-import { backingOff, naive, type Outcome, release } from "./crowd.ts";
+import { backingOff, type Client, naive, type Outcome, release } from "./crowd.ts";
 
 // Computing thousands of requests takes a few seconds, and longer on a busy machine. The measured time is virtual.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -79,6 +79,47 @@ describe("released at any moment of the second", () => {
     // back.
     expect(mean(theirs.map(({ tookMs }) => tookMs))).toBeGreaterThan(mean(ours.map(({ tookMs }) => tookMs)));
   });
+});
+
+it.each(SEEDS)("a crowd is no worse for what its clients remember of quiet hours: seed %i", async (seed) => {
+  const BEFORE = 12;
+  const QUIET_MS = 60_000;
+  const startMs = BEFORE * QUIET_MS + 3_600_000;
+  let begunMs = 0;
+  const outcome = await release(
+    async (url, means) => {
+      begunMs ||= means.now();
+      // Each client is alone with its calls, and would be for as many as the limit has.
+      for (let i = 0; i < BEFORE; i++) {
+        await means.sleep(means.random() * QUIET_MS);
+        await fetchWithBackoff(url, undefined, means);
+      }
+      await means.sleep(begunMs + startMs - means.now());
+      return await fetchWithBackoff(url, undefined, means);
+    },
+    { clients: CLIENTS, limit: LIMIT, seed },
+  );
+  expect(outcome.tookMs - startMs).toBeLessThan(2.5 * IDEAL_MS);
+  expect(outcome.requests - BEFORE * CLIENTS).toBeLessThan(3 * CLIENTS);
+});
+
+it("clients that go on calling leave room for each other", async () => {
+  const CALLS = 10;
+  const loop =
+    (one: Client): Client =>
+    async (url, means) => {
+      for (let i = 1; i < CALLS; i++) await one(url, means);
+      return await one(url, means);
+    };
+  const [ours, theirs]: [Outcome[], Outcome[]] = [[], []];
+  for (const seed of SEEDS) {
+    const at = { clients: 20, limit: LIMIT, seed, phaseMs: 150 * seed };
+    ours.push(await release(loop(backingOff(() => fetchWithBackoff)), at));
+    theirs.push(await release(loop(naive), at));
+  }
+  const meanOf = (all: readonly Outcome[], of: (outcome: Outcome) => number) => mean(all.map(of));
+  expect(meanOf(ours, ({ tookMs }) => tookMs)).toBeLessThan(meanOf(theirs, ({ tookMs }) => tookMs));
+  expect(meanOf(ours, ({ refusals }) => refusals)).toBeLessThan(meanOf(theirs, ({ refusals }) => refusals) / 3);
 });
 
 it.each(SEEDS)("calls of one client queue up, and come at the rate of the limit: seed %i", async (seed) => {

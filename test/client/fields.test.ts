@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { rulesOf } from "../../src/client/fields.ts";
 import { fetchWithBackoff } from "../../src/client/index.ts";
 import { answer, NOW_MS, ok, scripted, URL_OF_API } from "./scripted.ts";
 
@@ -125,6 +126,40 @@ describe("the RateLimit fields, without Retry-After", () => {
   ])("tell the window, over 5 of which clients spread: %s", async (_what, headers, spreadMs) => {
     const leastMs = (await waitOf(headers)) ?? 0;
     expect(await waitOf(headers, () => 0.5)).toBe(leastMs + spreadMs / 2);
+  });
+});
+
+describe("hostile fields", () => {
+  /** Processor time, so that a busy machine changes little. */
+  const cpuMs = (work: () => void) => {
+    const before = process.cpuUsage();
+    for (let i = 0; i < 200; i++) work();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  };
+  const LENGTH = 8000;
+  const filled = (part: string) => part.repeat(LENGTH / part.length);
+
+  it.each([
+    ["quotes that never close", filled('\\"')],
+    ["an open quote and backslashes", `"${filled("\\\\")}`],
+    ["members", filled('"a";r=0,')],
+    ["parameters", `"a"${filled(";r=0")}`],
+    ["parameters with quotes that never close", `"a";r=${filled('\\"')}`],
+    ["separators", filled(",;")],
+  ])("cost no more time than others: %s", (_what, hostile) => {
+    const parse = (text: string) => () => rulesOf(new Headers({ RateLimit: text, "RateLimit-Policy": text }), NOW_MS);
+    const plain = parse(Array.from({ length: 200 }, (_, i) => `"policy-${i}";r=${i};t=60;pk=:cGFydGl0aW9u:`).join());
+    cpuMs(plain);
+    // What reads the text again for each quote or member takes some 100 times as long.
+    expect(cpuMs(parse(hostile))).toBeLessThan(10 * Math.max(cpuMs(plain), 10));
+  });
+
+  it("a field above 8 KiB is not told, and of a list the first 100 limits count", async () => {
+    const spaces = " ".repeat(8192);
+    expect(await waitOf({ RateLimit: `"a";r=0;t=9,"${spaces}";r=0`, "Retry-After": `9,${spaces}9` })).toBe(GUESS_MS);
+    const rules = Array.from({ length: 101 }, (_, i) => `"${i}";r=0;t=${i}`).join();
+    expect(await waitOf({ RateLimit: rules })).toBe(99_000);
   });
 });
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { Rule } from "../../src/client/fields.ts";
-import { createBackoff } from "../../src/client/index.ts";
+import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
 import { type Call, createMemory } from "../../src/client/pace.ts";
 import { answer, scripted, URL_OF_API } from "./scripted.ts";
 
@@ -19,21 +19,64 @@ async function waitsOf(answers: Parameters<typeof scripted>[0], paths: readonly 
 
 it.each([
   ["many are left: no wait", told(3, 6), []],
-  ["2 of 10 are left: they are spread over the 6 s", told(2, 6), [2000]],
-  ["1 is left", told(1, 6), [3000]],
+  ["2 of 10 are left: they are spread over the 6 s, for the seven tenths that strangers have used", told(2, 6), [1400]],
+  ["1 is left", told(1, 6), [2400]],
   ["none is left: all of it", told(0, 6), [6000]],
-  ["a longer window", told(20, 63, 100, 60), [3000]],
-  ["no quota told: 2 are few", answer(200, { RateLimit: '"a";r=2;t=6' }), [2000]],
+  ["a longer window", told(20, 63, 100, 60), [2370]],
+  ["no quota told: 2 are few", answer(200, { RateLimit: '"a";r=2;t=6' }), [1400]],
   ["no quota told: 3 are not", answer(200, { RateLimit: '"a";r=3;t=6' }), []],
   ["nothing told of when", answer(200, { RateLimit: '"a";r=0' }), []],
   [
     "X- fields",
     answer(200, { "X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "6" }),
-    [3000],
+    [2400],
   ],
   ["two limits: the longer wait", answer(200, { RateLimit: '"a";r=1;t=6, "b";r=0;t=4' }), [4000]],
 ])("%s", async (_what, one, expected) => {
   expect((await waitsOf([one, told(9, 1)], ["/", "/"])).waitsMs).toEqual(expected);
+});
+
+describe.each([
+  ["createBackoff", () => createBackoff()],
+  ["fetchWithBackoff", () => fetchWithBackoff],
+])("a client that has used up the limit by itself waits exactly as told: %s", (_name, make) => {
+  const refused = answer(429, { "Retry-After": "6", RateLimit: '"a";r=0;t=6', "RateLimit-Policy": '"a";q=3;w=10' });
+  const plain = answer(429, { "Retry-After": "6" });
+  /** The waits of calls in turn, with the largest random draws. `quietMs` passes before the last call. */
+  async function waitsInTurn(answers: Parameters<typeof scripted>[0], calls: number, quietMs = 0) {
+    const { options, waitsMs } = scripted(answers, () => 0.99);
+    const fetchOne = make();
+    for (let i = 1; i < calls; i++) await fetchOne(URL_OF_API, undefined, options);
+    const now = () => options.now() + quietMs;
+    await fetchOne(URL_OF_API, undefined, { ...options, now });
+    return waitsMs;
+  }
+
+  it("also when few units are left", async () => {
+    expect(await waitsInTurn([told(2, 6, 3), told(1, 6, 3), told(0, 0, 3), refused, told(2, 6, 3)], 4)).toEqual([6000]);
+  });
+
+  it("if only refusals tell anything, after as many calls as are assumed for a quota", async () => {
+    expect(await waitsInTurn([...Array.from({ length: 10 }, () => answer(200)), plain, answer(200)], 11)).toEqual([
+      6000,
+    ]);
+  });
+
+  it("but not if its calls were longer ago than the limit counts", async () => {
+    const [waitMs] = await waitsInTurn(
+      [told(2, 6, 3), told(1, 6, 3), told(0, 0, 3), refused, told(2, 6, 3)],
+      4,
+      60_000,
+    );
+    expect(waitMs).toBeGreaterThan(6000);
+  });
+
+  it("nor after a refusal although it had waited", async () => {
+    const answers = [told(2, 6, 3), told(1, 6, 3), told(0, 0, 3), refused, refused, told(2, 6, 3)];
+    const [first, second] = await waitsInTurn(answers, 4);
+    expect(first).toBe(6000);
+    expect(second).toBeGreaterThan(6000);
+  });
 });
 
 it("a turn beyond the time budget is not waited for", async () => {
@@ -154,7 +197,7 @@ function calls() {
   const memory = createMemory();
   return {
     ask(origin = "https://a.example"): Asked {
-      const call: Call = { origin, path: `GET ${origin}`, endsAt: 60_000, notBefore: 0 };
+      const call: Call = { site: origin, origin, path: `GET ${origin}`, endsAt: 60_000, notBefore: 0 };
       return { call, waitMs: memory.waitMs(call, 0) };
     },
     again: ({ call }: Asked, nowMs: number) => memory.waitMs(call, nowMs),

@@ -1,5 +1,6 @@
 // A server that answers by a script, and a clock that moves only when a client waits. Runs are exact.
 
+import { setImmediate } from "node:timers/promises";
 import type { BackoffOptions } from "../../src/client/index.ts";
 
 export const URL_OF_API = "https://api.example/v1/items";
@@ -32,7 +33,10 @@ export function scripted(answers: readonly Answer[], random: () => number = () =
         sent.push(`${request.method} ${await request.text()}`.trim());
         return answer();
       },
-      async sleep(durationMs) {
+      async sleep(durationMs, signal) {
+        // Time passes only when nothing else can happen.
+        await setImmediate();
+        signal?.throwIfAborted();
         waitsMs.push(durationMs);
         nowMs += durationMs;
       },

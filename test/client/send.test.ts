@@ -197,6 +197,63 @@ it("after longer refusal the spread is a third of the time that it took", async 
   expect(waitsMs[1]).toBeCloseTo(1000 + firstMs / 3 / 2, 6);
 });
 
+describe("the body of a refusal", () => {
+  const PROBLEM = { "Content-Type": "application/problem+json" };
+  const CHUNK_BYTES = 1000;
+
+  /** Each 429 has such a body; without `pull` one that goes on for as long as the client reads. */
+  function refusals(pull?: (controller: ReadableStreamDefaultController<Uint8Array>) => void, headers = PROBLEM) {
+    const told = { bytes: 0, cancelled: 0 };
+    const fill = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+      told.bytes += CHUNK_BYTES;
+      // It ends for a client that reads all of it, so that the test fails instead of hanging.
+      if (told.bytes > 1e6) controller.close();
+      else controller.enqueue(new Uint8Array(CHUNK_BYTES).fill(0x20));
+    };
+    const cancel = () => void told.cancelled++;
+    const refused = () =>
+      new Response(new ReadableStream({ pull: pull ?? fill, cancel }, { highWaterMark: 0 }), { status: 429, headers });
+    return { told, refused };
+  }
+
+  it("that never ends is read for 4 KiB and cancelled, and the request is sent again", async () => {
+    const { told, refused } = refusals();
+    const { options, sent, waitsMs } = scripted([refused, ok]);
+    expect((await fetchWithBackoff(URL_OF_API, undefined, options)).status).toBe(200);
+    expect([sent.length, waitsMs, told.cancelled]).toEqual([2, [1000], 1]);
+    expect(told.bytes).toBeLessThanOrEqual(4096 + 2 * CHUNK_BYTES);
+  });
+
+  it("that never begins is waited for as long as the next attempt would be, and within the budget", async () => {
+    for (const [timeBudgetMs, status, waits] of [
+      [60_000, 200, [1000]],
+      [1000, 200, [1000]],
+      [999, 429, []],
+    ] as const) {
+      const { told, refused } = refusals(() => new Promise(() => {}));
+      const { options, waitsMs } = scripted([refused, ok]);
+      const response = await fetchWithBackoff(URL_OF_API, undefined, { ...options, timeBudgetMs });
+      expect([response.status, waitsMs, told.cancelled]).toEqual([status, waits, status === 200 ? 1 : 0]);
+    }
+  });
+
+  it.each([
+    ["no retry is left", {}, { maxRetries: 0 }],
+    ["the wait is beyond the budget", {}, { timeBudgetMs: 500 }],
+    ["the request cannot be sent again", { method: "POST", body: stream(), duplex: "half" } as RequestInit, {}],
+  ])("is not read if %s", async (_what, init, more) => {
+    const { told, refused } = refusals();
+    const { options, sent } = scripted([refused]);
+    const response = await fetchWithBackoff(URL_OF_API, init, { ...options, ...more });
+    expect([response.status, sent.length, told.bytes]).toEqual([429, 1, 0]);
+  });
+
+  it("that breaks is no reason to give up", async () => {
+    const { refused } = refusals((controller) => controller.error(new Error("reset")));
+    expect(await statusAndSent([refused, ok])).toEqual([200, ["GET", "GET"]]);
+  });
+});
+
 it("cancels the body of a refusal that nobody reads", async () => {
   const cancel = vi.fn();
   const open = () => new Response(new ReadableStream({ cancel }), { status: 429, headers: { "Retry-After": "1" } });

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { mostCounted } from "../../scripts/simulate/run.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { FixedWindowLimit } from "../../src/core/fixed-window.ts";
@@ -13,6 +14,8 @@ const RUNS = { numRuns: 20 };
 const units = fc.oneof(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 5, max: 50 }));
 const spans = fc.constantFrom(50, 200, 1_000, 3_000);
 
+const weighted = (bucketMs: number): fc.Arbitrary<WindowLimit> =>
+  whole(bucketMs).map((limit) => ({ ...limit, kind: Kind.weighted }));
 const whole = (bucketMs: number): fc.Arbitrary<WindowLimit> =>
   fc.record({
     kind: fc.constant(Kind.whole),
@@ -44,6 +47,22 @@ it('oldest = "whole": no true window holds more than the limit', async () => {
       for (const key of KEYS) {
         const { limit, bucketMs, buckets } = traffic.limits[key] as WindowLimit;
         expect(mostUnits(of(admissions, key), bucketMs * buckets)).toBeLessThanOrEqual(limit);
+      }
+    }),
+    RUNS,
+  );
+  expect(locally).toBeGreaterThan(200);
+});
+
+it('oldest = "weighted": the counter that strict has, fed with the admissions, is never above the limit', async () => {
+  let locally = 0;
+  await fc.assert(
+    fc.asyncProperty(traffics("leased", spans, weighted, { mayLose: true, isPlain: false }), async (traffic) => {
+      const { admissions } = await run(traffic);
+      locally += local(admissions);
+      for (const key of KEYS) {
+        const limit = traffic.limits[key] as WindowLimit;
+        expect(mostCounted(of(admissions, key), limit)).toBeLessThanOrEqual(limit.limit);
       }
     }),
     RUNS,

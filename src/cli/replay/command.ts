@@ -29,6 +29,7 @@ interface ReplayOptions extends ConfigurationOptions {
   /** A share, 0 to 1. */
   readonly suggest?: number;
   readonly absent?: readonly string[];
+  readonly showKeys?: boolean;
   readonly html?: string;
   readonly json?: boolean;
   readonly failIf?: readonly string[];
@@ -62,6 +63,7 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
       "a part of keys that no request has, for example bearer; may be given several times",
       add,
     )
+    .option("--show-keys", "show the keys of clients as the log has them, beside their hashes")
     .option("--html <file>", "write the report there, with charts")
     .option("--json", "print one JSON object")
     .option("--fail-if <condition>", "exit with 1 if it holds, for example 'refused > 1%'; several times", add)
@@ -130,7 +132,7 @@ interface Replayed {
 }
 
 async function replayed(
-  { log: files, format, suggest, absent, quiet }: ReplayOptions,
+  { log: files, format, suggest, absent, showKeys = false, quiet }: ReplayOptions,
   configurations: readonly Configuration[],
   io: Io,
   work: Work,
@@ -144,6 +146,7 @@ async function replayed(
     const summary = await replay({
       log,
       configurations,
+      showKeys,
       signal: work.signal,
       ...(suggest !== undefined && { suggest }),
       ...(absent && { absent }),

@@ -59,6 +59,53 @@ it("says what the configuration of this folder would have refused", async () => 
   expect(stdout).toMatch(/\nlogin \(shadow\) +2 +1 +50\.0 % +1 +1 +100 % +0\n/);
 });
 
+describe("keys of clients", () => {
+  const COMBINED = `[[vars.POLICIES]]
+name = "pair"
+match = { path = "/pair" }
+key = ["ip+query:u"]
+limits = [{ limit = 1, window = "1m" }]
+`;
+  const SECRET = "3:b-c";
+  const folder = () =>
+    folderWith({
+      ...FILES,
+      "wrangler.toml": wrangler(10, COMBINED),
+      "access.log":
+        LOG + lineOf(30, "203.0.113.9", `GET /pair?u=${SECRET}`) + lineOf(31, "203.0.113.9", `GET /pair?u=${SECRET}`),
+    });
+  const args = ["--candidate", "candidate.toml", "--html", "report.html"];
+  const NOTE = "note: This report shows the keys of clients as they stand in the log";
+
+  it("are hashed in every form of the report", async () => {
+    const at = folder();
+    const { stdout } = await replay(at, ...args);
+    const summary = await summaryOf(at, ...args);
+    for (const text of [stdout, JSON.stringify(summary), readFileSync(join(at, "report.html"), "utf8")]) {
+      for (const key of ["203.0.113.7", "203.0.113.9", SECRET]) expect(text).not.toContain(key);
+      expect(text).not.toContain("shows the keys");
+    }
+  });
+
+  it("are shown beside the hashes with --show-keys, which the report says", async () => {
+    const at = folder();
+    const { stdout } = await replay(at, "--show-keys", ...args);
+    expect(stdout).toContain(NOTE);
+    expect(stdout).toMatch(/\nsite +ip 203\.0\.113\.7 +[0-9a-zA-Z_-]{22} +12 +2\n/);
+    expect(stdout).toContain(`ip+query:u 203.0.113.9+${SECRET}`);
+    expect(stdout).toMatch(/\nnewly refused first.*\n2026-11-21 10:00:05 +ip 203\.0\.113\.7 +site/);
+
+    const { configurations, comparison } = await summaryOf(at, "--show-keys", ...args);
+    const [hashed] = (await summaryOf(at, ...args)).configurations[0]!.policies[0]!.topRefused;
+    expect(configurations[0]!.policies[0]!.topRefused).toEqual([{ ...hashed, key: "203.0.113.7" }]);
+    expect(comparison!.requests.newlyRefused.examples).toMatchObject([{ client: hashed!.client, key: "203.0.113.7" }]);
+
+    expect(readFileSync(join(at, "report.html"), "utf8")).not.toContain("203.0.113.7");
+    await replay(at, "--show-keys", ...args);
+    expect(readFileSync(join(at, "report.html"), "utf8")).toContain("<code>203.0.113.7</code>");
+  });
+});
+
 it("compares a candidate, suggests numbers, and writes the same as JSON and as a page", async () => {
   const folder = folderWith(FILES);
   const args = ["--candidate", "candidate.toml", "--suggest", "1%", "--html", "report.html"];

@@ -5,8 +5,9 @@ import { applyLive } from "../../../limiter/live/apply.ts";
 import type { LiveView } from "../../../limiter/live/view.ts";
 import { numbersOf } from "../../../limiter/numbers.ts";
 import type { Client } from "./clients.ts";
-import type { Named, PolicyRun, Take } from "./policy-run.ts";
+import type { PolicyRun, Take } from "./policy-run.ts";
 import type { ReplayedPolicies } from "./replayed-policies.ts";
+import type { Named } from "./summary.ts";
 
 /** A policy as it is applied to a client. */
 export interface Applied {

@@ -22,6 +22,18 @@ export function clientText({ kind, text }: Client): string {
   return afterLength(kind) + (kind.includes("+") || text === "" ? text : afterLength(text));
 }
 
+/** The client as a person reads it: the values of a combined kind with `+` between them, as in the kind. */
+export function rawKey({ kind, text }: Client): string {
+  if (!kind.includes("+")) return text;
+  const values: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const start = text.indexOf(":", at) + 1;
+    at = start + Number(text.slice(at, start - 1));
+    values.push(text.slice(start, at));
+  }
+  return values.join("+");
+}
+
 /** The same text in memory of its own: a part of a line would keep the whole line in memory. */
 export function ownText(text: string): string {
   return JSON.parse(JSON.stringify(text));

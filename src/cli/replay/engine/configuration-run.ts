@@ -7,20 +7,20 @@ import type { LiveDocument } from "../../../limiter/live/document.ts";
 import type { LiveView } from "../../../limiter/live/view.ts";
 import type { LogEntry } from "../log/entry.ts";
 import { AppliedPolicies } from "./applied-policies.ts";
-import { type Client, clientText } from "./clients.ts";
+import { type Client, clientText, rawKey } from "./clients.ts";
 import { Keeper } from "./counts.ts";
 import { Decider } from "./decider.ts";
 import { type HashText, hasherOf } from "./hash.ts";
 import { liveNotes, liveViewOf } from "./live-view.ts";
 import { MatchedTakes } from "./matched-takes.ts";
 import type { NeedOptions } from "./needs.ts";
-import type { Named, PolicyRun, Take } from "./policy-run.ts";
+import type { PolicyRun, Take } from "./policy-run.ts";
 import { Preflights } from "./preflights.ts";
 import { RecordedTakes } from "./recorded-takes.ts";
 import { ReplayedPolicies } from "./replayed-policies.ts";
 import { RequestRegion } from "./request-region.ts";
 import { Slots } from "./slots.ts";
-import type { ConfigurationSummary, SkippedPolicy } from "./summary.ts";
+import type { ConfigurationSummary, Named, SkippedPolicy } from "./summary.ts";
 import type { TimeAxis } from "./timeline.ts";
 
 export interface Configuration {
@@ -36,6 +36,8 @@ export interface RunOptions extends NeedOptions {
   readonly axis: TimeAxis;
   /** A client has one name in the report, also if no gateway's secret is known. */
   readonly secretOfRun: string;
+  /** Whether the report shows keys beside their hashes. Absent: no. */
+  readonly showKeys?: boolean;
   /** Whether recorded lines are decisions of this configuration. */
   readonly isPresent?: boolean;
 }
@@ -51,6 +53,7 @@ export class ConfigurationRun {
   readonly region: () => string;
 
   readonly #isRecorded: boolean;
+  readonly #showKeys: boolean;
   readonly #hash: HashText;
   readonly #hasOwnSecret: boolean;
   readonly #view: LiveView | undefined;
@@ -67,10 +70,11 @@ export class ConfigurationRun {
   #refused = 0;
 
   constructor({ name, settings, live }: Configuration, options: RunOptions) {
-    const { axis, carried, isRecorded, secretOfRun, isPresent = false } = options;
+    const { axis, carried, isRecorded, secretOfRun, showKeys = false, isPresent = false } = options;
     this.name = name;
     this.settings = settings;
     this.#isRecorded = isRecorded;
+    this.#showKeys = showKeys && !isRecorded;
     this.#axis = axis;
     this.#timeline = axis.line();
     const { hash, isOwn } = hasherOf(settings, secretOfRun);
@@ -120,7 +124,8 @@ export class ConfigurationRun {
   }
 
   nameOf(client: Client): Named {
-    return { client: this.#isRecorded ? client.text : this.#hash(clientText(client)), kind: client.kind };
+    const hash = this.#isRecorded ? client.text : this.#hash(clientText(client));
+    return { client: hash, kind: client.kind, ...(this.#showKeys && { key: rawKey(client) }) };
   }
 
   /** @param request its number. @param nowMs the log's clock. @param step of the time axis. */

@@ -7,7 +7,7 @@ import { describeQuota } from "../../../http/quota.ts";
 import { type Client, Clients, Tally } from "./clients.ts";
 import type { Counts } from "./counts.ts";
 import { countsOf } from "./flat-counts.ts";
-import type { ClientSummary, PolicySummary } from "./summary.ts";
+import type { Named, PolicySummary } from "./summary.ts";
 import type { StepCounts, TimeAxis } from "./timeline.ts";
 
 /** How many of the most refused clients are named. */
@@ -50,9 +50,6 @@ export function numberedOf(policy: Policy): Numbered {
   numberedPolicies.set(policy, numbered);
   return numbered;
 }
-
-/** A client as people see it. */
-export type Named = Pick<ClientSummary, "client" | "kind">;
 
 /** A policy that a request takes from. */
 export interface Take {

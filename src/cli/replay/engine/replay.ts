@@ -38,6 +38,8 @@ export interface ReplayInput {
   readonly suggest?: number;
   /** Key parts that no request has. */
   readonly absent?: readonly string[];
+  /** Whether the report shows the keys of clients beside their hashes. */
+  readonly showKeys?: boolean;
   /** @param requests until now. */
   onProgress?(requests: number): void;
   /** Its reason is thrown. */
@@ -49,10 +51,10 @@ const MAX_TURN_MS = 50;
 
 /** @throws what the log throws, and the reason of `signal`. */
 export async function replay(input: ReplayInput): Promise<Summary> {
-  const { log, suggest, absent = [], onProgress, signal } = input;
+  const { log, suggest, absent = [], showKeys = false, onProgress, signal } = input;
   const axis = new TimeAxis();
   const secretOfRun = randomBytes(32).toString("hex");
-  const options = { carried: log.carried, isRecorded: log.isRecorded, absent, axis, secretOfRun };
+  const options = { carried: log.carried, isRecorded: log.isRecorded, absent, axis, secretOfRun, showKeys };
   const runOf = (i: number, leftOut: ReadonlyMap<string, string>) =>
     new ConfigurationRun(input.configurations[i]!, { ...options, isPresent: i === 0, leftOut });
   const policiesOf = (i: number) => input.configurations[i]!.settings.policies;
@@ -113,6 +115,7 @@ export async function replay(input: ReplayInput): Promise<Summary> {
     ...(comparison && { comparison: { ...comparison.summary(), unknown: unknown(present, candidate!) } }),
     ...(suggesting && { suggestions: suggesting.summary() }),
     notes: [
+      ...(showKeys ? [log.isRecorded ? NO_KEYS : KEYS_SHOWN] : []),
       ...notes,
       ...(reserved > 0 ? [reservedNote(reserved)] : []),
       ...reported.flatMap((run) => run.notes()),
@@ -123,6 +126,11 @@ export async function replay(input: ReplayInput): Promise<Summary> {
     ],
   };
 }
+
+const KEYS_SHOWN =
+  "This report shows the keys of clients as they stand in the log: addresses, tokens, or whatever policies count by. " +
+  "Keep it as private as the log.";
+const NO_KEYS = "--show-keys shows nothing: recorded lines have the hashes of keys only";
 
 function reservedNote(requests: number): string {
   const are =

@@ -74,11 +74,16 @@ export interface LimitSummary {
   readonly peaks: readonly number[];
 }
 
-export interface ClientSummary extends Counted {
+/** A client as people see it. */
+export interface Named {
   /** The hash of the client's key, as the store and the admin API know it. */
   readonly client: string;
   readonly kind: string;
+  /** The key itself. Absent without `--show-keys`, and of recorded lines. */
+  readonly key?: string;
 }
+
+export interface ClientSummary extends Counted, Named {}
 
 /** Admitted and refused requests over time. */
 export interface Timeline {
@@ -117,10 +122,8 @@ export interface ChangedCount {
   readonly examples: readonly ChangedExample[];
 }
 
-interface ChangedExample {
+interface ChangedExample extends Named {
   readonly atMs: number;
-  readonly client: string;
-  readonly kind: string;
   readonly policy: string;
   /** Method and path as logged, without the query. Empty if the log has none. */
   readonly request: string;

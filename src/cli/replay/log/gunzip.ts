@@ -4,6 +4,11 @@ import { createGunzip } from "node:zlib";
 
 /** What has been unpacked since the last chunk is lost when the data turn out to be damaged. */
 const CHUNK_BYTES = 64 * 1024;
+/**
+ * So many packed bytes are unpacked at a time, and the next ones when the reader has taken these. Gzip makes at most
+ * 1,032 bytes of one: 16 MiB lie in memory, whatever the file is.
+ */
+const PIECE_BYTES = 16 * 1024;
 /** Checksum and length at the end of a member. */
 const TRAILER_BYTES = 8;
 
@@ -62,12 +67,14 @@ export async function* gunzip(
       const bytes = Buffer.concat([held, chunk]);
       const end = Math.max(0, bytes.length - TRAILER_BYTES);
       held = bytes.subarray(end);
-      const written = write(bytes.subarray(0, end));
-      // Unpacking has a thread of its own: lines are read at the same time.
-      yield* unpacked;
-      await written;
-      unpacked = ready;
-      ready = [];
+      for (let from = 0; from < end && !failure && !hasOtherBytes; from += PIECE_BYTES) {
+        const written = write(bytes.subarray(from, Math.min(from + PIECE_BYTES, end)));
+        // Unpacking has a thread of its own: lines are read at the same time.
+        yield* unpacked;
+        await written;
+        unpacked = ready;
+        ready = [];
+      }
       if (failure || hasOtherBytes) break;
     }
     if (!failure) await write(held);

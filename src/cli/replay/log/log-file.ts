@@ -18,7 +18,10 @@ export interface LogFile {
   readonly firstMs: number;
 }
 
-/** Bytes from which a file's format is recognized. The second number is for files that begin with long lines. */
+/**
+ * Bytes from which a file's format is recognized, packed and unpacked. The second number is for files that begin with
+ * long lines.
+ */
 const FIRST_BYTES = [64 * 1024, 4 * 1024 * 1024];
 /** How many of the first lines are checked to see whether the file has another format. */
 const CHECKED_LINES = 1000;
@@ -35,8 +38,7 @@ export async function openLogFile(
   for (const bytes of FIRST_BYTES) {
     const start = await input.start(bytes);
     const isPacked = isGzip(start);
-    const isWhole = start.length < bytes;
-    const { lines: all, damage } = await firstLines(start, isPacked, isWhole);
+    const { lines: all, damage, isWhole } = await firstLines(start, isPacked, bytes);
     const lines = all.filter((line) => line.trim() !== "");
     const format = wanted ? FORMATS.find(({ name }) => name === wanted) : recognized(lines);
     if (format && lines.length > 0) return { input, format, isPacked, ...readFirst(format, lines) };
@@ -58,12 +60,15 @@ function formatNames(): string {
 
 /**
  * The complete first lines, without lines that are too long; and why there are no more, if the file is damaged there.
+ *
+ * @param most bytes that are read of the unpacked file: a few packed bytes may hold a thousand times as many.
  */
 async function firstLines(
   start: Uint8Array,
   isPacked: boolean,
-  isWhole: boolean,
-): Promise<{ lines: string[]; damage: string | undefined }> {
+  most: number,
+): Promise<{ lines: string[]; damage: string | undefined; isWhole: boolean }> {
+  let isWhole = start.length < most;
   const splitter = new LineSplitter();
   const lines: (string | null)[] = [];
   async function* once() {
@@ -74,11 +79,19 @@ async function firstLines(
     // The beginning of a longer file always ends too early.
     if (isWhole || reason !== ENDS_EARLY) damage = reason;
   };
-  for await (const chunk of contents(once(), isPacked, onDamage)) lines.push(...splitter.split(chunk));
+  let bytes = 0;
+  for await (const chunk of contents(once(), isPacked, onDamage)) {
+    for (const line of splitter.split(chunk)) lines.push(line);
+    bytes += chunk.length;
+    if (bytes < most) continue;
+    isWhole = false;
+    break;
+  }
   if (isWhole) lines.push(...splitter.end());
   return {
     lines: lines.filter((line) => line !== null).map((line, i) => (i === 0 ? withoutMark(line) : line)),
     damage,
+    isWhole,
   };
 }
 

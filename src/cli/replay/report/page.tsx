@@ -251,10 +251,10 @@ function Examples({ name, changed }: { name: string; changed: ChangedCount }) {
           </tr>
         </thead>
         <tbody>
-          {changed.examples.map(({ client, kind, requests, atMs, policy, request }) => (
+          {changed.examples.map(({ client, kind, key, requests, atMs, policy, request }) => (
             <tr>
               <th scope="row">
-                {kind} <code>{client}</code>
+                {kind} <code>{key ?? client}</code>
               </th>
               <td>{count(requests)}</td>
               <td>{instant(atMs)}</td>
@@ -329,10 +329,10 @@ function TopRefused({ name, policy }: { name: string; policy: PolicySummary }) {
           </tr>
         </thead>
         <tbody>
-          {policy.topRefused.map(({ client, kind, requests, refused }) => (
+          {policy.topRefused.map(({ client, kind, key, requests, refused }) => (
             <tr>
               <th scope="row">
-                {kind} <code>{client}</code>
+                {kind} <code>{key ?? client}</code>
               </th>
               <td>{count(requests)}</td>
               <td>{count(refused)}</td>

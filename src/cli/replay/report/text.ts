@@ -42,6 +42,7 @@ function configurationText({ name, requests, policies, skipped }: ConfigurationS
   return [
     head,
     policies.length === 0 ? "" : `\n${policiesTable(policies)}\n${limitsTable(policies)}`,
+    mostRefusedText(policies),
     skipped.length === 0 ? "" : "\n",
     ...skipped.map(({ policy, reason }) => wrapped(printable(`not replayed: ${policy}: ${reason}`))),
   ].join("");
@@ -70,6 +71,18 @@ function limitsTable(policies: readonly PolicySummary[]): string {
   return table(headings, rows, [2, 3, 4, 5]);
 }
 
+/** Hashes say nothing to a reader of the terminal: clients are listed with `--show-keys`. */
+function mostRefusedText(policies: readonly PolicySummary[]): string {
+  const rows = policies.flatMap(({ policy, topRefused }) =>
+    topRefused.flatMap(({ kind, key, client, requests, refused }) =>
+      key === undefined ? [] : [[policy, `${kind} ${key}`, client, count(requests), count(refused)]],
+    ),
+  );
+  return rows.length === 0
+    ? ""
+    : `\n${table(["refused most often", "client", "hash", "requests", "refused"], rows, [3, 4])}`;
+}
+
 function comparisonText(comparison: Comparison, configurations: readonly ConfigurationSummary[]): string {
   const [present, candidate] = configurations.map(({ name }) => printable(name));
   const { requests, policies, added, removed } = comparison;
@@ -91,9 +104,9 @@ function comparisonText(comparison: Comparison, configurations: readonly Configu
 
 function examplesText(what: string, { examples }: Changed["newlyRefused"]): string {
   if (examples.length === 0) return "";
-  const rows = examples.map(({ atMs, kind, client, policy, request, requests }) => {
+  const rows = examples.map(({ atMs, kind, key, client, policy, request, requests }) => {
     const short = request.length > MAX_REQUEST ? `${request.slice(0, MAX_REQUEST - 1)}…` : request;
-    return [instant(atMs), `${kind} ${client}`, policy, count(requests), short];
+    return [instant(atMs), `${kind} ${key ?? client}`, policy, count(requests), short];
   });
   return `\n${table([`${what} first`, "client", "policy", "requests", "for example"], rows, [3])}`;
 }

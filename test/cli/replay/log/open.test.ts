@@ -4,10 +4,12 @@ import { chmodSync, mkdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { constants, gunzipSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import { gunzip } from "../../../../src/cli/replay/log/gunzip.ts";
 import { LogError, openLog } from "../../../../src/cli/replay/log/open.ts";
 import { TimeOrder } from "../../../../src/cli/replay/log/order.ts";
+import { LineSplitter } from "../../../../src/cli/replay/log/split.ts";
 import { accessLine, folderOf, readFiles, readText } from "./read-log.ts";
 
 const T = Date.UTC(2026, 10, 22, 20);
@@ -207,6 +209,45 @@ describe("gzip", () => {
       expect(log.told.incomplete).toEqual([{ file: "a.gz", reason: expect.stringMatching(/^its gzip data /) }]);
       expect(log.told.notes.join()).not.toContain("empty");
     }
+  });
+
+  describe("that unpacks to a thousand times its size", () => {
+    const MIB = 1024 * 1024;
+    /** 256 MiB of one line, in 0.8 MiB. */
+    const bomb = () => {
+      const line = accessLine(T, "/bomb");
+      const member = gzipSync(line.repeat(Math.floor((16 * MIB) / line.length)));
+      return Buffer.concat(Array.from({ length: 16 }, () => member));
+    };
+
+    it("is unpacked as far as it is read", async () => {
+      const packed = bomb();
+      const before = process.memoryUsage().arrayBuffers;
+      const chunks = gunzip(
+        (async function* () {
+          yield packed;
+        })(),
+        () => {},
+      );
+      let unpacked = 0;
+      let most = 0;
+      for await (const chunk of chunks) {
+        unpacked += chunk.length;
+        most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+        if (unpacked > 32 * MIB) break;
+      }
+      // Two pieces of 16 MiB, and what the collector has not taken back yet.
+      expect(most).toBeLessThan(100 * MIB);
+    });
+
+    it("is recognized by its first 64 KiB", async () => {
+      const split = vi.spyOn(LineSplitter.prototype, "split");
+      onTestFinished(() => split.mockRestore());
+      const log = await openLog(["a.gz"], { cwd: folderOf({ "a.gz": bomb() }), stdin: (async function* () {})() });
+      const read = split.mock.calls.reduce((sum, [chunk]) => sum + chunk.length, 0);
+      expect(read).toBeLessThanOrEqual(128 * 1024);
+      expect(log.carried.lacks("method")).toBeUndefined();
+    });
   });
 
   it("that is damaged in its middle is said", async () => {
