@@ -41,10 +41,10 @@ export function parseFields(
   const placeOf = (i: number) => places?.[i] ?? `${path}[${i}]`;
   const parsed = input.map((policy) => v.safeParse(SCHEMAS[unitOf(policy)].policy, policy, { abortPipeEarly: true }));
   const mistakes = [
-    ...parsed.flatMap(({ issues = [] }, i) => [
+    ...parsed.flatMap(({ success, output, issues = [] }, i) => [
       ...issues.map((issue) => fieldMistake(issue, placeOf(i), unitOf(input[i]))),
       ...(more?.(input[i], placeOf(i)) ?? []),
-      ...limitMistakes(input[i], placeOf(i)),
+      ...limitMistakes(input[i], placeOf(i), success ? (output as ParsedPolicy).limits : undefined),
     ]),
     ...takenNames(input, placeOf),
   ];
@@ -86,14 +86,19 @@ function codeOf(field: string): MistakeCode {
   return `ERR_POLICY_${field.replace(/[A-Z]/g, "_$&").toUpperCase()}` as MistakeCode;
 }
 
-/** Checks a limit's fields together, and a policy's limits together. A limit with a wrong field is left out. */
-function limitMistakes(policy: unknown, path: string): Mistake[] {
+/**
+ * Checks a limit's fields together, and a policy's limits together. A limit with a wrong field is left out.
+ *
+ * @param checked the limits of a policy whose fields are right. Absent: each limit is checked by itself.
+ */
+function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedLimit[]): Mistake[] {
   const { name, limits: list, cost: rules, consistency, ...plans } = (policy ?? {}) as Partial<Record<string, unknown>>;
   const inputs: unknown[] = Array.isArray(list) ? list : [];
   const unit = unitOf(policy);
   const read = new Map<string, Limit | undefined>();
   const parsed = inputs.flatMap((input, i) => {
-    const { success, output } = v.safeParse(SCHEMAS[unit].limit, input);
+    const right = checked?.[i];
+    const { success, output } = right ? { success: true, output: right } : v.safeParse(SCHEMAS[unit].limit, input);
     // A policy without a name has no ids.
     const id = typeof name === "string" ? idOf(name, i, inputs.length) : "";
     const compiled = success ? compileLimit(output, id, unit === "none" ? undefined : unit) : undefined;
