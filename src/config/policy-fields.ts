@@ -10,7 +10,7 @@ import { largestCost, type ParsedLimit, specOf, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { checkPlans } from "./plans.ts";
 import type { MeterInput, PolicyInput } from "./policy-input.ts";
-import { EXPECTED, fieldsOf, SCHEMAS, UNITS_EXPECTED, unitOf } from "./policy-schema.ts";
+import { EXPECTED, fieldsOf, meantBy, SCHEMAS, UNITS_EXPECTED, unitOf } from "./policy-schema.ts";
 
 /**
  * Algorithms whose units can be charged before a request comes: those with a `lease` in src/core, which a limiter over
@@ -64,7 +64,8 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): 
   const field = table === "plans" ? (planNumber ? "planNumber" : table) : (name ?? table);
   const last = issue.path?.at(-1) as v.ObjectPathItem | undefined;
   // As it was written: the issue may have the default.
-  const found = describeValue(last ? last.input[last.key] : issue.input);
+  const value: unknown = last ? last.input[last.key] : issue.input;
+  const found = describeValue(value);
   const named = last?.input.algorithm;
   const algorithm = typeof named === "string" ? (named as AlgorithmName) : undefined;
   if (issue.type === "strict_object" && issue.expected === "never") {
@@ -78,7 +79,8 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): 
     issue.expected!.replace(/[()]/g, "").replaceAll(" | ", " or ");
   const isDollars = unit === "usd" && expected === UNITS_EXPECTED;
   const code = codeOf(table === "limits" || table === "plans" ? field : table);
-  return { code, path: place, expected: isDollars ? DOLLARS_EXPECTED : expected, found };
+  const right = isDollars ? DOLLARS_EXPECTED : expected;
+  return { code, path: place, expected: meantBy(field, value, right) ?? right, found };
 }
 
 /** The code for a wrong field: `maxDelay` has `ERR_POLICY_MAX_DELAY`. */
