@@ -21,7 +21,7 @@ const RUNS = process.argv.includes("--quick") ? 1 : 5;
 /** How long the origin works on a request, in ms: under `concurrency`, and under the other algorithms. */
 const WORK_MS = { concurrency: 300, other: 0 };
 
-const window = { limit: 5, window: "2s" };
+const window = { limit: 5, window: "2s" } as const;
 const LIMITS: Readonly<Record<string, object>> = {
   "sliding-window": window,
   "fixed-window": window,

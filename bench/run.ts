@@ -16,6 +16,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { features } from "./parts/features.ts";
+import { first } from "./parts/first.ts";
 import { latency } from "./parts/latency.ts";
 import { money } from "./parts/money.ts";
 import { redisCost } from "./parts/redis.ts";
@@ -27,7 +28,7 @@ import { keep, kept, PARTS, type PartName, writePage } from "./support/page.ts";
 import type { Part, Section } from "./support/part.ts";
 import { showBlocks, targetRows } from "./support/show.ts";
 
-const RUN: Readonly<Record<PartName, Part>> = { redis: redisCost, latency, truth, size, features, scale, money };
+const RUN: Readonly<Record<PartName, Part>> = { redis: redisCost, latency, truth, size, first, features, scale, money };
 const REPEAT = 3;
 /** The traces of this part count requests, and take minutes of real time. */
 const ONCE = "truth";

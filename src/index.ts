@@ -1,6 +1,7 @@
 /** `headgate`: the library, a limiter to use in other Workers. */
 
 export type { CountsNamespace, LocationHint } from "./config/counts.ts";
+export type { Duration } from "./config/duration.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
 export type {
   ConcurrencyInput,

@@ -99,7 +99,7 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
   app.get(`${CONSOLE_PATH}/session`, signedIn);
   if (!assets) return;
   const console = serveConsole(assets, CONSOLE_PATH);
-  app.get(`${CONSOLE_PATH}/*`, async (c, next) => (await console(c.req.raw)) ?? (await next()));
+  app.get(`${CONSOLE_PATH}/*`, async (c, next) => (await console(c.req.raw, c.req.path)) ?? (await next()));
 }
 
 type Serve = (c: Context) => Response | Promise<Response>;

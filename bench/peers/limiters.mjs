@@ -26,7 +26,7 @@ const headgate =
         {
           name: "p",
           consistency,
-          limits: limits.map(({ limit, windowMs }) => ({ limit, window: windowMs, ...fields })),
+          limits: limits.map(({ limit, windowMs }) => ({ limit, window: `${windowMs}ms`, ...fields })),
         },
       ],
       store: redisStore({ url, token, timeoutMs: 2_000 }),

@@ -25,7 +25,7 @@ const upstash = (algorithm: string, cache: boolean): LimiterWorker["bindings"] =
 
 const headgate = (consistency: "strict" | "leased"): LimiterWorker["bindings"] => {
   return (url, token, { limit, windowMs }) => ({
-    POLICIES: [{ name: "default", consistency, limits: [{ limit, window: windowMs }] }],
+    POLICIES: [{ name: "default", consistency, limits: [{ limit, window: `${windowMs}ms` }] }],
     UPSTASH_REDIS_REST_URL: url,
     UPSTASH_REDIS_REST_TOKEN: token,
     // The timeout is long, so that a busy machine causes no fallback decisions.

@@ -9,7 +9,7 @@ import { chartOf, markdownTable, showBlocks, targetRows } from "./show.ts";
 import { summaryOf, TOP_CHARTS } from "./summary.ts";
 
 /** In the order of the page. */
-export const PARTS = ["redis", "latency", "truth", "size", "features", "scale", "money"] as const;
+export const PARTS = ["redis", "latency", "truth", "size", "first", "features", "scale", "money"] as const;
 export type PartName = (typeof PARTS)[number];
 
 const DOCS = new URL("../../docs/", import.meta.url);

@@ -9,7 +9,7 @@ const app = new Hono();
 app.use(async (c, next) => {
   const { URL, TOKEN, LIMIT, WINDOW_MS } = c.env;
   limiter ??= createLimiter({
-    policies: [{ name: "default", limits: [{ limit: LIMIT, window: WINDOW_MS }] }],
+    policies: [{ name: "default", limits: [{ limit: LIMIT, window: `${WINDOW_MS}ms` }] }],
     store: redisStore({ url: URL, token: TOKEN, timeoutMs: 5_000 }),
   });
   const decision = await limiter.take("default", {

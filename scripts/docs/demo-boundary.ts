@@ -89,8 +89,8 @@ const ORDER = ["weighted-1", ...ROWS.map(({ name }) => name).filter((name) => na
 const WARM_UP = "warm-up";
 
 const policies = [
-  ...ROWS.map(({ name, fields }) => ({ name, limits: [{ limit: LIMIT, window: WINDOW_MS, ...fields }] })),
-  { name: WARM_UP, limits: [{ limit: 10_000, window: WINDOW_MS }] },
+  ...ROWS.map(({ name, fields }) => ({ name, limits: [{ limit: LIMIT, window: `${WINDOW_MS}ms`, ...fields }] })),
+  { name: WARM_UP, limits: [{ limit: 10_000, window: `${WINDOW_MS}ms` }] },
 ].map((policy) => ({ ...policy, match: { path: `/${policy.name}` }, key: ["global"] }));
 
 /** What was started. It is stopped in the opposite order. */

@@ -12,7 +12,7 @@ const LIMIT = 50;
 /** The lower panel shows the largest value of each span of this many ms. */
 const SAMPLE_MS = 100;
 
-const window = { limit: LIMIT, window: WINDOW_MS };
+const window = { limit: LIMIT, window: `${WINDOW_MS}ms` } as const;
 const AT_BOUNDARY = [
   ["fixed-window", "fixed-window", { algorithm: "fixed-window", ...window }],
   ["sliding-window", "sliding-window", { algorithm: "sliding-window", ...window }],

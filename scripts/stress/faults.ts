@@ -166,7 +166,9 @@ const isolatesOf = (count: number) => (count === 1 ? "1 isolate" : `${count} iso
 async function outage(isolates: number): Promise<Outage> {
   const [limit, windowMs, outageMs] = [40, 2_000, values.quick ? 3_000 : 10_000];
   const rig = await startFaultRig();
-  const POLICIES = [{ name: "log", key: ["global"], limits: [{ algorithm: "sliding-log", limit, window: windowMs }] }];
+  const POLICIES = [
+    { name: "log", key: ["global"], limits: [{ algorithm: "sliding-log", limit, window: `${windowMs}ms` }] },
+  ];
   const start = (_: unknown, i: number) =>
     startLocalGateway({
       UPSTASH_REDIS_REST_URL: rig.rest.url,

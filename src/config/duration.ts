@@ -1,16 +1,27 @@
-/** Durations as people write them: `"250ms" "10s" "1m" "1h" "1d"`, or milliseconds as a number. */
+/** Durations as people write them: `"250ms" "10s" "1m" "1h" "1d"`. A number without a unit could be meant in two ways. */
 
 const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Milliseconds; undefined: not a duration. A string of digits is a number that arrived as text. */
-export function parseDurationMs(value: string | number): number | undefined {
-  if (typeof value === "number") return value;
-  const [, digits, unit = "ms"] = /^(\d{1,12})(ms|s|m|h|d)?$/.exec(value) ?? [];
+/** An integer with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"` or `"1d"`. */
+export type Duration = `${number}${keyof typeof UNIT_MS}`;
+
+export const DURATION = /^(\d{1,12})(ms|s|m|h|d)$/;
+
+/** Milliseconds; undefined: not a duration. 0 needs no unit. */
+export function parseDurationMs(value: unknown): number | undefined {
+  if (value === 0 || value === "0") return 0;
+  const [, digits, unit] = (typeof value === "string" && DURATION.exec(value)) || [];
   return digits === undefined ? undefined : Number(digits) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
+/** What to write in place of a number without a unit: both that it could mean. Undefined: it is no such number. */
+export function bareExpected(value: unknown): string | undefined {
+  if (typeof value !== "number" && typeof value !== "string") return undefined;
+  return /^[1-9]\d{0,11}$/.test(String(value)) ? `a number with its unit, "${value}s" or "${value}ms"` : undefined;
+}
+
 /** The shortest exact way to write a duration, for example `1h` for 3600000. */
-export function formatDuration(durationMs: number): string {
+export function formatDuration(durationMs: number): Duration {
   for (const unit of ["d", "h", "m", "s"] as const) {
     if (durationMs > 0 && durationMs % UNIT_MS[unit] === 0) return `${durationMs / UNIT_MS[unit]}${unit}`;
   }

@@ -10,7 +10,7 @@ import { largestCost, type ParsedLimit, specOf, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { checkPlans } from "./plans.ts";
 import type { MeterInput, PolicyInput } from "./policy-input.ts";
-import { EXPECTED, fieldsOf, SCHEMAS, UNITS_EXPECTED, unitOf } from "./policy-schema.ts";
+import { EXPECTED, fieldsOf, meantBy, SCHEMAS, UNITS_EXPECTED, unitOf } from "./policy-schema.ts";
 
 /**
  * Algorithms whose units can be charged before a request comes: those with a `lease` in src/core, which a limiter over
@@ -41,10 +41,10 @@ export function parseFields(
   const placeOf = (i: number) => places?.[i] ?? `${path}[${i}]`;
   const parsed = input.map((policy) => v.safeParse(SCHEMAS[unitOf(policy)].policy, policy, { abortPipeEarly: true }));
   const mistakes = [
-    ...parsed.flatMap(({ issues = [] }, i) => [
+    ...parsed.flatMap(({ success, output, issues = [] }, i) => [
       ...issues.map((issue) => fieldMistake(issue, placeOf(i), unitOf(input[i]))),
       ...(more?.(input[i], placeOf(i)) ?? []),
-      ...limitMistakes(input[i], placeOf(i)),
+      ...limitMistakes(input[i], placeOf(i), success ? (output as ParsedPolicy).limits : undefined),
     ]),
     ...takenNames(input, placeOf),
   ];
@@ -64,7 +64,8 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): 
   const field = table === "plans" ? (planNumber ? "planNumber" : table) : (name ?? table);
   const last = issue.path?.at(-1) as v.ObjectPathItem | undefined;
   // As it was written: the issue may have the default.
-  const found = describeValue(last ? last.input[last.key] : issue.input);
+  const value: unknown = last ? last.input[last.key] : issue.input;
+  const found = describeValue(value);
   const named = last?.input.algorithm;
   const algorithm = typeof named === "string" ? (named as AlgorithmName) : undefined;
   if (issue.type === "strict_object" && issue.expected === "never") {
@@ -78,7 +79,8 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): 
     issue.expected!.replace(/[()]/g, "").replaceAll(" | ", " or ");
   const isDollars = unit === "usd" && expected === UNITS_EXPECTED;
   const code = codeOf(table === "limits" || table === "plans" ? field : table);
-  return { code, path: place, expected: isDollars ? DOLLARS_EXPECTED : expected, found };
+  const right = isDollars ? DOLLARS_EXPECTED : expected;
+  return { code, path: place, expected: meantBy(field, value, right) ?? right, found };
 }
 
 /** The code for a wrong field: `maxDelay` has `ERR_POLICY_MAX_DELAY`. */
@@ -86,14 +88,19 @@ function codeOf(field: string): MistakeCode {
   return `ERR_POLICY_${field.replace(/[A-Z]/g, "_$&").toUpperCase()}` as MistakeCode;
 }
 
-/** Checks a limit's fields together, and a policy's limits together. A limit with a wrong field is left out. */
-function limitMistakes(policy: unknown, path: string): Mistake[] {
+/**
+ * Checks a limit's fields together, and a policy's limits together. A limit with a wrong field is left out.
+ *
+ * @param checked the limits of a policy whose fields are right. Absent: each limit is checked by itself.
+ */
+function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedLimit[]): Mistake[] {
   const { name, limits: list, cost: rules, consistency, ...plans } = (policy ?? {}) as Partial<Record<string, unknown>>;
   const inputs: unknown[] = Array.isArray(list) ? list : [];
   const unit = unitOf(policy);
   const read = new Map<string, Limit | undefined>();
   const parsed = inputs.flatMap((input, i) => {
-    const { success, output } = v.safeParse(SCHEMAS[unit].limit, input);
+    const right = checked?.[i];
+    const { success, output } = right ? { success: true, output: right } : v.safeParse(SCHEMAS[unit].limit, input);
     // A policy without a name has no ids.
     const id = typeof name === "string" ? idOf(name, i, inputs.length) : "";
     const compiled = success ? compileLimit(output, id, unit === "none" ? undefined : unit) : undefined;

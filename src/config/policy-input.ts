@@ -1,5 +1,7 @@
 /** Policies as `createLimiter` and `POLICIES` take them. policy-schema.ts checks them. */
 
+import type { Duration } from "./duration.ts";
+
 /** A policy. Every policy that matches a request applies. If one limit refuses the request, no limit is charged. */
 export interface PolicyInput {
   /** 1 to 32 of `a-z`, `0-9` and `-`, not beginning with `-`. Unique; appears in headers and in Redis keys. */
@@ -121,8 +123,8 @@ export interface LimitBase {
 
 /** Fields of every limit with a window. */
 export interface WindowBase extends LimitBase {
-  /** 1 ms … 31 days: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`, or milliseconds as a number. */
-  readonly window: number | string;
+  /** 1 ms … 31 days: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`. */
+  readonly window: Duration;
 }
 
 /** Fields of limits whose counts answer for other numbers too. */
@@ -170,8 +172,8 @@ export interface LeakyBucketInput extends WindowBase {
   readonly algorithm: "leaky-bucket";
   /** Capacity in units, 1 … 10^9. Default: `limit`. */
   readonly burst?: number | string | undefined;
-  /** The longest delay of a request, 0 … 60 s, written like `window`. Default 0. */
-  readonly maxDelay?: number | string | undefined;
+  /** The longest delay of a request, 0 … 60 s, written like `window`. Default 0: no delay. */
+  readonly maxDelay?: Duration | 0 | undefined;
 }
 
 /** At most `limit` requests in flight. */
@@ -179,5 +181,5 @@ export interface ConcurrencyInput extends LimitBase, ShadowLimitBase {
   /** Has no window. */
   readonly algorithm: "concurrency";
   /** A slot that is neither released nor renewed is free after this time, 1 s … 31 days. Default 60 s. */
-  readonly timeout?: number | string | undefined;
+  readonly timeout?: Duration | undefined;
 }

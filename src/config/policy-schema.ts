@@ -6,7 +6,7 @@ import type { AlgorithmName } from "../core/policy.ts";
 import { type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { isTable } from "./bindings.ts";
-import { parseDurationMs } from "./duration.ts";
+import { bareExpected, DURATION, type Duration, parseDurationMs } from "./duration.ts";
 import { PATTERN_EXPECTED } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
 
@@ -16,7 +16,7 @@ export type { PolicyInput };
 const MAX_DELAY_MS = 60_000;
 /** A slot is renewed after half of its timeout. */
 const MIN_TIMEOUT_MS = 1_000;
-const DEFAULT_TIMEOUT_MS = 60_000;
+const DEFAULT_TIMEOUT = "1m";
 
 /** The two ways to write a value. */
 interface Either {
@@ -87,11 +87,17 @@ const boolean = either(
   ),
 );
 
-const duration = (minMs: number, maxMs: number) => {
-  const ms = within(minMs, maxMs);
-  const read = (text: string) => parseDurationMs(text) ?? Number.NaN;
-  return either(ms, isText, v.pipe(v.string(), v.transform(read), ms));
-};
+/** A number without a unit is refused: `window: 60` reads like a minute, and 60 ms limit nothing. */
+const duration = (minMs: number, maxMs: number, form = DURATION): v.GenericSchema<Duration, number> =>
+  v.pipe(
+    text(form) as v.GenericSchema<Duration>,
+    v.transform((text) => parseDurationMs(text)!),
+    within(minMs, maxMs),
+  );
+
+/** A duration, or 0: none. */
+const durationOrNone = (maxMs: number) =>
+  either(v.picklist([0]), isText, duration(0, maxMs, new RegExp(`^0$|${DURATION.source}`)));
 
 const oneOrMore = <S extends v.GenericSchema>(item: S) =>
   either(
@@ -186,14 +192,14 @@ export const LIMIT_SCHEMAS = {
     ...limit,
     ...window,
     ...burst,
-    maxDelay: v.optional(duration(0, MAX_DELAY_MS), 0),
+    maxDelay: v.optional(durationOrNone(MAX_DELAY_MS), 0),
     ...scope,
   }),
   concurrency: v.strictObject({
     ...named("concurrency"),
     ...limit,
     ...shadowLimit,
-    timeout: v.optional(duration(MIN_TIMEOUT_MS, MAX_WINDOW_MS), DEFAULT_TIMEOUT_MS),
+    timeout: v.optional(duration(MIN_TIMEOUT_MS, MAX_WINDOW_MS), DEFAULT_TIMEOUT),
     ...scope,
   }),
 } as const satisfies Record<AlgorithmName, v.GenericSchema>;
@@ -270,6 +276,20 @@ export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = D
 
 /** The number of a limit, in words. */
 export const UNITS_EXPECTED = `an integer from 1 to ${MAX_UNITS}`;
+
+/** What replaces a limit of 0. */
+export const BLOCK_INSTEAD = ' ("block" in the live document refuses every request of a client)';
+
+/**
+ * What a value was probably meant to be: a number without its unit, or a limit that lets nobody pass. Undefined: the
+ * value says nothing of the kind.
+ *
+ * @param expected of the field.
+ */
+export function meantBy(field: string, value: unknown, expected: string): string | undefined {
+  if (field === "window" || field === "timeout" || field === "maxDelay") return bareExpected(value);
+  return field === "limit" && (value === 0 || value === "0") ? `${expected}${BLOCK_INSTEAD}` : undefined;
+}
 
 /**
  * The expected value of each field, by its name. Fields of the same name have the same value, unless they are here with

@@ -7,29 +7,30 @@ import { parsePattern, writePattern } from "../pattern/parse.ts";
 import type { Settings } from "./settings.ts";
 
 export function policyWarnings(policies: readonly Policy[]): string[] {
-  const byAddress = policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce");
-  return policies.flatMap((policy) => {
-    const guards = byAddress.filter((guard) => covers(guard.match, policy.match) && leavesOutNoMore(guard, policy));
-    return [...keyWarnings(policy, guards), ...planWarnings(policy, guards)];
-  });
+  const isGuarded = guardedBy(policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce"));
+  return policies.flatMap((policy) => [...keyWarnings(policy, isGuarded), ...planWarnings(policy, isGuarded)]);
 }
+
+/** Whether another policy counts the same requests by address. */
+type IsGuarded = (policy: Policy) => boolean;
 
 /**
  * A client can change the keys that it chooses itself: a policy on such keys limits only clients that keep them,
  * unless a policy that counts by address matches the same requests.
  */
-function keyWarnings({ name, key }: Policy, guards: readonly Policy[]): string[] {
-  if (!key.some(isChosen) || guards.length > 0) return [];
+function keyWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
+  const { name, key } = policy;
+  if (countsByAddress(key) || !key.some(isChosen) || isGuarded(policy)) return [];
   return [
     `policy ${name} counts by ${key.find(isChosen)}, which a client can change at will: add a policy with key "ip" for the same requests`,
   ];
 }
 
 /** A client that names its own plan takes the largest. A plan outside of the key can change with every request. */
-function planWarnings(policy: Policy, guards: readonly Policy[]): string[] {
+function planWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
   const { name, key, plan } = policy;
   if (plan === undefined) return [];
-  if (isChosen(plan) && !guards.some((guard) => guard !== policy)) {
+  if (isChosen(plan) && !isGuarded(policy)) {
     return [
       `policy ${name} reads plans from ${plan}, which a client can change at will: set it in front of the gateway, and add a policy with key "ip" for the same requests`,
     ];
@@ -73,20 +74,86 @@ function countsByAddress(key: readonly string[]): boolean {
   return key[0] === "ip";
 }
 
+/** The texts that stand for a pattern. */
+type Spell = (pattern: string, kind: PatternKind) => readonly string[];
+
 /**
- * Whether `guard` surely matches every request that `match` matches. Patterns are compared as text: as written,
- * and in one form.
+ * Makes a function that says whether one of `guards` surely matches every request that a policy matches. Patterns are
+ * compared as text: as written, and only if that finds no guard, also in one form.
  */
-function covers(guard: Match, match: Match): boolean {
+function guardedBy(guards: readonly Policy[]): IsGuarded {
+  let written: IsGuarded | undefined;
+  let inOneForm: IsGuarded | undefined;
+  return (policy) => {
+    written ??= lookUp(guards, (pattern) => [pattern]);
+    if (written(policy)) return true;
+    inOneForm ??= lookUp(guards, (pattern, kind) => [pattern, writePattern(parsePattern(pattern, kind))]);
+    return inOneForm(policy);
+  };
+}
+
+/**
+ * The guards of a path are looked up: the first request of an isolate waits for the warnings, and comparing each policy
+ * with each other one would take most of its CPU time.
+ */
+function lookUp(guards: readonly Policy[], spell: Spell): IsGuarded {
+  const byReach = new Map<string, Policy[]>();
+  for (const guard of guards) {
+    for (const path of guard.match.path ?? ["*"]) {
+      for (const reach of spell(path, "path").map(reachOf)) {
+        const others = byReach.get(reach);
+        if (others) others.push(guard);
+        else byReach.set(reach, [guard]);
+      }
+    }
+  }
+  const guardsOf = (path: string) => [...reachesOver(spell(path, "path"))].flatMap((reach) => byReach.get(reach) ?? []);
+  return (policy) => {
+    const [first = "*", ...others] = policy.match.path ?? [];
+    return guardsOf(first).some(
+      (guard) =>
+        guard !== policy &&
+        coversHostAndMethod(guard.match, policy.match, spell) &&
+        leavesOutNoMore(guard, policy, spell) &&
+        others.every((path) => guardsOf(path).includes(guard)),
+    );
+  };
+}
+
+/** The paths that a pattern matches: `*` (all), `/v1/*`, or a path with a slash at its end. */
+function reachOf(path: string): string {
+  if (path === "*" || path === "/*") return "*";
+  return path.endsWith("/*") ? path : withSlash(path);
+}
+
+/** Each reach that holds all paths of a pattern: `/v1/*` matches `/v1`, and `/login` matches `/login/`. */
+function reachesOver(spellings: readonly string[]): Set<string> {
+  const reaches = new Set(["*"]);
+  for (const spelling of spellings) {
+    const whole = withSlash(spelling);
+    reaches.add(whole);
+    for (let at = whole.indexOf("/"); at >= 0; at = whole.indexOf("/", at + 1)) reaches.add(`${whole.slice(0, at)}/*`);
+  }
+  return reaches;
+}
+
+function coversHostAndMethod(guard: Match, match: Match, spell: Spell): boolean {
+  const coversHost: Covers = (guard, match) =>
+    guard === "*" || spell(match, "host").some((one) => spell(guard, "host").includes(one));
   return (
     coversField(guard.method, match.method, (a, b) => a === b || (a === "GET" && b === "HEAD")) &&
-    coversField(guard.host, match.host, inOneForm("host", coversHost)) &&
-    coversField(guard.path, match.path, inOneForm("path", coversPath))
+    coversField(guard.host, match.host, coversHost)
   );
 }
 
 /** Whether the policy leaves out all that its guard leaves out. */
-function leavesOutNoMore({ except: guards = [] }: Policy, { except = [] }: Policy): boolean {
+function leavesOutNoMore({ except: guards = [] }: Policy, { except = [] }: Policy, spell: Spell): boolean {
+  const coversPath: Covers = (guard, match) => {
+    const reaches = reachesOver(spell(match, "path"));
+    return spell(guard, "path").some((path) => reaches.has(reachOf(path)));
+  };
+  const covers = (guard: Match, match: Match) =>
+    coversHostAndMethod(guard, match, spell) && coversField(guard.path, match.path, coversPath);
   return guards.every((one) => except.some((own) => covers(own, one)));
 }
 
@@ -99,21 +166,6 @@ function coversField(
   coversOne: Covers,
 ): boolean {
   return guard === undefined || match.every((one) => guard.some((other) => coversOne(other, one)));
-}
-
-function inOneForm(kind: PatternKind, coversOne: Covers): Covers {
-  const written = (pattern: string) => writePattern(parsePattern(pattern, kind));
-  return (guard, match) => coversOne(guard, match) || coversOne(written(guard), written(match));
-}
-
-function coversHost(guard: string, match: string): boolean {
-  return guard === match || guard === "*";
-}
-
-/** `/v1/*` matches `/v1`, and `/login` matches `/login/`. */
-function coversPath(guard: string, match: string): boolean {
-  if (guard === "*" || guard === "/*" || withSlash(guard) === withSlash(match)) return true;
-  return guard.endsWith("/*") && withSlash(match).startsWith(guard.slice(0, -1));
 }
 
 function withSlash(path: string): string {

@@ -19,14 +19,17 @@ const HEADERS = {
 /** Header fields that are copied from the files' own answers. */
 const KEPT = ["Content-Type", "Content-Length", "ETag"];
 
+/** @returns the answer to a GET or HEAD request. Undefined: there is no such file. */
+type ServeConsole = (request: Request, path: string) => Promise<Response | undefined>;
+
 /**
- * @param path of the console, without a slash at its end.
- * @returns the answer to a GET or HEAD request. Undefined: there is no such file.
+ * @param base of the console's paths, without a slash at its end. The `path` of a request begins with it: the path as
+ * the router has matched it, which is decoded. The URL's own path may begin with `/.headgate/consol%65`.
  */
-export function serveConsole(files: AssetFiles, path: string): (request: Request) => Promise<Response | undefined> {
-  return async (request) => {
-    const { pathname, origin } = new URL(request.url);
-    const file = pathname.slice(path.length).replace(/^\/?$/, "/index.html");
+export function serveConsole(files: AssetFiles, base: string): ServeConsole {
+  return async (request, path) => {
+    const { origin } = new URL(request.url);
+    const file = path.slice(base.length).replace(/^\/?$/, "/index.html");
     const ifNoneMatch = request.headers.get("If-None-Match");
     const found = await files.fetch(
       new Request(origin + file, {

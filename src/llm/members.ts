@@ -3,30 +3,43 @@
 import { DETAILS, FIELD, IN_TEXT, MESSAGE, RESPONSE, ROOT, TEXT, USAGE } from "./kinds.ts";
 import { FIELD_NAMES } from "./usage.ts";
 
-/** By a hash of an object's kind and a name in it: the kind of the object times 16, plus that of the value. */
-export const MEMBERS = new Map<number, number>();
-
 /** One step of a hash, which has 30 bits: larger numbers would be slower. */
 export const add = (hash: number, c: number) => (Math.imul(hash, 31) + c) & 0x3fffffff;
 
-function define(object: number, kind: number, names: string): void {
-  for (const name of names.split(" ")) {
-    let hash = object;
-    for (let i = 0; i < name.length; i++) hash = add(hash, name.charCodeAt(i));
-    MEMBERS.set(hash, object * 16 + kind);
-  }
+let made: ReadonlyMap<number, number> | undefined;
+
+/**
+ * By a hash of an object's kind and a name in it: the kind of the object times 16, plus that of the value. Made when an
+ * answer is first read: most isolates read none, and each of them would pay for it before its first answer.
+ */
+export function members(): ReadonlyMap<number, number> {
+  made ??= makeMembers();
+  return made;
 }
 
-define(ROOT, TEXT, "choices delta content output");
-define(
-  IN_TEXT,
-  TEXT,
-  "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript",
-);
-define(ROOT, RESPONSE, "response");
-define(ROOT, MESSAGE, "message");
-for (const object of [ROOT, RESPONSE, MESSAGE]) define(object, USAGE, "usage");
-define(USAGE, DETAILS, "prompt_tokens_details input_tokens_details");
-FIELD_NAMES.forEach((names, i) => {
-  for (const object of [USAGE, DETAILS]) define(object, FIELD + i, names);
-});
+function makeMembers(): ReadonlyMap<number, number> {
+  const members = new Map<number, number>();
+
+  function define(object: number, kind: number, names: string): void {
+    for (const name of names.split(" ")) {
+      let hash = object;
+      for (let i = 0; i < name.length; i++) hash = add(hash, name.charCodeAt(i));
+      members.set(hash, object * 16 + kind);
+    }
+  }
+
+  define(ROOT, TEXT, "choices delta content output");
+  define(
+    IN_TEXT,
+    TEXT,
+    "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript",
+  );
+  define(ROOT, RESPONSE, "response");
+  define(ROOT, MESSAGE, "message");
+  for (const object of [ROOT, RESPONSE, MESSAGE]) define(object, USAGE, "usage");
+  define(USAGE, DETAILS, "prompt_tokens_details input_tokens_details");
+  FIELD_NAMES.forEach((names, i) => {
+    for (const object of [USAGE, DETAILS]) define(object, FIELD + i, names);
+  });
+  return members;
+}

@@ -27,7 +27,7 @@ import {
   UNKNOWN,
   USAGE,
 } from "./kinds.ts";
-import { add, MEMBERS } from "./members.ts";
+import { add, members } from "./members.ts";
 import { bytesOfUnit, tokensOfBytes } from "./tokens.ts";
 import { type ToldFields, type Usage, usageOf } from "./usage.ts";
 
@@ -53,10 +53,18 @@ export interface AnswerScanner {
 }
 
 /** 1 for each byte that is not skipped. Line ends are skipped only in a JSON answer. */
-const stopsOf = (chars: string) =>
-  Uint8Array.from({ length: 256 }, (_, c) => Number(chars.includes(String.fromCharCode(c))));
-const STRING_STOPS = stopsOf('"\\\n\r');
-const STOPS = stopsOf('",:[]{}\n\r');
+interface Stops {
+  readonly inString: Uint8Array;
+  readonly outside: Uint8Array;
+}
+
+let stops: Stops | undefined;
+
+const stopsOf = (chars: string) => {
+  const bytes = new Uint8Array(256);
+  for (let i = 0; i < chars.length; i++) bytes[chars.charCodeAt(i)] = 1;
+  return bytes;
+};
 
 /**
  * @param headers those of the answer.
@@ -71,6 +79,10 @@ export function createAnswerScanner(
   );
   if (!type || isEncoded(headers)) return undefined;
 
+  // Made by the first answer that is read: most isolates read none.
+  stops ??= { inString: stopsOf('"\\\n\r'), outside: stopsOf('",:[]{}\n\r') };
+  const { inString: stringStops, outside: otherStops } = stops;
+  const kindsOfMembers = members();
   const isStream = type[1] !== undefined;
   // A JSON answer is like one line of data.
   let mode = isStream ? LINE_START : OUTSIDE;
@@ -156,11 +168,11 @@ export function createAnswerScanner(
             h = kind;
           }
         } else if (c === COLON) {
-          const member = MEMBERS.get(h);
+          const member = kindsOfMembers.get(h);
           if (member !== undefined && member >> 4 === kind) want = member & 15;
           h = AFTER_COLON;
           value = -1;
-        } else if (c > SPACE && STOPS[c] !== 0) {
+        } else if (c > SPACE && otherStops[c] !== 0) {
           if (want >= FIELD && value >= 0) fields[want - FIELD] = value;
           if (c === OPEN || c === OPEN_LIST) {
             kind = want === TEXT ? IN_TEXT : c === OPEN || want === IN_TEXT ? want : UNKNOWN;
@@ -177,7 +189,7 @@ export function createAnswerScanner(
           want = kind === IN_TEXT ? IN_TEXT : UNKNOWN;
           h = 0;
         } else if (want < FIELD) {
-          while (i < end && STOPS[chunk[i]!] === 0) i++;
+          while (i < end && otherStops[chunk[i]!] === 0) i++;
         } else if (c > SPACE) {
           // Counts of tokens are whole: another number is not read.
           value = Math.max(value, 0) * 10 + (c >= ZERO && c <= NINE ? c - ZERO : NaN);
@@ -198,12 +210,12 @@ export function createAnswerScanner(
         h = add(h, c);
         for (; i < end; i++) {
           c = chunk[i]!;
-          if (STRING_STOPS[c] !== 0) break;
+          if (stringStops[c] !== 0) break;
           h = add(h, c);
         }
       } else {
         const start = i - 1;
-        while (i < end && STRING_STOPS[chunk[i]!] === 0) i++;
+        while (i < end && stringStops[chunk[i]!] === 0) i++;
         if (at === COUNTED) textBytes += i - start;
       }
     }

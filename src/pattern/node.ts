@@ -19,13 +19,21 @@ export const ONE: Node = { chars: "", not: true };
 /** Any text, `*` in a pattern. Other files compare nodes with this very object. */
 export const ANY: Node = { repeat: ONE, optional: true, many: true };
 
+/** Of lists of nodes. A repetition that is written out holds one node many times, and patterns share groups. */
+const sizes = new WeakMap<readonly Node[], number>();
+
 /** The number of characters of a node whose repetitions are written out; an endless repetition counts once. */
 export function sizeOf(node: Node): number {
   if (typeof node === "string") return node.length;
   if ("chars" in node) return 1;
   if ("repeat" in node) return sizeOf(node.repeat);
   const nodes = "all" in node ? node.all : node.either;
-  return nodes.reduce((sum, one) => sum + sizeOf(one), 0);
+  let size = sizes.get(nodes);
+  if (size === undefined) {
+    size = nodes.reduce((sum, one) => sum + sizeOf(one), 0);
+    sizes.set(nodes, size);
+  }
+  return size;
 }
 
 /** What the pattern is matched with. */

@@ -1,17 +1,40 @@
 /** Parses URLPattern syntax (https://urlpattern.spec.whatwg.org/#parsing-pattern-strings) into a list of nodes. */
 
+import { BoundedMap } from "../bounded-map.ts";
 import { ANY, type Node, type PatternKind, PatternMistake } from "./node.ts";
 import { possible } from "./possible.ts";
 import { parseRegexp } from "./regexp.ts";
 import { hostText, pathText } from "./text.ts";
 
+/** More patterns than configurations have; others are parsed again. */
+const REMEMBERED = { maxSize: 1_000 };
+/** A pattern is checked, compared and compiled, and all of this within the first request of an isolate. */
+const patterns = {
+  path: new BoundedMap<string, readonly Node[]>(REMEMBERED),
+  host: new BoundedMap<string, readonly Node[]>(REMEMBERED),
+};
+/** Many patterns have the same group, such as that of a number. */
+const groups = new BoundedMap<string, Node>(REMEMBERED);
+
 /**
- * Reads a pattern, and gives its fixed text the normal form that requests get.
+ * Reads a pattern, and gives its fixed text the normal form that requests get. What was read is remembered.
  *
  * @throws {PatternMistake} for text that is not a pattern, for a pattern that cannot be matched in linear time, and for
  * a pattern with a part that no request can match.
  */
 export function parsePattern(pattern: string, kind: PatternKind): readonly Node[] {
+  return rememberedIn(patterns[kind], pattern, () => parse(pattern, kind));
+}
+
+function rememberedIn<V>(map: BoundedMap<string, V>, key: string, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+function parse(pattern: string, kind: PatternKind): readonly Node[] {
   const isPath = kind === "path";
   if (pattern === "" || (isPath && !/^[/*:({]/.test(pattern))) throw new PatternMistake();
   if (pattern.trim() !== pattern) throw new PatternMistake("a pattern without white space at its ends");
@@ -77,7 +100,8 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
 
   /** `:name`, `:name(regexp)`, `(regexp)` or `*`. */
   function group(): Node | undefined {
-    const name = take(/:[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/uy);
+    // Building this expression takes a millisecond, which patterns without names need not pay.
+    const name = pattern[at] === ":" ? take(/:[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/uy) : undefined;
     if (name !== undefined && names.size === names.add(name).size) throw new PatternMistake();
     // A group inside the regular expression must begin with `(?`: URLPattern refuses groups that capture.
     if (pattern[at] === "(") return regexp();
@@ -88,13 +112,13 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
   function regexp(): Node {
     const start = ++at;
     for (let depth = 1; depth > 0; ) {
-      const one = take(/\\\p{ASCII}|\(\?|[^\\(\P{ASCII}]/uy);
-      if (one === undefined || (one === "?" && at === start + 1)) throw new PatternMistake();
+      const one = take(/\\\p{ASCII}|\(\?|\)|[^\\()\P{ASCII}]+/uy);
+      if (one === undefined || pattern[start] === "?") throw new PatternMistake();
       depth += one === ")" ? -1 : one === "(?" ? 1 : 0;
     }
     const source = pattern.slice(start, at - 1);
     if (source === "") throw new PatternMistake();
-    return source === ".*" ? ANY : parseRegexp(source);
+    return source === ".*" ? ANY : rememberedIn(groups, source, () => parseRegexp(source));
   }
 
   function text(): string {
@@ -110,13 +134,14 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
   }
 
   while (at < pattern.length) {
-    const character = take(/[^*+?\\{}:(]/uy);
+    const plain = take(/[^*+?\\{}:(]+/uy) ?? "";
     const node = group();
     if (node !== undefined) {
-      if (character !== undefined && character !== prefix) push(character);
-      add(character === prefix ? prefix : "", node, "");
-    } else if (character !== undefined) {
-      push(character);
+      const own = plain.endsWith(prefix) ? prefix : "";
+      push(plain.slice(0, plain.length - own.length));
+      add(own, node, "");
+    } else if (plain !== "") {
+      push(plain);
     } else if (take(/\{/y)) {
       const [before, inner, behind] = [text(), group(), text()];
       if (!take(/\}/y)) throw new PatternMistake();

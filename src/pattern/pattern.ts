@@ -19,22 +19,32 @@ export type Test = (subject: Subject, work: Work) => Verdict;
 /** In characters: a pattern with a larger piece than this is compiled when the configuration is read. */
 const LARGE = 64;
 
+/** Policies often share a pattern: two of them count the same requests by different keys. */
+const compiled = new WeakMap<readonly Node[], Test>();
+
 /**
  * @param pattern a pattern that `parsePattern` accepts.
  * @returns a function that says whether `text` or `longer` of a subject matches.
  */
 export function compilePattern(pattern: string, kind: PatternKind): Test {
-  const pieces = piecesOf(parsePattern(pattern, kind));
+  const nodes = parsePattern(pattern, kind);
+  const test = compiled.get(nodes) ?? compile(nodes);
+  compiled.set(nodes, test);
+  return test;
+}
+
+function compile(nodes: readonly Node[]): Test {
+  const pieces = piecesOf(nodes);
   const [head, tail] = [textOf(pieces[0]![0]), textOf(pieces.at(-1)!.at(-1))];
   const last = pieces.length - 1;
-  const compile = () => pieces.map((piece) => (isText(piece) ? textOf(piece[0]) : compileSearch(piece)));
+  const searchesOf = () => pieces.map((piece) => (isText(piece) ? textOf(piece[0]) : compileSearch(piece)));
   // Compile a small pattern when a request has its fixed text: most patterns never get there. Compiling a large pattern
   // takes milliseconds, which no request should pay: do it now.
-  let searches = pieces.some((piece) => sizeOf({ all: piece }) > LARGE) ? compile() : undefined;
+  let searches = pieces.some((piece) => sizeOf({ all: piece }) > LARGE) ? searchesOf() : undefined;
 
   return ({ text, longer }, work) => {
     if (!longer.startsWith(head) || !(text.endsWith(tail) || longer.endsWith(tail))) return "no";
-    searches ??= compile();
+    searches ??= searchesOf();
     let at = 0;
     for (const [i, piece] of searches.entries()) {
       if (typeof piece !== "string") at = piece(longer, at, i > 0, i === last ? text.length : 0, work);

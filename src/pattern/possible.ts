@@ -18,25 +18,49 @@ export function possible(nodes: readonly Node[], kind: PatternKind): boolean {
   const matches = (all: readonly Node[]) => (after({ all }, NOTHING, kind) & ends) !== 0;
   return (
     matches(nodes) &&
-    nodes.every((part) => part === ANY || matches(nodes.map((node) => (node === part ? required(node) : node))))
+    nodes.every((part) => !isOptional(part) || matches(nodes.map((node) => (node === part ? required(part) : node))))
   );
 }
 
-function required(part: Node): Node {
-  return typeof part !== "string" && "repeat" in part ? { ...part, optional: false } : part;
+type Repeat = Extract<Node, { readonly repeat: Node }>;
+
+/** Any text is used in every match. */
+function isOptional(part: Node): part is Repeat {
+  return typeof part !== "string" && "repeat" in part && part.optional && part !== ANY;
+}
+
+function required(part: Repeat): Node {
+  return { ...part, optional: false };
 }
 
 /** The states after a text that `node` matches. @param from the states before that text. */
 function after(node: Node, from: number, kind: PatternKind): number {
   if (from === 0) return 0;
-  if (typeof node === "string") return [...node].reduce((at, character) => step(at, character, kind), from);
+  if (typeof node === "string") {
+    let at = from;
+    for (const character of node) at = step(at, character, kind);
+    return at;
+  }
   if ("chars" in node) {
     const matches = (character: string) => node.chars.includes(character) !== node.not;
-    const other = [...ASCII].find((character) => OTHERS[kind].test(character) && matches(character));
-    const each = ["/", "."].filter(matches).concat(other ?? []);
-    return each.reduce((to, character) => to | step(from, character, kind), 0);
+    const other = node.not
+      ? ASCII.find((character) => OTHERS[kind].test(character) && matches(character))
+      : OTHERS[kind].exec(node.chars)?.[0];
+    const slash = matches("/") ? step(from, "/", kind) : 0;
+    const dot = matches(".") ? step(from, ".", kind) : 0;
+    return slash | dot | (other === undefined ? 0 : step(from, other, kind));
   }
-  if ("all" in node) return node.all.reduce((at, one) => after(one, at, kind), from);
+  if ("all" in node) {
+    let at = from;
+    let last: { readonly one?: Node; readonly from?: number } = {};
+    for (const one of node.all) {
+      // A repetition that is written out: the same node from the same states ends in the same states again.
+      if (one === last.one && at === last.from) continue;
+      last = { one, from: at };
+      at = after(one, at, kind);
+    }
+    return at;
+  }
   if ("either" in node) return node.either.reduce((to, one) => to | after(one, from, kind), 0);
   let to = after(node.repeat, from, kind);
   for (let before = 0; node.many && before !== to; ) {

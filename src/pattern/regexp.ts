@@ -9,20 +9,37 @@ import { decodePlain } from "./text.ts";
 /** The most characters of a group with its repetitions written out: it bounds the work for each character of a path. */
 const MAX_SIZE = 250;
 
+/** By letter. Finding them takes as long as parsing the rest of a pattern. */
+const classes = new Map<string, string>();
+
 /** The characters of `\d`, `\D`, `\w`, `\W`, `\s` or `\S`. */
 function charsOf(letter: string): string {
-  const regexp = new RegExp(`\\${letter}`);
-  return charsThat((character) => regexp.test(character));
+  let chars = classes.get(letter);
+  if (chars === undefined) {
+    const regexp = new RegExp(`\\${letter}`);
+    chars = ASCII.filter((character) => regexp.test(character)).join("");
+    classes.set(letter, chars);
+  }
+  return chars;
 }
 
-function charsThat(matches: (character: string) => boolean): string {
-  return ASCII.filter(matches).join("");
+/** The printable characters from one to another. */
+function range(from: string, to: string): string {
+  const [first, last] = [from, to].map((end) => end.charCodeAt(0) - ASCII[0]!.charCodeAt(0));
+  return ASCII.slice(Math.max(0, first!), Math.max(0, last! + 1)).join("");
 }
 
 /** @throws {PatternMistake} for text that is not a regular expression, or not a supported one. */
 export function parseRegexp(source: string): Node {
   if (decodePlain(source) !== source) throw unsupported();
   let at = 0;
+
+  // A call of a regular expression costs more than the rest of reading a character: compare where that is enough.
+  function skip(text: string): boolean {
+    const isNext = source.startsWith(text, at);
+    if (isNext) at += text.length;
+    return isNext;
+  }
 
   function take(regexp: RegExp): RegExpExecArray | null {
     regexp.lastIndex = at;
@@ -33,26 +50,28 @@ export function parseRegexp(source: string): Node {
 
   function alternatives(): Node {
     const either = [sequence()];
-    while (take(/\|/y)) either.push(sequence());
+    while (skip("|")) either.push(sequence());
     return either.length === 1 ? either[0]! : { either };
   }
 
   function sequence(): Node {
     const all: Node[] = [];
-    while (at < source.length && !/[|)]/.test(source[at]!)) all.push(repeated(atom()));
+    while (at < source.length && source[at] !== "|" && source[at] !== ")") all.push(repeated(atom()));
     return { all };
   }
 
   /** A node and the repetition behind it. A lazy repetition matches the same texts as a greedy one. */
   function repeated(node: Node): Node {
-    const found = take(/(?:([*+?])|\{(\d{1,4})(,?)(\d{0,4})\})\??/y);
+    const isRepeated = at < source.length && "*+?{".includes(source[at]!);
+    const found = isRepeated && take(/(?:([*+?])|\{(\d{1,4})(,?)(\d{0,4})\})\??/y);
     if (!found) return node;
     const [, sign, least = "", comma, most = ""] = found;
     if (sign) return { repeat: node, optional: sign !== "+", many: sign !== "?" };
     const [min, max] = [Number(least), comma ? Number(most || least) : Number(least)];
-    if (max < min || max * sizeOf(node) > MAX_SIZE) throw tooLarge();
+    const size = sizeOf(node);
+    if (max < min || max * size > MAX_SIZE) throw tooLarge();
     // A node that only matches the empty text stays the same however often it repeats, and its size bounds nothing.
-    if (sizeOf(node) === 0) return node;
+    if (size === 0) return node;
     // Write a{1,3} as a(?:a(?:a)?)? and not as aa?a?: each position has one possible successor, and not all later ones.
     let rest: Node = comma && !most ? { repeat: node, optional: true, many: true } : { all: [] };
     for (let i = max; i > min; i--) rest = { repeat: { all: [node, rest] }, optional: true, many: false };
@@ -60,39 +79,41 @@ export function parseRegexp(source: string): Node {
   }
 
   function atom(): Node {
-    if (take(/\(\?:/y)) {
+    if (skip("(?:")) {
       const group = alternatives();
-      if (!take(/\)/y)) throw unsupported();
+      if (!skip(")")) throw unsupported();
       return group;
     }
-    if (take(/\./y)) return ONE;
-    const not = take(/\[(\^?)/y)?.[1];
-    if (not !== undefined) return { chars: members(), not: not === "^" };
-    const escaped = take(/\\([DWS])/y)?.[1];
+    if (skip(".")) return ONE;
+    if (skip("[")) {
+      const not = skip("^");
+      return { chars: members(), not };
+    }
+    const escaped = source[at] === "\\" && take(/\\([DWS])/y)?.[1];
     if (escaped) return { chars: charsOf(escaped.toLowerCase()).toLowerCase(), not: true };
     return { chars: characters(/[^\\^$*+?{}()[\]|]/y).toLowerCase(), not: false };
   }
 
   /** One character, or all characters that an escape stands for. */
   function characters(plain: RegExp): string {
-    const [, letter, any] = take(/\\(?:([dwsDWS])|([^\w]))/y) ?? [];
-    if (any) return any;
-    return letter ? charsOf(letter) : (take(plain) ?? fail())[0];
+    if (source[at] !== "\\") return (take(plain) ?? fail())[0];
+    const [, letter, any] = take(/\\(?:([dwsDWS])|([^\w]))/y) ?? fail();
+    return letter ? charsOf(letter) : any!;
   }
 
   /** The characters of a class, read from behind its opening bracket. */
   function members(): string {
     let chars = "";
     const plain = /(?!&&|--|\[)[^\]\\]/y;
-    while (!take(/\]/y)) {
+    while (!skip("]")) {
       const from = characters(plain);
-      if (!take(/-(?!\])/y)) {
+      if (source.startsWith("-]", at) || !skip("-")) {
         chars += from;
         continue;
       }
       const to = characters(plain);
       if (from.length !== 1 || to.length !== 1 || to < from) throw unsupported();
-      chars += charsThat((character) => from <= character && character <= to);
+      chars += range(from, to);
     }
     return chars.toLowerCase();
   }

@@ -117,9 +117,9 @@ it("octokit, refused for 1.3 s at any moment of a second, waits 3 s mostly: X-Ra
   const retryAfters: (string | null)[] = [];
   for (let fractionMs = 50; fractionMs < 1_000; fractionMs += 100) {
     // A window ends at a multiple of its length. This one ends 1.3 s after an instant with this fraction of a second.
-    const window = 3_600_000 + fractionMs + 1_300;
-    vi.setSystemTime(window * 500_001 - 1_300);
-    const limits = [{ algorithm: "fixed-window" as const, limit: 1, window }];
+    const windowMs = 3_600_000 + fractionMs + 1_300;
+    vi.setSystemTime(windowMs * 500_001 - 1_300);
+    const limits = [{ algorithm: "fixed-window" as const, limit: 1, window: `${windowMs}ms` as const }];
     const limiter = createLimiter({ policies: [{ name: "hour", key: "global", limits }], store: memoryStore() });
     const app = new Hono().use(rateLimit(limiter)).get("/", (c) => c.text("hello"));
     const fetch = async (url: string) => {

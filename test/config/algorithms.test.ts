@@ -53,11 +53,11 @@ describe("a limit", () => {
   it.each([
     { algorithm: "sliding-log", limit: 10_000, window: "31d" },
     { algorithm: "fixed-window", limit: 1_000_000_000, window: "31d" },
-    { algorithm: "token-bucket", limit: 1_000_000_000, window: 1, burst: 1 },
+    { algorithm: "token-bucket", limit: 1_000_000_000, window: "1ms", burst: 1 },
     { algorithm: "token-bucket", limit: 1_000_000_000, window: "1s", burst: 1_000_000_000 },
     { algorithm: "leaky-bucket", limit: 1, window: "31d", maxDelay: "60s" },
     { algorithm: "concurrency", limit: 1_000_000_000, timeout: "31d" },
-    { algorithm: "concurrency", limit: 1, timeout: 1000 },
+    { algorithm: "concurrency", limit: 1, timeout: "1000ms" },
   ])("may be %j", (limit) => {
     expect(mistakesOf(limit)).toEqual([]);
   });
@@ -72,10 +72,10 @@ describe("a limit", () => {
     [{ algorithm: "token-bucket", limit: 1, window: "1s", burst: 1.5 }, "ERR_POLICY_BURST", "burst", "1.5"],
     [{ algorithm: "leaky-bucket", limit: 1, window: "1s", maxDelay: -1 }, "ERR_POLICY_MAX_DELAY", "maxDelay", "-1"],
     [
-      { algorithm: "leaky-bucket", limit: 1, window: "1s", maxDelay: 60_001 },
+      { algorithm: "leaky-bucket", limit: 1, window: "1s", maxDelay: "60001ms" },
       "ERR_POLICY_MAX_DELAY",
       "maxDelay",
-      "60001",
+      '"60001ms"',
     ],
     [{ algorithm: "concurrency", limit: 1, timeout: 0 }, "ERR_POLICY_TIMEOUT", "timeout", "0"],
     [{ algorithm: "concurrency", limit: 1, timeout: "32d" }, "ERR_POLICY_TIMEOUT", "timeout", '"32d"'],
@@ -89,8 +89,8 @@ describe("a limit", () => {
 });
 
 describe("the numbers of a bucket", () => {
-  it.each([0, 60_000])(
-    "must fit with a maxDelay of %i ms, and the error names the largest burst that would",
+  it.each([0, "60s"])(
+    "must fit with a maxDelay of %j, and the error names the largest burst that would",
     (maxDelay) => {
       const withBurst = (burst: number) =>
         mistakesOf({ algorithm: "leaky-bucket", limit: 1_000_000_000, window: "31d", burst, maxDelay });

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { formatDuration, parseDurationMs } from "../../src/config/duration.ts";
+import type { LimitInput } from "../../src/config/policy-input.ts";
 
 it.each([
   ["250ms", 250],
@@ -10,14 +11,21 @@ it.each([
   ["31d", 2_678_400_000],
   ["0s", 0],
   ["007s", 7_000],
-  [1_500, 1_500],
-  // A number as text.
-  ["1500", 1_500],
+  // 0 is the same in every unit.
+  [0, 0],
+  ["0", 0],
 ])("%j is %i ms", (written, durationMs) => {
   expect(parseDurationMs(written)).toBe(durationMs);
 });
 
 it.each([
+  // Seconds or milliseconds?
+  60,
+  "60",
+  "00",
+  -0.5,
+  null,
+  undefined,
   "",
   "s",
   "1y",
@@ -51,4 +59,22 @@ it.each([
 ])("%i ms are written %s, and read back", (durationMs, written) => {
   expect(formatDuration(durationMs)).toBe(written);
   expect(parseDurationMs(written)).toBe(durationMs);
+});
+
+it("a duration without a known unit fails in the editor", () => {
+  const limits: LimitInput[] = [
+    { limit: 1, window: "1m" },
+    // @ts-expect-error
+    { limit: 1, window: "1 minute" },
+    // @ts-expect-error
+    { limit: 1, window: "60" },
+    // @ts-expect-error
+    { limit: 1, window: 60 },
+    { algorithm: "leaky-bucket", limit: 1, window: "1m", maxDelay: 0 },
+    // @ts-expect-error
+    { algorithm: "leaky-bucket", limit: 1, window: "1m", maxDelay: 5_000 },
+    // @ts-expect-error
+    { algorithm: "concurrency", limit: 1, timeout: 30 },
+  ];
+  expect(limits).toHaveLength(7);
 });

@@ -54,7 +54,7 @@ describe("a policy", () => {
       documented: false,
       limits: [
         { algorithm: "sliding-window", limit: 10, window: "1m", buckets: 6, oldest: "whole", scope: "region" },
-        { limit: 20, window: 3_600_000, oldest: "weighted", scope: "global" },
+        { limit: 20, window: "1h", oldest: "weighted", scope: "global" },
       ],
     });
     expect(policy).toEqual({
@@ -95,14 +95,14 @@ describe("a policy", () => {
       key: "ip",
       documented: "false",
       cost: [{ cost: "3" }],
-      limits: [{ limit: "600", window: "60000", buckets: "6" }],
+      limits: [{ limit: "600", window: "1m", buckets: "6" }],
     };
     const asValues = {
       name: "api",
       key: ["ip"],
       documented: false,
       cost: [{ cost: 3 }],
-      limits: [{ limit: 600, window: 60_000, buckets: 6 }],
+      limits: [{ limit: 600, window: "1m", buckets: 6 }],
     };
     expect(policiesOf(asText)).toEqual(policiesOf(asValues));
   });
@@ -130,11 +130,11 @@ describe("a policy", () => {
 
 describe("the numbers of a limit", () => {
   it.each([
-    [{ limit: 1, window: 1 }],
+    [{ limit: 1, window: "1ms" }],
     [{ limit: 1_000_000_000, window: "1m" }],
     [{ limit: 1, window: "31d", buckets: 60 }],
     // 2^53 - 1 = 6361 * 69431 * 20394401.
-    [{ limit: 20_394_401, window: 6361 * 69_431 }],
+    [{ limit: 20_394_401, window: `${6361 * 69_431}ms` }],
   ])("may be %j", (limit) => {
     expect(mistakesOf({ name: "api", limits: [limit] })).toEqual([]);
   });
@@ -148,7 +148,7 @@ describe("the numbers of a limit", () => {
     [{ limit: 1, window: 0 }, "ERR_POLICY_WINDOW", "window", "0"],
     [{ limit: 1, window: 0.5 }, "ERR_POLICY_WINDOW", "window", "0.5"],
     [{ limit: 1, window: "32d" }, "ERR_POLICY_WINDOW", "window", '"32d"'],
-    [{ limit: 1, window: 2_678_400_001 }, "ERR_POLICY_WINDOW", "window", "2678400001"],
+    [{ limit: 1, window: "2678400001ms" }, "ERR_POLICY_WINDOW", "window", '"2678400001ms"'],
     [{ limit: 1, window: "1s", buckets: 61 }, "ERR_POLICY_BUCKETS", "buckets", "61"],
     [{ limit: 1, window: "1s", buckets: 3 }, "ERR_POLICY_BUCKETS", "buckets", "3"],
   ])("may not be %j", (limit, code, field, found) => {
@@ -210,7 +210,7 @@ describe("mistakes", () => {
   });
 
   it("of a limiter are thrown when it is constructed, all in one message", () => {
-    const policies = [{ name: "A", limits: [{ limit: 0, window: "1s" }] }];
+    const policies = [{ name: "A", limits: [{ limit: 0, window: "1s" }] }] as const;
     const construct = () => createLimiter({ policies, store: memoryStore() });
     expect(construct).toThrow(ConfigurationError);
     expect(construct).toThrow(/^2 mistakes in the configuration:\n.*ERR_POLICY_NAME.*\n.*ERR_POLICY_LIMIT/);

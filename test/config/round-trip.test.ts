@@ -8,7 +8,7 @@ const limits = [
     algorithm: "sliding-window",
     limit: 600,
     shadowLimit: 700,
-    window: 60_000,
+    window: "60000ms",
     buckets: 60,
     oldest: "whole",
     scope: "global",

@@ -8,13 +8,17 @@ import { policyWarnings, regionWarnings } from "../../src/config/warnings.ts";
 
 const limits = [{ limit: 1, window: "1m" }];
 
-function warningsOf(...policies: Omit<PolicyInput, "limits">[]): string[] {
+function policiesOf(policies: Omit<PolicyInput, "limits">[]) {
   const parsed = parsePolicies(
     policies.map((policy) => ({ ...policy, limits })),
     "policies",
   );
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  return policyWarnings(parsed.value);
+  return parsed.value;
+}
+
+function warningsOf(...policies: Omit<PolicyInput, "limits">[]): string[] {
+  return policyWarnings(policiesOf(policies));
 }
 
 /** The names of the policies that have a warning. */
@@ -84,6 +88,43 @@ it.each<[string, object, object, string[]]>([
   ["more", {}, { except: { path: "/v1/a" } }, []],
 ])("looks at what a guard leaves out: it counts %s", (_, guard, policy, warned) => {
   expect(warnedOf({ ...chosen, ...policy }, { name: "guard", key: ["ip"], ...guard })).toEqual(warned);
+});
+
+it.each([
+  [["/v1/*", "/v2/*"], ["/v2/*", "/v1/*"], []],
+  [["/v1/a", "/v2/b"], ["/v2/:id", "/v1/*", "/v2/b"], []],
+  [["/v1/*", "/v2/*"], ["/v1/*"], ["chosen"]],
+])("with the paths %j is guarded only by one that has them all: %j", (path, guarded, warned) => {
+  expect(warnedOf({ ...chosen, match: { path } }, { name: "guard", match: { path: guarded } })).toEqual(warned);
+  const apart = guarded.map((path, i) => ({ name: `guard-${i}`, match: { path } }));
+  expect(warnedOf({ ...chosen, match: { path } }, ...apart)).toEqual(["chosen"]);
+});
+
+describe("many policies", () => {
+  const byToken = (i: number) => ({ name: `token-${i}`, key: ["bearer"], match: { path: `/v1/a${i}/:id(\\d+)` } });
+  const byAddress = (i: number) => ({ ...byToken(i), name: `address-${i}`, key: ["ip"] });
+  const many = Array.from({ length: 100 }, (_, i) => i);
+
+  it("have a warning each", () => {
+    expect(warnedOf(...many.map(byToken))).toEqual(many.map((i) => `token-${i}`));
+  });
+
+  it.each([
+    ["by address only", many.map(byAddress), 0, 0],
+    ["in pairs", many.flatMap((i) => [byToken(i), byAddress(i)]), 0, 6],
+    ["without a guard", [...many.map(byToken), ...many.map((i) => byAddress(i + 100))], 100, 6],
+  ])("%s are not looked at in every pair: the first request waits for it", (_, all, warnings, looksEach) => {
+    let looks = 0;
+    const counted = policiesOf(all).map(({ match, ...policy }) => ({
+      ...policy,
+      get match() {
+        looks++;
+        return match;
+      },
+    }));
+    expect(policyWarnings(counted)).toHaveLength(warnings);
+    expect(looks).toBeLessThanOrEqual(looksEach * all.length);
+  });
 });
 
 it("warns of a node whose region no request has", () => {

@@ -44,7 +44,7 @@ it("the most that one window holds is what each algorithm promises", () => {
   });
 });
 
-const WINDOW = { limit: LIMIT, window: WINDOW_MS };
+const WINDOW = { limit: LIMIT, window: `${WINDOW_MS}ms` } as const;
 /** By the first cell of a line that `npm run demo:boundary` prints. */
 const AT_A_BOUNDARY: Readonly<Record<string, LimitInput>> = {
   "fixed-window": { algorithm: "fixed-window", ...WINDOW },
@@ -103,7 +103,7 @@ it.each([
 ])("a client that has used its limit at once waits as the pages say: $told", async ({ limit, windowMs, ...page }) => {
   const waitOf = async (atMs: number) => {
     const limiter = createLimiter({
-      policies: [{ name: "p", key: "global", limits: [{ limit, window: windowMs }] }],
+      policies: [{ name: "p", key: "global", limits: [{ limit, window: `${windowMs}ms` }] }],
       store: storeAt(memoryStore(), fakeClock(Math.ceil(1_800_000_000_000 / windowMs) * windowMs + atMs)),
     });
     for (let n = 0; n < limit; n++) expect((await limiter.take("p")).allowed).toBe(true);

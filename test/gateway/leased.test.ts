@@ -21,7 +21,7 @@ it("answers four regions from leases: no unit too many, few unused, a quarter of
   const policy = (consistency: string) => ({
     name: uniqueName(consistency),
     match: { path: `/${consistency}` },
-    limits: [{ limit: LIMIT, window: WINDOW_MS, buckets: 10 }],
+    limits: [{ limit: LIMIT, window: `${WINDOW_MS}ms`, buckets: 10 }],
     consistency,
     // Without an answer from Redis, deny: what a slow machine admits by fallback would not come from leases.
     onStoreFailure: "deny",

@@ -23,7 +23,7 @@ interface Admission {
 
 it("four gateways never admit more than the limit, with a call of the object for at most a tenth of the requests", async () => {
   // Whole buckets: the limit holds in every window of this length, not only on the average.
-  const limit = { limit: LIMIT, window: WINDOW_MS, buckets: 10, oldest: "whole" };
+  const limit = { limit: LIMIT, window: `${WINDOW_MS}ms`, buckets: 10, oldest: "whole" };
   // Without an answer of the object, deny: what a slow machine admits by fallback would not come from leases.
   const policies = [{ name: "all", key: "global", limits: [limit], consistency: "leased", onStoreFailure: "deny" }];
   const urls = await startGateways(GATEWAYS, "counted-counts.ts", policies);

@@ -20,7 +20,7 @@ const LOOK = "/look";
 const KEY = { key: "198.51.100.9", kind: "ip" };
 
 function policy(name: string, key: string, limit: number, more: object = {}) {
-  const limits = [{ limit, window: WINDOW }];
+  const limits = [{ limit, window: WINDOW }] as const;
   return { name: uniqueName(name), key: [key], limits, cost: [{ path: LOOK, cost: 0 }], ...more };
 }
 

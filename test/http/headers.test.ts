@@ -17,7 +17,7 @@ interface Left {
 /** The decisions about the windows of one policy. */
 function decisions(...limits: ({ limit: number; windowMs: number } & Left)[]) {
   return decisionsOf(
-    ...limits.map(({ limit, windowMs, ...left }) => ({ written: { limit, window: windowMs }, ...left })),
+    ...limits.map(({ limit, windowMs, ...left }) => ({ written: { limit, window: `${windowMs}ms` }, ...left })),
   );
 }
 

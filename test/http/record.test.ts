@@ -13,7 +13,7 @@ import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf, read, tableIn } from "../docs/markdown.ts";
 
 const SECRET = "a secret for the tests of recording";
-const MINUTE = { window: "1m" };
+const MINUTE = { window: "1m" } as const;
 const POLICIES = [
   {
     name: "api",

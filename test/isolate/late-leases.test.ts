@@ -68,7 +68,7 @@ it("what a lease was charged late for a refused request is given back, and the r
 });
 
 it("what an admitted request was to get from the stock is owed after a late reply: it went back into the stock", async () => {
-  const limits = [{ limit: 100_000, window: "1h" }];
+  const limits = [{ limit: 100_000, window: "1h" as const }];
   const policies = ["held", "asked"].map((name) => ({ name, key: ["global"], limits, ...LEASED }));
   const limiter = createLimiter({ policies, store: withIsolate(held.store) });
   // Until a request is answered from the stock and renews it.

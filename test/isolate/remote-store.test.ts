@@ -315,7 +315,7 @@ describe("misuse", () => {
   });
 
   it("createLimiter needs no secret of the store if it gets one", () => {
-    const policies = [{ name: "p", limits: [{ limit: 1, window: "1h" }] }];
+    const policies = [{ name: "p", limits: [{ limit: 1, window: "1h" }] }] as const;
     const store = { ...memoryStore(), keySecret: "" };
     expect(() => createLimiter({ policies, store, keySecret: "sixteen letters!" })).not.toThrow();
   });

@@ -1,6 +1,7 @@
 // What an admitted request holds: slots of concurrency limits, and its place in a leaky bucket.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { Duration } from "../../src/config/duration.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
@@ -112,8 +113,8 @@ it("holds slots of this isolate's own counters when the store is away", async ()
 });
 
 it("waits for its turn in the slowest leaky bucket", async () => {
-  const leaky = (name: string, window: string): PolicyInput => {
-    const limits = [{ algorithm: "leaky-bucket" as const, limit: 1, burst: 1, window, maxDelay: "1m" }];
+  const leaky = (name: string, window: Duration): PolicyInput => {
+    const limits = [{ algorithm: "leaky-bucket", limit: 1, burst: 1, window, maxDelay: "1m" }] as const;
     return { name, key: ["global"], limits };
   };
   const limiter = limiterOf(leaky("second", "1s"), leaky("ten", "10s"));

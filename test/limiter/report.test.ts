@@ -28,7 +28,7 @@ function outage(options: Partial<LimiterOptions> = {}, onBreakerChange?: (change
     timeoutMs: 10_000,
     ...(onBreakerChange && { onBreakerChange }),
   });
-  const policies = [{ name: "site", key: "global", limits: [{ limit: 3, window: "1h" }] }];
+  const policies = [{ name: "site", key: "global", limits: [{ limit: 3, window: "1h" }] }] as const;
   const limiter = createLimiter({ policies, store, ...options });
   return async (times: number) => {
     for (let i = 0; i < times; i++) await limiter.take("site");

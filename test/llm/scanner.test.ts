@@ -1,12 +1,13 @@
 // The scanner against JSON.parse: the same usage and the same text, however the bytes are divided.
 
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createAnswerScanner } from "../../src/llm/scanner.ts";
 
 const SSE = "text/event-stream; charset=utf-8";
 const JSON_TYPE = "application/json";
 const encoder = new TextEncoder();
+const originalSet = Map.prototype.set;
 const ESTIMATE = { inputTokens: 77 };
 
 function scannerOf(type: string) {
@@ -187,4 +188,19 @@ it("never throws, for any bytes and any division", () => {
     }),
     { numRuns: 1_000 },
   );
+});
+
+it("loading the scanner makes no table: each isolate loads it before its first answer, and few read an answer", async () => {
+  vi.resetModules();
+  const bytes = vi.spyOn(Uint8Array, "from");
+  const entries: unknown[] = [];
+  const set = vi.spyOn(Map.prototype, "set").mockImplementation(function (this: Map<unknown, unknown>, key, value) {
+    if (typeof key === "number" && typeof value === "number") entries.push(key);
+    return originalSet.call(this, key, value);
+  });
+  const loaded = await import("../../src/llm/scanner.ts").finally(() => set.mockRestore());
+  expect(entries).toEqual([]);
+  expect(bytes).not.toHaveBeenCalled();
+  bytes.mockRestore();
+  expect(loaded.createAnswerScanner).not.toBe(createAnswerScanner);
 });

@@ -98,3 +98,12 @@ it("says the same as URLPattern of patterns of more than 32 and 64 positions", {
   );
   expect(Math.min(seen.yes, seen.no)).toBeGreaterThan(100);
 });
+
+it("a pattern is parsed once and compiled once, however many policies have it", () => {
+  for (const pattern of ["/v1/*", "/v1/:id([a-z]{2,60})"]) {
+    expect(parsePattern(pattern, "path")).toBe(parsePattern(pattern, "path"));
+    expect(compilePattern(pattern, "path")).toBe(compilePattern(pattern, "path"));
+  }
+  // The same text is another pattern for a host.
+  expect(parsePattern("*", "path")).not.toBe(parsePattern("*", "host"));
+});

@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { afterAll, expect, inject, it } from "vitest";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { TakeRequest } from "../../src/core/take.ts";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
@@ -17,12 +18,12 @@ import { startRedisCluster } from "../support/redis/cluster.ts";
 const options = { url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 };
 const RUN = randomUUID();
 const LIMIT = 200_000_000;
-const fixed = { algorithm: "fixed-window" as const, limit: LIMIT, window: "31d" };
-const policies = [
-  { name: "tokens", limits: [fixed, { limit: LIMIT, window: "30d", buckets: 60, scope: "region" as const }] },
-  { name: "shadow", mode: "shadow" as const, limits: [fixed] },
+const fixed = { algorithm: "fixed-window", limit: LIMIT, window: "31d" } as const;
+const policies: PolicyInput[] = [
+  { name: "tokens", limits: [fixed, { limit: LIMIT, window: "30d", buckets: 60, scope: "region" }] },
+  { name: "shadow", mode: "shadow", limits: [fixed] },
   { name: "requests", limits: [fixed] },
-  { name: "flight", limits: [{ algorithm: "concurrency" as const, limit: 1_000 }] },
+  { name: "flight", limits: [{ algorithm: "concurrency", limit: 1_000 }] },
 ];
 const names = policies.map(({ name }) => name);
 const keys = names.map((policy) => ({ policy, key: RUN }));

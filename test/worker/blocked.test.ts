@@ -19,7 +19,7 @@ async function limiterWith(override: object) {
   const key = await partitionHasher(undefined, store.keySecret)({ kind: "ip", values: [ADDRESS] });
   const overrides = [{ policy: "api", kind: "ip", key, ...override }];
   await store.live.write(JSON.stringify({ policies: {}, overrides }), 0);
-  const policies = [{ name: "api", limits: [{ limit: 2, window: "1h" }] }];
+  const policies = [{ name: "api", limits: [{ limit: 2, window: "1h" }] }] as const;
   return createLimiter({ policies, store: withLive(store), live: true, onDecision: () => {} });
 }
 

@@ -32,6 +32,22 @@ it("is a page for everybody, which nobody may frame or keep without asking again
   expect([head.status, await head.text()]).toEqual([200, ""]);
 });
 
+it("is the same page in any spelling of its path, and its files are asked for under their own path only", async () => {
+  const asked: string[] = [];
+  const recording = {
+    fetch(request: Request) {
+      asked.push(request.url);
+      return ASSETS.fetch(request as never);
+    },
+  };
+  const gateway = ask({ ADMIN_TOKEN, ASSETS: recording });
+  const paths = ["consol%65/index.html", "%63onsole/", "c%6Fnsole", "console/%69ndex.html", "consol%65//a.example/x"];
+  const answers = await Promise.all(paths.map((path) => gateway(`/.headgate/${path}`)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 404]);
+  const { origin } = new URL(asked[0]!);
+  expect(asked).toEqual([...Array(4).fill(`${origin}/index.html`), `${origin}//a.example/x`]);
+});
+
 it("is not sent again while it is the same", async () => {
   const gateway = ask();
   const ETag = (await gateway(CONSOLE)).headers.get("ETag");

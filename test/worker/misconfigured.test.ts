@@ -5,7 +5,7 @@ import { gatewayWith, recordingOrigin } from "./support.ts";
 const WRONG = {
   POLICIES: [
     { name: "Wrong Name", key: ["shoe-size"], limits: [{ limit: 5, window: "a fortnight" }] },
-    { name: "costly", cost: [{ cost: 4712 }], limits: [{ limit: 4711, window: 815_000, buckets: 7 }] },
+    { name: "costly", cost: [{ cost: 4712 }], limits: [{ limit: 4711, window: "815s", buckets: 7 }] },
   ],
   UPSTASH_REDIS_REST_URL: "redis://user:passw0rd@secret-host",
   KEY_SECRET: "sh0rt",

@@ -8,7 +8,7 @@ import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
-const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }];
+const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }] as const;
 const limiter = createLimiter({ policies, store: memoryStore() });
 createLimiter({ policies, store: redisStore({ url: "https://redis.example", token: "never-used" }) });
 const { COUNTS } = env as { readonly COUNTS?: CountsNamespace };

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
 import { createLimiter, memoryStore, redisStore, withRateLimit } from "../../src/index.ts";
 
-const policies = [{ name: "one", key: "global", limits: [{ limit: 5, window: "1h" }] }];
+const policies = [{ name: "one", key: "global", limits: [{ limit: 5, window: "1h" }] }] as const;
 const limiter = createLimiter({ policies, store: memoryStore() });
 const handler = () => new Response("ok");
 

@@ -131,8 +131,9 @@ function storyPolicy(name: string, { limit, steps }: Story) {
 function storiesOf(algorithm: string, { stories }: { readonly stories: readonly object[] }): Story[] {
   return stories.map((story, i): Story => {
     const { steps, ...numbers } = story as { readonly steps: readonly Step[] };
-    const { windowMs: window, maxDelayMs: maxDelay, ...others } = numbers as Numbers;
-    const limit = { algorithm, window, ...others, ...(maxDelay !== undefined && { maxDelay }) };
+    const { windowMs, maxDelayMs, ...others } = numbers as Numbers;
+    const delay = maxDelayMs !== undefined && { maxDelay: `${maxDelayMs}ms` };
+    const limit = { algorithm, window: `${windowMs}ms`, ...others, ...delay };
     const most = Number(others.burst ?? others.limit);
     return { number: i + 1, algorithm, limit: limit as unknown as Story["limit"], most, steps };
   });

@@ -110,7 +110,7 @@ describe.each(WAYS)("%s", (_way, make) => {
   it.each([
     ["60s", null],
     ["61s", "false"],
-  ])("tells SDKs not to wait for longer than 60 s: %s", async (window, shouldRetry) => {
+  ] as const)("tells SDKs not to wait for longer than 60 s: %s", async (window, shouldRetry) => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { ask } = start([one(1, { limits: [{ algorithm: "sliding-log", limit: 1, window }] })]);
     await ask();

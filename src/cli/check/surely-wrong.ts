@@ -21,10 +21,9 @@ export function surelyWrong(found: Found): string[] {
     ...unlimited(bound),
     ...tooOld(config, environmentName),
     ...misspelt(bindings),
-    ...policiesOf(bindings).flatMap(([policy, path]) => [
-      ...shortWindows(policy, path),
-      ...conditionsOf(policy, path).flatMap(([one, place]) => [...methods(one, place), ...doubleStars(one, place)]),
-    ]),
+    ...policiesOf(bindings).flatMap(([policy, path]) =>
+      conditionsOf(policy, path).flatMap(([one, place]) => [...methods(one, place), ...doubleStars(one, place)]),
+    ),
   ];
 }
 
@@ -103,17 +102,6 @@ function policiesOf(bindings: Bindings): [policy: Record<string, unknown>, path:
         isTable(policy) ? [[policy, `${name}[${i}]`]] : [],
       );
     });
-}
-
-/** Windows below a second that are bare numbers. A policy that means 250 ms should say `"250ms"`. */
-function shortWindows({ limits }: Record<string, unknown>, path: string): string[] {
-  return (Array.isArray(limits) ? (limits as unknown[]) : []).flatMap((limit, i) => {
-    const window = isTable(limit) ? limit.window : undefined;
-    const number = typeof window === "string" && /^\d+$/.test(window) ? Number(window) : window;
-    if (typeof number !== "number" || number < 1 || number >= 1_000) return [];
-    const place = `${path}.limits[${i}].window`;
-    return [`${place}: ${number} means ${number} ms. Write "${number}s" for seconds, or "${number}ms"`];
-  });
 }
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"];

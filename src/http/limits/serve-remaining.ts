@@ -16,7 +16,7 @@ import { isDocumented } from "./document.ts";
 export const LOOK_POLICIES = [
   { name: "limits-me", limits: [{ limit: 30, window: "1m" }] },
   { name: "limits-me-all", key: "global", limits: [{ limit: 20, window: "1s" }] },
-];
+] as const;
 
 export interface RemainingOptions {
   readonly limiter: InsideLimiter;

@@ -3,6 +3,7 @@
 import { isTable } from "../../config/bindings.ts";
 import { describeValue, type Mistake } from "../../config/mistake.ts";
 import { parsePolicies, writePolicy } from "../../config/policies.ts";
+import { BLOCK_INSTEAD } from "../../config/policy-schema.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { timesFactor, withWritten } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
@@ -147,7 +148,7 @@ function checkNumbers(value: unknown, path: string, policy: Policy): LiveMistake
     if (!limit) return [mistake(`${path}.${id}`, `the id of a limit of ${policy.name}: ${ids.join(", ")}`, id)];
     if (isNumber(number, limit.unit)) return [];
     const expected = limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${MAX_UNITS}`;
-    return [mistake(`${path}.${id}`, expected, number)];
+    return [mistake(`${path}.${id}`, number === 0 ? `${expected}${BLOCK_INSTEAD}` : expected, number)];
   });
   if (mistakes.length > 0) return mistakes;
   const numbers = new Map(Object.entries(value as Record<string, number>));

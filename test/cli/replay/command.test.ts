@@ -224,7 +224,7 @@ describe("a live document", () => {
       status: 1,
       stdout: "",
       stderr: `headgate: mistakes in live.json:
-policies.site.limits.site: expected an integer from 1 to 1000000000; found 0
+policies.site.limits.site: expected an integer from 1 to 1000000000 ("block" in the live document refuses every request of a client); found 0
 overrides[0].factor: expected a number above 0; found -1
 `,
     });

@@ -10,7 +10,7 @@ import { memoryStore } from "../../../src/store/memory.ts";
 /** Lines of real decisions: two are admitted, the third is refused. */
 async function record(): Promise<string[]> {
   const lines: string[] = [];
-  const policies = [{ name: "api", limits: [{ limit: 20, window: "1h" }], plans: { free: { api: 2 } } }];
+  const policies = [{ name: "api", limits: [{ limit: 20, window: "1h" }], plans: { free: { api: 2 } } }] as const;
   const onDecision = recordDecisions(1, (line) => void lines.push(line));
   const limiter = createLimiter({ policies, store: memoryStore(), onDecision, region: "eu" });
   for (let i = 0; i < 3; i++) await limiter.take("api", { key: "192.0.2.1", kind: "ip", plan: "free" });

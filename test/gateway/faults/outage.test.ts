@@ -11,7 +11,7 @@ const OUTAGE_MS = 2_500;
 const PER_SECOND = 60;
 
 it.each([1, 2])("%i isolates admit at most that many times the limit in any window", async (regions) => {
-  const limits = [{ algorithm: "sliding-log", limit: LIMIT, window: WINDOW_MS }];
+  const limits = [{ algorithm: "sliding-log", limit: LIMIT, window: `${WINDOW_MS}ms` }];
   const policies = [{ name: uniqueName("outage"), key: ["global"], limits }];
   const { rig, gateways } = await startFaultyGateway(policies, 1_000, regions);
   const load = (ms: number) => {

@@ -57,7 +57,7 @@ describe("beside other policies", () => {
 
   it("the slot is renewed while the answer streams", async () => {
     const provider = openStream();
-    const short = { ...slots, limits: [{ algorithm: "concurrency" as const, limit: 1, timeout: "1s" }] };
+    const short = { ...slots, limits: [{ algorithm: "concurrency" as const, limit: 1, timeout: "1s" as const }] };
     const { chat, calls, done } = meteredHandler(() => provider.response, [TOKENS, short]);
     const answer = await chat(ASKED);
     await expect.poll(calls, { timeout: 10_000 }).toBe(2);
@@ -78,7 +78,7 @@ describe("beside other policies", () => {
 
   it("a policy in shadow is settled, and one in shadow that refused is not charged", async () => {
     const shadow: PolicyInput = { ...TOKENS, name: "shadow", mode: "shadow" };
-    const small = { ...shadow, name: "small", limits: [{ limit: 600, window: "1d" }] };
+    const small = { ...shadow, name: "small", limits: [{ limit: 600, window: "1d" as const }] };
     const { chat, used } = meteredHandler(() => answering(), [TOKENS, shadow, small]);
     for (let i = 0; i < 3; i++) {
       const all = await Promise.all([chat(ASKED), chat(ASKED)]);

@@ -5,6 +5,7 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Duration } from "../../../src/config/duration.ts";
 import { rateLimit } from "../../../src/hono.ts";
 import { createEnforce } from "../../../src/http/enforce.ts";
 import { createLimiter } from "../../../src/limiter.ts";
@@ -14,7 +15,7 @@ import { failingStore } from "../../support/redis/stores.ts";
 
 const MESSAGES = "https://gate.example/v1/messages";
 /** A second request is refused by this policy, which has no meter. */
-const once = (window: string): PolicyInput => ({
+const once = (window: Duration): PolicyInput => ({
   name: "once",
   key: "global",
   limits: [{ algorithm: "fixed-window", limit: 1, window }],

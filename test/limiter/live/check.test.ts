@@ -8,6 +8,8 @@ const NAME = "the name of a policy of this gateway";
 const KEY = "the hash of a client's key: 22 letters, digits, - or _";
 const EFFECTS = "one of limits, factor, plan, exempt, block";
 const NUMBER = "an integer from 1 to 1000000000";
+/** What is told beside a 0. */
+const BLOCK = ' ("block" in the live document refuses every request of a client)';
 const TABLE = "a table of numbers by the ids of limits";
 const FINGERPRINT = "the fingerprint of a key secret, as it was read";
 const HIDDEN = "a value that is not shown";
@@ -101,7 +103,7 @@ describe("mistakes in a document", () => {
     [
       "the number 0",
       { policies: { login: { limits: { login: 0 } } } },
-      one("policies.login.limits.login", NUMBER, "0"),
+      one("policies.login.limits.login", `${NUMBER}${BLOCK}`, "0"),
     ],
     [
       "a blank number",
@@ -194,7 +196,7 @@ describe("mistakes in a document", () => {
     [
       "a number of an override",
       { overrides: [ann({ limits: { "api-1": 0 } })] },
-      one("overrides[0].limits.api-1", NUMBER, "0"),
+      one("overrides[0].limits.api-1", `${NUMBER}${BLOCK}`, "0"),
     ],
     ["factor 0", { overrides: [ann({ factor: 0 })] }, one("overrides[0].factor", "a number above 0", "0")],
     [
@@ -392,7 +394,8 @@ describe("a policy in dollars", () => {
   });
 
   it.each([0, 0.000001, 10_000.5, "5"])("does not take %j", (usd) => {
-    const mistakes = [{ path: "limits.usd", expected: DOLLARS, found: JSON.stringify(usd) }];
+    const expected = usd === 0 ? `${DOLLARS}${BLOCK}` : DOLLARS;
+    const mistakes = [{ path: "limits.usd", expected, found: JSON.stringify(usd) }];
     expect(checkPolicy({ limits: { usd } }, "", policy)).toEqual(mistakes);
   });
 

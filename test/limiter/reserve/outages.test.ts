@@ -10,7 +10,7 @@ import { type Store, StoreError } from "../../../src/store/store.ts";
 
 /** In the middle of a bucket: an isolate knows the clock of the store to a few milliseconds. */
 const NOW_MS = 1_700_000_045_000;
-const minute = { limit: 1_000, window: "1m", buckets: 6 };
+const minute = { limit: 1_000, window: "1m", buckets: 6 } as const;
 const tokens = (more: Partial<PolicyInput> = {}): PolicyInput => ({
   name: "tokens",
   key: ["global"],

@@ -54,7 +54,7 @@ it("refuses what cannot be split", async () => {
   expect(() => splitStore([], placeOf)).toThrow("at least one store");
   expect(() => splitStore([splitStore(two, placeOf), memoryStore()], placeOf)).toThrow("a place is one store");
   expect(() => splitStore(two, {} as typeof placeOf)).toThrow("placeOf must be a function");
-  const policies = [{ name: "one", key: ["global"], limits: [{ limit: 1, window: "1m" }] }];
+  const policies = [{ name: "one", key: ["global"], limits: [{ limit: 1, window: "1m" }] }] as const;
   const limiter = createLimiter({ policies, store: splitStore(two, () => 2) });
   await expect(limiter.take("one")).rejects.toThrow("an integer from 0 to 1, found 2");
 });

@@ -32,7 +32,7 @@ const oneOrMore = (one: fc.Arbitrary<unknown>) => fc.oneof(one, fc.array(one, { 
 
 const rightLimit = fc.constantFrom<object>(
   { limit: 2, window: "1s", buckets: 10, oldest: "whole" },
-  { algorithm: "fixed-window", limit: "7", window: 1, scope: "region" },
+  { algorithm: "fixed-window", limit: "7", window: "1ms", scope: "region" },
   { algorithm: "sliding-log", limit: 10_000, window: "31d" },
   { algorithm: "token-bucket", limit: 1e9, window: "1ms", burst: 1 },
   { algorithm: "leaky-bucket", limit: 1, window: "1s", burst: 1e9, maxDelay: "0ms" },
