@@ -1,12 +1,12 @@
 /** Very many clients against src/isolate. The store answers at once, and the clock is virtual. */
 
-import { virtualTime } from "../scripts/simulate/virtual-time.ts";
 import { Kind } from "../src/core/algorithm.ts";
 import type { LimitSpec } from "../src/core/algorithms.ts";
 import type { Records } from "../src/core/records.ts";
 import { ENFORCED, Flag, type KeyRequest, take } from "../src/core/take.ts";
 import { createIsolate } from "../src/isolate/isolate.ts";
 import type { Store } from "../src/store/store.ts";
+import { virtualTime } from "../test/support/virtual-time.ts";
 
 const HOUR_MS = 3_600_000;
 /** The beginning of an hour, in ms since the epoch. */

@@ -8,22 +8,13 @@
 
 import { parsePolicies } from "../src/config/policies.ts";
 import { compileMatcher } from "../src/http/match.ts";
+import { mulberry32 } from "../test/support/mulberry32.ts";
 
 const quick = process.argv.includes("--quick");
 const PATTERNS = quick ? 60 : 600;
 const LONGEST = 16 * 1024;
 /** Each path counts with the quickest of this many runs, because other work shares the machine. */
 const REPEATS = 15;
-
-/** Random numbers from 0 to 1, the same in every run. */
-function mulberry32(seed: number): () => number {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const random = mulberry32(20261121);
 const oneOf = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;

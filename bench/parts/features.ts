@@ -1,7 +1,7 @@
 /** Part 5: what each feature costs: bytes of the Worker, and CPU time of requests that use it and of others. */
 
-import { startWorkerd as start } from "../../scripts/machine/workerd.ts";
 import { parseSettings } from "../../src/config/settings.ts";
+import { startWorkerd as start } from "../../test/support/gateway/workerd.ts";
 import { addedBytes } from "../support/feature-size.ts";
 import { figure, type Part, type Text, table } from "../support/part.ts";
 import { median } from "../support/stats.ts";

@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build } from "esbuild";
-import { startWorkerd as start } from "../../scripts/machine/workerd.ts";
+import { startWorkerd as start } from "../../test/support/gateway/workerd.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 

@@ -1,13 +1,16 @@
 /**
- * The layers of src/ as a rule for import lines: `worker → gateway → http → limiter → isolate → store → …`, and those
- * of console/src: `app → pages → changes → charts → parts → data → api`.
+ * The layers as a rule for import lines: of src/ (`worker → gateway → http → limiter → isolate → store → …`), of
+ * console/src (`app → pages → changes → charts → parts → data → api`), and of the whole repository
+ * (`tests → programs → test/support → what starts and builds → src`). No files import each other in a circle.
  */
 
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
+
+type MayImport = Readonly<Record<string, readonly string[]>>;
 
 /** What a layer may import besides itself. A layer is a folder, or a file at the top of src/. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+const MAY_IMPORT: MayImport = {
   core: [],
   redis: ["time-budget"],
   "bounded-map": [],
@@ -64,7 +67,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The same for the console. */
-const CONSOLE_MAY_IMPORT: typeof MAY_IMPORT = {
+const CONSOLE_MAY_IMPORT: MayImport = {
   api: [],
   data: ["api"],
   route: ["data"],
@@ -78,62 +81,108 @@ const CONSOLE_MAY_IMPORT: typeof MAY_IMPORT = {
   main: ["app"],
 };
 
+/** What starts a server or a browser, and what builds. It knows no test. */
+const STARTS_AND_BUILDS = ["scripts/machine", "scripts/bridge", "scripts/build", "scripts/dev"] as const;
+
+/**
+ * The same for the whole repository. A layer names only layers above it.
+ *
+ * What tests share with programs and benchmarks lies in test/support, such as virtual time and the faults. What
+ * `npm start` needs lies in scripts/, such as starting Redis. No program imports a test.
+ */
+export const REPOSITORY_MAY_IMPORT: MayImport = {
+  src: [],
+  "console/src": ["src"],
+  examples: [],
+  "scripts/machine": [],
+  "scripts/bridge": ["scripts/machine"],
+  "scripts/build": ["src"],
+  "scripts/dev": ["src", "scripts/bridge", "scripts/machine"],
+  "test/support": ["src", ...STARTS_AND_BUILDS],
+  "scripts/docs": ["src", "console/src", ...STARTS_AND_BUILDS],
+  "scripts/simulate": ["src", "test/support", "scripts/docs"],
+  "scripts/stress": ["test/support", ...STARTS_AND_BUILDS],
+  "scripts/check": STARTS_AND_BUILDS,
+  bench: ["src", "test/support", "scripts/check", ...STARTS_AND_BUILDS],
+  "vitest.config": STARTS_AND_BUILDS,
+  test: [
+    ...["src", "console/src", "test/support", "bench", ...STARTS_AND_BUILDS],
+    ...["scripts/check", "scripts/docs", "scripts/simulate"],
+  ],
+};
+
 /** Returns a line for each broken rule. @param root the folder that holds the layers. */
 export function brokenRules(root: string, mayImport = MAY_IMPORT): string[] {
-  return sourcesIn(root).flatMap((file) => {
+  // The longest name first: a file of test/support is not one of test.
+  const layers = Object.keys(mayImport).sort((a, b) => b.length - a.length);
+  const layerOf = (file: string) => layers.find((layer) => file.startsWith(`${layer}/`) || stemOf(file) === layer);
+  return [...importsIn(root)].flatMap(([file, targets]) => {
     const layer = layerOf(file);
-    const allowed = mayImport[layer];
-    if (!allowed) return [`${file}: no layer is named ${layer}`];
-    return importsOf(join(root, file))
-      .map((target) => relative(root, resolve(dirname(join(root, file)), target)))
-      .filter((target) => !target.startsWith(".."))
-      .filter((target) => layerOf(target) !== layer && !allowed.includes(layerOf(target)))
+    if (layer === undefined) return [`${file}: no layer of scripts/check/architecture.ts holds this file`];
+    const allowed = mayImport[layer]!;
+    return targets
+      .filter((target) => layerOf(target) !== layer && !allowed.includes(layerOf(target)!))
       .map((target) => `${file} imports ${target}: ${layer} may import ${allowed.join(", ") || "nothing"}`);
   });
 }
 
 /** Returns a line for each cycle of files that import each other. Type imports count too. */
 export function importCycles(root: string): string[] {
+  const imports = importsIn(root);
   const cycles: string[] = [];
   const done = new Set<string>();
   const path: string[] = [];
 
   function visit(file: string): void {
     const at = path.indexOf(file);
-    if (at >= 0) cycles.push([...path.slice(at), file].map((one) => relative(root, one)).join(" → "));
+    if (at >= 0) cycles.push([...path.slice(at), file].join(" → "));
     if (at >= 0 || done.has(file)) return;
     path.push(file);
-    for (const target of importsOf(file)) visit(resolve(dirname(file), target));
+    // A file that does not exist stands in a text: tests have programs in texts.
+    for (const target of imports.get(file) ?? []) visit(target);
     path.pop();
     done.add(file);
   }
 
-  for (const file of sourcesIn(root)) visit(join(root, file));
+  for (const file of imports.keys()) visit(file);
   return cycles;
-}
-
-function sourcesIn(root: string): string[] {
-  return readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
 }
 
 /** What `import … from` and `export … from` name, and then `import "…"` and `import("…")`, of a type or at run time. */
 const IMPORTED = /(?:^|\n)(?:import|export)\b[^;]*?from "(\.[^"]+)"|\bimport\s*\(?\s*"(\.[^"]+)"/g;
 
-function importsOf(file: string): string[] {
-  const source = readFileSync(file, "utf8");
-  return [...source.matchAll(IMPORTED)].map(([, listed, bare]) => (listed ?? bare)!);
+/** The sources below a folder, each with the sources there that it imports. Data may be imported from everywhere. */
+function importsIn(root: string): Map<string, string[]> {
+  return new Map(sourcesIn(root, "").map((file) => [file, importsOf(root, file)]));
 }
 
-function layerOf(file: string): string {
-  return file.split("/")[0]!.replace(/\.tsx?$/, "");
+function importsOf(root: string, file: string): string[] {
+  const found = [...readFileSync(join(root, file), "utf8").matchAll(IMPORTED)];
+  return found
+    .map(([, listed, bare]) => relative(root, resolve(root, file, "..", (listed ?? bare)!)))
+    .filter((target) => SOURCE.test(target) && !target.startsWith(".."));
 }
+
+/** Neither packages nor what is built, nor hidden folders. */
+function sourcesIn(root: string, folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return /^(\.|node_modules$|dist$)/.test(entry.name) ? [] : sourcesIn(root, path);
+    return SOURCE.test(entry.name) ? [path] : [];
+  });
+}
+
+const SOURCE = /\.(tsx?|mjs)$/;
+
+const stemOf = (file: string) => file.replace(SOURCE, "");
 
 if (import.meta.main) {
-  const root = new URL("../../src", import.meta.url).pathname;
-  const page = new URL("../../console/src", import.meta.url).pathname;
+  const root = new URL("../..", import.meta.url).pathname;
   const broken = [
-    ...[...brokenRules(root), ...importCycles(root)],
-    ...[...brokenRules(page, CONSOLE_MAY_IMPORT), ...importCycles(page)].map((line) => `console: ${line}`),
+    ...brokenRules(join(root, "src")),
+    ...brokenRules(join(root, "console/src"), CONSOLE_MAY_IMPORT).map((line) => `console: ${line}`),
+    ...brokenRules(root, REPOSITORY_MAY_IMPORT),
+    ...importCycles(root),
   ];
   for (const line of broken) console.error(line);
   console.log(broken.length === 0 ? "imports point one way" : `${broken.length} imports point the wrong way`);

@@ -11,8 +11,8 @@ import { Redis } from "ioredis";
 import { createBridge } from "../bridge/bridge.ts";
 import { startLocalGateway } from "../dev/local-gateway.ts";
 import { startRedisServer } from "../machine/redis-server.ts";
-import { startDecisionTap, type TappedDecision } from "../stress/decision-tap.ts";
 import * as definitions from "./boundary-definitions.ts";
+import { startDecisionTap, type TappedDecision } from "./decision-tap.ts";
 
 const { LIMIT, WINDOW_MS } = definitions;
 /** The time between the boundary and the beginning of a burst, in ms. */

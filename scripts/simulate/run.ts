@@ -3,7 +3,8 @@
 import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { ENFORCED } from "../../src/core/take.ts";
-import { virtualTime } from "./virtual-time.ts";
+import { mulberry32 } from "../../test/support/mulberry32.ts";
+import { virtualTime } from "../../test/support/virtual-time.ts";
 import { createWorld, type Mode } from "./world.ts";
 
 export interface Scenario {
@@ -152,15 +153,4 @@ export function mostCounted(
     most = Math.max(most, counted / bucketMs);
   }
   return most;
-}
-
-/** Random numbers from 0 to 1; a seed always gives the same ones (mulberry32, public domain, by Tommy Ettinger). */
-export function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -5,7 +5,7 @@ import { createIsolate } from "../../src/isolate/isolate.ts";
 import { direct, type SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
-import type { VirtualTime } from "./virtual-time.ts";
+import type { VirtualTime } from "../../test/support/virtual-time.ts";
 
 export interface Isolate {
   /** Takes like a request of a Worker with background work that may outlast the answer. @throws {StoreError} */

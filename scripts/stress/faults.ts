@@ -12,8 +12,14 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { FAULTS, type Fault, startFaultRig } from "../../test/support/faults/fault-rig.ts";
+import {
+  mostAdmittedWithin,
+  percentile,
+  type Sample,
+  statusCounts,
+  steadyLoad,
+} from "../../test/support/faults/steady-load.ts";
 import { startLocalGateway } from "../dev/local-gateway.ts";
-import { mostAdmittedWithin, percentile, type Sample, statusCounts, steadyLoad } from "./steady-load.ts";
 
 const { values } = parseArgs({
   options: {

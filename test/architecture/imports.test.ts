@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { brokenRules, importCycles } from "../../scripts/check/architecture.ts";
+import { brokenRules, importCycles, REPOSITORY_MAY_IMPORT } from "../../scripts/check/architecture.ts";
 
-const SRC = fileURLToPath(new URL("../../src", import.meta.url));
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const SRC = join(ROOT, "src");
 
 /** Writes a source tree with these files. */
 function treeOf(files: Readonly<Record<string, string>>): string {
@@ -69,9 +70,57 @@ describe("the rule", () => {
   });
 });
 
+describe("the rule of the whole repository", () => {
+  const brokenBy = (file: string, target: string) => {
+    const from = `${"../".repeat(file.split("/").length - 1)}${target}`;
+    const files = { [file]: `import { one } from "${from}";\n`, [target]: "export const one = 1;\n" };
+    return brokenRules(treeOf(files), REPOSITORY_MAY_IMPORT);
+  };
+
+  it("holds", () => {
+    expect(brokenRules(ROOT, REPOSITORY_MAY_IMPORT)).toEqual([]);
+  });
+
+  it("names only layers that stand above the layer, so that no two need each other", () => {
+    const layers = Object.keys(REPOSITORY_MAY_IMPORT);
+    for (const [i, layer] of layers.entries()) {
+      expect(layers.slice(0, i), layer).toEqual(expect.arrayContaining([...REPOSITORY_MAY_IMPORT[layer]!]));
+    }
+  });
+
+  it.each([
+    ["the source imports a script", "src/limiter.ts", "scripts/machine/redis-server.ts"],
+    ["a program imports a test", "scripts/simulate/run.ts", "test/simulate/adversary.ts"],
+    ["what starts a server imports what tests share", "scripts/machine/redis-server.ts", "test/support/mulberry32.ts"],
+    ["what tests share imports a program", "test/support/virtual-time.ts", "scripts/simulate/run.ts"],
+    ["what tests share imports a test", "test/support/virtual-time.ts", "test/isolate/isolates.ts"],
+    ["a benchmark imports a test", "bench/run.ts", "test/bench/page.test.ts"],
+    ["a script imports a benchmark", "scripts/docs/draw-algorithms.ts", "bench/run.ts"],
+    ["a module of JavaScript imports a test", "bench/workers/none.mjs", "test/worker/support.ts"],
+    ["a file lies in no layer", "tools/one.ts", "src/limiter.ts"],
+  ])("is broken when %s", (_what, file, target) => {
+    expect(brokenBy(file, target)).toHaveLength(1);
+  });
+
+  it("lets programs and benchmarks import what tests share, and tests import all of them", () => {
+    expect(brokenBy("scripts/simulate/run.ts", "test/support/virtual-time.ts")).toEqual([]);
+    expect(brokenBy("bench/isolate-keys.ts", "test/support/virtual-time.ts")).toEqual([]);
+    expect(brokenBy("test/simulate/targets.test.ts", "scripts/simulate/run.ts")).toEqual([]);
+  });
+
+  it("reads no packages, no hidden folder, nothing that is built, and lets everyone read data", () => {
+    const wrong = 'import { one } from "../../test/one.ts";\n';
+    const files = {
+      ...{ "bench/node_modules/one.ts": wrong, "bench/dist/one.ts": wrong, "bench/.one/two.ts": wrong },
+      "src/testing/vectors.ts": 'import one from "../../test/vectors/one.json" with { type: "json" };\n',
+    };
+    expect(brokenRules(treeOf(files), REPOSITORY_MAY_IMPORT)).toEqual([]);
+  });
+});
+
 describe("files that import each other", () => {
-  it("do not exist in src/", () => {
-    expect(importCycles(SRC)).toEqual([]);
+  it("do not exist", () => {
+    expect(importCycles(ROOT)).toEqual([]);
   });
 
   it("are found, also if only types go round", () => {

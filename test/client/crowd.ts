@@ -9,6 +9,7 @@ import type { LimitInput } from "../../src/config/policy-input.ts";
 import { createEnforce } from "../../src/http/enforce.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { mulberry32 } from "../support/mulberry32.ts";
 
 const RELEASED_AT_MS = 1_700_000_000_000;
 
@@ -98,7 +99,7 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
   };
 
   const run = async (index: number) => {
-    const random = chance(seed * 1_000_003 + index);
+    const random = mulberry32(seed * 1_000_003 + index);
     const delay = () => sleep(NETWORK_MS * (1 + random()));
     const fetch = async (input: string | URL | Request, init?: RequestInit) => {
       await delay();
@@ -150,15 +151,4 @@ function peakOf(arrivedMs: readonly number[]): number {
     while (sorted[first]! <= ms - 1000) first++;
     return Math.max(peak, last - first + 1);
   }, 0);
-}
-
-/** Mulberry32: the same seed gives the same numbers. */
-function chance(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -9,11 +9,11 @@ import { fileURLToPath } from "node:url";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { askWithinAMinute } from "../../scripts/check/test-init.ts";
-import { type Compatibility, startWorkerd, type WorkerdWorker } from "../../scripts/machine/workerd.ts";
 import { blocksOf, GUIDES } from "../docs/markdown.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+import { type Compatibility, startWorkerd, type WorkerdWorker } from "../support/gateway/workerd.ts";
 import { EXAMPLES, type Example, type Packed, packAndInstall } from "../support/redis/packed.ts";
 
 type Fetch = (path: string, init?: RequestInit) => Promise<Response>;

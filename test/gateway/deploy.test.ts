@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, inject, it, onTestFinished } from "vitest";
-import { startWorkerd } from "../../scripts/machine/workerd.ts";
+import { startWorkerd } from "../support/gateway/workerd.ts";
 
 it("would deploy with `wrangler deploy`, with the object, the files and the policies as its only bindings", () => {
   const output = inject("wranglerOutput");

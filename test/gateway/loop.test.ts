@@ -5,10 +5,10 @@ import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
-import { CF_HEADER } from "../../scripts/machine/workerd.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+import { CF_HEADER } from "../support/gateway/workerd.ts";
 
 const policy = (limit: number) => ({ name: uniqueName("loop"), key: ["global"], limits: [{ limit, window: "1h" }] });
 

@@ -3,10 +3,10 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { uniqueName } from "../support/gateway/gateway.ts";
-import { random } from "../support/llm/answer.ts";
 import { type Ask, atOnce, type ReadUsage, WAYS } from "../support/llm/clients.ts";
 import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
 import type { MockUsage, PartKind } from "../support/llm/plan.ts";
+import { mulberry32 } from "../support/mulberry32.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 
 const NAME = uniqueName("meter");
@@ -114,7 +114,7 @@ it("after each answer of each format, whatever it has used", async () => {
 it("after 500 requests of random sizes, 20 at a time, in 2 calls to the store for each", async () => {
   const seed = Date.now() % 2 ** 31;
   console.log(`seed ${seed}`);
-  const next = random(seed);
+  const next = mulberry32(seed);
   const upTo = (most: number) => Math.floor(next() * (most + 1));
   const one = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
   await expectCounts();

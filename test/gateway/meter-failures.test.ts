@@ -4,10 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { type Ask, clientsOf, WAYS } from "../support/llm/clients.ts";
-import type { MockFormat } from "../support/llm/formats.ts";
 import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
 import type { MockExchange } from "../support/llm/mock-provider.ts";
-import type { MockPlan } from "../support/llm/plan.ts";
+import type { MockFormat, MockPlan } from "../support/llm/plan.ts";
 import { atATime, type Slots, watchSlots } from "../support/redis/slots.ts";
 
 const NAME = uniqueName("failures");

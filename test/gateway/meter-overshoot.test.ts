@@ -5,10 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { RateLimitError } from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { uniqueName } from "../support/gateway/gateway.ts";
-import { random } from "../support/llm/answer.ts";
 import { atOnce, clientsOf } from "../support/llm/clients.ts";
-import type { MockFormat } from "../support/llm/formats.ts";
 import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
+import type { MockFormat } from "../support/llm/plan.ts";
+import { mulberry32 } from "../support/mulberry32.ts";
 
 const STREAMS = 200;
 const FITTING = 50;
@@ -68,7 +68,7 @@ describe("200 streams on a limit that fits 50", () => {
     const { ask } = clientsAt("finish");
     const seed = Date.now() % 2 ** 31;
     console.log(`seed ${seed}`);
-    const next = random(seed);
+    const next = mulberry32(seed);
     const used = Array.from({ length: STREAMS }, () => 100 + Math.floor(next() * 400));
     const ended: number[] = [];
     let refused = 0;

@@ -9,10 +9,10 @@ import type { Point } from "../../console/src/api.ts";
 import { sumBy } from "../../console/src/data/sums.ts";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
 import { freePort } from "../../scripts/machine/redis-server.ts";
-import { startWorkerd, type Workerd } from "../../scripts/machine/workerd.ts";
 import type { StatsReply } from "../../src/stats/object/door.ts";
 import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { PATIENCE } from "../support/gateway/until-full.ts";
+import { startWorkerd, type Workerd } from "../support/gateway/workerd.ts";
 import { bundleWorker } from "../support/objects/counts-worker.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 

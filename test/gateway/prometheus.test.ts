@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { expect, inject, it, onTestFinished, type TestContext } from "vitest";
 import { findPrometheus, HOW_TO_GET_PROMETHEUS, startPrometheus } from "../../scripts/machine/prometheus.ts";
 import { freePort } from "../../scripts/machine/redis-server.ts";
-import { startWorkerd } from "../../scripts/machine/workerd.ts";
 import { seriesOf } from "../../src/stats/batch.ts";
 import { SECONDS_BOUNDS } from "../../src/stats/metrics.ts";
 import { VERSION } from "../../src/version.ts";
@@ -15,6 +14,7 @@ import { blocksOf, read } from "../docs/markdown.ts";
 import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { nodeBindings } from "../support/gateway/nodes.ts";
+import { startWorkerd } from "../support/gateway/workerd.ts";
 import { bundleWorker } from "../support/objects/counts-worker.ts";
 
 /** Characters that the text format escapes. No configuration has such a name. */

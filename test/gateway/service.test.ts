@@ -3,10 +3,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, inject, it, onTestFinished } from "vitest";
-import { startWorkerd } from "../../scripts/machine/workerd.ts";
 import { LIVE_KEY } from "../../src/core/layout.ts";
 import { partitionHasher } from "../../src/partition/hash.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
+import { startWorkerd } from "../support/gateway/workerd.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 

@@ -1,12 +1,12 @@
 // The store stops answering. A decision ends within its own budget, even if it waits for another request's answer.
 
 import { expect, it } from "vitest";
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED, Flag, type TakeReply } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 const START_MS = 1_800_000_000_000;
 const BUDGET_MS = 250;

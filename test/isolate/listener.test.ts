@@ -1,7 +1,6 @@
 // What an isolate tells its listener: calls to the store, and what became of each leased unit. In virtual time.
 
 import { expect, it } from "vitest";
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
@@ -9,6 +8,7 @@ import type { LeaseEvent } from "../../src/isolate/listener.ts";
 import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 const START_MS = 1_700_000_000_000;
 const KEY: KeyRequest = {

@@ -1,7 +1,6 @@
 // Isolates, one store, and outages of every kind between them, in virtual time. It returns what each request was told,
 // and whether all admissions keep the promises of docs/failure-modes.md.
 
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import type { LimitInput } from "../../src/config/policy-input.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { isConcurrency } from "../../src/core/concurrency.ts";
@@ -11,6 +10,7 @@ import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 import { createLedger, type Repayment } from "./ledger.ts";
 import { createInFlight } from "./requests-in-flight.ts";
 

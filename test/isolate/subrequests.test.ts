@@ -3,12 +3,12 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, it } from "vitest";
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 const START_MS = 1_800_000_000_000;
 const ONE_WAY_MS = 10;

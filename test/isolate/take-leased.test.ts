@@ -1,7 +1,6 @@
 // Leases step by step, in virtual time. The store is 50 ms away, each way.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
@@ -9,6 +8,7 @@ import { createIsolate } from "../../src/isolate/isolate.ts";
 import type { ReplySource, SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 const START_MS = 1_700_000_000_000;
 const ONE_WAY_MS = 50;

@@ -2,14 +2,14 @@
 // it answers.
 
 import { expect, it } from "vitest";
-import { mulberry32 } from "../../scripts/simulate/run.ts";
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
 import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { mulberry32 } from "../support/mulberry32.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 const ONE_WAY_MS = 80;
 /** The interval at which a waiting request looks for the answer. */

@@ -4,9 +4,10 @@
 import Anthropic, { APIError as AnthropicError } from "@anthropic-ai/sdk";
 import OpenAI, { APIError } from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type MockAnswer, random, saidOf } from "../support/llm/answer.ts";
+import { type MockAnswer, saidOf } from "../support/llm/answer.ts";
 import { type MockExchange, type MockProvider, startMockProvider } from "../support/llm/mock-provider.ts";
 import { type MockPlan, type MockUsage, mockPlan } from "../support/llm/plan.ts";
+import { mulberry32 } from "../support/mulberry32.ts";
 
 let provider: MockProvider;
 let openai: OpenAI;
@@ -218,7 +219,7 @@ it("embeddings tell what they were given, also in base64", async () => {
       headersOf({ tokens: 6, seed: 3 }),
     );
     expect(data.map(({ embedding }) => embedding.length)).toEqual([6, 6]);
-    expect(data[0]!.embedding[0]).toBeCloseTo(random(3)() * 2 - 1, 6);
+    expect(data[0]!.embedding[0]).toBeCloseTo(mulberry32(3)() * 2 - 1, 6);
     expect(last().usage).toMatchObject({ inputTokens: usage.prompt_tokens, outputTokens: 0 });
   }
 });

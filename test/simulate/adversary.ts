@@ -1,13 +1,13 @@
 /** Isolates with any clocks and networks, and requests at the worst moments. Records what the isolates admitted. */
 
 import fc from "fast-check";
-import { mulberry32 } from "../../scripts/simulate/run.ts";
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { createWorld, type Mode, type World } from "../../scripts/simulate/world.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, type KeyRequest } from "../../src/core/take.ts";
 import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { StoreError } from "../../src/store/store.ts";
+import { mulberry32 } from "../support/mulberry32.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /** A boundary of every bucket used below, in ms since the epoch. */
 const START_MS = 1_800_000_000_000;

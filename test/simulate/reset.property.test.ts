@@ -3,10 +3,10 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { createWorld } from "../../scripts/simulate/world.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED } from "../../src/core/take.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 /** The beginning of a window, in ms since the epoch. */
 const START_MS = 1_800_000_000_000;

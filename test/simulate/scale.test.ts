@@ -17,10 +17,10 @@ import { simulatedObject } from "../../scripts/simulate/scale/object.ts";
 import { onPaper, withTables } from "../../scripts/simulate/scale/page.ts";
 import { GROUPS, QUICK } from "../../scripts/simulate/scale/rows.ts";
 import { type Scenario, simulateScale } from "../../scripts/simulate/scale/run.ts";
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
 import { measured, read, sectionOf, tableIn } from "../docs/markdown.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 // Seconds of computing, and more on a busy machine. Its time is virtual, not measured.
 vi.setConfig({ testTimeout: 180_000 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { mostWithin } from "../../scripts/simulate/run.ts";
-import { virtualTime } from "../../scripts/simulate/virtual-time.ts";
+import { virtualTime } from "../support/virtual-time.ts";
 
 it("runs events by their instant, and those of one instant in the order in which they were made", async () => {
   const instants = fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 60 });

@@ -1,7 +1,7 @@
 /** Time, timers, randomness and hashing of the whole process, replaced while a simulation runs. */
 
 import { createHash } from "node:crypto";
-import type { VirtualTime } from "../virtual-time.ts";
+import type { VirtualTime } from "../../../test/support/virtual-time.ts";
 
 /**
  * Runs `work` with virtual `Date.now`, `setTimeout` and `clearTimeout`, with seeded `Math.random`, and with hashes that

@@ -3,7 +3,7 @@
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { StoreError } from "../../../src/store/store.ts";
-import type { VirtualTime } from "../virtual-time.ts";
+import type { VirtualTime } from "../../../test/support/virtual-time.ts";
 
 /** A call that would wait longer than this in the queue is refused. Cloudflare documents no number. */
 const MAX_QUEUED_MS = 10_000;

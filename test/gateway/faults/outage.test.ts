@@ -1,8 +1,8 @@
 // Redis dies under load: what a sliding log still promises, in one isolate and in several isolates.
 
 import { expect, it } from "vitest";
-import { mostAdmittedWithin, type Sample, steadyLoad } from "../../../scripts/stress/steady-load.ts";
 import { startFaultyGateway } from "../../support/faults/fault-story.ts";
+import { mostAdmittedWithin, type Sample, steadyLoad } from "../../support/faults/steady-load.ts";
 import { uniqueName } from "../../support/gateway/gateway.ts";
 
 const LIMIT = 20;

@@ -2,12 +2,12 @@
 // afterwards. Time is virtual.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { virtualTime } from "../../../scripts/simulate/virtual-time.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 import { createLiveReader, type LiveEvent } from "../../../src/limiter/live/reader.ts";
 import { numbersOf } from "../../../src/limiter/numbers.ts";
 import type { LiveText } from "../../../src/store/live.ts";
 import { type LateReply, StoreError } from "../../../src/store/store.ts";
+import { virtualTime } from "../../support/virtual-time.ts";
 import { checkedPolicies } from "./policies.ts";
 
 const POLICIES = checkedPolicies([{ name: "api", limits: [{ limit: 5, window: "1m" }] }]);

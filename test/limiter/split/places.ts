@@ -2,7 +2,6 @@
 // of it.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type VirtualTime, virtualTime } from "../../../scripts/simulate/virtual-time.ts";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { withIsolate } from "../../../src/isolate/isolate.ts";
@@ -12,6 +11,7 @@ import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { type VirtualTime, virtualTime } from "../../support/virtual-time.ts";
 
 /**
  * What becomes of a call: known not to have run; ran, and the reply is lost; did not run, and nobody knows; ran, and

@@ -2,9 +2,9 @@
 // and `watch` (in shadow) in place B. Two isolates, 10 ms one way. What is used is asked at the places themselves.
 
 import { expect, it } from "vitest";
-import type { VirtualTime } from "../../../scripts/simulate/virtual-time.ts";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Decision } from "../../../src/core/decision.ts";
+import type { VirtualTime } from "../../support/virtual-time.ts";
 import { type Begin, createPlaces, type Fault, inVirtualTime } from "./places.ts";
 
 const windows = { buckets: 60, oldest: "whole", window: "1h" } as const;

@@ -1,10 +1,10 @@
 // Random policies, places and requests, and what came of each request: the material of the properties beside this file.
 
 import fc from "fast-check";
-import { mulberry32 } from "../../../scripts/simulate/run.ts";
 import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Decision, Hold } from "../../../src/core/decision.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
+import { mulberry32 } from "../../support/mulberry32.ts";
 import { type Call, createPlaces, type Fault, inVirtualTime, type Places } from "./places.ts";
 
 /** Small limits over short windows: a few requests use them up, and units come back while others are on their way. */

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inject, onTestFinished } from "vitest";
-import { startWorkerd } from "../../../scripts/machine/workerd.ts";
+import { startWorkerd } from "./workerd.ts";
 
 export interface Gateway {
   readonly url: URL;

@@ -1,5 +1,6 @@
 // What a model says, in no format yet: choices of parts of deltas, all from a seed.
 
+import { mulberry32 } from "../mulberry32.ts";
 import type { MockPlan, MockUsage, PartKind } from "./plan.ts";
 
 /** The fields of a request that shape its answer, of all formats. */
@@ -56,19 +57,8 @@ const WORDS = [
   "\\u00",
 ];
 
-/** Numbers from 0 to 1, always the same for a seed (mulberry32). */
-export function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 function* wordsOf(seed: number, count: number): Generator<string> {
-  const next = random(seed);
+  const next = mulberry32(seed);
   for (let i = 0; i < count; i++) yield WORDS[Math.floor(next() * WORDS.length)]!;
 }
 
@@ -102,7 +92,7 @@ export const saidOf = (answer: MockAnswer, kind: PartKind, choice = 0): string =
     .join("");
 
 export function answerOf(request: MockRequest, plan: MockPlan): MockAnswer {
-  const next = random(plan.seed);
+  const next = mulberry32(plan.seed);
   // Every part says something, as in real answers.
   const counts = plan.parts.map((_kind, i) =>
     Math.max(1, Math.floor(plan.tokens / plan.parts.length) + (i < plan.tokens % plan.parts.length ? 1 : 0)),

@@ -1,6 +1,7 @@
 // Events as bytes, in the writes that a plan asks for.
 
-import { type MockEvent, random } from "./answer.ts";
+import { mulberry32 } from "../mulberry32.ts";
+import type { MockEvent } from "./answer.ts";
 import type { MockPlan } from "./plan.ts";
 
 /** A server-sent event as it is on the wire. */
@@ -18,7 +19,7 @@ export function eventBytes({ event, data }: MockEvent, { newline, comments }: Mo
 /** The same bytes in pieces of other sizes, whatever they contain: characters and lines are split anywhere. */
 export function* rechunk(pieces: Iterable<Buffer>, { chunk, seed }: MockPlan): Generator<Buffer> {
   if (chunk === "event") return yield* pieces;
-  const next = random(seed);
+  const next = mulberry32(seed);
   const sizeOf = () => (chunk === "random" ? 1 + Math.floor(next() * 40) : chunk);
   let [held, size] = [Buffer.alloc(0), sizeOf()];
   for (const piece of pieces) {

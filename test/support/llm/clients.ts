@@ -2,8 +2,7 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import type { MockFormat } from "./formats.ts";
-import { type MockPlan, mockPlan } from "./plan.ts";
+import { type MockFormat, type MockPlan, mockPlan } from "./plan.ts";
 
 export interface Ask {
   readonly format: MockFormat;

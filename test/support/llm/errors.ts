@@ -2,7 +2,7 @@
 // https://platform.claude.com/docs/en/api/errors.
 
 import type { MockEvent } from "./answer.ts";
-import type { MockFormat } from "./formats.ts";
+import type { MockFormat } from "./plan.ts";
 
 interface ProviderError {
   readonly type: string;

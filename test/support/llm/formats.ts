@@ -6,9 +6,7 @@ import { errorEvent } from "./errors.ts";
 import { chatJson, chatStream } from "./openai-chat.ts";
 import { embeddingsJson } from "./openai-embeddings.ts";
 import { responsesFailed, responsesJson, responsesStream } from "./openai-responses.ts";
-import type { MockUsage } from "./plan.ts";
-
-export type MockFormat = "openai-chat" | "openai-responses" | "openai-embeddings" | "anthropic-messages";
+import type { MockFormat, MockUsage } from "./plan.ts";
 
 const ENDS: readonly (readonly [end: string, format: MockFormat])[] = [
   ["/chat/completions", "openai-chat"],

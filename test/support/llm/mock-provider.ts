@@ -9,8 +9,8 @@ import { freePort } from "../../../scripts/machine/redis-server.ts";
 import { answerOf, type MockAnswer, type MockEvent, type MockRequest } from "./answer.ts";
 import { eventBytes, rechunk } from "./bytes.ts";
 import { errorJson } from "./errors.ts";
-import { formatOfPath, jsonPieces, lastEvent, type MockFormat, streamEvents, usageOf } from "./formats.ts";
-import { type MockPlan, type MockUsage, PLAN_HEADER, readPlan } from "./plan.ts";
+import { formatOfPath, jsonPieces, lastEvent, streamEvents, usageOf } from "./formats.ts";
+import { type MockFormat, type MockPlan, type MockUsage, PLAN_HEADER, readPlan } from "./plan.ts";
 
 /** One request and what became of its answer. */
 export interface MockExchange {

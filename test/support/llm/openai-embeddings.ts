@@ -1,13 +1,14 @@
 // Embeddings as https://platform.openai.com/docs/api-reference/embeddings documents them.
 
-import { type MockAnswer, random } from "./answer.ts";
+import { mulberry32 } from "../mulberry32.ts";
+import type { MockAnswer } from "./answer.ts";
 
 /** As many vectors as there are inputs, of `dimensions` numbers, or else of as many as the plan has tokens. */
 export function embeddingsJson(answer: MockAnswer): object {
   const { input, dimensions = answer.plan.tokens, encoding_format } = answer.request;
   // Tokens as numbers are one input, as a text is.
   const count = Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1;
-  const next = random(answer.plan.seed);
+  const next = mulberry32(answer.plan.seed);
   const vectorOf = () => Array.from({ length: dimensions }, () => Math.fround(next() * 2 - 1));
   const data = Array.from({ length: count }, (_, index) => {
     const vector = vectorOf();

@@ -3,6 +3,8 @@
 /** The header that carries a plan, as JSON. */
 export const PLAN_HEADER = "x-mock-plan";
 
+export type MockFormat = "openai-chat" | "openai-responses" | "openai-embeddings" | "anthropic-messages";
+
 /** Kinds of output. `search` is run by the provider: what it finds is in the answer, and the model has not said it. */
 export type PartKind = "text" | "refusal" | "reasoning" | "tool" | "search";
 

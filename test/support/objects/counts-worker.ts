@@ -2,8 +2,8 @@
 
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { startWorkerd } from "../../../scripts/machine/workerd.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/store.ts";
+import { startWorkerd } from "../gateway/workerd.ts";
 
 export interface CountsWorker {
   /** Calls that are made at once are one request to the Worker, which makes them at once. */

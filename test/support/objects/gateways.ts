@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inject, onTestFinished } from "vitest";
-import { startWorkerd } from "../../../scripts/machine/workerd.ts";
+import { startWorkerd } from "../gateway/workerd.ts";
 import { bundleWorker } from "./counts-worker.ts";
 
 /** The Worker that has the object. */

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { parse } from "smol-toml";
-import { isRunning, spawnTied } from "./tied-process.ts";
+import { isRunning, spawnTied } from "../../../scripts/machine/tied-process.ts";
 
 /** One isolate. */
 export interface WorkerdWorker {
@@ -55,7 +55,7 @@ export interface Workerd {
   stop(): Promise<void>;
 }
 
-const ROOT = new URL("../../", import.meta.url);
+const ROOT = new URL("../../../", import.meta.url);
 const PROGRAM = fileURLToPath(new URL("node_modules/workerd/bin/workerd", ROOT));
 /** The header field in which such a server finds `request.cf`, as JSON. Its `Host` is that of the URL. */
 export const CF_HEADER = "CF-Blob";
