@@ -28,7 +28,7 @@ function leaseOf(left: number, rate: number, rest: Partial<Lease> = {}): Lease {
     grants: [],
     charged: undefined,
     worthlessToMs: 0,
-    isOver: false,
+    sinceReset: 0,
     replies: undefined,
     repliedAtMs: START_MS,
     left,
