@@ -93,6 +93,7 @@ export function createIsolate(
           return await (background && mayLease ? leased : strict).take(request, background!);
         } catch (error) {
           if (isStoreError(error)) throw error;
+          // A bug in a shortcut: the store decides. What a lease has charged before it threw lapses with its window.
           ownErrors.report(error);
         }
       }

@@ -1,7 +1,7 @@
 /**
- * Exceptions of the isolate's own code. They are bugs, and they are no failures of the store: nothing falls back, and no
- * breaker hears of them. A shortcut that throws is skipped, and the store decides. What an isolate notes after a reply
- * does not change the decision, whether it throws or not.
+ * Exceptions of the isolate's own code. They are bugs, and no failures of the store: nothing falls back, and no breaker
+ * hears of them. A shortcut that throws is skipped, and the store decides. What an isolate notes after a reply does not
+ * change the decision, whether it throws or not.
  */
 
 /** A bug that every request meets must not become a flood of log lines. */

@@ -1,5 +1,5 @@
-// Which counts are the newer ones: a refusal from memory counts what this isolate has charged above a limit, and does not
-// undo what has come back.
+// Which counts are the newer ones: a refusal from memory counts what this isolate has charged above a limit, and does
+// not undo what has come back.
 
 import { expect, it, vi } from "vitest";
 import type { LimitInput } from "../../src/config/policy-input.ts";

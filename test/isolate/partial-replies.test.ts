@@ -1,5 +1,5 @@
-// Replies about some limits of a key: an extension of a reservation leaves out slots. What is remembered of such a reply
-// must not be read as a reply about all limits.
+// Replies about some limits of a key: an extension of a reservation leaves out slots. What is remembered of such a
+// reply must not be read as a reply about all limits.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";

@@ -1,5 +1,5 @@
-// When debts are repaid: after an answer of the store itself, and never as the probe of an open breaker. The outcome of a
-// probe into a dead store is not known, and what it was to charge would be lost.
+// When debts are repaid: after an answer of the store itself, and never as the probe of an open breaker. The outcome of
+// a probe into a dead store is not known, and what it was to charge would be lost.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";

@@ -97,8 +97,8 @@ export interface Leases {
    */
   settleLate(request: LeaseRequest, answer: Omit<LeaseAnswer, "late">, replies: readonly LimitReply[]): void;
   /**
-   * Whether this isolate has reset the key, or another one has: then the store reports fewer units than this isolate has charged. Units
-   * leased before the reset are worth nothing.
+   * Whether this isolate has reset the key, or another one has: then the store reports fewer units than this isolate
+   * has charged. Units leased before the reset are worth nothing.
    *
    * @param units charged with this very reply. @param nowMs when the store decided.
    */

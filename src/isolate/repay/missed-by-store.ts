@@ -52,8 +52,8 @@ export interface MissedByStore {
   readonly settle: SettleMissed;
   /**
    * A request has its answer: if the store itself has given it, tells the store some of what it missed. An answer from
-   * memory or from a stock shows nothing about the store. Nor may a repayment be the probe of an open breaker: without a
-   * reply nobody knows whether it ran, and the debts would be lost.
+   * memory or from a stock shows nothing about the store. A repayment must not be the probe of an open breaker either:
+   * without a reply nobody knows whether it ran, and the debts would be lost.
    */
   tell(source: Source, background: Background | undefined): void;
 }
