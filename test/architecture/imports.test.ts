@@ -157,10 +157,11 @@ it("leaves core without any package, and Redis's client to redis/ alone", () => 
   }
 });
 
-it("is written where a reader of imports sees it: no dynamic import, no bare import, no require", () => {
+it("is written where a reader of imports sees it: one dynamic import, no bare import, no require", () => {
   const sources = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
   const hidden = sources.filter((file) =>
     /\bimport\(|\brequire\(|^import "/m.test(readFileSync(join(SRC, file), "utf8")),
   );
-  expect(hidden).toEqual([]);
+  // It offers what needs an optional peer, vitest, and must load without it. The check of layers reads this import too.
+  expect(hidden).toEqual(["testing/index.ts"]);
 });
