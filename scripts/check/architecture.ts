@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   keys: ["bounded-map", "partition", "pattern"],
   client: [],
   llm: ["core"],
-  pattern: [],
+  pattern: ["bounded-map"],
   config: ["core", "keys", "pattern"],
   store: ["bounded-map", "check-options", "config", "core", "redis"],
   isolate: ["bounded-map", "check-options", "config", "core", "store", "time-budget"],

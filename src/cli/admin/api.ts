@@ -2,7 +2,6 @@
 
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { Failure } from "../io.ts";
-import { printable } from "../printable.ts";
 
 export interface Access {
   readonly url: URL;
@@ -34,8 +33,8 @@ export class Refused extends Failure {
   /** The problem as the gateway told it. Undefined: it told none. */
   readonly problem: unknown;
 
-  constructor(message: string, problem?: unknown) {
-    super(message);
+  constructor(lines: readonly string[], problem?: unknown) {
+    super(...lines);
     this.problem = problem;
   }
 }
@@ -104,17 +103,16 @@ const MEANINGS: Readonly<Record<number, string>> = {
   429: "too many wrong tokens",
 };
 
-function messageOf(response: Response, body: unknown): string {
+function messageOf(response: Response, body: unknown): string[] {
   const { status, headers } = response;
   const { detail, title, mistakes } = isTable(body) ? body : {};
   const wait = headers.get("Retry-After");
   const said = [detail, title].find((text) => typeof text === "string" && text !== "");
   return [
-    `${status}: ${MEANINGS[status] ?? "the gateway could not do this"}`,
-    wait === null ? "" : `. Try again in ${wait} s`,
-    said === undefined ? "" : `\n${printable(String(said))}`,
-    ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `\n- ${printable(mistakeText(mistake))}`),
-  ].join("");
+    `${status}: ${MEANINGS[status] ?? "the gateway could not do this"}${wait === null ? "" : `. Try again in ${wait} s`}`,
+    ...(said === undefined ? [] : [String(said)]),
+    ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `- ${mistakeText(mistake)}`),
+  ];
 }
 
 function mistakeText(mistake: unknown): string {
