@@ -21,7 +21,7 @@ const MAY_IMPORT: MayImport = {
   keys: ["bounded-map", "partition", "pattern"],
   client: [],
   llm: ["core", "pattern"],
-  pattern: [],
+  pattern: ["bounded-map"],
   config: ["core", "keys", "pattern"],
   store: ["bounded-map", "check-options", "config", "core", "redis"],
   isolate: ["bounded-map", "check-options", "config", "core", "lines", "store", "time-budget"],

@@ -7,6 +7,8 @@ import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { check } from "../../src/cli/check/command.ts";
 import { Misuse } from "../../src/cli/io.ts";
+import { cleaned } from "../../src/cli/output.ts";
+import { line } from "../../src/cli/printable.ts";
 import { wranglerOptions } from "./wrangler-options.ts";
 
 const given = process.argv.slice(2);
@@ -14,18 +16,18 @@ const args = given.filter((one) => one !== "--memory");
 const memory = args.length < given.length;
 const { configPath, environmentName, vars } = wranglerOptions(args);
 const options = { deployed: true, quiet: true, memory, var: vars, ...(environmentName && { env: environmentName }) };
-const io = {
+const io = cleaned({
   cwd: process.cwd(),
   env: process.env,
-  out: console.log,
-  err: (text: string) => process.stderr.write(text),
-};
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+});
 
 try {
   process.exitCode = check(configPath, options, io);
 } catch (error) {
   if (!(error instanceof Misuse)) throw error;
-  console.error(`headgate: ${error.message}`);
+  io.err(line(`headgate: ${error.message}`));
   process.exitCode = 2;
 }
 if (process.exitCode === 0) {

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { printable } from "../../src/cli/printable.ts";
 import { type NamedRedis, type Source, tokenMissing } from "../../src/cli/wrangler/bindings.ts";
 import { createBridge } from "../bridge/bridge.ts";
 import { findRedisServer, startRedisServer } from "../machine/redis-server.ts";
@@ -38,6 +39,9 @@ function temporaryDirectory(): string {
   return directory;
 }
 
+/** Names of environments and files are what others have written. */
+const say = (text: string) => console.log(printable(text));
+
 /** On this machine the console shows at once what was sent, unless the user has set how often counts are handed on. */
 function chooseFlush(sources: readonly Source[]): string[] {
   // wrangler does not see the environment.
@@ -63,18 +67,18 @@ async function chooseBindings(userArgs: string[]): Promise<string[]> {
 async function chooseStore(configured: ConfiguredStore): Promise<string[]> {
   if (configured.found.length > 0) {
     const sources = [...new Set(configured.found.map(({ source }) => source))];
-    console.log(`headgate: store is the Redis at ${hostsOf(configured.found)}, from ${sources.join(" and ")}`);
+    say(`headgate: store is the Redis at ${hostsOf(configured.found)}, from ${sources.join(" and ")}`);
     return [];
   }
   const { unusable } = configured;
   if (unusable.length > 0) {
-    console.log(`headgate: ${unusable[0]!.source} names the Redis at ${hostsOf(unusable)}. ${tokenMissing(unusable)}`);
+    say(`headgate: ${unusable[0]!.source} names the Redis at ${hostsOf(unusable)}. ${tokenMissing(unusable)}`);
   }
   const without = unusable.some(({ urlIn }) => urlIn === "REDIS_NODES") ? ["--var", "REDIS_NODES:"] : [];
   if (findRedisServer() === undefined) {
     const noUrl = unusable.length === 0 ? "no UPSTASH_REDIS_REST_URL, " : "";
     const store = configured.hasCounts ? "a Durable Object, in wrangler dev" : "this process's memory";
-    console.log(`headgate: store is ${store} (${noUrl}no redis-server on PATH)`);
+    say(`headgate: store is ${store} (${noUrl}no redis-server on PATH)`);
     return unusable.length === 0 ? [] : ["--var", "UPSTASH_REDIS_REST_URL:", ...without];
   }
   const redis = await startRedisServer();
@@ -144,6 +148,6 @@ try {
   const bindingArgs = await chooseBindings(userArgs);
   if (ending === undefined) startWrangler(bindingArgs, userArgs);
 } catch (error) {
-  console.error(`headgate: ${(error as Error).message}`);
+  console.error(printable(`headgate: ${(error as Error).message}`));
   await end(1);
 }

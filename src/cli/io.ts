@@ -7,6 +7,8 @@ export interface Io {
   out(text: string): void;
   /** Writes to the error stream. */
   err(text: string): void;
+  /** Writes to the error stream what moves the cursor, for a terminal only. Absent: the same as `err`. */
+  draw?(text: string): void;
   /**
    * Waits until all output is written. @returns why some of it could not be written, for people; undefined: all of it
    * is.
@@ -30,11 +32,21 @@ export type StopSignal = keyof typeof STOP_CODES;
  */
 export type ExitCode = 0 | 1 | 2 | (typeof STOP_CODES)[StopSignal];
 
+/** Says why a command ended, in one line or several. Each is printed as one line, whatever it holds. */
+abstract class Told extends Error {
+  readonly lines: readonly string[];
+
+  constructor(...lines: readonly string[]) {
+    super(lines.join("\n"));
+    this.lines = lines;
+  }
+}
+
 /** The command line is wrong. */
-export class Misuse extends Error {}
+export class Misuse extends Told {}
 
 /** The command could not do its work. */
-export class Failure extends Error {}
+export class Failure extends Told {}
 
 /** What the system says of a file or a pipe, for people: `ENOSPC: no space left on device`. */
 export function systemMessage({ code, message }: NodeJS.ErrnoException): string {

@@ -1,7 +1,8 @@
-/** The standard output, and what could not be written to it. */
+/** The place where all text is printed: what steers the terminal is cleaned here. And what could not be written. */
 
 import type { Writable } from "node:stream";
-import { systemMessage } from "./io.ts";
+import { type Io, systemMessage } from "./io.ts";
+import { printableLines } from "./printable.ts";
 
 export interface Output {
   /** Waits until everything is written. @returns why some of it could not be; undefined: all of it is written. */
@@ -34,4 +35,14 @@ export function watchOutput(stream: Writable): Output {
       return error && !isTold && error.code !== "EPIPE" ? systemMessage(error) : undefined;
     },
   };
+}
+
+/** The same input and output; nothing that is printed steers the terminal. */
+export function cleaned(io: Io): Io {
+  // A copy would read `stdin`, which keeps the process waiting for it.
+  return Object.assign(Object.create(io) as Io, {
+    out: (text: string) => io.out(printableLines(text)),
+    err: (text: string) => io.err(printableLines(text)),
+    draw: (text: string) => io.err(text),
+  });
 }

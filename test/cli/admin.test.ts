@@ -240,6 +240,25 @@ describe("what goes wrong ends with 1 and a message", () => {
     expect(JSON.parse((await admin("counts", "api", CLIENT, "--json")).stdout)).toEqual(body);
   });
 
+  it("nothing in an answer steers the terminal or begins a line of ours, its header fields included", async () => {
+    const evil = "x\u001b[2J\r\n::error::forged\u202e\u009b1m";
+    const limits = [{ id: evil, limit: 1, remaining: 1, resetAfterMs: 1 }];
+    const mistakes = [{ path: evil, expected: evil, found: evil, code: evil }, evil];
+    const answers = [
+      { status: 422, body: { detail: evil, mistakes }, headers: { "Retry-After": "\u009b2J" } },
+      { status: 200, body: { policy: evil, kind: evil, key: evil, override: { note: evil }, limits } },
+    ];
+    for (const answer of answers) {
+      for (const options of [[], ["--json"]]) {
+        gateway.next = answer;
+        const { stdout, stderr } = await admin("counts", "api", CLIENT, ...options);
+        expect((stdout + stderr).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+        expect((stdout + stderr).split("\n").filter((one) => /^\s*::/.test(one))).toEqual([]);
+        if (options.length > 0) expect(JSON.parse(stdout)).toEqual(answer.body);
+      }
+    }
+  });
+
   it("429, with its wait", async () => {
     gateway.next = { status: 429, body: {}, headers: { "Retry-After": "42" } };
     expect((await admin("policies")).stderr).toBe("headgate: 429: too many wrong tokens. Try again in 42 s\n");

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { folderWith, headgate } from "./run.ts";
 
@@ -91,4 +91,61 @@ it("only src/cli imports commander and what is of Node", () => {
   );
   expect(users).toContain(join("cli", "program.ts"));
   expect(users.filter((file) => !file.startsWith("cli") && !file.startsWith("testing"))).toEqual([]);
+});
+
+describe("what others have written neither steers the terminal nor looks like a line of ours", () => {
+  const EVIL = "x\u001b[2J\r\n::error::forged\n  ::warning::too\u202e\u009b1m";
+  const NAME = JSON.stringify(EVIL);
+  const toml = (policy: string, rest = "") =>
+    `${rest}\n[[vars.POLICIES]]\nname = "api"\nkey = ["ip"]\n${policy}\nlimits = [{ limit = 1, window = "1m" }]\n`;
+  const FILES = {
+    "field.toml": toml(`${NAME} = 1`),
+    "plan.toml": toml(`plans = { ${NAME} = { ${NAME} = 1 } }`),
+    "value.toml": toml(`mode = ${NAME}`),
+    "variable.toml": `[vars]\n${JSON.stringify(`POLICIES_${EVIL}`)} = []\n${toml("")}`,
+    "environment.toml": toml("", `[env.${NAME}]\n`),
+    "region.toml": toml("", `[vars]\nREGIONS = { ${NAME} = 1 }\n`),
+    "node.toml": toml("", `[vars]\nREDIS_NODES = [{ ${NAME} = 1 }]\n`),
+    "method.toml": toml(`match = { method = "GETT" }`, `[vars]\n${NAME} = 1\n`),
+    "broken.toml": `${EVIL} = = 1`,
+    "right.toml": toml(""),
+    "live.json": JSON.stringify({ policies: { [EVIL]: {} }, overrides: [{ policy: EVIL, [EVIL]: 1 }] }),
+    "log.json": `${JSON.stringify({ [EVIL]: EVIL })}\n`,
+  };
+  const tomls = Object.keys(FILES).filter((name) => name.endsWith(".toml"));
+  const REPLAY = ["replay", "--log", "log.json", "--config"];
+
+  const commands: (readonly string[])[] = [
+    ...tomls.flatMap((name) => [
+      ["check", name],
+      ["check", name, "--json"],
+      ["check", name, "--env", EVIL],
+      ["limits", name, "--origin", "https://a.example", "--json"],
+      [...REPLAY, name],
+    ]),
+    ["check", "environment.toml", "--env", "none"],
+    ["check", EVIL],
+    ["check", `--${EVIL}`],
+    ["check", "right.toml", "--env-file", EVIL],
+    [EVIL],
+    [...REPLAY, EVIL],
+    [...REPLAY, "right.toml", "--live", "live.json"],
+    [...REPLAY, "right.toml", "--fail-if", EVIL],
+    [...REPLAY, "right.toml", "--absent", EVIL],
+    ["replay", "--config", "right.toml", "--log", EVIL],
+    ["limits", "right.toml", "--origin", "https://a.example", "--out", EVIL],
+    ["init", EVIL],
+    ["init", "taken"],
+    ["admin", "override", "api", "key", "--limit", EVIL, "--url", "http://localhost:1", "--token", "t"],
+    ["admin", "live", "put", EVIL, "--url", "http://localhost:1", "--token", "t"],
+  ];
+
+  it.each(commands)("%j %j %j", async (...args) => {
+    const folder = folderWith({ ...FILES, [`taken/${EVIL.replaceAll("/", "")}`]: "" });
+    const { stdout, stderr } = await headgate(folder, args);
+    const printed = stdout + stderr;
+    expect(printed).not.toBe("");
+    expect(printed.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+    expect(printed.split("\n").filter((one) => /^\s*::/.test(one))).toEqual([]);
+  });
 });

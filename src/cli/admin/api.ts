@@ -3,7 +3,6 @@
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { NO_SUCH_PATH } from "../../http/reserved.ts";
 import { Failure } from "../io.ts";
-import { printable } from "../printable.ts";
 
 export interface Access {
   readonly url: URL;
@@ -35,8 +34,8 @@ export class Refused extends Failure {
   /** The problem as the gateway told it. Undefined: it told none. */
   readonly problem: unknown;
 
-  constructor(message: string, problem?: unknown) {
-    super(message);
+  constructor(lines: readonly string[], problem?: unknown) {
+    super(...lines);
     this.problem = problem;
   }
 }
@@ -105,7 +104,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   429: "too many wrong tokens",
 };
 
-function messageOf(response: Response, body: unknown): string {
+function messageOf(response: Response, body: unknown): string[] {
   const { status, headers } = response;
   const { detail, title, mistakes } = isTable(body) ? body : {};
   const wait = headers.get("Retry-After");
@@ -113,12 +112,14 @@ function messageOf(response: Response, body: unknown): string {
   // The admin API itself says what it did not find.
   const isElsewhere = status === 404 && (said === undefined || String(said).startsWith(NO_SUCH_PATH));
   return [
-    `${status}: ${MEANINGS[status] ?? "the gateway could not do this"}`,
-    isElsewhere ? ". A gateway without ADMIN_TOKEN has no admin API" : "",
-    wait === null ? "" : `. Try again in ${wait} s`,
-    said === undefined ? "" : `\n${printable(String(said))}`,
-    ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `\n- ${printable(mistakeText(mistake))}`),
-  ].join("");
+    [
+      `${status}: ${MEANINGS[status] ?? "the gateway could not do this"}`,
+      isElsewhere ? ". A gateway without ADMIN_TOKEN has no admin API" : "",
+      wait === null ? "" : `. Try again in ${wait} s`,
+    ].join(""),
+    ...(said === undefined ? [] : [String(said)]),
+    ...(Array.isArray(mistakes) ? mistakes : []).map((mistake) => `- ${mistakeText(mistake)}`),
+  ];
 }
 
 function mistakeText(mistake: unknown): string {

@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import { isTable } from "../../config/bindings.ts";
+import { line } from "../printable.ts";
 import { type Access, type Answer, type Call, callAdmin, Refused } from "./api.ts";
 import { untilOf } from "./options.ts";
 import { changesOf, type OverrideOptions, withBlock, withoutBlock } from "./override.ts";
@@ -37,7 +38,7 @@ export function addClientCommands(admin: Command, perform: Perform): void {
     (policy: string, key: string[], options: ClientOptions) => {
       const one = client("counts", policy, key, options);
       const call = (access: Access) => callAdmin(access, { method: "DELETE", ...one, answers: "key" });
-      return perform(options, call, () => `policy ${policy}: the client's counts are reset\n`);
+      return perform(options, call, () => line(`policy ${policy}: the client's counts are reset`));
     },
   );
 
@@ -108,7 +109,7 @@ function changeOf(one: ReturnType<typeof client>, override: object | undefined):
 }
 
 const overridden = (policy: string) => (body: Answer["body"]) =>
-  `policy ${policy}: override ${overrideText(body.override)}${versionText(body)}\n`;
+  line(`policy ${policy}: override ${overrideText(body.override)}${versionText(body)}`);
 
 function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];

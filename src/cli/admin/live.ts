@@ -5,9 +5,10 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { isTable } from "../../config/bindings.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
+import { jsonText, line } from "../printable.ts";
 import { type Access, type Answer, callAdmin } from "./api.ts";
 import { isFieldValue } from "./options.ts";
-import { type AdminOptions, addCommand, jsonText, type Perform } from "./perform.ts";
+import { type AdminOptions, addCommand, type Perform } from "./perform.ts";
 import { versionText } from "./show.ts";
 
 const PATH = "/live";
@@ -26,7 +27,7 @@ export function addLive(admin: Command, perform: Perform, io: Io): void {
         return answer;
       };
       return perform(options, calls, (body) =>
-        out === undefined ? jsonText(body) : `${out} is version ${String(body.version)} of the live document\n`,
+        out === undefined ? jsonText(body) : line(`${out} is version ${String(body.version)} of the live document`),
       );
     });
 

@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import type { ExitCode, Io } from "../io.ts";
+import { jsonText } from "../printable.ts";
 import { type Access, type Answer, Refused } from "./api.ts";
 import { type AccessOptions, accessOf } from "./options.ts";
 
@@ -40,8 +41,4 @@ export function performer(io: Io, end: (code: ExitCode) => void): Perform {
       throw error;
     }
   };
-}
-
-export function jsonText(body: unknown): string {
-  return `${JSON.stringify(body, null, 2)}\n`;
 }

@@ -1,9 +1,10 @@
 /** `headgate admin` for a whole policy. */
 
 import { Argument, type Command } from "commander";
+import { jsonText, line } from "../printable.ts";
 import { type Access, callAdmin } from "./api.ts";
 import { limitsOf } from "./options.ts";
-import { type AdminOptions, addCommand, jsonText, type Perform } from "./perform.ts";
+import { type AdminOptions, addCommand, type Perform } from "./perform.ts";
 import { versionText } from "./show.ts";
 
 export function addPolicyCommands(admin: Command, perform: Perform): void {
@@ -17,7 +18,7 @@ export function addPolicyCommands(admin: Command, perform: Perform): void {
     return perform(
       options,
       (access: Access) => callAdmin(access, call),
-      (answer) => `policy ${policy}: ${done}${versionText(answer)}\n`,
+      (answer) => line(`policy ${policy}: ${done}${versionText(answer)}`),
     );
   };
 

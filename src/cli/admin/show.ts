@@ -3,7 +3,7 @@
 import { isTable } from "../../config/bindings.ts";
 import { describeUnits, toUnits } from "../../core/units.ts";
 import { Failure } from "../io.ts";
-import { printable } from "../printable.ts";
+import { line, printable } from "../printable.ts";
 import { table } from "../table.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -30,7 +30,7 @@ export function countsText(body: Body): string {
   const rows = tablesIn(body, "limits").map(({ id, limit, remaining, resetAfterMs, unit }) => {
     return [id, numberText(limit, unit), numberText(remaining, unit), secondsOf(resetAfterMs)];
   });
-  const head = `policy ${policy}, ${kind} ${key}\noverride: ${overrideText(override)}\n\n`;
+  const head = [`policy ${policy}, ${kind} ${key}`, `override: ${overrideText(override)}`, ""].map(line).join("");
   return head + table(["limit", "units", "remaining", "full again in"], rows);
 }
 
@@ -54,15 +54,16 @@ export function explanationText(body: Body): string {
     return [one.id, one.algorithm, limit, remaining, verdict, wait, secondsOf(one.resetAfterMs)];
   });
   return [
-    `${method} ${path}, region ${region}, ${at}\n`,
-    `refused by ${source}${failure === undefined ? "" : ` (the store: ${failure})`}: ${limits}; `,
+    line(`${method} ${path}, region ${region}, ${at}`),
+    printable(`refused by ${source}${failure === undefined ? "" : ` (the store: ${failure})`}: ${limits}; `),
     `${retryAfterMs === undefined ? "no wait helps" : `again in ${secondsOf(retryAfterMs)}`}; `,
-    `${version === null ? "the live document was not read" : `version ${version} of the live document`}\n\n`,
+    line(version === null ? "the live document was not read" : `version ${version} of the live document`),
+    "\n",
     table(["policy", "kind", "key", "cost", "mode"], policies),
     ...(rows.length === 0
       ? []
       : ["\n", table(["limit", "algorithm", "units", "remaining", "verdict", "again in", "full again in"], rows)]),
-    ...(isTable(omitted) ? [`\nleft out: ${omitted.policies} policies, ${omitted.limits} limits\n`] : []),
+    ...(isTable(omitted) ? ["\n", line(`left out: ${omitted.policies} policies, ${omitted.limits} limits`)] : []),
   ].join("");
 }
 

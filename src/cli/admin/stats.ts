@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import { isTable } from "../../config/bindings.ts";
 import { Misuse } from "../io.ts";
+import { line } from "../printable.ts";
 import { table } from "../table.ts";
 import { type Answer, callAdmin } from "./api.ts";
 import { type AdminOptions, addCommand, type Perform } from "./perform.ts";
@@ -37,7 +38,7 @@ function statsText(body: Answer["body"]): string {
   const clients = Object.entries(isTable(body.top) ? body.top : {}).flatMap(([policy, list]) =>
     (Array.isArray(list) ? list.filter(isTable) : []).slice(0, MOST).map(({ key, refused }) => [policy, key, refused]),
   );
-  const heard = typeof body.heard === "string" ? `heard last: ${body.heard}\n` : "nothing was heard yet\n";
+  const heard = typeof body.heard === "string" ? line(`heard last: ${body.heard}`) : "nothing was heard yet\n";
   return [
     heard,
     rows.length > 0 ? `\n${table(["policy", "outcome", "source", "requests"], rows)}` : "",

@@ -7,6 +7,7 @@ import { type Bindings, parseSettings } from "../../config/settings.ts";
 import { parseStore } from "../../config/store.ts";
 import { explainWarnings, policyWarnings, regionWarnings } from "../../config/warnings.ts";
 import type { ExitCode, Io } from "../io.ts";
+import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { effective } from "./effective.ts";
@@ -38,12 +39,12 @@ export function check(file: string | undefined, options: CheckOptions, io: Io): 
   const report = reportOf(file, options, io);
   const { configuration, mistakes, warnings, notes } = report;
   if (options.json) {
-    io.out(`${JSON.stringify(report, null, 2)}\n`);
+    io.out(jsonText(report));
   } else {
     if (mistakes.length > 0) io.err(describeAll(report));
-    else if (!options.quiet) io.out(`${JSON.stringify(configuration, null, 2)}\n`);
-    for (const warning of warnings) io.err(`warning: ${warning}\n`);
-    for (const note of notes) io.err(`note: ${note}\n`);
+    else if (!options.quiet) io.out(jsonText(configuration));
+    for (const warning of warnings) io.err(line(`warning: ${warning}`));
+    for (const note of notes) io.err(line(`note: ${note}`));
   }
   return mistakes.length > 0 || (options.strict && warnings.length > 0) ? 1 : 0;
 }
@@ -111,5 +112,5 @@ function describeAll({ mistakes }: Report): string {
     `- ${message}`,
     ...(suggestion === undefined ? [] : [`  Did you mean ${suggestion}?`]),
   ]);
-  return [`${count} in the configuration:`, ...lines, ""].join("\n");
+  return [`${count} in the configuration:`, ...lines].map(line).join("");
 }

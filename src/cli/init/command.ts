@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { VERSION } from "../../version.ts";
 import { type ExitCode, Failure, type Io } from "../io.ts";
+import { jsonText, line } from "../printable.ts";
 import { installedSpec } from "./installed-spec.ts";
 import { templateFiles } from "./template.ts";
 
@@ -33,10 +34,10 @@ function init(folder: string, json: boolean, io: Io): ExitCode {
     writeFileSync(join(target, file), text, { flag: "wx" });
   }
   const commands = [...(target === io.cwd ? [] : [`cd ${folder}`]), "npm install", "npx wrangler dev"];
-  if (json) io.out(`${JSON.stringify({ folder: target, name, headgate: spec, files: Object.keys(files) }, null, 2)}\n`);
+  if (json) io.out(jsonText({ folder: target, name, headgate: spec, files: Object.keys(files) }));
   else
     io.out(
-      `Created ${name}: ${Object.keys(files).join(", ")}\n\nNext:\n${commands.map((one) => `  ${one}\n`).join("")}`,
+      `Created ${name}: ${Object.keys(files).join(", ")}\n\nNext:\n${commands.map((one) => line(`  ${one}`)).join("")}`,
     );
   return 0;
 }

@@ -8,6 +8,7 @@ import { parseSettings, type Settings } from "../../config/settings.ts";
 import { describeLimits } from "../../http/limits/document.ts";
 import { contentSecurityPolicy, renderPage } from "../../http/limits/page.tsx";
 import { type ExitCode, Failure, type Io, Misuse } from "../io.ts";
+import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { type Read, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { limitsMarkdown } from "./markdown.ts";
@@ -34,10 +35,10 @@ async function limits(file: string | undefined, options: LimitsOptions, io: Io):
   const { bindings, notes } = readOrFail(file, options, io);
   const parsed = parseSettings(bindings);
   if (parsed.mistakes) {
-    throw new Failure(`mistakes in the configuration:\n${parsed.mistakes.map(describeMistake).join("\n")}`);
+    throw new Failure("mistakes in the configuration:", ...parsed.mistakes.map(describeMistake));
   }
   const files = await limitsFiles(parsed.value, options.origin);
-  for (const note of notes) io.err(`note: ${note}\n`);
+  for (const note of notes) io.err(line(`note: ${note}`));
   if (options.json) {
     io.out(files["limits.json"]!);
     return 0;
@@ -46,7 +47,7 @@ async function limits(file: string | undefined, options: LimitsOptions, io: Io):
   mkdirSync(folder, { recursive: true });
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(folder, name), text);
-    io.out(`${join(options.out, name)}\n`);
+    io.out(line(join(options.out, name)));
   }
   return 0;
 }
@@ -65,6 +66,6 @@ export async function limitsFiles(settings: Settings, origin: string): Promise<R
   return {
     "limits.md": limitsMarkdown(document, origin),
     "limits.html": renderPage(document, origin, { csp: await contentSecurityPolicy(true) }),
-    "limits.json": `${JSON.stringify(document, null, 2)}\n`,
+    "limits.json": jsonText(document),
   };
 }

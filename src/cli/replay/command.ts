@@ -4,6 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
+import { jsonText, line } from "../printable.ts";
 import { CONFIG_FILE, withBindingOptions } from "../wrangler/read-bindings.ts";
 import { type ConfigurationOptions, readConfigurations } from "./configurations.ts";
 import { type Configuration, replay } from "./engine/replay.ts";
@@ -90,11 +91,11 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
   const incomplete = incompleteFiles(told.incomplete);
   if (options.html !== undefined) writeReport(options.html, summary, io);
-  io.out(options.json ? `${JSON.stringify(summary, null, 2)}\n` : textReport(summary));
+  io.out(options.json ? jsonText(summary) : textReport(summary));
   const unwritten = await io.written?.();
   if (unwritten !== undefined) throw new Failure(`the report could not be written: ${unwritten}`);
-  for (const text of failures) io.err(`failed: ${text}\n`);
-  for (const text of incomplete) io.err(`incomplete: ${text}\n`);
+  for (const text of failures) io.err(line(`failed: ${text}`));
+  for (const text of incomplete) io.err(line(`incomplete: ${text}`));
   return failures.length + incomplete.length > 0 ? 1 : 0;
 }
 
@@ -138,7 +139,9 @@ async function replayed(
   work: Work,
 ): Promise<Replayed> {
   const isShown = io.terminalColumns !== undefined && !quiet;
-  const progress = isShown ? terminalProgress(io.err, io.terminalColumns, () => performance.now()) : NO_PROGRESS;
+  const progress = isShown
+    ? terminalProgress(io.draw ?? io.err, io.terminalColumns, () => performance.now())
+    : NO_PROGRESS;
   work.signal.addEventListener("abort", () => progress.end());
   try {
     const stdin = io.stdin ?? NOTHING;

@@ -8,6 +8,7 @@ import { parseSettings, type Settings } from "../../config/settings.ts";
 import { checkDocument } from "../../limiter/live/check.ts";
 import { type LiveDocument, readLive } from "../../limiter/live/document.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
+import { line } from "../printable.ts";
 import { ConfigFileError, configPathIn } from "../wrangler/config-file.ts";
 import { type ReadOptions, readBindings } from "../wrangler/read-bindings.ts";
 import type { Configuration } from "./engine/replay.ts";
@@ -53,7 +54,7 @@ export function readConfigurations(options: ConfigurationOptions, io: Io): reado
     const isChecked = named === present || candidateLive !== undefined;
     return { name, settings, live: liveIn(named.live, isChecked ? settings : undefined, io) };
   });
-  for (const note of notes) io.err(`note: ${note}\n`);
+  for (const note of notes) io.err(line(`note: ${note}`));
   return read;
 }
 
@@ -65,7 +66,7 @@ function settingsOf({ file, env }: Named, options: ReadOptions, io: Io, notes: S
     const parsed = parseSettings(bindings);
     if (parsed.mistakes) {
       const where = file ?? "the configuration";
-      throw new Failure(`mistakes in ${where}:\n${parsed.mistakes.map(describeMistake).join("\n")}`);
+      throw new Failure(`mistakes in ${where}:`, ...parsed.mistakes.map(describeMistake));
     }
     for (const note of told) notes.add(note);
     return parsed.value;
@@ -95,7 +96,7 @@ function liveIn(file: string, settings: Settings | undefined, { cwd }: Io): Live
     throw new Failure(`${file}: expected a live document as JSON, as \`headgate admin live get\` prints it`);
   }
   const mistakes = settings ? unexpected(JSON.parse(text), settings) : [];
-  if (mistakes.length > 0) throw new Failure(`mistakes in ${file}:\n${mistakes.join("\n")}`);
+  if (mistakes.length > 0) throw new Failure(`mistakes in ${file}:`, ...mistakes);
   return document;
 }
 
