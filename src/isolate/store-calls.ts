@@ -75,6 +75,8 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
   }
 
   function learn(request: TakeRequest, reply: TakeReply, call: number, sentAtMs: number): void {
+    // Every reply tells the store's clock. Counts from before a reset mean nothing any more.
+    const hasCounts = !isFromBeforeReset(request.keys, call);
     const receivedAtMs = timing.nowMs();
     if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) {
       told.clearRefusals();
@@ -83,7 +85,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       // instants.
       if (receivedAtMs < sentAtMs) return;
     }
-    told.hear(request, reply, { sentAtMs, receivedAtMs, call, lastCall: sent });
+    if (hasCounts) told.hear(request, reply, { sentAtMs, receivedAtMs, call, lastCall: sent });
   }
 
   return {
@@ -99,7 +101,6 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       const isDecision = decides(flag);
       const sentAtMs = timing.nowMs();
       const call = ++sent;
-      const isFromBefore = () => isFromBeforeReset(keys, call);
       // Remembered counts lack what this call charges above a limit. Their waits would be too short until its reply.
       attempt(() => told.forgetRefusals(chargedAnyway(request)));
       const begin = () => keys.map(({ key, cost }) => inFlight.begin(key, cost, sentAtMs));
@@ -113,8 +114,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
           if (isDecision) lastMs = tookMs;
           listener?.storeCall("OK", tookMs);
         });
-        // Counts from before a reset mean nothing any more.
-        attempt(() => !isFromBefore() && learn(request, reply, call, sentAtMs));
+        attempt(() => learn(request, reply, call, sentAtMs));
         answered();
         return reply;
       } catch (error) {
@@ -128,7 +128,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
         const answer = late.answer.then((reply) => {
           answered();
           // A reset has removed what was charged before it: there is nothing to give back.
-          if (!reply || isFromBefore()) return undefined;
+          if (!reply || isFromBeforeReset(keys, call)) return undefined;
           attempt(() => learn(request, reply, call, sentAtMs));
           return reply;
         });
