@@ -17,7 +17,7 @@ const MAX_SETS = 16;
  *
  * @param readMembers what decides whether two objects are equal. Order does not matter.
  * @param what the beginning of a warning, which comes once, with the 17th set: a value probably differs with each
- * request, and then every limit starts anew. Absent: no warning.
+ * request, and then each request has a limiter of its own. Absent: no warning.
  */
 export function onceForEqual<Env extends object, Made extends object>(
   readMembers: (env: Env) => readonly Member[],
@@ -47,7 +47,7 @@ export function onceForEqual<Env extends object, Made extends object>(
       sets.pop();
       if (!hasWarned) {
         console.warn(
-          `headgate: ${what}: env has had ${MAX_SETS + 1} sets of values, the last one with another ${name}, and each set is counted by itself. Keep what differs between requests out of env`,
+          `headgate: ${what}: env has had ${MAX_SETS + 1} sets of values, the last one with another ${name}, and each set has a limiter of its own. Keep what differs between requests out of env`,
         );
       }
       hasWarned = true;

@@ -16,7 +16,7 @@ export interface Estimate {
   readonly inputTokens: number;
   /** The most output tokens that the request asks for, over all of its choices. Absent: it does not say. */
   readonly outputTokens?: number | undefined;
-  /** Whether the model works on when the client has left: its output can be fetched later. */
+  /** Whether the model may work on when its client has left. If the body was not read whole, it may. */
   readonly isBackground?: boolean;
 }
 
@@ -96,7 +96,7 @@ export async function estimateRequest(
   const { perImage = 1_000, maxBytes = 1_048_576 } = options;
   const format = formatOf(request);
   const { text, isCut, restBytes } = await readBody(request, maxBytes);
-  const { body, unreadBytes } = parse(text, isCut);
+  const { body, unreadBytes, isWhole } = parse(text, isCut);
   // A body may be there and have no byte. No model answers it.
   const isEmpty = !isCut && text === "" && restBytes === 0;
   return {
@@ -106,23 +106,26 @@ export async function estimateRequest(
       model: deploymentOf(request.url) ?? (typeof body.model === "string" ? body.model : undefined),
       inputTokens: tokensOfBytes(inputOf(body, format, perImage) + unreadBytes + restBytes),
       outputTokens: format === "openai-embeddings" || isEmpty ? 0 : outputOf(body, format),
-      isBackground: has(format, "openai-responses") && body.background === true,
+      // Some providers take 1 and "true" as true.
+      isBackground: has(format, "openai-responses") && (!isWhole || Boolean(body.background)),
     },
   };
 }
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** @returns the body as far as it is JSON, and the bytes of the text after that. */
-function parse(text: string, isCut: boolean): { body: Body; unreadBytes: number } {
+/** @returns the body as far as it is JSON, the bytes of the text after that, and whether this is the whole body. */
+function parse(text: string, isCut: boolean): { body: Body; unreadBytes: number; isWhole: boolean } {
   const { json, length } = isCut ? closeJson(text) : { json: text, length: text.length };
   try {
     const body: unknown = JSON.parse(json);
-    if (isObject(body) && !Array.isArray(body)) return { body, unreadBytes: bytesOfText(text.slice(length)) };
+    if (isObject(body) && !Array.isArray(body)) {
+      return { body, unreadBytes: bytesOfText(text.slice(length)), isWhole: !isCut };
+    }
   } catch {
     // It is not JSON.
   }
-  return { body: {}, unreadBytes: bytesOfText(text) };
+  return { body: {}, unreadBytes: bytesOfText(text), isWhole: false };
 }
 
 function isObject(value: unknown): value is Body {

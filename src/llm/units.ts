@@ -65,7 +65,8 @@ function whole(tokens: number): number {
 
 /**
  * The price of a model: the price of the longest pattern that matches it, not counting `*`; of two patterns of that
- * length, the one with fewer `*`. Without a matching pattern the price `default`.
+ * length, the one with fewer `*`. Without a matching pattern the price `default`. Case does not matter, as in the paths
+ * of policies: an origin may take a deployment's name in any case, and another case must not cost less.
  */
 export function priceOf(prices: Readonly<Record<string, Price>>, model: string | undefined): Price | undefined {
   const [best = "default"] = Object.keys(prices)
@@ -83,9 +84,9 @@ function textOf(pattern: string): string {
  * end that occur nowhere else.
  */
 function matches(pattern: string, model: string): boolean {
-  const text = `\n${model.replaceAll("\n", " ")}\n`;
+  const text = `\n${model.replaceAll("\n", " ").toLowerCase()}\n`;
   let at = 0;
-  return `\n${pattern}\n`.split("*").every((part) => {
+  return `\n${pattern.toLowerCase()}\n`.split("*").every((part) => {
     const found = text.indexOf(part, at);
     at = found + part.length;
     return found >= 0;

@@ -60,6 +60,21 @@ describe("an estimate", () => {
     expect(await estimateOf({ background: true }, `https://a.test/v1/${end}`)).toMatchObject({ isBackground });
   });
 
+  it.each<[boolean, string, BodyInit, Record<string, string>?]>([
+    [false, "false", '{"background":false}'],
+    [false, "null", '{"background":null}'],
+    [true, "1", '{"background":1}'],
+    [true, "a text", '{"background":"true"}'],
+    [true, "behind what only some parsers read", '{"top_p":NaN,"background":true}'],
+    [true, "compressed", "\x1f\x8b", { "Content-Encoding": "gzip" }],
+    [true, "behind the bytes that are read", `{"user":"${"x".repeat(200)}","background":true}`],
+  ])("may work in the background: %s, if the body says so by %s", async (isBackground, _, body, headers) => {
+    for (const [end, may] of Object.entries({ responses: isBackground, "chat/completions": false })) {
+      const request = post(body, `https://a.test/v1/${end}`, headers);
+      expect((await estimateRequest(request, { maxBytes: 100 })).estimate.isBackground).toBe(may);
+    }
+  });
+
   it("of a body without a byte is nothing, with or without a length", async () => {
     for (const body of ["", new Uint8Array(), new Blob([]).stream()]) {
       expect((await estimateRequest(post(body))).estimate).toMatchObject({ inputTokens: 0, outputTokens: 0 });

@@ -18,6 +18,8 @@ describe("the price of a model", () => {
     ["gpt-5-mini-2026", 2],
     ["gpt-5-2026", 1],
     ["gpt-5", 3],
+    ["gpt-5-MINI", 2],
+    ["GPT-5", 3],
     ["other", 9],
     [undefined, 7],
   ])("%s", (model, input) => expect(priceOf(prices, model)?.input).toBe(input));
@@ -28,6 +30,7 @@ describe("the price of a model", () => {
     expect(only("a*b*c", "a-c-b")).toBe(2);
     expect(only("ab*ba", "aba")).toBe(2);
     expect(only("*/gpt*", "openai/gpt-5")).toBe(1);
+    expect(only("*/GPT*", "OpenAI/gpt-5")).toBe(1);
     expect(only("gpt-5", "gpt-5.2")).toBe(2);
   });
 });

@@ -1,7 +1,7 @@
 /** The store that a Worker's bindings name, or the variables of a process. */
 
 import type { Bindings } from "../../config/bindings.ts";
-import { type Member, membersOf, onceForEqual, processEnv, textsAndNumbersOf } from "../../config/env.ts";
+import { type Member, membersOf, onceForEqual, processEnv } from "../../config/env.ts";
 import { ConfigurationError } from "../../config/mistake.ts";
 import { parseStore, type StoreSettings } from "../../config/store.ts";
 import { memoryStore } from "../../store/memory.ts";
@@ -22,7 +22,8 @@ import { redisNodes } from "./redis-nodes.ts";
  * If `env` names no store, the variables of the process are read in its place, with the same names: Bun, Deno, AWS
  * Lambda, Netlify and Vercel pass objects without variables. Deno needs `--allow-env`.
  *
- * Equal bindings give the same store: several limiters of a program share its breaker.
+ * Equal settings of a store give the same store: several limiters of a program share its breaker. All that name no
+ * store share one in memory.
  *
  * @param env a Worker's bindings, what another platform passes in their place, or `process.env`.
  * @throws {ConfigurationError} if either URL or token is missing, or if a value is wrong.
@@ -32,16 +33,14 @@ export function storeFromEnv(env: unknown): Store {
   if (typeof env !== "object" || env === null)
     throw new TypeError("storeFromEnv: expected the env of a Worker, or process.env");
   const own = settingsOf(env);
-  return storeLike({ settings: namesNone(own) ? settingsOf(processEnv() ?? env) : own, env });
+  return storeLike(namesNone(own) ? settingsOf(processEnv() ?? env) : own);
 }
 
-interface Source {
-  readonly settings: StoreSettings;
-  readonly env: object;
-}
-
-/** The limiters of a program share the breaker of its store, although each request may bring an `env` object. */
-const storeLike = onceForEqual(membersOfSource, ({ settings }: Source) => {
+/**
+ * The limiters of a program share the breaker of its store, although each request may bring an `env` object. In memory
+ * they share the counts: a text that differs in each request must not start them anew.
+ */
+const storeLike = onceForEqual(membersOfSettings, (settings: StoreSettings) => {
   if (namesNone(settings)) {
     console.warn(
       "headgate: no UPSTASH_REDIS_REST_URL, no UPSTASH_REDIS_REST_TOKEN and no binding COUNTS: limits hold in each isolate by itself, in memory",
@@ -50,9 +49,8 @@ const storeLike = onceForEqual(membersOfSource, ({ settings }: Source) => {
   return storeOf(settings);
 });
 
-function membersOfSource({ settings, env }: Source): Member[] {
-  const { redis, counts } = settings;
-  return namesNone(settings) ? textsAndNumbersOf(env) : membersOf({ ...counts, redis: JSON.stringify(redis) });
+function membersOfSettings({ redis, counts }: StoreSettings): Member[] {
+  return membersOf({ ...counts, redis: JSON.stringify(redis) });
 }
 
 function settingsOf(env: object): StoreSettings {
