@@ -3,46 +3,75 @@ import { fileURLToPath } from "node:url";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { wranglerEnv } from "./scripts/dev/wrangler-env.ts";
+import { findChromium } from "./scripts/machine/chromium.ts";
 
 // Nothing is asked of Cloudflare: no telemetry, no sample of `request.cf`.
 Object.assign(process.env, wranglerEnv());
 // Tests start wrangler and scripts of ours many times: each after the first run finds them compiled.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/node", import.meta.url));
 
-/** Folders of test/ by what their tests need, see the projects below. */
+/** Folders of test/ by what their tests need, see the projects below. A folder that no project names is in `unit`. */
 const [REDIS, GATEWAY, WORKER] = [
   ["lua", "redis", "store", "scripts", "migrate"],
   ["gateway", "clients", "examples"],
   ["worker"],
 ];
+/** Tests in folders of the project redis that need no Redis. */
+const WITHOUT_REDIS = [
+  "test/redis/{late-answers,replies,script}.test.ts",
+  "test/scripts/{deployed-redis,start-store}.test.ts",
+  "test/store/{log-chunks,memory}.test.ts",
+];
+/** They start a Chromium. Elsewhere `launchChromium` fails. */
+const BROWSER = ["test/console/console.test.ts", "test/cli/replay/browser.test.ts"].concat(
+  ["browser", "console", "limits-page"].map((name) => `test/clients/${name}.test.ts`),
+);
+/** They measure memory: of processes that they start, or of their own. */
+const MEMORY = [
+  "test/isolate/isolate-memory.test.ts",
+  "test/limiter/flood.test.ts",
+  "test/llm/memory.test.ts",
+  "test/store/memory-bounds.test.ts",
+];
 const ALONE = ["test/gateway/leased.test.ts", "test/gateway/object-leased.test.ts", "test/gateway/starved.test.ts"];
+
+/** What some projects start once, before their tests. Several projects of one run share it. */
+const [REDIS_SERVER, BUNDLED_WORKER] = ["test/support/redis/redis-setup.ts", "test/support/gateway/gateway-build.ts"];
 
 const testsIn = (folder: string) => `test/${folder}/**/*.test.ts`;
 
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/global-setup.ts"],
     silent: "passed-only",
     // Many tests wait for clocks and sockets more than they compute.
     maxWorkers: Math.max(4, availableParallelism() - 1),
     projects: [
       {
-        // Nothing but Node: plain functions, and the console over a gateway in memory, in a browser.
+        // Nothing but Node, after `npm ci` alone: no Redis, no workerd, no browser.
         test: {
           name: "unit",
           // Plain functions leave nothing behind: a process for each file costs 35 s of CPU and protects from nothing.
           isolate: false,
           // Properties take their time on a busy machine.
           testTimeout: 60_000,
-          // All that no other project names: a folder that gets another name stays tested.
-          include: ["test/**/*.test.ts"],
-          exclude: [`test/{${[...REDIS, ...GATEWAY, ...WORKER]}}/**`],
+          include: [`test/!(${[...REDIS, ...GATEWAY, ...WORKER].join("|")})/**/*.test.ts`, ...WITHOUT_REDIS],
+          exclude: [...BROWSER, ...MEMORY],
         },
       },
       {
+        // Nothing but Node too. Each file has a process of its own: nobody else uses the heap that it measures.
+        test: { name: "memory", include: MEMORY, testTimeout: 60_000 },
+      },
+      {
         // What needs the real Redis server, from Node.
-        extends: true,
-        test: { name: "redis", isolate: false, include: REDIS.map(testsIn), testTimeout: 60_000 },
+        test: {
+          name: "redis",
+          isolate: false,
+          include: REDIS.map(testsIn),
+          exclude: [...WITHOUT_REDIS, ...MEMORY],
+          globalSetup: [REDIS_SERVER],
+          testTimeout: 60_000,
+        },
       },
       {
         // The bundled Worker from outside: several regions, real sockets, the same Redis.
@@ -51,8 +80,19 @@ export default defineConfig({
           // Tests stop what they start. One process for many files loads and compiles what they share once.
           isolate: false,
           include: GATEWAY.map(testsIn),
-          exclude: ALONE,
-          globalSetup: ["test/support/gateway/gateway-build.ts"],
+          exclude: [...ALONE, ...BROWSER],
+          globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        // What a page can read and a person sees, in a Chromium. The console and the replay's report need no more.
+        test: {
+          name: "browser",
+          isolate: false,
+          include: BROWSER,
+          globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
+          provide: { chromium: findChromium() ?? null },
           testTimeout: 60_000,
         },
       },
@@ -63,7 +103,7 @@ export default defineConfig({
           isolate: false,
           include: ALONE,
           fileParallelism: false,
-          globalSetup: ["test/support/gateway/gateway-build.ts"],
+          globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
           testTimeout: 60_000,
           sequence: { groupOrder: 2 },
         },
@@ -89,6 +129,7 @@ export default defineConfig({
           name: "worker",
           isolate: false,
           include: WORKER.map(testsIn),
+          globalSetup: [REDIS_SERVER],
           maxWorkers: 2,
           testTimeout: 60_000,
           // Another number of workers is another group.

@@ -1,9 +1,16 @@
 // A headless Chromium with one page. A separate server serves the page, so the gateway sees a page of another origin.
 
 import { type Browser, chromium, type Page } from "playwright-core";
-import { onTestFinished, type TestContext } from "vitest";
-import { CHROMIUM_ARGUMENTS, findChromium, HOW_TO_GET_CHROMIUM } from "../../scripts/machine/chromium.ts";
+import { inject, onTestFinished, type TestContext } from "vitest";
+import { CHROMIUM_ARGUMENTS, HOW_TO_GET_CHROMIUM } from "../../scripts/machine/chromium.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** The path of a Chromium, or null without one. Only the project `browser` has it. */
+    chromium: string | null;
+  }
+}
 
 /** The arguments of `fetch` that can be passed to the page. */
 export interface Asked {
@@ -29,8 +36,9 @@ export interface OpenPage {
 
 /** Skips the test without a Chromium. With CI=true the test fails, so that nobody forgets to install one. */
 export async function launchChromium({ skip }: Pick<TestContext, "skip">): Promise<Browser> {
-  const executablePath = findChromium();
-  if (executablePath !== undefined) return await chromium.launch({ executablePath, args: CHROMIUM_ARGUMENTS });
+  const executablePath = inject("chromium");
+  if (executablePath === undefined) throw new Error("expected this file in BROWSER of vitest.config.ts, found it not");
+  if (executablePath !== null) return await chromium.launch({ executablePath, args: CHROMIUM_ARGUMENTS });
   if (process.env.CI === "true") throw new Error(HOW_TO_GET_CHROMIUM);
   return skip(HOW_TO_GET_CHROMIUM);
 }
