@@ -94,7 +94,7 @@ function codeOf(field: string): MistakeCode {
  * @param checked the limits of a policy whose fields are right. Absent: each limit is checked by itself.
  */
 function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedLimit[]): Mistake[] {
-  const { name, limits: list, cost: rules, consistency, ...plans } = (policy ?? {}) as Partial<Record<string, unknown>>;
+  const { name, limits: list, cost: rules, consistency, plan, plans } = (policy ?? {}) as Record<string, unknown>;
   const inputs: unknown[] = Array.isArray(list) ? list : [];
   const unit = unitOf(policy);
   const read = new Map<string, Limit | undefined>();
@@ -107,7 +107,7 @@ function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedL
     if (id) read.set(id, compiled);
     return success ? [{ limit: output, compiled: compiled!, path: `${path}.limits[${i}]` }] : [];
   });
-  const { planned, mistakes } = checkPlans(plans, read, path);
+  const { planned, mistakes } = checkPlans({ plan, plans }, read, path);
   return [
     ...parsed.flatMap(rangeMistakes),
     ...limitsTwice(parsed),

@@ -107,15 +107,17 @@ function lookUp(guards: readonly Policy[], spell: Spell): IsGuarded {
       }
     }
   }
-  const guardsOf = (path: string) => [...reachesOver(spell(path, "path"))].flatMap((reach) => byReach.get(reach) ?? []);
+  const someGuard = (path: string, isOne: (guard: Policy) => boolean) =>
+    spell(path, "path").some((spelling) => someReach(spelling, (reach) => byReach.get(reach)?.some(isOne) ?? false));
   return (policy) => {
     const [first = "*", ...others] = policy.match.path ?? [];
-    return guardsOf(first).some(
+    return someGuard(
+      first,
       (guard) =>
         guard !== policy &&
         coversHostAndMethod(guard.match, policy.match, spell) &&
         leavesOutNoMore(guard, policy, spell) &&
-        others.every((path) => guardsOf(path).includes(guard)),
+        others.every((path) => someGuard(path, (one) => one === guard)),
     );
   };
 }
@@ -126,15 +128,18 @@ function reachOf(path: string): string {
   return path.endsWith("/*") ? path : withSlash(path);
 }
 
-/** Each reach that holds all paths of a pattern: `/v1/*` matches `/v1`, and `/login` matches `/login/`. */
-function reachesOver(spellings: readonly string[]): Set<string> {
-  const reaches = new Set(["*"]);
-  for (const spelling of spellings) {
-    const whole = withSlash(spelling);
-    reaches.add(whole);
-    for (let at = whole.indexOf("/"); at >= 0; at = whole.indexOf("/", at + 1)) reaches.add(`${whole.slice(0, at)}/*`);
+/**
+ * Whether one of the reaches that hold all paths of a pattern is the wanted one: `/v1/*` matches `/v1`, and `/login`
+ * matches `/login/`. The reach of a guard is most often the pattern's own.
+ */
+function someReach(path: string, isWanted: (reach: string) => boolean): boolean {
+  if (isWanted(reachOf(path)) || isWanted("*")) return true;
+  const whole = withSlash(path);
+  if (isWanted(whole)) return true;
+  for (let at = whole.lastIndexOf("/"); at > 0; at = whole.lastIndexOf("/", at - 1)) {
+    if (isWanted(`${whole.slice(0, at)}/*`)) return true;
   }
-  return reaches;
+  return false;
 }
 
 function coversHostAndMethod(guard: Match, match: Match, spell: Spell): boolean {

@@ -1,9 +1,8 @@
 /** Which policies apply to a request, and at what cost. docs/matching.md has the rules. */
 
 import { BoundedMap } from "../bounded-map.ts";
-import { meterMistakes } from "../config/meter.ts";
 import { ConfigurationError } from "../config/mistake.ts";
-import { patternMistakes } from "../config/patterns.ts";
+import { matcherMistakes } from "../config/policies.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import type { Work } from "../pattern/automaton.ts";
@@ -71,10 +70,7 @@ const LONGEST_REMEMBERED = 512;
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
 export function compileMatcher(policies: readonly Policy[], rememberedLines = REMEMBERED_LINES): Matcher {
-  const mistakes = policies.flatMap((policy, i) => [
-    ...patternMistakes(policy, `policies[${i}]`),
-    ...meterMistakes(policy, `policies[${i}]`),
-  ]);
+  const mistakes = policies.flatMap((policy, i) => matcherMistakes(policy, `policies[${i}]`));
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   const compiled = policies.map((policy) => {
     const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));

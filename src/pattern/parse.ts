@@ -100,13 +100,21 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
 
   /** `:name`, `:name(regexp)`, `(regexp)` or `*`. */
   function group(): Node | undefined {
-    // Building this expression takes a millisecond, which patterns without names need not pay.
-    const name = pattern[at] === ":" ? take(/:[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/uy) : undefined;
+    const name = pattern[at] === ":" ? nameOf() : undefined;
     if (name !== undefined && names.size === names.add(name).size) throw new PatternMistake();
     // A group inside the regular expression must begin with `(?`: URLPattern refuses groups that capture.
     if (pattern[at] === "(") return regexp();
     if (name !== undefined) return { repeat: { chars: separator, not: true }, optional: false, many: true };
-    return take(/\*/y) && ANY;
+    if (pattern[at] !== "*") return undefined;
+    at++;
+    return ANY;
+  }
+
+  /** Building the second expression takes a millisecond, which patterns with names in ASCII need not pay. */
+  function nameOf(): string | undefined {
+    return (
+      take(/:[A-Za-z$_][\w$]*(?![\w$\u0080-\uffff])/y) ?? take(/:[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/uy)
+    );
   }
 
   function regexp(): Node {
@@ -126,7 +134,7 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
   }
 
   function add(before: string, node: Node | undefined, behind: string): void {
-    const modifier = take(/[?+*]/y);
+    const modifier = at < pattern.length && "?+*".includes(pattern[at]!) ? pattern[at++] : undefined;
     const all = [before, ...(node === undefined ? [] : [node]), behind].filter((one) => one !== "");
     if (modifier === undefined) all.forEach(push);
     else if (all.length === 1 && node === ANY) push(ANY);
@@ -142,7 +150,8 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
       add(own, node, "");
     } else if (plain !== "") {
       push(plain);
-    } else if (take(/\{/y)) {
+    } else if (pattern[at] === "{") {
+      at++;
       const [before, inner, behind] = [text(), group(), text()];
       if (!take(/\}/y)) throw new PatternMistake();
       add(before, inner, behind);

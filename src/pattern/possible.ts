@@ -1,6 +1,6 @@
 /** Finds patterns that no request can match: such a policy would limit nothing, and nobody would notice. */
 
-import { ANY, ASCII, type Node, type PatternKind } from "./node.ts";
+import { ANY, type Node, type PatternKind } from "./node.ts";
 
 /** States of a reader of normal forms, one bit each: what the characters up to here end with. */
 const NOTHING = 1;
@@ -10,7 +10,10 @@ const TWO_DOTS = 8;
 const MORE = 16;
 
 /** The characters that a normal form in lower case can hold, apart from `/` and `.`. */
-const OTHERS = { path: /[!$-\-0-;=@[\]^_a-z|~]/, host: /[!"$&-\-0-;=[\]_-z{}~]/ };
+const OTHERS = {
+  path: "abcdefghijklmnopqrstuvwxyz0123456789-_!$%&'()*+,:;=@[]^|~",
+  host: "abcdefghijklmnopqrstuvwxyz0123456789-_!\"$&'()*+,:;=[]`{}~",
+};
 
 /** Whether some normal form matches the pattern, and whether each part, optional parts too, is used in some match. */
 export function possible(nodes: readonly Node[], kind: PatternKind): boolean {
@@ -33,6 +36,11 @@ function required(part: Repeat): Node {
   return { ...part, optional: false };
 }
 
+type Group = Exclude<Node, string>;
+
+/** By group and by the states before it: patterns share groups, and a repetition holds one node many times. */
+const known = { path: new WeakMap<Group, Map<number, number>>(), host: new WeakMap<Group, Map<number, number>>() };
+
 /** The states after a text that `node` matches. @param from the states before that text. */
 function after(node: Node, from: number, kind: PatternKind): number {
   if (from === 0) return 0;
@@ -41,24 +49,25 @@ function after(node: Node, from: number, kind: PatternKind): number {
     for (const character of node) at = step(at, character, kind);
     return at;
   }
+  const states = known[kind].get(node) ?? new Map<number, number>();
+  known[kind].set(node, states);
+  const to = states.get(from) ?? afterGroup(node, from, kind);
+  states.set(from, to);
+  return to;
+}
+
+function afterGroup(node: Group, from: number, kind: PatternKind): number {
   if ("chars" in node) {
     const matches = (character: string) => node.chars.includes(character) !== node.not;
-    const other = node.not
-      ? ASCII.find((character) => OTHERS[kind].test(character) && matches(character))
-      : OTHERS[kind].exec(node.chars)?.[0];
+    let other = 0;
+    while (other < OTHERS[kind].length && !matches(OTHERS[kind][other]!)) other++;
     const slash = matches("/") ? step(from, "/", kind) : 0;
     const dot = matches(".") ? step(from, ".", kind) : 0;
-    return slash | dot | (other === undefined ? 0 : step(from, other, kind));
+    return slash | dot | (other === OTHERS[kind].length ? 0 : step(from, OTHERS[kind][other]!, kind));
   }
   if ("all" in node) {
     let at = from;
-    let last: { readonly one?: Node; readonly from?: number } = {};
-    for (const one of node.all) {
-      // A repetition that is written out: the same node from the same states ends in the same states again.
-      if (one === last.one && at === last.from) continue;
-      last = { one, from: at };
-      at = after(one, at, kind);
-    }
+    for (const one of node.all) at = after(one, at, kind);
     return at;
   }
   if ("either" in node) return node.either.reduce((to, one) => to | after(one, from, kind), 0);
@@ -74,10 +83,10 @@ function after(node: Node, from: number, kind: PatternKind): number {
 function step(from: number, character: string, kind: PatternKind): number {
   if (kind === "host") {
     if (character === ".") return from & ~NOTHING ? SEPARATOR : 0;
-    return from !== 0 && OTHERS.host.test(character) ? MORE : 0;
+    return from !== 0 && OTHERS.host.includes(character) ? MORE : 0;
   }
   if (character === "/") return from & (NOTHING | MORE) ? SEPARATOR : 0;
   const inside = from & ~NOTHING;
-  if (character !== ".") return inside !== 0 && OTHERS.path.test(character) ? MORE : 0;
+  if (character !== ".") return inside !== 0 && OTHERS.path.includes(character) ? MORE : 0;
   return (from & SEPARATOR ? ONE_DOT : 0) | (from & ONE_DOT ? TWO_DOTS : 0) | (from & (TWO_DOTS | MORE) ? MORE : 0);
 }
