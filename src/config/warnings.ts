@@ -154,8 +154,8 @@ function coversHostAndMethod(guard: Match, match: Match, spell: Spell): boolean 
 /** Whether the policy leaves out all that its guard leaves out. */
 function leavesOutNoMore({ except: guards = [] }: Policy, { except = [] }: Policy, spell: Spell): boolean {
   const coversPath: Covers = (guard, match) => {
-    const reaches = reachesOver(spell(match, "path"));
-    return spell(guard, "path").some((path) => reaches.has(reachOf(path)));
+    const reaches = spell(guard, "path").map(reachOf);
+    return spell(match, "path").some((path) => someReach(path, (reach) => reaches.includes(reach)));
   };
   const covers = (guard: Match, match: Match) =>
     coversHostAndMethod(guard, match, spell) && coversField(guard.path, match.path, coversPath);

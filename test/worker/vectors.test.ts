@@ -55,7 +55,9 @@ const LONGEST_DELAY_MS = 60_000;
 function isBriefAndAllowed({ steps, limit }: Story): boolean {
   const delayedMs = steps.reduce((sum, { delayMs = 0 }) => sum + delayMs, 0);
   return (
-    delayedMs > 0 && delayedMs <= LONGEST_STORY_MS && Number("maxDelay" in limit && limit.maxDelay) <= LONGEST_DELAY_MS
+    delayedMs > 0 &&
+    delayedMs <= LONGEST_STORY_MS &&
+    Number.parseInt("maxDelay" in limit ? String(limit.maxDelay) : "", 10) <= LONGEST_DELAY_MS
   );
 }
 const everyTwentieth = ({ number }: Story) => number % 20 === 1;
