@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
 import { LogError, openLog } from "../../../../src/cli/replay/log/open.ts";
 import { TimeOrder } from "../../../../src/cli/replay/log/order.ts";
+import { draws } from "../../../support/cases/draws.ts";
 import { accessLine, folderOf, readFiles, readText } from "./read-log.ts";
 
 const T = Date.UTC(2026, 10, 22, 20);
@@ -280,7 +281,7 @@ it("the same entries come from any pieces of the bytes", async () => {
         const chunks = edges.slice(1).map((edge, i) => bytes.subarray(edges[i], edge));
         expect(await outcome(chunks)).toEqual(whole);
       }),
-      { numRuns: 60 },
+      draws(60),
     );
   }
 });
