@@ -38,8 +38,8 @@ export interface KeyReply extends CallTimes {
   readonly limits: readonly LimitSpec[];
   /** One reply for each limit. */
   readonly replies: readonly LimitReply[];
-  /** Whether this call has given units back, or another one that the store may have decided after it. */
-  readonly gaveBack: boolean;
+  /** Whether this call has settled units, or another one of the same millisecond of the store. */
+  readonly hasSettled: boolean;
 }
 
 export interface ToldCounts {
@@ -98,15 +98,23 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
         // back. Two calls that were on their way together may overtake each other.
         const wereTogether = known !== undefined && times.call <= known.lastCall;
         if (wereTogether && storeAtMs < known.storeAtMs) continue;
-        // Within one millisecond of the store nobody knows whether units came back before this reply or after it.
+        // Of two replies of one millisecond of the store nobody knows which is newer. If one of them has settled units,
+        // the other one's counts may lack these units, or still have them.
         const isTied = wereTogether && storeAtMs === known.storeAtMs;
-        const gaveBack = flag === Flag.giveBack || (isTied && known.gaveBack);
-        const told = { ...times, storeAtMs, cost, limits, replies: reply.keys[k]!, gaveBack };
+        const mayBeOld = isTied && (known.hasSettled || !decides(flag));
+        const told = {
+          ...times,
+          storeAtMs,
+          cost,
+          limits,
+          replies: reply.keys[k]!,
+          hasSettled: !decides(flag) || mayBeOld,
+        };
         const hasCounts = !limits.every(isConcurrency);
         if (hasCounts) newest.set(key, told);
         // Renewing or releasing a slot tells nothing about the other limits.
         else if (!decides(flag)) continue;
-        if (isClose && !gaveBack) refusing.set(key, told);
+        if (isClose && !mayBeOld && flag !== Flag.giveBack) refusing.set(key, told);
         // Units have come back, or no limit is close: what was told before refuses too much.
         else refusing.delete(key);
       }
