@@ -6,6 +6,7 @@
 import { BoundedMap } from "../bounded-map.ts";
 import { algorithmOf, countsBytes, type LimitSpec } from "../core/algorithms.ts";
 import { isConcurrency } from "../core/concurrency.ts";
+import { haveSameNumbers } from "../core/numbers.ts";
 import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { PendingUnits } from "./pending-units.ts";
 
@@ -110,6 +111,8 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
           replies: reply.keys[k]!,
           hasSettled: !decides(flag) || mayBeOld,
         };
+        // Between two decisions units were only charged: the newer reply is the one that leaves less.
+        if (isTied && !mayBeOld && leavesMore(told, known)) continue;
         const hasCounts = !limits.every(isConcurrency);
         if (hasCounts) newest.set(key, told);
         // Renewing or releasing a slot tells nothing about the other limits.
@@ -145,6 +148,16 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
 
     clearRefusals: () => refusing.clear(),
   };
+}
+
+/** Whether a reply leaves more units than another one of the same instant. */
+function leavesMore(one: KeyReply, other: KeyReply): boolean {
+  const left = ({ limits, replies, storeAtMs }: KeyReply) =>
+    limits.map((limit, l) =>
+      isConcurrency(limit) ? 0 : algorithmOf(limit).remaining(replies[l]!.view, limit, storeAtMs),
+    );
+  const [mine, theirs] = [left(one), left(other)];
+  return haveSameNumbers(one.limits, other.limits) && mine.some((units, l) => units > theirs[l]!);
 }
 
 /** Whether the reply to a call with this flag shows what a request would be told. */

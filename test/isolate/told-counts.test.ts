@@ -50,6 +50,24 @@ describe("what is remembered of a key", () => {
     expect(told.begin("k")).toBeUndefined();
   });
 
+  it.each([
+    ["two takes", Flag.take, Flag.take, 7],
+    ["a take, then an excess", Flag.take, Flag.chargeAnyway, undefined],
+    ["an excess, then a take", Flag.chargeAnyway, Flag.take, undefined],
+  ])("of one millisecond is the newer reply, or refuses nothing: %s", (_, first, second, refusing) => {
+    const { told, store } = memoryOf();
+    const near: LimitSpec = { ...window, limit: 9 };
+    const replies = [
+      { flag: first, reply: store.take([keyOf(4, near)], first, NOW_MS) },
+      { flag: second, reply: store.take([keyOf(3, near)], second, NOW_MS) },
+    ];
+    // The older reply comes last.
+    for (const { flag, reply } of replies.toReversed()) {
+      told.hear({ keys: [keyOf(3, near)], flag }, reply, callTimes(NOW_MS - 5, NOW_MS + 5));
+    }
+    expect(unitsOf(told.refusing("k"))).toBe(refusing);
+  });
+
   it("is replaced by a later reply of a store whose clock has stepped back", () => {
     const { told, call } = memoryOf();
     call(keyOf(2, window), Flag.take, 10_000);
