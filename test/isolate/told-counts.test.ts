@@ -51,14 +51,13 @@ describe("what is remembered of a key", () => {
   });
 
   it.each([
-    ["two takes", Flag.take, Flag.take, 7],
-    ["a take, then an excess", Flag.take, Flag.chargeAnyway, undefined],
-    ["an excess, then a take", Flag.chargeAnyway, Flag.take, undefined],
-  ])("of one millisecond is the newer reply, or refuses nothing: %s", (_, first, second, refusing) => {
+    ["two takes", 4, Flag.take, 7],
+    ["a take, then an excess", 7, Flag.chargeAnyway, undefined],
+  ])("of one millisecond is the newer reply, or refuses nothing: %s", (_, cost, second, refusing) => {
     const { told, store } = memoryOf();
     const near: LimitSpec = { ...window, limit: 9 };
     const replies = [
-      { flag: first, reply: store.take([keyOf(4, near)], first, NOW_MS) },
+      { flag: Flag.take, reply: store.take([keyOf(cost, near)], Flag.take, NOW_MS) },
       { flag: second, reply: store.take([keyOf(3, near)], second, NOW_MS) },
     ];
     // The older reply comes last.
