@@ -25,7 +25,7 @@ import type { Takes } from "../store-calls.ts";
 const MAX_KEYS = 1_000;
 /** Buckets per window: a debt expires at most one eighth of a window late. */
 const PARTS = 8;
-/** Keys that one call repays, unless they lie in several slots of a Redis Cluster. */
+/** Keys that one call repays, unless the store has refused a call of several. */
 const KEYS_PER_CALL = 50;
 
 interface Debt {
@@ -134,10 +134,15 @@ export function createDebts(): Debts {
         await store.take({ keys, flag: Flag.chargeAnyway });
       } catch (error) {
         const { notRun, isReply, code } = failureOf(error);
-        if (code === "CROSSSLOT" && keys.length > 1) keysPerCall = 1;
-        // Another error about the command itself would occur again. After SUBREQUESTS, another request may still make
-        // calls.
-        else if (!notRun || (isReply && code !== "SUBREQUESTS")) return;
+        if (!notRun) return;
+        // The store works, and refuses this command. (After SUBREQUESTS, another request may still make calls.)
+        if (isReply && code !== "SUBREQUESTS") {
+          const isAlone = keys.length === 1;
+          // One key may be the reason for all: the next calls repay one key each, until that key has been found.
+          keysPerCall = isAlone ? KEYS_PER_CALL : 1;
+          // It would be refused again.
+          if (isAlone) return;
+        }
         for (const [key, debt] of taken.filter(isOwed)) putBack(key, debt, nowMs);
       } finally {
         for (const [key] of taken.filter(isOwed)) repaying.delete(key);
