@@ -3,6 +3,8 @@
  * caller could not tell it from a failure of the object.
  */
 
+import { createThrown } from "../lines.ts";
+
 /** Nothing was changed. */
 export interface Rejected {
   /** What was expected, and where. No key of the request is in it. */
@@ -17,6 +19,8 @@ const TOO_BIG = /SQLITE_TOOBIG/;
 /** Only a mistake in the code throws these. The storage throws others. */
 const MISTAKES = [TypeError, RangeError, ReferenceError, SyntaxError];
 
+const writeThrown = createThrown("the object failed on one request");
+
 /**
  * What the work returns. Its error concerns one request if the request is wrong, if the code fails on it, or if a value
  * becomes too large: other requests can be answered. All other errors are failures of the object.
@@ -30,7 +34,7 @@ export function orRejected<T>(work: () => T): T | Rejected {
     if (error instanceof Misuse) return { rejected: error.message };
     if (!MISTAKES.some((mistake) => error instanceof mistake) && !TOO_BIG.test(String(error))) throw error;
     // The text of such an error may have a part of a key: it stays in the log of the object.
-    console.error("headgate: the object failed on one request", error);
+    writeThrown(error);
     return { rejected: `the object failed on this request (${(error as Error).name}); its log has the error` };
   }
 }

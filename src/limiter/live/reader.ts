@@ -6,6 +6,7 @@
 import type { Policy } from "../../core/policy.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../../isolate/timing.ts";
+import { createLines } from "../../lines.ts";
 import { failureOf, lateTextOf } from "../../store/failure.ts";
 import type { LiveStorage, LiveText } from "../../store/live.ts";
 import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type WithNumbers } from "./apply.ts";
@@ -101,7 +102,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     timeoutMs,
     secret,
     numbers,
-    report = reportLive,
+    report = reportLive(),
     timing = LOCAL_TIMING,
   } = options;
   let view: LiveView | undefined;
@@ -296,6 +297,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   };
 }
 
-function reportLive(event: LiveEvent): void {
-  console.warn(JSON.stringify({ ...event, at: new Date().toISOString() }));
+function reportLive(): (event: LiveEvent) => void {
+  const write = createLines();
+  return (event) => write(() => ({ ...event, at: new Date().toISOString() }));
 }
