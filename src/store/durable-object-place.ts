@@ -4,7 +4,7 @@ import type { CountsNamespace, LocationHint } from "../config/counts.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
 import type { LiveStorage, ToldReply } from "./live.ts";
-import { isRejected, type Rejected } from "./rejected.ts";
+import { isRejected, type Rejected, rejectedByOlder } from "./rejected.ts";
 import type { Store } from "./store.ts";
 import { StoreError } from "./store.ts";
 
@@ -48,7 +48,9 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
       // A stub is of no use after an exception: every call gets its own.
       answer = await work(namespace.get(id, location && { locationHint: location }) as CountsStub);
     } catch (error) {
-      answer = rejectedByOlder(error);
+      const rejected = rejectedByOlder(error);
+      if (!rejected) throw storeErrorOf(error);
+      answer = rejected;
     }
     if (!isRejected(answer)) return answer;
     writeRejected(answer.rejected);
@@ -79,12 +81,6 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
       },
     }),
   };
-}
-
-/** An older object throws a `TypeError` at a request that it does not take. @throws {StoreError} for other errors. */
-function rejectedByOlder(error: unknown): Rejected {
-  if (error instanceof TypeError && (error as { remote?: true }).remote) return { rejected: error.message };
-  throw storeErrorOf(error);
 }
 
 /**

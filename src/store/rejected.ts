@@ -1,5 +1,5 @@
 /**
- * How the object answers a request that it does not take: as data. An exception would break the caller's stub, and the
+ * How an object answers a request that it does not take: as data. An exception would break the caller's stub, and the
  * caller could not tell it from a failure of the object.
  */
 
@@ -37,6 +37,11 @@ export function orRejected<T>(work: () => T): T | Rejected {
     writeThrown(error);
     return { rejected: `the object failed on this request (${(error as Error).name}); its log has the error` };
   }
+}
+
+/** An older object throws a `TypeError` at a request that it does not take. Undefined: it is another error. */
+export function rejectedByOlder(error: unknown): Rejected | undefined {
+  return error instanceof TypeError && (error as { remote?: true }).remote ? { rejected: error.message } : undefined;
 }
 
 export function isRejected(answer: unknown): answer is Rejected {
