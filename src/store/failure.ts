@@ -1,11 +1,14 @@
 /** Turns what a store threw into a failure that the rest of the program can handle. */
 
 import type { TakeReply, TakeRequest } from "../core/take.ts";
+import { createThrown } from "../lines.ts";
 import type { LiveText } from "./live.ts";
 import { type LateReply, type Store, StoreError } from "./store.ts";
 
 /** The part of a `StoreError` that the program acts on. */
 export type StoreFailure = Pick<StoreError, "code" | "notRun" | "isReply" | "timeout">;
+
+const writeThrown = createThrown("the store threw");
 
 /**
  * The failure of a store: the policies' `onStoreFailure` says what follows. A `StoreError` is recognised by its name,
@@ -15,7 +18,7 @@ export type StoreFailure = Pick<StoreError, "code" | "notRun" | "isReply" | "tim
  */
 export function failureOf(error: unknown): StoreFailure {
   if (isStoreError(error)) return error;
-  console.error("headgate: the store threw", error);
+  writeThrown(error);
   return { code: "UNKNOWN", notRun: false, isReply: false, timeout: undefined };
 }
 

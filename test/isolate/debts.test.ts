@@ -144,6 +144,28 @@ it("is charged key by key when the keys lie in several slots of a Redis Cluster"
   expect(store.takes.map(({ keys }) => keys.length)).toEqual([1, 1, 1]);
 });
 
+it("of one key that the store rejects costs the others nothing: they are charged without it", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  const calls: number[] = [];
+  // An older object meets a new kind of limit.
+  const take: Store["take"] = async (request) => {
+    calls.push(request.keys.length);
+    if (request.keys.some(({ key }) => key === "new")) throw new StoreError("REJECTED");
+    return await store.take(request);
+  };
+  const older = { ...store, take };
+  for (const key of ["a", "new", "b", "c", "d"]) owed.add(one(key), NOW_MS);
+  while (owed.size > 0) await owed.repay(older, NOW_MS);
+  expect(charges(store)).toEqual([
+    ["a", 1],
+    ["b", 1],
+    ["c", 1],
+    ["d", 1],
+  ]);
+  // Once that key is found, the others are charged together again.
+  expect(calls).toEqual([5, 1, 1, 3]);
+});
+
 it("is charged later when the repayment is known not to have run", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("a"), NOW_MS);

@@ -25,7 +25,7 @@ import type { Takes } from "../store-calls.ts";
 const MAX_KEYS = 1_000;
 /** Buckets per window: a debt expires at most one eighth of a window late. */
 const PARTS = 8;
-/** Keys that one call repays, unless they lie in several slots of a Redis Cluster. */
+/** Keys that one call repays, unless the store has refused a call of several. */
 const KEYS_PER_CALL = 50;
 
 interface Debt {
@@ -156,14 +156,20 @@ export function createDebts(): Debts {
         arrived();
       } catch (error) {
         const { notRun, isReply, code, timeout } = failureOf(error);
-        if (code === "CROSSSLOT" && keys.length > 1) keysPerCall = 1;
-        // Another error about the command itself would occur again. After SUBREQUESTS, another request may still make
-        // calls.
-        else if (!notRun || (isReply && code !== "SUBREQUESTS")) {
+        if (!notRun) {
           if (await timeout?.answer) arrived();
           return;
         }
-        for (const { key, debt } of arrived()) putBack(key, debt, nowMs);
+        const unpaid = arrived();
+        // The store works, and refuses this command. (After SUBREQUESTS, another request may still make calls.)
+        if (isReply && code !== "SUBREQUESTS") {
+          const isAlone = keys.length === 1;
+          // One key may be the reason for all: the next calls repay one key each, until that key has been found.
+          keysPerCall = isAlone ? KEYS_PER_CALL : 1;
+          // It would be refused again.
+          if (isAlone) return;
+        }
+        for (const { key, debt } of unpaid) putBack(key, debt, nowMs);
       }
     },
   };
