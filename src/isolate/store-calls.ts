@@ -102,7 +102,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       const sentAtMs = timing.nowMs();
       const call = ++sent;
       // Remembered counts lack what this call charges above a limit. Their waits would be too short until its reply.
-      attempt(() => told.forgetRefusals(chargedAnyway(request)));
+      if (!isDecision) attempt(() => told.forgetRefusals(chargedAnyway(request)));
       const begin = () => keys.map(({ key, cost }) => inFlight.begin(key, cost, sentAtMs));
       const arrived = isDecision ? attempt(begin) : undefined;
       const begun = flag === Flag.take ? attempt(() => unanswered.begin(keys, sentAtMs, callers)) : undefined;
