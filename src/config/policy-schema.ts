@@ -18,6 +18,13 @@ const MAX_DELAY_MS = 60_000;
 const MIN_TIMEOUT_MS = 1_000;
 const DEFAULT_TIMEOUT = "1m";
 
+/** The range of each field that is a duration, ms. */
+const DURATIONS_MS: Readonly<Record<"window" | "maxDelay" | "timeout", readonly [min: number, max: number]>> = {
+  window: [1, MAX_WINDOW_MS],
+  maxDelay: [0, MAX_DELAY_MS],
+  timeout: [MIN_TIMEOUT_MS, MAX_WINDOW_MS],
+};
+
 /** The two ways to write a value. */
 interface Either {
   readonly anyOf: readonly v.GenericSchema[];
@@ -96,8 +103,8 @@ const duration = (minMs: number, maxMs: number, form = DURATION): v.GenericSchem
   );
 
 /** A duration, or 0: none. */
-const durationOrNone = (maxMs: number) =>
-  either(v.picklist([0]), isText, duration(0, maxMs, new RegExp(`^0$|${DURATION.source}`)));
+const durationOrNone = (minMs: number, maxMs: number) =>
+  either(v.picklist([0]), isText, duration(minMs, maxMs, new RegExp(`^0$|${DURATION.source}`)));
 
 const oneOrMore = <S extends v.GenericSchema>(item: S) =>
   either(
@@ -160,7 +167,7 @@ const tableOf = <I, O>(item: v.GenericSchema<I, O>) =>
 
 const limit = { limit: units };
 const shadowLimit = { shadowLimit: v.optional(units) };
-const window = { window: duration(1, MAX_WINDOW_MS) };
+const window = { window: duration(...DURATIONS_MS.window) };
 const scope = { scope: v.optional(v.picklist(["global", "region"]), "global") };
 const burst = { burst: v.optional(units) };
 const named = <N extends AlgorithmName>(name: N) => ({ algorithm: v.picklist([name]) });
@@ -192,14 +199,14 @@ export const LIMIT_SCHEMAS = {
     ...limit,
     ...window,
     ...burst,
-    maxDelay: v.optional(durationOrNone(MAX_DELAY_MS), 0),
+    maxDelay: v.optional(durationOrNone(...DURATIONS_MS.maxDelay), 0),
     ...scope,
   }),
   concurrency: v.strictObject({
     ...named("concurrency"),
     ...limit,
     ...shadowLimit,
-    timeout: v.optional(duration(MIN_TIMEOUT_MS, MAX_WINDOW_MS), DEFAULT_TIMEOUT),
+    timeout: v.optional(duration(...DURATIONS_MS.timeout), DEFAULT_TIMEOUT),
     ...scope,
   }),
 } as const satisfies Record<AlgorithmName, v.GenericSchema>;
@@ -287,7 +294,8 @@ export const BLOCK_INSTEAD = ' ("block" in the live document refuses every reque
  * @param expected of the field.
  */
 export function meantBy(field: string, value: unknown, expected: string): string | undefined {
-  if (field === "window" || field === "timeout" || field === "maxDelay") return bareExpected(value);
+  if (Object.hasOwn(DURATIONS_MS, field))
+    return bareExpected(value, ...DURATIONS_MS[field as keyof typeof DURATIONS_MS]);
   return field === "limit" && (value === 0 || value === "0") ? `${expected}${BLOCK_INSTEAD}` : undefined;
 }
 
