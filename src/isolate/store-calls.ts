@@ -79,7 +79,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
     const hasCounts = !isFromBeforeReset(request.keys, call);
     const receivedAtMs = timing.nowMs();
     if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) {
-      told.clearRefusals();
+      told.clearRefusals(sent);
       onClockStep();
       // The local clock was set back during the call: the instant of the request cannot be compared with later
       // instants.

@@ -57,15 +57,18 @@ export interface ToldCounts {
   /** Forgets everything about these keys. */
   forget(keys: readonly string[]): void;
   /**
-   * A clock has stepped: what was told cannot be compared with any instant. The fallback still begins with the counts.
+   * A clock has stepped: what was told cannot be compared with any instant, and neither can replies to calls that were
+   * sent before. The fallback still begins with the counts. @param lastCall the number of the last call that was sent.
    */
-  clearRefusals(): void;
+  clearRefusals(lastCall: number): void;
 }
 
 /** @param waiting what requests of this isolate wait for. */
 export function createToldCounts(waiting: PendingUnits): ToldCounts {
   /** All keys: the fallback also begins with counts that are far from their limits. */
   const newest = new BoundedMap<string, KeyReply>(bounds());
+  /** The last call that was sent before a clock was seen to have stepped. */
+  let steppedCall = 0;
   /** Only keys near their limits: the others would push them out. */
   const refusing = new BoundedMap<string, KeyReply>(bounds());
 
@@ -102,7 +105,7 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
         // Of two replies of one millisecond of the store nobody knows which is newer. If one of them has settled units,
         // the other one's counts may lack these units, or still have them.
         const isTied = wereTogether && storeAtMs === known.storeAtMs;
-        const mayBeOld = isTied && (known.hasSettled || !decides(flag));
+        const mayBeOld = times.call <= steppedCall || (isTied && (known.hasSettled || !decides(flag)));
         const told = {
           ...times,
           storeAtMs,
@@ -146,7 +149,10 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
       }
     },
 
-    clearRefusals: () => refusing.clear(),
+    clearRefusals(lastCall) {
+      refusing.clear();
+      steppedCall = lastCall;
+    },
   };
 }
 

@@ -111,7 +111,7 @@ describe("what is remembered of a key", () => {
   it("refuses no more after a step of a clock, and the fallback still begins with it; a reset forgets both", () => {
     const { told, call } = memoryOf();
     call(keyOf(10, window), Flag.take, 0);
-    told.clearRefusals();
+    told.clearRefusals(0);
     expect(told.refusing("k")).toBeUndefined();
     expect(unitsOf(told.begin("k"))).toBe(10);
     call(keyOf(0, window), Flag.look, 1);

@@ -32,8 +32,8 @@ const FOLD_AFTER_MS = 60_000;
  * ```
  *
  * A method that is called wrongly changes nothing: `add` answers `{ rejected }`, with a text that says what was
- * expected and where, and `read` rejects with a `TypeError`. A reply leaves the object only after what it has written is
- * durable (Cloudflare's output gates).
+ * expected and where, and `read` rejects with a `TypeError`. A reply leaves the object only after what it has written
+ * is durable (Cloudflare's output gates).
  */
 export class HeadgateStats extends DurableObject implements StatsObject {
   readonly #rows: StatsRows;
