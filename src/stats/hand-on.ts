@@ -27,8 +27,8 @@ const OPEN_AFTER_FLUSH_MS = 30_000;
 
 interface HandOnParts {
   /**
-   * Sends a batch. It may reject, or never end. A batch that `STATS` does not take is given up: it would be refused each
-   * time, and no other would be sent. Absent: there is no `STATS`.
+   * Sends a batch. It may reject, or never end. A batch that `STATS` does not take is given up: it would be refused
+   * each time, and no other would be sent. Absent: there is no `STATS`.
    */
   readonly send?: (batch: Batch) => Promise<undefined | Rejected>;
   /** Writes what was counted, each count once. Called at most once for each request. It must not throw. */

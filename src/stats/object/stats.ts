@@ -8,6 +8,7 @@ import { orRejected, type Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
 import { checkBatch, checkMinutes } from "./check-batch.ts";
 import { OpenBreakers } from "./open-breakers.ts";
+import { clientsIn } from "./row-text.ts";
 import { StatsRows } from "./rows.ts";
 import { State } from "./state.ts";
 import { DAY, HOUR, hourOf, MAX_MINUTES, shortened, timelineOf } from "./timeline.ts";
@@ -32,8 +33,8 @@ const FOLD_AFTER_MS = 60_000;
  * ```
  *
  * A method that is called wrongly changes nothing: `add` answers `{ rejected }`, with a text that says what was
- * expected and where, and `read` rejects with a `TypeError`. A reply leaves the object only after what it has written is
- * durable (Cloudflare's output gates).
+ * expected and where, and `read` rejects with a `TypeError`. A reply leaves the object only after what it has written
+ * is durable (Cloudflare's output gates).
  */
 export class HeadgateStats extends DurableObject implements StatsObject {
   readonly #rows: StatsRows;
@@ -120,7 +121,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   #topSince(from: number, minutes: number): Lists {
     const top: Top = new Map();
     const rows = minutes <= HOUR ? this.#rows.minutesFrom(from) : this.#rows.hoursFrom(hourOf(from));
-    for (const row of rows) addClients(top, JSON.parse(row.top) as Lists);
+    for (const row of rows) addClients(top, clientsIn(row.top));
     return listsOf(top);
   }
 
