@@ -158,6 +158,30 @@ describe("a batch", () => {
   });
 });
 
+it.each(["hello", "", "null", "7", "[]", "{}", '{"x":7}', "[7,null]", '{"1":{"a":-1}}'])(
+  "columns that say %j count as empty: counting, telling and folding go on",
+  async (text) => {
+    const object = newObject();
+    await object.add({ ...batch(1, { sum: 5 }), open: ["eu"] });
+    later(HOUR_MS);
+    await object.add(batch(2, { sum: 5 }));
+    await runInDurableObject(object, (stats) => stats.alarm());
+    await object.add({ ...batch(3, { sum: 5 }), open: ["eu"] });
+    await query(object, "UPDATE minutes SET sums = ?, top = ?, isolates = ?, heard_at = ?", text, text, text, text);
+    await query(object, "UPDATE hours SET sums = ?, top = ?, isolates = ?, totals = ?", text, text, text, text);
+    await query(object, "UPDATE breakers SET places = ?", text);
+    await evictDurableObject(object);
+    expect(await object.add(batch(4, { sum: 3 }))).toBeUndefined();
+    for (let i = 0; i < 2; i++) {
+      expect([await totalOf(object), await sumOf(object, 120), await sumOf(object, 3_000)]).toEqual([3, 3, 3]);
+      later(HOUR_MS);
+      await runInDurableObject(object, (stats) => stats.alarm());
+      later(-HOUR_MS);
+      await evictDurableObject(object);
+    }
+  },
+);
+
 describe("over time", () => {
   /** What an alarm does at its time, as often as it is due. */
   async function sleep(object: Stats, ms: number): Promise<void> {

@@ -1,6 +1,7 @@
 /** Refuses a call that would leave rubbish in the rows. It comes from another isolate, perhaps of another version. */
 
 import { Misuse } from "../../store/rejected.ts";
+import { isCount } from "../../store/value-text.ts";
 import type { Batch, MinuteCounts } from "../batch.ts";
 import { MAX_CLIENTS } from "./top.ts";
 
@@ -44,10 +45,6 @@ function isEntry(entry: unknown): boolean {
   if (!Array.isArray(entry) || entry.length !== 3) return false;
   const [key, refused, excess] = entry;
   return isName(key) && isCount(refused) && isCount(excess) && excess <= refused;
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function isName(value: unknown): value is string {

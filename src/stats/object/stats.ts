@@ -8,6 +8,7 @@ import { orRejected, type Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
 import { checkBatch, checkMinutes } from "./check-batch.ts";
 import { OpenBreakers } from "./open-breakers.ts";
+import { clientsIn } from "./row-text.ts";
 import { StatsRows } from "./rows.ts";
 import { State } from "./state.ts";
 import { DAY, HOUR, hourOf, MAX_MINUTES, shortened, timelineOf } from "./timeline.ts";
@@ -120,7 +121,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   #topSince(from: number, minutes: number): Lists {
     const top: Top = new Map();
     const rows = minutes <= HOUR ? this.#rows.minutesFrom(from) : this.#rows.hoursFrom(hourOf(from));
-    for (const row of rows) addClients(top, JSON.parse(row.top) as Lists);
+    for (const row of rows) addClients(top, clientsIn(row.top));
     return listsOf(top);
   }
 
