@@ -159,9 +159,9 @@ it("is put back with its instants when the repayment is known not to have run", 
   const [owed, store] = [createDebts(), recordingStore()];
   for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
   await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
-  expect(owed.units("a", NOW_MS)).toBe(45);
+  expect(owed.units("a", NOW_MS, NOW_MS)).toBe(45);
   await owed.repay(failing(new StoreError("OPEN")), NOW_MS + 50_000);
-  expect(owed.units("a", NOW_MS + 59_999)).toBe(45);
+  expect(owed.units("a", NOW_MS + 59_999, NOW_MS)).toBe(45);
   await owed.repay(store, NOW_MS + 80_000);
   expect(store.takes).toEqual([]);
 });
@@ -172,16 +172,16 @@ it("is owed no longer after a reset that came while it was being repaid", async 
   const repaid = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
   owed.forget(["reset"]);
   await repaid;
-  expect([owed.units("reset", NOW_MS), owed.units("kept", NOW_MS)]).toEqual([0, 1]);
+  expect([owed.units("reset", NOW_MS, NOW_MS), owed.units("kept", NOW_MS, NOW_MS)]).toEqual([0, 1]);
 });
 
 it("tells what a key owes until it is repaid or has left its window", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
-  expect(owed.units("a", NOW_MS)).toBe(0);
+  expect(owed.units("a", NOW_MS, NOW_MS)).toBe(0);
   owed.add([...one("a", [minute], { cost: 150 }), ...one("b")], NOW_MS);
-  expect([owed.units("a", NOW_MS + 59_999), owed.units("a", NOW_MS + 80_000)]).toEqual([150, 0]);
+  expect([owed.units("a", NOW_MS + 59_999, NOW_MS), owed.units("a", NOW_MS + 80_000, NOW_MS)]).toEqual([150, 0]);
   await owed.repay(store, NOW_MS);
-  expect(owed.units("a", NOW_MS)).toBe(0);
+  expect(owed.units("a", NOW_MS, NOW_MS)).toBe(0);
 });
 
 it("shows a bug on the console, and charges nothing again that may have run", async () => {
