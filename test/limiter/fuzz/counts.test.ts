@@ -7,7 +7,7 @@ import { draws } from "../../support/cases/draws.ts";
 import { broken } from "./oracle.ts";
 import { live, stories } from "./story.ts";
 
-const RUNS = { ...draws(Number(process.env.FUZZ_RUNS ?? 400)), seed: Number(process.env.FUZZ_SEED ?? 2) };
+const RUNS = { ...draws(Number(process.env.FUZZ_RUNS ?? 600)), seed: Number(process.env.FUZZ_SEED ?? 14) };
 
 it.each(["strict", "leased", "crowded"] as const)(
   "%s: every story keeps its promises",
