@@ -3,7 +3,20 @@
 import type { Context } from "hono";
 import type { Background } from "../limiter.ts";
 
-/** It asks for the context only when there is work: a gateway that is called without one still answers. */
+/**
+ * It asks for the context only when there is work. A gateway that is called without one still answers: its work then
+ * goes on by itself.
+ */
 export function backgroundOf(c: Pick<Context, "executionCtx">): Background {
-  return { waitUntil: (work) => c.executionCtx.waitUntil(work) };
+  return {
+    waitUntil(work) {
+      let context: Background;
+      try {
+        context = c.executionCtx;
+      } catch {
+        return;
+      }
+      context.waitUntil(work);
+    },
+  };
 }

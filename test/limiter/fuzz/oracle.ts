@@ -35,7 +35,7 @@ function brokenBy(answer: Answer, { places, isLeased }: Outcome): string[] {
   return [`${what}: refused from memory for ${toldMs} ms, true are ${trueMs} ms`];
 }
 
-/** What was paid is what is held. Calls of unknown outcome widen what may be held, and resets end what was paid before. */
+/** What was paid is held in the end. Unknown outcomes widen what may be held, and a reset ends what was paid before. */
 function heldWrongly({ done, resets, places, held, isLeased }: Outcome): string[] {
   return [...held].flatMap(([name, limits]) => {
     const own = resets.filter((one) => one.name === name);
@@ -57,7 +57,7 @@ function heldWrongly({ done, resets, places, held, isLeased }: Outcome): string[
         most += MOST_UNITS;
         least -= units;
       }
-      // Of a request beside a reset nobody knows what the reset has removed: what was charged in vain is not given back.
+      // Beside a reset nobody knows what the reset has removed: what was charged in vain is not given back.
       if (own.some((reset) => beganAtMs <= reset.endedAtMs && endedAtMs >= reset.beganAtMs)) most += MOST_UNITS;
       // A reset does not end a reservation: what it gives back may be missing afterwards.
       if (op === "reserve" && isOver(beganAtMs)) least = Number.NEGATIVE_INFINITY;

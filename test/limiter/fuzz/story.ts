@@ -68,8 +68,8 @@ export interface Done {
 /** An answer, and what a reader of all counts knows when it is given. */
 export interface Answer extends Pick<Done, "number" | "isolate" | "op" | "names" | "cost" | "decision"> {
   /**
-   * The isolate knows everything: no other isolate exists, no call is on its way, no outcome is unknown, every place has
-   * answered, no reset is fresh, and a reply has come since a clock has stepped.
+   * The isolate knows everything: no other isolate exists, no call is on its way, no outcome is unknown, every place
+   * has answered, no reset is fresh, and a reply has come since a clock has stepped.
    */
   readonly isQuiet: boolean;
   /** What the places say at this instant about the same request. */
