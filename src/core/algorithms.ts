@@ -4,7 +4,7 @@ import type { Algorithm } from "./algorithm.ts";
 import { type ConcurrencyLimit, type ConcurrencyView, concurrency, type Slots } from "./concurrency.ts";
 import { type FixedWindowLimit, type FixedWindowRecord, fixedWindow } from "./fixed-window.ts";
 import { Kind } from "./layout.ts";
-import { type Log, type LogLimit, type LogRecord, type LogView, slidingLog } from "./sliding-log.ts";
+import { type Log, type LogLimit, type LogRecord, type LogState, type LogView, slidingLog } from "./sliding-log.ts";
 import { slidingWindow, type WindowLimit, type WindowRecord } from "./sliding-window.ts";
 import { type BucketLimit, type BucketRecord, tokenBucket } from "./token-bucket.ts";
 
@@ -17,11 +17,10 @@ export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogVie
 /** What is stored under a limit key. */
 export type LimitValue = Log | Slots;
 
-/** The state of an algorithm. No other code looks into it. */
-type State = { readonly _opaque: never };
-type AnyAlgorithm = Algorithm<LimitSpec, LimitRecord, State, LimitView, LimitValue>;
+/** What an algorithm makes of what is stored. No other code looks into it. */
+type State = LimitRecord | LogState | Slots;
 
-const ALGORITHMS = {
+const ALGORITHMS: Readonly<Record<Kind, Algorithm<LimitSpec, LimitRecord, State, LimitView, LimitValue>>> = {
   [Kind.weighted]: slidingWindow,
   [Kind.whole]: slidingWindow,
   [Kind.fixedWindow]: fixedWindow,
@@ -34,8 +33,8 @@ const ALGORITHMS = {
  * The algorithm of a limit. A limit, record, state or view passed to it must be of this kind. What it returns is of
  * this kind too.
  */
-export function algorithmOf({ kind }: { readonly kind: Kind }): AnyAlgorithm {
-  return ALGORITHMS[kind] as unknown as AnyAlgorithm;
+export function algorithmOf({ kind }: { readonly kind: Kind }): (typeof ALGORITHMS)[Kind] {
+  return ALGORITHMS[kind];
 }
 
 /** Whether a limit has a limit key beside the key of the records. */

@@ -4,7 +4,6 @@
  */
 
 import { type Algorithm, told } from "./algorithm.ts";
-import type { FarAlgorithm } from "./far-algorithm.ts";
 import { Kind } from "./layout.ts";
 
 export interface ConcurrencyLimit {
@@ -59,9 +58,7 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
       resetAfterMs: 0,
     });
   },
-};
 
-export const concurrencyFar: FarAlgorithm<ConcurrencyLimit, ConcurrencyView> = {
   viewLength: () => 1,
   decode: ([inFlight = 0], { kind }) => ({ kind, inFlight }),
   /** A slot may be free at any moment. */

@@ -1,7 +1,6 @@
 /** The fixed window counter: aligned windows with one count each. Mirror: lua/fixed_window.lua. */
 
 import { type Algorithm, told } from "./algorithm.ts";
-import type { FarAlgorithm } from "./far-algorithm.ts";
 import { type Kind, MAX_COUNT } from "./layout.ts";
 
 export interface FixedWindowLimit {
@@ -51,9 +50,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
       resetAfterMs: count > 0 ? endsAfterMs : 0,
     });
   },
-};
 
-export const fixedWindowFar: FarAlgorithm<FixedWindowLimit, FixedWindowRecord> = {
   viewLength: () => 2,
   decode: ([newest = 0, count = 0], { kind, windowMs }) => ({ kind, windowMs, newest, count }),
   recall(record, limit, nowMs, _askedCost, cost) {

@@ -4,7 +4,6 @@
  */
 
 import { type Algorithm, told } from "./algorithm.ts";
-import type { FarAlgorithm } from "./far-algorithm.ts";
 import { type Kind, MAX_COUNT } from "./layout.ts";
 
 export interface LogLimit {
@@ -33,7 +32,7 @@ export interface LogEntry {
 /** Entries, oldest first. Without its record the log counts for nothing. */
 export type Log = readonly LogEntry[];
 
-interface LogState {
+export interface LogState {
   readonly record: LogRecord;
   readonly entries: Log;
   /** Whether reading has dropped expired entries. */
@@ -115,9 +114,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
       resetAfterMs: resetAtMs > 0 ? resetAtMs - nowMs : 0,
     });
   },
-};
 
-export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
   viewLength: () => 4,
   capacity: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   decode: ([used = 0, retryAtMs = 0, growsAtMs = 0, resetAtMs = 0], { kind }) => ({

@@ -7,7 +7,6 @@
  */
 
 import { type Algorithm, told } from "./algorithm.ts";
-import type { FarAlgorithm } from "./far-algorithm.ts";
 import { Kind, MAX_COUNT, MAX_EXACT } from "./layout.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
@@ -170,9 +169,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
       resetAfterMs: windowResetAfterMs(record, nowMs),
     });
   },
-};
 
-export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
   viewLength: ({ buckets }) => buckets + 2,
   capacity: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
   decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),

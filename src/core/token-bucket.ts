@@ -4,8 +4,7 @@
  * Mirror: lua/token_bucket.lua.
  */
 
-import { type Algorithm, told } from "./algorithm.ts";
-import { type FarAlgorithm, leasedMs } from "./far-algorithm.ts";
+import { type Algorithm, leasedMs, told } from "./algorithm.ts";
 import { type Kind, MAX_EXACT } from "./layout.ts";
 
 export interface BucketLimit {
@@ -81,9 +80,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
       delayMs: refused || cost === 0 ? 0 : payBackAfterMs(queued, limit, nowMs, burst * windowMs),
     });
   },
-};
 
-export const tokenBucketFar: FarAlgorithm<BucketLimit, BucketRecord> = {
   viewLength: () => 2,
   // The bucket also counts the units of delayed requests.
   capacity: ({ limit, windowMs, burst, maxDelayMs }) => ({

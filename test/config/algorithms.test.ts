@@ -5,7 +5,7 @@ import { describeMistake } from "../../src/config/mistake.ts";
 import { LEASABLE, parsePolicies } from "../../src/config/policies.ts";
 import { LIMIT_SCHEMAS } from "../../src/config/policy-schema.ts";
 import { Kind } from "../../src/core/algorithm.ts";
-import { farAlgorithmOf } from "../../src/core/far-algorithms.ts";
+import { algorithmOf } from "../../src/core/algorithms.ts";
 import type { AlgorithmName } from "../../src/core/policy.ts";
 
 function limitOf(limit: object) {
@@ -139,7 +139,7 @@ describe("two limits of a policy", () => {
 it("an algorithm can be leased if it says how; a leaky bucket cannot, which shares a file with the token bucket", () => {
   const leased = (Object.keys(LIMIT_SCHEMAS) as AlgorithmName[]).filter((algorithm) => {
     const limit = limitOf({ algorithm, limit: 10, ...(algorithm !== "concurrency" && { window: "1s" }) });
-    return farAlgorithmOf(limit!).lease !== undefined && algorithm !== "leaky-bucket";
+    return algorithmOf(limit!).lease !== undefined && algorithm !== "leaky-bucket";
   });
   expect([...LEASABLE].sort()).toEqual(leased.sort());
 });
