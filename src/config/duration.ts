@@ -1,9 +1,8 @@
 /** Durations as people write them: `"250ms" "10s" "1m" "1h" "1d"`. A number alone could be meant in two ways. */
 
-const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+import { UNIT_MS } from "../core/duration.ts";
 
-/** An integer with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"` or `"1d"`. */
-export type Duration = `${number}${keyof typeof UNIT_MS}`;
+export { type Duration, formatDuration } from "../core/duration.ts";
 
 export const DURATION = /^(\d{1,12})(ms|s|m|h|d)$/;
 
@@ -18,12 +17,4 @@ export function parseDurationMs(value: unknown): number | undefined {
 export function bareExpected(value: unknown): string | undefined {
   if (typeof value !== "number" && typeof value !== "string") return undefined;
   return /^[1-9]\d{0,11}$/.test(String(value)) ? `a number with its unit, "${value}s" or "${value}ms"` : undefined;
-}
-
-/** The shortest exact way to write a duration, for example `1h` for 3600000. */
-export function formatDuration(durationMs: number): Duration {
-  for (const unit of ["d", "h", "m", "s"] as const) {
-    if (durationMs > 0 && durationMs % UNIT_MS[unit] === 0) return `${durationMs / UNIT_MS[unit]}${unit}`;
-  }
-  return `${durationMs}ms`;
 }

@@ -128,6 +128,8 @@ export interface Algorithm<L, R, S, V, K = never> {
   /** `remaining` of what a client is told. */
   remaining(view: V, limit: L, nowMs: number): number;
   quota(limit: L): Quota;
+  /** The most units that a limit may have. Absent: `MAX_UNITS`. */
+  readonly mostUnits?: number;
   /** What would fit, in words, if the limit's numbers are too large for exact decisions. Absent: they never are. */
   tooLarge?(limit: L): string | undefined;
 

@@ -1,7 +1,10 @@
 /** The fixed window counter: aligned windows with one count each. Mirror: lua/fixed_window.lua. */
 
 import { type Algorithm, told } from "./algorithm.ts";
-import { type Kind, MAX_COUNT } from "./layout.ts";
+import { formatDuration } from "./duration.ts";
+import { Kind, MAX_COUNT } from "./layout.ts";
+import { LIMIT, type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
+import { describeUnits } from "./units.ts";
 
 export interface FixedWindowLimit {
   readonly kind: typeof Kind.fixedWindow;
@@ -65,5 +68,26 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
     without: (record, limit, units, chargedAtMs) =>
       fixedWindow.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
     inBucket: ({ count }) => count,
+  },
+};
+
+/** Windows of the clock: each starts at zero. */
+export interface FixedWindowInput extends WindowBase, ShadowLimitBase {
+  /** Up to twice the limit across a boundary. */
+  readonly algorithm: "fixed-window";
+}
+
+const FIELDS = { ...LIMIT, ...WINDOW } as const;
+
+export const namedFixedWindow: Named<FixedWindowLimit, ValuesOf<typeof FIELDS>> = {
+  kind: Kind.fixedWindow,
+  fields: FIELDS,
+  meters: ["tokens", "usd"],
+  limitOf: ({ limit, window }) => ({ kind: Kind.fixedWindow, limit, windowMs: window }),
+  valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
+  describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
+  promise({ limit, windowMs, unit }) {
+    const [most, across] = [describeUnits(limit, unit), describeUnits(2 * limit, unit)];
+    return `never more than ${most} in one ${formatDuration(windowMs)} window of the clock, up to ${across} across a boundary`;
   },
 };

@@ -2,7 +2,7 @@
 
 import { Kind } from "./algorithm.ts";
 import { algorithmOf, type LimitSpec } from "./algorithms.ts";
-import { MAX_LOG_UNITS, MAX_UNITS } from "./layout.ts";
+import { MAX_UNITS } from "./layout.ts";
 import type { Limit } from "./policy.ts";
 import { recordIdOf } from "./records.ts";
 import { DOLLARS_EXPECTED, type MeterUnit, toUnits, withoutNoise } from "./units.ts";
@@ -35,11 +35,11 @@ export function timesFactor(limit: Limit, factor: number): Limit {
 
 /** What would fit, in words, if the limit's numbers are out of range or too large for exact decisions. */
 export function misfit(limit: LimitSpec & { readonly unit?: MeterUnit }): string | undefined {
-  const most = limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS;
+  const { tooLarge, mostUnits: most = MAX_UNITS } = algorithmOf(limit);
   const isUnits = (units: number) => Number.isSafeInteger(units) && units >= 1 && units <= most;
   if (!isUnits(limit.limit)) return limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${most}`;
   if (limit.kind === Kind.bucket && !isUnits(limit.burst)) return `a burst from 1 to ${most}`;
-  return algorithmOf(limit).tooLarge?.(limit);
+  return tooLarge?.(limit);
 }
 
 /** Whether two lists have the same limits of one key, with the same numbers and in the same order. */

@@ -4,7 +4,10 @@
  */
 
 import { type Algorithm, told } from "./algorithm.ts";
-import { type Kind, MAX_COUNT } from "./layout.ts";
+import { formatDuration } from "./duration.ts";
+import { Kind, MAX_COUNT, MAX_LOG_UNITS } from "./layout.ts";
+import { type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
+import { describeUnits } from "./units.ts";
 
 export interface LogLimit {
   readonly kind: typeof Kind.log;
@@ -104,6 +107,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
 
   encode: ({ windowMs }) => [windowMs, 0],
   quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
+  mostUnits: MAX_LOG_UNITS,
   remaining: ({ used }, { limit }) => Math.max(0, limit - used),
   tell(view, limit, cost, refused, nowMs) {
     const { retryAtMs, growsAtMs, resetAtMs } = view;
@@ -163,3 +167,24 @@ function leaveAtMs({ newestAtMs, windowMs }: LogRecord, oldest: Log, units: numb
   }
   return newestAtMs + windowMs;
 }
+
+/** Keeps the instant of every request: exact in any window. */
+export interface SlidingLogInput extends WindowBase, ShadowLimitBase {
+  /** Needs memory for each request: `limit` is at most 10,000. */
+  readonly algorithm: "sliding-log";
+}
+
+const FIELDS = {
+  limit: { is: "units", most: MAX_LOG_UNITS, expected: `an integer from 1 to ${MAX_LOG_UNITS} for a sliding-log` },
+  ...WINDOW,
+} as const;
+
+export const namedSlidingLog: Named<LogLimit, ValuesOf<typeof FIELDS>> = {
+  kind: Kind.log,
+  fields: FIELDS,
+  limitOf: ({ limit, window }) => ({ kind: Kind.log, limit, windowMs: window }),
+  valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
+  describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
+  promise: ({ limit, windowMs, unit }) =>
+    `never more than ${describeUnits(limit, unit)} in any ${formatDuration(windowMs)}, and every unit returns exactly on time`,
+};
