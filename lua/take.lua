@@ -99,14 +99,10 @@ local function raise_unless_wrong_type(reply, ...)
 end
 
 --@include records
---@include sliding_window
---@include fixed_window
---@include token_bucket
---@include sliding_log
---@include concurrency
 
--- By kind. A decision builds only the algorithms that its limits need.
-local BUILDERS = { sliding_window, sliding_window, fixed_window, token_bucket, sliding_log, concurrency }
+-- Each file that names its kinds, and the list BUILDERS of their functions by kind. A decision builds only the
+-- algorithms that its limits need.
+--@algorithms
 local algorithms = {}
 local function algorithm_of(kind)
   if not algorithms[kind] then algorithms[kind] = BUILDERS[kind]() end

@@ -105,11 +105,18 @@ export interface Algorithm<L, R, S, V, K = never> {
   chargedAtMs?(view: V, limit: L): number;
   /** What is stored among the records of the key. undefined: nothing. */
   record(state: S): R | undefined;
+  /**
+   * The numbers of a record, apart from its kind. The first one is a time in ms. With `buckets`, a record has a list of
+   * `counts` too. Absent: the algorithm has no records.
+   */
+  readonly recordNumbers?: readonly string[];
   resetAfterMs(state: S, limit: L, nowMs: number): number;
   view(state: S, limit: L, cost: number, refused: boolean): V;
 
   /** Only for algorithms with a limit key: what is stored under it. undefined: nothing. */
   keptValue?(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
+  /** The value that a text says, where a storage keeps nothing else. undefined: the text says no such value. */
+  parseValue?(json: unknown): K | undefined;
   /** Whether reading has dropped something that is stored. If so, the result is written whatever is decided. */
   dropped?(state: S): boolean;
 
@@ -177,4 +184,9 @@ export function told({
 
 function asWait(ms: number): number {
   return Math.min(MAX_EXACT, Math.max(0, ms));
+}
+
+/** Whether it is a whole number that is exact in every language. */
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

@@ -3,7 +3,7 @@
  * Mirror: lua/concurrency.lua.
  */
 
-import { type Algorithm, told } from "./algorithm.ts";
+import { type Algorithm, isCount, told } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
 import { Kind, MAX_WINDOW_MS } from "./layout.ts";
 import { LIMIT, type LimitBase, type Named, type ShadowLimitBase, type ValuesOf } from "./named.ts";
@@ -48,6 +48,10 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
   giveBack: (slots, _limit, _cost, { slot }) => new Map([...slots].filter(([held]) => held !== slot)),
   record: () => undefined,
   keptValue: (slots, { timeoutMs }) => (slots.size > 0 ? { value: slots, expiryMs: timeoutMs } : undefined),
+  parseValue(json) {
+    const { slots } = (json ?? {}) as { readonly slots?: unknown };
+    return Array.isArray(slots) ? new Map(slots.filter(isPair)) : undefined;
+  },
   resetAfterMs: () => 0,
   view: (slots, { kind }) => ({ kind, inFlight: slots.size }),
 
@@ -67,6 +71,10 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
   /** A slot may be free at any moment. */
   recall: (view) => ({ view, refused: false }),
 };
+
+function isPair(value: unknown): value is readonly [number, number] {
+  return Array.isArray(value) && value.length === 2 && value.every(isCount);
+}
 
 /** At most `limit` requests in flight. */
 export interface ConcurrencyInput extends LimitBase, ShadowLimitBase {

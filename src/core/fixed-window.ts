@@ -37,6 +37,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   },
   chargedAtMs: ({ newest, windowMs }) => newest * windowMs,
   record: (record) => record,
+  recordNumbers: ["windowMs", "newest", "count"],
   resetAfterMs: ({ newest, windowMs, count }, _limit, nowMs) => (count === 0 ? 0 : (newest + 1) * windowMs - nowMs),
   view: (record) => record,
 

@@ -3,7 +3,7 @@
  * window`. Mirror: lua/sliding_log.lua.
  */
 
-import { type Algorithm, told } from "./algorithm.ts";
+import { type Algorithm, isCount, told } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT, MAX_LOG_UNITS } from "./layout.ts";
 import { type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
@@ -84,10 +84,12 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
   },
   chargedAtMs: ({ resetAtMs }, { windowMs }) => resetAtMs - windowMs,
   record: ({ record }) => record,
+  recordNumbers: ["windowMs", "used", "newestAtMs"],
   keptValue({ record, entries }, { windowMs }, nowMs) {
     if (entries.length === 0) return undefined;
     return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };
   },
+  parseValue: (json) => (Array.isArray(json) && json.every(isEntry) ? json : undefined),
   dropped: ({ dropped }) => dropped,
   resetAfterMs: ({ record }, { windowMs }, nowMs) => (record.used === 0 ? 0 : record.newestAtMs + windowMs - nowMs),
   view({ record, entries }, { kind, limit, windowMs }, cost, refused) {
@@ -144,6 +146,11 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return nowMs < retryAtMs ? { view: { ...view, retryAtMs }, refused: true } : undefined;
   },
 };
+
+function isEntry(value: unknown): value is LogEntry {
+  const { atMs, cost } = (value ?? {}) as Partial<LogEntry>;
+  return isCount(atMs) && isCount(cost) && cost > 0;
+}
 
 function dropExpired(record: LogRecord, all: Log, nowMs: number): LogState {
   const live = all.findIndex(({ atMs }) => nowMs - atMs < record.windowMs);

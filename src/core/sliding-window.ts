@@ -152,6 +152,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   giveBack: (record, _limit, cost, { atMs }) => giveBackWindow(record, cost, atMs),
   chargedAtMs: ({ newest, bucketMs }) => newest * bucketMs,
   record: (record) => record,
+  recordNumbers: ["bucketMs", "buckets", "newest"],
   resetAfterMs: (record, _limit, nowMs) => windowResetAfterMs(record, nowMs),
   view: (record) => record,
 

@@ -50,6 +50,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
   },
   giveBack: (record, { windowMs }, cost) => ({ ...record, debt: Math.max(0, record.debt - cost * windowMs) }),
   record: (record) => record,
+  recordNumbers: ["windowMs", "atMs", "debt"],
   resetAfterMs: payBackAfterMs,
   view: (record) => record,
 
