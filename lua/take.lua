@@ -19,11 +19,10 @@
 --     then for each limit:
 --               limit      1 … MAX_UNITS units
 --               id         identifies its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind
---                 kind     1 weighted, 2 whole (sliding_window.lua) · 3 fixed_window.lua · 4 token_bucket.lua ·
---                          5 sliding_log.lua · 6 concurrency.lua
+--                 kind     the number of a KIND: each algorithm's file names its kinds (`--@kinds`)
 --                 a        as the kind's file says, below 2^32
 --                 buckets  of a sliding window, 1 … 60; 0 for other kinds
---               b, c       only after kind 4: as its file says
+--               b, c       only if the kind's file says has_burst: as the file says
 --               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough
 --                          for slots
 --   then, absent without concurrency limits:

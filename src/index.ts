@@ -4,22 +4,24 @@ export type { CountsNamespace, LocationHint } from "./config/counts.ts";
 export type { Duration } from "./config/duration.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
 export type {
+  ConcurrencyInput,
   CostRuleInput,
+  FixedWindowInput,
+  LeakyBucketInput,
+  LimitBase,
+  LimitInput,
   MatchInput,
   PolicyInput,
+  SlidingLogInput,
+  SlidingWindowInput,
+  TokenBucketInput,
+  WindowBase,
 } from "./config/policy-input.ts";
 export type { RegionNames } from "./config/regions.ts";
 export type { RateLimitHeaders } from "./config/settings.ts";
-export type { LimitInput } from "./core/algorithms.ts";
-export type { ConcurrencyInput } from "./core/concurrency.ts";
 export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
-export type { FixedWindowInput } from "./core/fixed-window.ts";
-export type { LimitBase, WindowBase } from "./core/named.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
-export type { SlidingLogInput } from "./core/sliding-log.ts";
-export type { SlidingWindowInput } from "./core/sliding-window.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
-export type { LeakyBucketInput, TokenBucketInput } from "./core/token-bucket.ts";
 export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";

@@ -3,6 +3,12 @@
 import type { LimitInput } from "../core/algorithms.ts";
 
 export type { LimitInput } from "../core/algorithms.ts";
+export type { ConcurrencyInput } from "../core/concurrency.ts";
+export type { FixedWindowInput } from "../core/fixed-window.ts";
+export type { LimitBase, ShadowLimitBase, WindowBase } from "../core/named.ts";
+export type { SlidingLogInput } from "../core/sliding-log.ts";
+export type { SlidingWindowInput } from "../core/sliding-window.ts";
+export type { LeakyBucketInput, TokenBucketInput } from "../core/token-bucket.ts";
 
 /** A policy. Every policy that matches a request applies. If one limit refuses the request, no limit is charged. */
 export interface PolicyInput {

@@ -103,6 +103,11 @@ export interface Algorithm<L, R, S, V, K = never> {
    * if the clock has stepped back. Absent: giving back needs no instant.
    */
   chargedAtMs?(view: V, limit: L): number;
+  /**
+   * The number of the bucket of an instant: what is charged in one bucket can be given back together. Absent: giving
+   * back needs no instant.
+   */
+  bucketAt?(limit: L, atMs: number): number;
   /** What is stored among the records of the key. undefined: nothing. */
   record(state: S): R | undefined;
   /**

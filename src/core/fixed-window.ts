@@ -3,7 +3,16 @@
 import { type Algorithm, told } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT } from "./layout.ts";
-import { LIMIT, type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
+import {
+  LIMIT,
+  type Named,
+  perWindow,
+  type ShadowLimitBase,
+  type ValuesOf,
+  WINDOW,
+  type WindowBase,
+  type Words,
+} from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface FixedWindowLimit {
@@ -36,6 +45,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
     return { ...record, count: Math.max(0, record.count - cost) };
   },
   chargedAtMs: ({ newest, windowMs }) => newest * windowMs,
+  bucketAt: ({ windowMs }, atMs) => Math.floor(atMs / windowMs),
   record: (record) => record,
   recordNumbers: ["windowMs", "newest", "count"],
   resetAfterMs: ({ newest, windowMs, count }, _limit, nowMs) => (count === 0 ? 0 : (newest + 1) * windowMs - nowMs),
@@ -86,6 +96,9 @@ export const namedFixedWindow: Named<FixedWindowLimit, ValuesOf<typeof FIELDS>> 
   meters: ["tokens", "usd"],
   limitOf: ({ limit, window }) => ({ kind: Kind.fixedWindow, limit, windowMs: window }),
   valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
+};
+
+export const fixedWindowWords: Words<FixedWindowLimit> = {
   describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
   promise({ limit, windowMs, unit }) {
     const [most, across] = [describeUnits(limit, unit), describeUnits(2 * limit, unit)];

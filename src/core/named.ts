@@ -92,9 +92,13 @@ export interface Named<L, V> {
   misfit?(values: V): { readonly field: string; readonly expected: string } | undefined;
   limitOf(values: V): L;
   valuesOf(limit: L): V;
-  /** For clients: units per time. */
+}
+
+/** What clients read about a limit. A program that shows no limits does not carry it. */
+export interface Words<L> {
+  /** Units per time. */
   describe(limit: Counted<L>): string;
-  /** For clients: what it promises, with the numbers of this limit. */
+  /** What the algorithm promises, with the numbers of this limit. */
   promise(limit: Counted<L>): string;
 }
 

@@ -6,7 +6,15 @@
 import { type Algorithm, isCount, told } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT, MAX_LOG_UNITS } from "./layout.ts";
-import { type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
+import {
+  type Named,
+  perWindow,
+  type ShadowLimitBase,
+  type ValuesOf,
+  WINDOW,
+  type WindowBase,
+  type Words,
+} from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface LogLimit {
@@ -83,6 +91,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return { ...after, dropped: state.dropped || after.dropped };
   },
   chargedAtMs: ({ resetAtMs }, { windowMs }) => resetAtMs - windowMs,
+  bucketAt: (_limit, atMs) => atMs,
   record: ({ record }) => record,
   recordNumbers: ["windowMs", "used", "newestAtMs"],
   keptValue({ record, entries }, { windowMs }, nowMs) {
@@ -191,6 +200,9 @@ export const namedSlidingLog: Named<LogLimit, ValuesOf<typeof FIELDS>> = {
   fields: FIELDS,
   limitOf: ({ limit, window }) => ({ kind: Kind.log, limit, windowMs: window }),
   valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
+};
+
+export const slidingLogWords: Words<LogLimit> = {
   describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
   promise: ({ limit, windowMs, unit }) =>
     `never more than ${describeUnits(limit, unit)} in any ${formatDuration(windowMs)}, and every unit returns exactly on time`,

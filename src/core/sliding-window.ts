@@ -9,7 +9,16 @@
 import { type Algorithm, told } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_BUCKETS, MAX_COUNT, MAX_EXACT } from "./layout.ts";
-import { LIMIT, type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
+import {
+  LIMIT,
+  type Named,
+  perWindow,
+  type ShadowLimitBase,
+  type ValuesOf,
+  WINDOW,
+  type WindowBase,
+  type Words,
+} from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
@@ -151,6 +160,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   charge: (record, _limit, cost) => chargeWindow(record, cost),
   giveBack: (record, _limit, cost, { atMs }) => giveBackWindow(record, cost, atMs),
   chargedAtMs: ({ newest, bucketMs }) => newest * bucketMs,
+  bucketAt: ({ bucketMs }, atMs) => Math.floor(atMs / bucketMs),
   record: (record) => record,
   recordNumbers: ["bucketMs", "buckets", "newest"],
   resetAfterMs: (record, _limit, nowMs) => windowResetAfterMs(record, nowMs),
@@ -228,6 +238,9 @@ export const namedSlidingWindow: Named<WindowLimit, ValuesOf<typeof FIELDS>> = {
     buckets,
     oldest: kind === Kind.whole ? "whole" : "weighted",
   }),
+};
+
+export const slidingWindowWords: Words<WindowLimit> = {
   describe: ({ limit, bucketMs, buckets, unit }) => perWindow(limit, bucketMs * buckets, unit),
   promise({ kind, limit, bucketMs, buckets, unit }) {
     const [most, window] = [describeUnits(limit, unit), formatDuration(bucketMs * buckets)];

@@ -7,7 +7,7 @@
 import { type Algorithm, leasedMs, told } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
 import { Kind, MAX_EXACT } from "./layout.ts";
-import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
+import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase, type Words } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface BucketLimit {
@@ -154,15 +154,6 @@ export const namedTokenBucket: Named<BucketLimit, ValuesOf<typeof TOKEN_FIELDS>>
   meters: ["tokens"],
   limitOf: (values) => namedLeakyBucket.limitOf({ ...values, maxDelay: 0 }),
   valuesOf: ({ limit, windowMs, burst }) => ({ limit, window: windowMs, burst }),
-  describe({ limit, windowMs, burst, unit }) {
-    const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
-    return `${perWindow(limit, windowMs, unit)}${atOnce}`;
-  },
-  promise({ limit, windowMs, burst, maxDelayMs, unit }) {
-    const delay = maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(maxDelayMs)} first` : "";
-    const refill = perWindow(limit, windowMs, unit);
-    return `at most ${describeUnits(burst, unit)} at once, refilled by ${refill}, continuously${delay}`;
-  },
 };
 
 export const namedLeakyBucket: Named<BucketLimit, ValuesOf<typeof LEAKY_FIELDS>> = {
@@ -178,6 +169,16 @@ export const namedLeakyBucket: Named<BucketLimit, ValuesOf<typeof LEAKY_FIELDS>>
     maxDelayMs: maxDelay,
   }),
   valuesOf: (limit) => ({ ...namedTokenBucket.valuesOf(limit), maxDelay: limit.maxDelayMs }),
-  describe: namedTokenBucket.describe,
-  promise: namedTokenBucket.promise,
+};
+
+export const tokenBucketWords: Words<BucketLimit> = {
+  describe({ limit, windowMs, burst, unit }) {
+    const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
+    return `${perWindow(limit, windowMs, unit)}${atOnce}`;
+  },
+  promise({ limit, windowMs, burst, maxDelayMs, unit }) {
+    const delay = maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(maxDelayMs)} first` : "";
+    const refill = perWindow(limit, windowMs, unit);
+    return `at most ${describeUnits(burst, unit)} at once, refilled by ${refill}, continuously${delay}`;
+  },
 };

@@ -38,11 +38,7 @@ export interface Story {
   readonly steps: readonly Step[];
 }
 
-interface VectorFile {
-  readonly stories: readonly object[];
-}
-
-const FILES: Readonly<Record<AlgorithmName, VectorFile>> = {
+const FILES: Readonly<Record<AlgorithmName, { readonly stories: readonly unknown[] }>> = {
   "sliding-window": slidingWindow,
   "fixed-window": fixedWindow,
   "token-bucket": tokenBucket,
