@@ -15,7 +15,7 @@ import { isolateOf } from "./isolate/isolate.ts";
 import type { ListenerOf } from "./isolate/listener.ts";
 import type { Background } from "./isolate/reply-source.ts";
 import { slotFor } from "./isolate/slots.ts";
-import { type Answered, type AppliedPolicy, keysOf, keysPerClient } from "./limiter/decide.ts";
+import { type Answered, type AppliedPolicy, keysOf, keysPerClient, MOST_KEYS_OF_CLIENT } from "./limiter/decide.ts";
 import { createDecideOnce } from "./limiter/decide-once.ts";
 import { type KeyByHand, keyByHand, namedKey } from "./limiter/key-by-hand.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
@@ -410,6 +410,7 @@ export function checkCost(cost: number): number {
  * @throws {TypeError}
  */
 function checkSize(takes: readonly Take[]): void {
+  if (takes.length * MOST_KEYS_OF_CLIENT <= MAX_KEYS) return;
   let keys = 0;
   for (const { policy } of takes) keys += keysPerClient(policy);
   if (keys <= MAX_KEYS) return;

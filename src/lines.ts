@@ -24,12 +24,12 @@ export function createLines(
 }
 
 /**
- * Writes what other people's code threw to the console, with its stack, at most 10 times a second and isolate.
+ * Writes what was thrown to the console, with its stack, at most `perSecond` times a second and isolate.
  *
  * @param what threw, for example `onDecision threw`.
  */
-export function createThrown(what: string): (error: unknown) => void {
-  const next = createBound(LINES_PER_SECOND);
+export function createThrown(what: string, perSecond = LINES_PER_SECOND): (error: unknown) => void {
+  const next = createBound(perSecond);
   return (error) => {
     const suppressed = next();
     if (suppressed === undefined) return;

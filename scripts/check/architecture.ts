@@ -23,7 +23,7 @@ const MAY_IMPORT: MayImport = {
   llm: ["core", "pattern"],
   pattern: ["bounded-map"],
   config: ["core", "keys", "pattern"],
-  store: ["bounded-map", "check-options", "config", "core", "redis"],
+  store: ["bounded-map", "check-options", "config", "core", "lines", "redis"],
   isolate: ["bounded-map", "check-options", "config", "core", "lines", "store", "time-budget"],
   limiter: [
     "bounded-map",

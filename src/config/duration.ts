@@ -13,8 +13,18 @@ export function parseDurationMs(value: unknown): number | undefined {
   return digits === undefined ? undefined : Number(digits) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** What to write in place of a number without a unit: both that it could mean. Undefined: it is no such number. */
-export function bareExpected(value: unknown): string | undefined {
-  if (typeof value !== "number" && typeof value !== "string") return undefined;
-  return /^[1-9]\d{0,11}$/.test(String(value)) ? `a number with its unit, "${value}s" or "${value}ms"` : undefined;
+/**
+ * What to write in place of a number without a unit: all that it could mean and that would be right. Undefined: it is
+ * no such number, or is wrong in each unit.
+ */
+export function bareExpected(value: unknown, minMs: number, maxMs: number): string | undefined {
+  if ((typeof value !== "number" && typeof value !== "string") || !/^[1-9]\d{0,11}$/.test(String(value)))
+    return undefined;
+  const meant = (["s", "ms"] as const).filter((unit) => {
+    const durationMs = Number(value) * UNIT_MS[unit];
+    return durationMs >= minMs && durationMs <= maxMs;
+  });
+  return meant.length > 0
+    ? `a number with its unit, ${meant.map((unit) => `"${value}${unit}"`).join(" or ")}`
+    : undefined;
 }

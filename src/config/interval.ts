@@ -15,7 +15,7 @@ export function readInterval(name: "LIVE_REFRESH" | "STATS_FLUSH", get: Get, wro
   if (intervalMs === 0) return 0;
   if (intervalMs !== undefined && intervalMs >= min && intervalMs <= max) return intervalMs;
   const expected =
-    bareExpected(value) ?? `a duration from ${formatDuration(min)} to ${formatDuration(max)}, or 0s: never`;
+    bareExpected(value, min, max) ?? `a duration from ${formatDuration(min)} to ${formatDuration(max)}, or 0s: never`;
   wrong(`ERR_${name}`, name, expected, value);
   return 0;
 }

@@ -91,8 +91,8 @@ const duration = (minMs: number, maxMs: number, form = DURATION): v.GenericSchem
   );
 
 /** A duration, or 0: none. */
-const durationOrNone = (maxMs: number) =>
-  either(v.picklist([0]), isText, duration(0, maxMs, new RegExp(`^0$|${DURATION.source}`)));
+const durationOrNone = (minMs: number, maxMs: number) =>
+  either(v.picklist([0]), isText, duration(minMs, maxMs, new RegExp(`^0$|${DURATION.source}`)));
 
 const oneOrMore = <S extends v.GenericSchema>(item: S) =>
   either(
@@ -165,7 +165,7 @@ const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema =>
     case "integer":
       return v.optional(integer(field.least, field.most), field.default);
     case "duration": {
-      if (field.default === 0) return v.optional(durationOrNone(field.mostMs), 0);
+      if (field.default === 0) return v.optional(durationOrNone(field.leastMs, field.mostMs), 0);
       const schema = duration(field.leastMs, field.mostMs);
       return field.default === undefined ? schema : v.optional(schema, field.default);
     }
@@ -302,7 +302,8 @@ export const BLOCK_INSTEAD = ' ("block" in the live document refuses every reque
  * @param expected of the field.
  */
 export function meantBy(field: string, value: unknown, expected: string): string | undefined {
-  if (LIMIT_FIELDS.some(([, name, { is }]) => name === field && is === "duration")) return bareExpected(value);
+  const [, , duration] = LIMIT_FIELDS.find(([, name, { is }]) => name === field && is === "duration") ?? [];
+  if (duration?.is === "duration") return bareExpected(value, duration.leastMs, duration.mostMs);
   return field === "limit" && (value === 0 || value === "0") ? `${expected}${BLOCK_INSTEAD}` : undefined;
 }
 

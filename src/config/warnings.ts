@@ -151,15 +151,42 @@ function coversHostAndMethod(guard: Match, match: Match, spell: Spell): boolean 
   );
 }
 
-/** Whether the policy leaves out all that its guard leaves out. */
-function leavesOutNoMore({ except: guards = [] }: Policy, { except = [] }: Policy, spell: Spell): boolean {
+/** Whether the policy leaves out, or never matches, all that its guard leaves out. */
+function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }: Policy, spell: Spell): boolean {
   const coversPath: Covers = (guard, match) => {
     const reaches = spell(guard, "path").map(reachOf);
     return spell(match, "path").some((path) => someReach(path, (reach) => reaches.includes(reach)));
   };
   const covers = (guard: Match, match: Match) =>
     coversHostAndMethod(guard, match, spell) && coversField(guard.path, match.path, coversPath);
-  return guards.every((one) => except.some((own) => covers(own, one)));
+  return guards.every((one) => areApart(match, one) || except.some((own) => covers(own, one)));
+}
+
+/** Whether surely no request matches both: by their methods, or by how their paths or hosts begin. */
+function areApart(a: Match, b: Match): boolean {
+  const beginOtherwise = (kind: PatternKind) => (one: string, other: string) => {
+    const [first, second] = [beginningOf(one, kind), beginningOf(other, kind)];
+    return !first.startsWith(second) && !second.startsWith(first);
+  };
+  const readsAs = (method: string) => (method === "HEAD" ? "GET" : method);
+  return (
+    isApart(a.method, b.method, (one, other) => readsAs(one) !== readsAs(other)) ||
+    isApart(a.path, b.path, beginOtherwise("path")) ||
+    isApart(a.host, b.host, beginOtherwise("host"))
+  );
+}
+
+type Texts = readonly string[] | undefined;
+
+/** @param a absent: everything. */
+function isApart(a: Texts, b: Texts, areApart: (one: string, other: string) => boolean): boolean {
+  return a !== undefined && b !== undefined && a.every((one) => b.every((other) => areApart(one, other)));
+}
+
+/** The fixed text with which all that a pattern matches begins. A slash at its end may be missing. */
+function beginningOf(pattern: string, kind: PatternKind): string {
+  const [first] = parsePattern(pattern, kind);
+  return typeof first === "string" ? first.replace(/\/$/, "") : "";
 }
 
 type Covers = (guard: string, match: string) => boolean;

@@ -116,16 +116,23 @@ export interface Stored {
  * limits were charged in newer buckets than that of this instant: each of these limits names its own.
  */
 export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }: TakeReply): readonly KeyRequest[] {
-  const chargedAtMs = (k: number, l: number) => {
-    const limit = keys[k]!.limits[l]!;
-    return algorithmOf(limit).chargedAtMs?.(replies[k]![l]!.view, limit) ?? 0;
-  };
   // Clocks hardly ever step back: every admitted request comes through here, and usually nothing is made for it.
-  if (!keys.some(({ limits }, k) => limits.some((_, l) => chargedAtMs(k, l) > nowMs))) return keys;
+  let isAfter = false;
+  for (let k = 0; k < keys.length; k++) {
+    const { limits } = keys[k]!;
+    for (let l = 0; l < limits.length; l++) isAfter ||= chargedAtMs(limits[l]!, replies[k]![l]!) > nowMs;
+  }
+  if (!isAfter) return keys;
   return keys.map((key, k) => {
-    const named = (limit: LimitRequest, l: number) => ({ ...limit, atMs: Math.max(nowMs, chargedAtMs(k, l)) });
+    const named = (limit: LimitRequest, l: number) => {
+      return { ...limit, atMs: Math.max(nowMs, chargedAtMs(limit, replies[k]![l]!)) };
+    };
     return { ...key, limits: key.limits.map(named) };
   });
+}
+
+function chargedAtMs(limit: LimitRequest, { view }: LimitReply): number {
+  return algorithmOf(limit).chargedAtMs?.(view, limit) ?? 0;
 }
 
 /** The limit key of a limit that has one. It lies beside the key of its records, in the same slot of a cluster. */

@@ -47,10 +47,10 @@ const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-o
 const METHOD = /^[A-Z][A-Z-]{0,31}$/;
 
 /**
- * What some origins read as a slash, or cut off with what follows in its segment: to them `/public/..%2Flogin` and
- * `/public/..;/login` are `/login`. Such a path is never left out.
+ * What some origins read as a slash, remove, or cut off with what follows: to them `/public/..%2Flogin` and
+ * `/public/.%09./login` are `/login`, and so is `/login%3F.css`. Such a path is never left out.
  */
-const TWO_READINGS = /[;\\]|%(?:00|25|2f|3b|5c)/;
+const TWO_READINGS = /[;\\]|%(?:[01].|2[35f]|3[bf]|5c)/;
 
 /**
  * Steps for all patterns of a request, 10 to 25 ns each: two for each character of a 16 KiB path, the longest path that

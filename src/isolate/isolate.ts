@@ -123,7 +123,7 @@ export function createIsolate(
         return reply && { reply, source: "cache" };
       }),
     fallback,
-    missed: createMissedByStore({ calls, fallback, debts, unreleased }),
+    missed: createMissedByStore({ calls, fallback, debts, unreleased, told }),
     unreleased,
   };
 }

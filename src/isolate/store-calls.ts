@@ -79,7 +79,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
     const hasCounts = !isFromBeforeReset(request.keys, call);
     const receivedAtMs = timing.nowMs();
     if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) {
-      told.clearRefusals();
+      told.clearRefusals(sent);
       onClockStep();
       // The local clock was set back during the call: the instant of the request cannot be compared with later
       // instants.
@@ -102,7 +102,7 @@ export function createStoreCalls(parts: StoreCallParts): StoreCalls {
       const sentAtMs = timing.nowMs();
       const call = ++sent;
       // Remembered counts lack what this call charges above a limit. Their waits would be too short until its reply.
-      attempt(() => told.forgetRefusals(chargedAnyway(request)));
+      if (!isDecision) attempt(() => told.forgetRefusals(chargedAnyway(request)));
       const begin = () => keys.map(({ key, cost }) => inFlight.begin(key, cost, sentAtMs));
       const arrived = isDecision ? attempt(begin) : undefined;
       const begun = flag === Flag.take ? attempt(() => unanswered.begin(keys, sentAtMs, callers)) : undefined;

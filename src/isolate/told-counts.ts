@@ -6,6 +6,7 @@
 import { BoundedMap } from "../bounded-map.ts";
 import { algorithmOf, countsBytes, type LimitSpec } from "../core/algorithms.ts";
 import { isConcurrency } from "../core/concurrency.ts";
+import { haveSameNumbers } from "../core/numbers.ts";
 import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { PendingUnits } from "./pending-units.ts";
 
@@ -38,8 +39,8 @@ export interface KeyReply extends CallTimes {
   readonly limits: readonly LimitSpec[];
   /** One reply for each limit. */
   readonly replies: readonly LimitReply[];
-  /** Whether this call has given units back, or another one that the store may have decided after it. */
-  readonly gaveBack: boolean;
+  /** Whether this call has settled units, or another one of the same millisecond of the store. */
+  readonly hasSettled: boolean;
 }
 
 export interface ToldCounts {
@@ -56,15 +57,18 @@ export interface ToldCounts {
   /** Forgets everything about these keys. */
   forget(keys: readonly string[]): void;
   /**
-   * A clock has stepped: what was told cannot be compared with any instant. The fallback still begins with the counts.
+   * A clock has stepped: what was told cannot be compared with any instant, and neither can replies to calls that were
+   * sent before. The fallback still begins with the counts. @param lastCall the number of the last call that was sent.
    */
-  clearRefusals(): void;
+  clearRefusals(lastCall: number): void;
 }
 
 /** @param waiting what requests of this isolate wait for. */
 export function createToldCounts(waiting: PendingUnits): ToldCounts {
   /** All keys: the fallback also begins with counts that are far from their limits. */
   const newest = new BoundedMap<string, KeyReply>(bounds());
+  /** The last call that was sent before a clock was seen to have stepped. */
+  let steppedCall = 0;
   /** Only keys near their limits: the others would push them out. */
   const refusing = new BoundedMap<string, KeyReply>(bounds());
 
@@ -98,15 +102,25 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
         // back. Two calls that were on their way together may overtake each other.
         const wereTogether = known !== undefined && times.call <= known.lastCall;
         if (wereTogether && storeAtMs < known.storeAtMs) continue;
-        // Within one millisecond of the store nobody knows whether units came back before this reply or after it.
+        // Of two replies of one millisecond of the store nobody knows which is newer. If one of them has settled units,
+        // the other one's counts may lack these units, or still have them.
         const isTied = wereTogether && storeAtMs === known.storeAtMs;
-        const gaveBack = flag === Flag.giveBack || (isTied && known.gaveBack);
-        const told = { ...times, storeAtMs, cost, limits, replies: reply.keys[k]!, gaveBack };
+        const mayBeOld = times.call <= steppedCall || (isTied && (known.hasSettled || !decides(flag)));
+        const told = {
+          ...times,
+          storeAtMs,
+          cost,
+          limits,
+          replies: reply.keys[k]!,
+          hasSettled: !decides(flag) || mayBeOld,
+        };
+        // Between two decisions units were only charged: the newer reply is the one that leaves less.
+        if (isTied && !mayBeOld && leavesMore(told, known)) continue;
         const hasCounts = !limits.every(isConcurrency);
         if (hasCounts) newest.set(key, told);
         // Renewing or releasing a slot tells nothing about the other limits.
         else if (!decides(flag)) continue;
-        if (isClose && !gaveBack) refusing.set(key, told);
+        if (isClose && !mayBeOld && flag !== Flag.giveBack) refusing.set(key, told);
         // Units have come back, or no limit is close: what was told before refuses too much.
         else refusing.delete(key);
       }
@@ -135,8 +149,21 @@ export function createToldCounts(waiting: PendingUnits): ToldCounts {
       }
     },
 
-    clearRefusals: () => refusing.clear(),
+    clearRefusals(lastCall) {
+      refusing.clear();
+      steppedCall = lastCall;
+    },
   };
+}
+
+/** Whether a reply leaves more units than another one of the same instant. */
+function leavesMore(one: KeyReply, other: KeyReply): boolean {
+  const left = ({ limits, replies, storeAtMs }: KeyReply) =>
+    limits.map((limit, l) =>
+      isConcurrency(limit) ? 0 : algorithmOf(limit).remaining(replies[l]!.view, limit, storeAtMs),
+    );
+  const [mine, theirs] = [left(one), left(other)];
+  return haveSameNumbers(one.limits, other.limits) && mine.some((units, l) => units > theirs[l]!);
 }
 
 /** Whether the reply to a call with this flag shows what a request would be told. */

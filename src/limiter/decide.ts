@@ -53,6 +53,9 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
   return keys;
 }
 
+/** What `keysPerClient` returns at most: one key for each scope, and a limit key for each limit. */
+export const MOST_KEYS_OF_CLIENT = SCOPES.length + MAX_LIMITS;
+
 /** How many keys of the store a policy has for each client, limit keys included. */
 export function keysPerClient({ limits }: Policy): number {
   const scopes = SCOPES.filter((scope) => limits.some((limit) => limit.scope === scope));

@@ -56,7 +56,7 @@ export function partitionText({ kind, values }: ClientKey): string {
  * The bytes of the text that are hashed. UTF-8 maps all lone surrogates to one character. JSON escapes them; its first
  * character, a quote, begins no other text.
  */
-export function hashedBytes(text: string): ReturnType<TextEncoder["encode"]> {
+export function hashedBytes(text: string) {
   return encoder.encode(text.isWellFormed() ? text : JSON.stringify(text));
 }
 

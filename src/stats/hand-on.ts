@@ -8,6 +8,7 @@
 
 import type { Background } from "../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
+import { isRejected, type Rejected } from "../store/rejected.ts";
 import { spendBudget } from "../time-budget.ts";
 import type { Batch, MinuteCounts } from "./batch.ts";
 import type { Minutes } from "./minutes.ts";
@@ -26,10 +27,10 @@ const OPEN_AFTER_FLUSH_MS = 30_000;
 
 interface HandOnParts {
   /**
-   * Sends a batch. It may reject, or never end. After a `TypeError` the batch is given up: it would be refused each
-   * time, and no other would be sent. Absent: there is no `STATS`.
+   * Sends a batch. It may reject, or never end. A batch that `STATS` does not take is given up: it would be refused
+   * each time, and no other would be sent. Absent: there is no `STATS`.
    */
-  readonly send?: (batch: Batch) => Promise<void>;
+  readonly send?: (batch: Batch) => Promise<undefined | Rejected>;
   /** Writes what was counted, each count once. Called at most once for each request. It must not throw. */
   readonly write?: (minutes: readonly MinuteCounts[]) => void;
   readonly counted: Omit<Minutes, "at">;
@@ -89,19 +90,18 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
     await new Promise<void>((resolve) => {
       const stop = spendBudget(CALL_MS, resolve);
       const sent = (async () => await send!(batch))();
-      const confirm = () => {
-        // A late confirmation counts too: the batch is not sent again.
-        if (!isConfirmed()) unconfirmed = undefined;
-      };
-      const refuse = (error: unknown) => {
-        if (!(error instanceof TypeError) || isConfirmed()) return;
-        say("stats-refused", { reason: error.message });
-        confirm();
-      };
-      sent.then(confirm, refuse).then(() => {
+      const ended = () => {
         stop();
         resolve();
-      });
+      };
+      sent
+        .then((answer) => {
+          // A late answer counts too: the batch is not sent again.
+          if (isConfirmed()) return;
+          unconfirmed = undefined;
+          if (isRejected(answer)) say("stats-refused", { reason: answer.rejected });
+        })
+        .then(ended, ended);
     });
     // One line for each outage of `STATS`.
     if (!isConfirmed() && !isAway) say("stats-unsent");

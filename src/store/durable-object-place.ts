@@ -2,8 +2,9 @@
 
 import type { CountsNamespace, LocationHint } from "../config/counts.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
+import { createThrown } from "../lines.ts";
 import type { LiveStorage, ToldReply } from "./live.ts";
-import { isRejected, type Rejected } from "./rejected.ts";
+import { isRejected, type Rejected, rejectedByOlder } from "./rejected.ts";
 import type { Store } from "./store.ts";
 import { StoreError } from "./store.ts";
 
@@ -37,8 +38,8 @@ export function shardName(shard: number): string {
  * of the object, 0 or more.
  */
 export function durableObjectPlace(namespace: CountsNamespace, location?: LocationHint, shard = 0): Store {
-  /** What the object has rejected last. */
-  let lastRejected: string | undefined;
+  // While a deploy goes on, an older object rejects every request of a policy.
+  const writeRejected = createThrown("the object rejected a request", 1);
 
   async function call<T>(work: (counts: CountsStub) => Promise<T | Rejected>): Promise<T> {
     let answer: T | Rejected;
@@ -47,12 +48,12 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
       // A stub is of no use after an exception: every call gets its own.
       answer = await work(namespace.get(id, location && { locationHint: location }) as CountsStub);
     } catch (error) {
-      answer = rejectedByOlder(error);
+      const rejected = rejectedByOlder(error);
+      if (!rejected) throw storeErrorOf(error);
+      answer = rejected;
     }
     if (!isRejected(answer)) return answer;
-    // Each reason once: while a deploy goes on, an older object rejects every request of a policy.
-    if (answer.rejected !== lastRejected) console.error("headgate: the object rejected a request:", answer.rejected);
-    lastRejected = answer.rejected;
+    writeRejected(answer.rejected);
     throw new StoreError("REJECTED");
   }
 
@@ -80,12 +81,6 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
       },
     }),
   };
-}
-
-/** An older object throws a `TypeError` at a request that it does not take. @throws {StoreError} for other errors. */
-function rejectedByOlder(error: unknown): Rejected {
-  if (error instanceof TypeError && (error as { remote?: true }).remote) return { rejected: error.message };
-  throw storeErrorOf(error);
 }
 
 /**

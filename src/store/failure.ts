@@ -1,11 +1,14 @@
 /** Turns what a store threw into a failure that the rest of the program can handle. */
 
 import type { TakeReply, TakeRequest } from "../core/take.ts";
+import { createThrown } from "../lines.ts";
 import type { LiveText } from "./live.ts";
 import { type LateReply, type Store, StoreError } from "./store.ts";
 
 /** The part of a `StoreError` that the program acts on. */
 export type StoreFailure = Pick<StoreError, "code" | "notRun" | "isReply" | "timeout">;
+
+const writeThrown = createThrown("the store threw");
 
 /**
  * The failure of a store: the policies' `onStoreFailure` says what follows. A `StoreError` is recognised by its name,
@@ -15,7 +18,7 @@ export type StoreFailure = Pick<StoreError, "code" | "notRun" | "isReply" | "tim
  */
 export function failureOf(error: unknown): StoreFailure {
   if (isStoreError(error)) return error;
-  console.error("headgate: the store threw", error);
+  writeThrown(error);
   return { code: "UNKNOWN", notRun: false, isReply: false, timeout: undefined };
 }
 
@@ -44,7 +47,14 @@ export async function askStore(store: Store, request: TakeRequest, budgetMs?: nu
 /** Whether a reply has counts for every limit of the request. */
 function fits(reply: Partial<TakeReply> | undefined, { keys }: TakeRequest): boolean {
   if (!Number.isFinite(reply?.nowMs)) return false;
-  return keys.every(({ limits }, k) => limits.every(({ kind }, l) => reply?.keys?.[k]?.[l]?.view?.kind === kind));
+  // Every answer of a store comes through here: no function is made for it.
+  for (let k = 0; k < keys.length; k++) {
+    const { limits } = keys[k]!;
+    for (let l = 0; l < limits.length; l++) {
+      if (reply?.keys?.[k]?.[l]?.view?.kind !== limits[l]!.kind) return false;
+    }
+  }
+  return true;
 }
 
 /** Known by its name, not by its class: see `failureOf`. Says nothing on the console. */

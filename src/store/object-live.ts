@@ -1,5 +1,6 @@
 /** The live document in the object that counts: one row. */
 
+import { isCount } from "../core/algorithm.ts";
 import type { LiveText } from "./live.ts";
 
 const SCHEMA =
@@ -20,11 +21,14 @@ export class ObjectLive {
   }
 
   read(): LiveText {
-    this.#live ??= this.#sql.exec<{ version: number; text: string }>(READ).toArray()[0] ?? {
-      version: 0,
-      text: undefined,
-    };
+    this.#live ??= this.#readRow();
     return this.#live;
+  }
+
+  /** A version that is damaged counts as 0, as in Redis (lua/live.lua): the next change repairs it. */
+  #readRow(): LiveText {
+    const { version, text } = this.#sql.exec<Record<keyof LiveText, SqlStorageValue>>(READ).toArray()[0] ?? {};
+    return { version: isCount(version) ? version : 0, text: typeof text === "string" ? text : undefined };
   }
 
   /** Returns the new version; undefined: there is another version by now, and nothing was written. */

@@ -1,7 +1,9 @@
 /**
- * How the object answers a request that it does not take: as data. An exception would break the caller's stub, and the
+ * How an object answers a request that it does not take: as data. An exception would break the caller's stub, and the
  * caller could not tell it from a failure of the object.
  */
+
+import { createThrown } from "../lines.ts";
 
 /** Nothing was changed. */
 export interface Rejected {
@@ -17,6 +19,8 @@ const TOO_BIG = /SQLITE_TOOBIG/;
 /** Only a mistake in the code throws these. The storage throws others. */
 const MISTAKES = [TypeError, RangeError, ReferenceError, SyntaxError];
 
+const writeThrown = createThrown("the object failed on one request");
+
 /**
  * What the work returns. Its error concerns one request if the request is wrong, if the code fails on it, or if a value
  * becomes too large: other requests can be answered. All other errors are failures of the object.
@@ -30,9 +34,14 @@ export function orRejected<T>(work: () => T): T | Rejected {
     if (error instanceof Misuse) return { rejected: error.message };
     if (!MISTAKES.some((mistake) => error instanceof mistake) && !TOO_BIG.test(String(error))) throw error;
     // The text of such an error may have a part of a key: it stays in the log of the object.
-    console.error("headgate: the object failed on one request", error);
+    writeThrown(error);
     return { rejected: `the object failed on this request (${(error as Error).name}); its log has the error` };
   }
+}
+
+/** An older object throws a `TypeError` at a request that it does not take. Undefined: it is another error. */
+export function rejectedByOlder(error: unknown): Rejected | undefined {
+  return error instanceof TypeError && (error as { remote?: true }).remote ? { rejected: error.message } : undefined;
 }
 
 export function isRejected(answer: unknown): answer is Rejected {

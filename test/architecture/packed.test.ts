@@ -61,10 +61,11 @@ const PROGRAM = `
 // The types of the dependencies are those that this project has installed: what they lack is not headgate's mistake.
 it.each([
   ["of a browser or Deno", { lib: ["es2022", "dom", "dom.iterable"], types: [] }],
+  ["of Node alone", { lib: ["es2022"], types: [join(ROOT, "node_modules/@types/node")] }],
   ["of Workers", { lib: ["es2022"], types: [join(ROOT, "node_modules/@cloudflare/workers-types")] }],
-])("the declarations have no errors beside the types %s, also if libraries are checked", (_what, more) => {
+])("the declarations have no errors beside the types %s, also if libraries are checked", (what, more) => {
   const text =
-    more.types.length > 0 ? PROGRAM.replace("{\n    waitUntil() {},\n  }", "{} as ExecutionContext") : PROGRAM;
+    what === "of Workers" ? PROGRAM.replace("{\n    waitUntil() {},\n  }", "{} as ExecutionContext") : PROGRAM;
   writeFileSync(join(folder, "program.ts"), text);
   const compilerOptions = { target: "es2022", module: "nodenext", strict: true, skipLibCheck: false, noEmit: true };
   const files = ["program.ts"];

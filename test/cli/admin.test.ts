@@ -329,6 +329,10 @@ describe("misuse ends with 2, and nothing is sent", () => {
     ["limits api api-1=many", "expected <limit>=<number>, for example api-1=200; found api-1=many"],
     ["block api 203.0.113.7 --until 2020-01-01", "--until: expected a duration"],
     ["block api 203.0.113.7 --until soon", "--until: expected a duration"],
+    // To JavaScript's own parser these are the year 3600, the year 2800, and the 2nd of March.
+    ["block api 203.0.113.7 --until 3600", '--until: expected a number with its unit, "3600s" or "3600ms"'],
+    ["block api 203.0.113.7 --until in-2800", "--until: expected a duration"],
+    ["block api 203.0.113.7 --until 2999-02-30", "--until: expected a duration"],
     ["stats --minutes 0", "--minutes: expected an integer from 1 to 43200"],
     ["stats --minutes 43201", "--minutes: expected an integer from 1 to 43200"],
   ])("%s", async (command, says) => {

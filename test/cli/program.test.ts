@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
+import { cleaned } from "../../src/cli/output.ts";
 import { folderWith, headgate } from "./run.ts";
 
 const COMMANDS = [
@@ -95,6 +96,16 @@ it("only src/cli imports commander and what is of Node", () => {
 
 describe("what others have written neither steers the terminal nor looks like a line of ours", () => {
   const EVIL = "x\u001b[2J\r\n::error::forged\n  ::warning::too\u202e\u009b1m";
+
+  it("where text is printed, also if a command forgot it", () => {
+    const printed: string[] = [];
+    const print = (text: string) => printed.push(text);
+    const io = cleaned({ cwd: "", env: {}, out: print, err: print });
+    io.out("a\u001b[2J\r\nb\u202e\n");
+    io.err("\u009b1m\n");
+    io.draw?.("\u001b[K");
+    expect(printed).toEqual(["a?[2J?\nb?\n", "?1m\n", "\u001b[K"]);
+  });
   const NAME = JSON.stringify(EVIL);
   const toml = (policy: string, rest = "") =>
     `${rest}\n[[vars.POLICIES]]\nname = "api"\nkey = ["ip"]\n${policy}\nlimits = [{ limit = 1, window = "1m" }]\n`;

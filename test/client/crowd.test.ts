@@ -2,6 +2,7 @@
 
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
+import { firstOf } from "../support/cases/draws.ts";
 import { backingOff, type Client, naive, type Outcome, release } from "./crowd.ts";
 
 // Computing thousands of requests takes a few seconds, and longer on a busy machine. The measured time is virtual.
@@ -29,20 +30,23 @@ function expectWithinBounds(outcome: Outcome): void {
 }
 
 describe("released at a whole second", () => {
-  it.each(SEEDS)("all finish within the bounds, and better than the naive loop in each: seed %i", async (seed) => {
-    const ours = await release(
-      backingOff(() => fetchWithBackoff),
-      { clients: CLIENTS, limit: LIMIT, seed },
-    );
-    const theirs = await release(naive, { clients: CLIENTS, limit: LIMIT, seed });
+  it.each(firstOf(SEEDS))(
+    "all finish within the bounds, and better than the naive loop in each: seed %i",
+    async (seed) => {
+      const ours = await release(
+        backingOff(() => fetchWithBackoff),
+        { clients: CLIENTS, limit: LIMIT, seed },
+      );
+      const theirs = await release(naive, { clients: CLIENTS, limit: LIMIT, seed });
 
-    expectWithinBounds(ours);
-    expect(theirs.admitted).toBe(CLIENTS);
-    expect(theirs.tookMs).toBeGreaterThan(ours.tookMs);
-    expect(theirs.requests).toBeGreaterThan(2 * ours.requests);
-    expect(theirs.peak).toBeGreaterThan(2 * ours.peak);
-    expect(theirs.peak / meanPerSecond(theirs)).toBeGreaterThan(ours.peak / meanPerSecond(ours));
-  });
+      expectWithinBounds(ours);
+      expect(theirs.admitted).toBe(CLIENTS);
+      expect(theirs.tookMs).toBeGreaterThan(ours.tookMs);
+      expect(theirs.requests).toBeGreaterThan(2 * ours.requests);
+      expect(theirs.peak).toBeGreaterThan(2 * ours.peak);
+      expect(theirs.peak / meanPerSecond(theirs)).toBeGreaterThan(ours.peak / meanPerSecond(ours));
+    },
+  );
 });
 
 describe("released at any moment of the second", () => {
@@ -81,7 +85,7 @@ describe("released at any moment of the second", () => {
   });
 });
 
-it.each(SEEDS)("a crowd is no worse for what its clients remember of quiet hours: seed %i", async (seed) => {
+it.each(firstOf(SEEDS))("a crowd is no worse for what its clients remember of quiet hours: seed %i", async (seed) => {
   const BEFORE = 12;
   const QUIET_MS = 60_000;
   const startMs = BEFORE * QUIET_MS + 3_600_000;
@@ -122,7 +126,7 @@ it("clients that go on calling leave room for each other", async () => {
   expect(meanOf(ours, ({ refusals }) => refusals)).toBeLessThan(meanOf(theirs, ({ refusals }) => refusals) / 3);
 });
 
-it.each(SEEDS)("calls of one client queue up, and come at the rate of the limit: seed %i", async (seed) => {
+it.each(firstOf(SEEDS))("calls of one client queue up, and come at the rate of the limit: seed %i", async (seed) => {
   const one = createBackoff();
   const outcome = await release(
     backingOff(() => one),

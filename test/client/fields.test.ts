@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { rulesOf } from "../../src/client/fields.ts";
 import { fetchWithBackoff } from "../../src/client/index.ts";
+import { draws } from "../support/cases/draws.ts";
 import { answer, NOW_MS, ok, scripted, URL_OF_API } from "./scripted.ts";
 
 afterEach(() => vi.unstubAllEnvs());
@@ -181,7 +182,7 @@ it("whatever the fields hold, a wait is finite and not negative", async () => {
       expect(Number.isFinite(waitMs)).toBe(true);
       expect(waitMs).toBeGreaterThanOrEqual(0);
     }),
-    { numRuns: 500 },
+    draws(500),
   );
 });
 

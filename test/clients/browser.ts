@@ -37,7 +37,8 @@ export interface OpenPage {
 /** Skips the test without a Chromium. With CI=true the test fails, so that nobody forgets to install one. */
 export async function launchChromium({ skip }: Pick<TestContext, "skip">): Promise<Browser> {
   const executablePath = inject("chromium");
-  if (executablePath === undefined) throw new Error("expected this file in BROWSER of vitest.config.ts, found it not");
+  if (executablePath === undefined)
+    throw new Error("expected this file in the list BROWSER of vitest.config.ts, found it in another project");
   if (executablePath !== null) return await chromium.launch({ executablePath, args: CHROMIUM_ARGUMENTS });
   if (process.env.CI === "true") throw new Error(HOW_TO_GET_CHROMIUM);
   return skip(HOW_TO_GET_CHROMIUM);

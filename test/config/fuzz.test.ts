@@ -6,6 +6,7 @@ import { describeMistake, MISTAKE_CODES } from "../../src/config/mistake.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import { policyWarnings } from "../../src/config/warnings.ts";
 import { compileMatcher } from "../../src/http/match.ts";
+import { draws, expectReached } from "../support/cases/draws.ts";
 import { bindings } from "../support/gateway/hostile.ts";
 
 it("any bindings are settings that work, or mistakes with a place and a known code", { timeout: 60_000 }, () => {
@@ -22,10 +23,10 @@ it("any bindings are settings that work, or mistakes with a place and a known co
       policyWarnings(parsed.value.policies);
       compileMatcher(parsed.value.policies)(new Request("https://gate.example/login"));
     }),
-    { numRuns: 1_500 },
+    draws(1_500),
   );
   // The property has seen both outcomes.
-  expect(Math.min(outcomes.right, outcomes.wrong)).toBeGreaterThan(50);
+  expectReached(Math.min(outcomes.right, outcomes.wrong), 50);
 });
 
 it("no configuration changes what all objects have", () => {

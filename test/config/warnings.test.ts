@@ -86,6 +86,13 @@ it.each<[string, object, object, string[]]>([
   ["those that the policy counts", { except: { path: "/v1/a" } }, { except: { path: "/v1/*", host: "a" } }, ["chosen"]],
   ["those that the policy counts too", { except: { path: "/v1/a" } }, { except: { path: "/v1/a" } }, []],
   ["more", {}, { except: { path: "/v1/a" } }, []],
+  ["paths that the policy does not match", { except: { path: ["/Health", "/v2/*"] } }, {}, []],
+  ["a path like one that the policy matches", { except: { path: ["/health", "/V%31"] } }, {}, ["chosen"]],
+  ["paths that the policy may match", { except: { path: "/:version/a" } }, {}, ["chosen"]],
+  ["other methods", { except: { method: "GET" } }, { match: { method: ["POST", "PUT"] } }, []],
+  ["one of its methods", { except: { method: ["GET", "PUT"] } }, { match: { method: ["POST", "HEAD"] } }, ["chosen"]],
+  ["another host", { except: { host: "b.example" } }, { match: { host: "a.example" } }, []],
+  ["hosts that may be its own", { except: { host: "*.example" } }, { match: { host: "a.example" } }, ["chosen"]],
 ])("looks at what a guard leaves out: it counts %s", (_, guard, policy, warned) => {
   expect(warnedOf({ ...chosen, ...policy }, { name: "guard", key: ["ip"], ...guard })).toEqual(warned);
 });

@@ -10,6 +10,7 @@ import type { AlgorithmName, Limit, Policy } from "../../src/core/policy.ts";
 import { addRateLimitFields } from "../../src/http/headers.ts";
 import { bucketMs, instant } from "../support/cases/arbitrary.ts";
 import { algorithmNames, limitOf, spanOf } from "../support/cases/arbitrary-limits.ts";
+import { draws } from "../support/cases/draws.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
@@ -103,7 +104,7 @@ it.each(algorithmNames)("%s: clients are told integers of 0 or more, whatever th
     const recalled = far.recall(view, limit, nowMs + laterMs, cost, cost);
     if (recalled) expectTold(limit, cost, recalled, nowMs + laterMs, false);
   });
-  fc.assert(property, { numRuns: 300, examples: examples[name]?.map((reply) => [reply]) ?? [] });
+  fc.assert(property, { ...draws(300), examples: examples[name]?.map((reply) => [reply]) ?? [] });
 });
 
 function expectTold(

@@ -6,10 +6,11 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { BucketLimit } from "../../src/core/token-bucket.ts";
 import { history, instant } from "../support/cases/arbitrary.ts";
 import { leakyBucketLimit, tokenBucketLimit } from "../support/cases/arbitrary-limits.ts";
+import { draws } from "../support/cases/draws.ts";
 import { type Asked, ask, look, replay } from "../support/cases/replay.ts";
 import { Counter } from "../support/gateway/counter.ts";
 
-const RUNS = { numRuns: 1_000 };
+const RUNS = draws(1_000);
 
 /** From the i-th to the j-th request, at most burst + t * limit / window units passed. Computed in exact integers. */
 function expectWithinPromise(

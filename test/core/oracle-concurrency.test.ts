@@ -8,6 +8,7 @@ import { Flag } from "../../src/core/take.ts";
 import { toldBy } from "../../src/testing/requests.ts";
 import { instant } from "../support/cases/arbitrary.ts";
 import { concurrencyLimit } from "../support/cases/arbitrary-limits.ts";
+import { draws } from "../support/cases/draws.ts";
 import { Counter } from "../support/gateway/counter.ts";
 
 interface Slot {
@@ -55,7 +56,7 @@ it("never holds more than the limit, refuses only then, and frees each slot at i
       expect(toldBy(take(Flag.look, 0), limit, 0).remaining).toBe(limit.limit - held.length);
     }
   });
-  fc.assert(property, { numRuns: 1_000 });
+  fc.assert(property, draws(1_000));
 });
 
 it("frees a lost slot by its own timeout while others keep theirs by renewing", () => {

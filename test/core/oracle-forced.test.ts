@@ -6,6 +6,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
 import { largestLimit, windowLimit } from "../support/cases/arbitrary.ts";
+import { draws } from "../support/cases/draws.ts";
 import { ExactWindow } from "../support/cases/exact-window.ts";
 import { look } from "../support/cases/replay.ts";
 import { Counter } from "../support/gateway/counter.ts";
@@ -47,7 +48,7 @@ it("decides as exact integers do, also with counts of 2^31 in buckets of 31 days
       expect(look(counter, limit, nowMs).remaining).toBe(oracle.remaining(nowMs));
     }
   });
-  fc.assert(property, { numRuns: 1_500 });
+  fc.assert(property, draws(1_500));
 });
 
 it("caps a forced count at 2^31", () => {

@@ -8,6 +8,7 @@ import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag } from "../../src/core/take.ts";
 import { history, instant } from "../support/cases/arbitrary.ts";
 import { largestCostOf, limitOf, spanOf, unitAlgorithms } from "../support/cases/arbitrary-limits.ts";
+import { draws } from "../support/cases/draws.ts";
 import { ask, look, type Replay, replay } from "../support/cases/replay.ts";
 import { Counter } from "../support/gateway/counter.ts";
 
@@ -131,5 +132,5 @@ it.each(unitAlgorithms)("%s keeps every promise about what it tells", (name) => 
       }
     }
   });
-  fc.assert(property, { numRuns: 800 });
+  fc.assert(property, draws(800));
 });

@@ -7,10 +7,11 @@ import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { LogLimit } from "../../src/core/sliding-log.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
 import { fixedWindowLimit, logLimit } from "../support/cases/arbitrary-limits.ts";
+import { draws } from "../support/cases/draws.ts";
 import { type Asked, ask, mostAdmittedWithin, replay } from "../support/cases/replay.ts";
 import { Counter } from "../support/gateway/counter.ts";
 
-const RUNS = { numRuns: 1_000 };
+const RUNS = draws(1_000);
 
 it("fixed window: admits a cost exactly when its aligned window has room for it", () => {
   const property = fc.property(fixedWindowLimit, instant, history, (limit, startMs, events) => {
@@ -81,6 +82,6 @@ describe("sliding log and oldest = whole", () => {
       }
       expect(mostAdmittedWithin(trueWindowMs(limit), asked)).toBeLessThanOrEqual(limit.limit);
     });
-    fc.assert(property, { numRuns: 100 });
+    fc.assert(property, draws(100));
   });
 });

@@ -6,10 +6,11 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
+import { draws } from "../support/cases/draws.ts";
 import { mostAdmittedWithin, replay } from "../support/cases/replay.ts";
 import { Counter } from "../support/gateway/counter.ts";
 
-const RUNS = { numRuns: 1_000 };
+const RUNS = draws(1_000);
 
 it("never admits more than the limit in any span of window - bucket, weighted", () => {
   const property = fc.property(windowLimit({ kind: Kind.weighted }), instant, history, (limit, startMs, events) => {

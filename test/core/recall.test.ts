@@ -7,6 +7,7 @@ import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type LimitReply } from "../../src/core/take.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
 import { fixedWindowLimit, largestCostOf, limitOf, spanOf, unitAlgorithms } from "../support/cases/arbitrary-limits.ts";
+import { draws, expectReached } from "../support/cases/draws.ts";
 import { replay } from "../support/cases/replay.ts";
 
 const cost = fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 1_000_000_000 }));
@@ -60,8 +61,8 @@ describe.each(unitAlgorithms)("%s", (name) => {
         expect(Math.min(...Object.values(told))).toBeGreaterThanOrEqual(0);
       }
     });
-    fc.assert(property, { numRuns: 500 });
-    expect(recalls).toBeGreaterThan(500);
+    fc.assert(property, draws(500));
+    expectReached(recalls, 500);
   });
 });
 
@@ -110,6 +111,6 @@ it("units of a bucket are never fewer than one isolate has charged there, whatev
       expect(inBucket!(view)).toBeGreaterThanOrEqual(own.get(ends) ?? 0);
     }
   });
-  fc.assert(property, { numRuns: 500 });
-  expect(compared).toBeGreaterThan(1_000);
+  fc.assert(property, draws(500));
+  expectReached(compared, 1_000);
 });

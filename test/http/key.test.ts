@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { clientKey } from "../../src/http/key.ts";
 import { ANONYMOUS } from "../../src/keys/sources.ts";
+import { draws } from "../support/cases/draws.ts";
 
 const ADDRESS = "192.0.2.1";
 
@@ -174,7 +175,7 @@ describe("a cookie", () => {
         const expected = value ? { kind: `cookie:${one}`, values: [value] } : ANONYMOUS;
         expect(keyOf([`cookie:${one}`], { Cookie: header })).toEqual(expected);
       }),
-      { numRuns: 3_000 },
+      draws(3_000),
     );
   });
 });

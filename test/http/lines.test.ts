@@ -6,9 +6,13 @@ import { createGate, WRONG_TOKEN_POLICIES } from "../../src/http/admin/gate.ts";
 import { serveMetrics } from "../../src/http/admin/stats.ts";
 import { createLoopGuard } from "../../src/http/loop.ts";
 import { createForward } from "../../src/http/origin.ts";
+import { createLiveReader } from "../../src/limiter/live/reader.ts";
 import { tellAll } from "../../src/limiter/on-decision.ts";
 import { createLimiter } from "../../src/limiter.ts";
+import { durableObjectPlace } from "../../src/store/durable-object-place.ts";
+import { failureOf } from "../../src/store/failure.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { orRejected } from "../../src/store/rejected.ts";
 
 const written: unknown[][] = [];
 
@@ -27,7 +31,7 @@ afterEach(() => {
 const LONG = "x".repeat(100_000);
 type Flood = (i: number) => unknown;
 
-it.each<[event: string, flood: () => Flood]>([
+it.each<[event: string, flood: () => Flood, perSecond?: number]>([
   [
     "admin-refused",
     () => {
@@ -76,14 +80,53 @@ it.each<[event: string, flood: () => Flood]>([
       return () => tell({} as Decision, {} as never);
     },
   ],
-])("%s: at most 10 lines a second, and the next line says how many were left out", async (event, flood) => {
-  const cause = flood();
-  for (let i = 0; i < 1_000; i++) await cause(i);
-  expect(written).toHaveLength(10);
-  vi.setSystemTime(Date.now() + 1_000);
-  await cause(1_001);
-  const lines = written.map(([line]) => String(line));
-  expect(lines).toEqual(Array(11).fill(expect.stringContaining(event)));
-  expect(lines[10]).toMatch(/"suppressed":990\b|990 times/);
-  expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(2_000);
-});
+  ["the store threw", () => () => failureOf(new Error("a bug of somebody's store"))],
+  [
+    "the object failed on one request",
+    () => () => {
+      orRejected(() => {
+        throw new RangeError("a bug of the object");
+      });
+    },
+  ],
+  [
+    "the object rejected a request",
+    () => {
+      let i = 0;
+      const object = { take: async () => ({ rejected: `take: keys[${i++ % 2}]: expected something else` }) };
+      const place = durableObjectPlace({ idFromName: () => "an id", get: () => object } as never);
+      return () => place.take({ keys: [], flag: 0 }).catch(() => {});
+    },
+    1,
+  ],
+  [
+    "live",
+    () => {
+      let version = 0;
+      const text = JSON.stringify({ policies: { [LONG]: {} }, overrides: [] });
+      const storage = { read: async () => ({ version: ++version, text }), write: async () => undefined };
+      const reader = createLiveReader({
+        storage,
+        policies: [],
+        refreshMs: 30_000,
+        timeoutMs: 250,
+        secret: async () => "",
+        numbers: (policy) => policy,
+      });
+      return () => reader.refresh();
+    },
+  ],
+])(
+  "%s: a bounded number of lines a second, and the next says how many were left out",
+  async (event, flood, most = 10) => {
+    const cause = flood();
+    for (let i = 0; i < 1_000; i++) await cause(i);
+    expect(written).toHaveLength(most);
+    vi.setSystemTime(Date.now() + 1_000);
+    await cause(1_001);
+    const lines = written.map(([line]) => String(line));
+    expect(lines).toEqual(Array(most + 1).fill(expect.stringContaining(event)));
+    expect(lines[most]).toMatch(new RegExp(`"suppressed":${1_000 - most}\\b|${1_000 - most} times`));
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(2_000);
+  },
+);

@@ -144,6 +144,28 @@ it("is charged key by key when the keys lie in several slots of a Redis Cluster"
   expect(store.takes.map(({ keys }) => keys.length)).toEqual([1, 1, 1]);
 });
 
+it("of one key that the store rejects costs the others nothing: they are charged without it", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  const calls: number[] = [];
+  // An older object meets a new kind of limit.
+  const take: Store["take"] = async (request) => {
+    calls.push(request.keys.length);
+    if (request.keys.some(({ key }) => key === "new")) throw new StoreError("REJECTED");
+    return await store.take(request);
+  };
+  const older = { ...store, take };
+  for (const key of ["a", "new", "b", "c", "d"]) owed.add(one(key), NOW_MS);
+  while (owed.size > 0) await owed.repay(older, NOW_MS);
+  expect(charges(store)).toEqual([
+    ["a", 1],
+    ["b", 1],
+    ["c", 1],
+    ["d", 1],
+  ]);
+  // Once that key is found, the others are charged together again.
+  expect(calls).toEqual([5, 1, 1, 3]);
+});
+
 it("is charged later when the repayment is known not to have run", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("a"), NOW_MS);
@@ -159,9 +181,9 @@ it("is put back with its instants when the repayment is known not to have run", 
   const [owed, store] = [createDebts(), recordingStore()];
   for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
   await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
-  expect(owed.units("a", NOW_MS)).toBe(45);
+  expect(owed.units("a", NOW_MS, NOW_MS)).toBe(45);
   await owed.repay(failing(new StoreError("OPEN")), NOW_MS + 50_000);
-  expect(owed.units("a", NOW_MS + 59_999)).toBe(45);
+  expect(owed.units("a", NOW_MS + 59_999, NOW_MS)).toBe(45);
   await owed.repay(store, NOW_MS + 80_000);
   expect(store.takes).toEqual([]);
 });
@@ -172,16 +194,16 @@ it("is owed no longer after a reset that came while it was being repaid", async 
   const repaid = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
   owed.forget(["reset"]);
   await repaid;
-  expect([owed.units("reset", NOW_MS), owed.units("kept", NOW_MS)]).toEqual([0, 1]);
+  expect([owed.units("reset", NOW_MS, NOW_MS), owed.units("kept", NOW_MS, NOW_MS)]).toEqual([0, 1]);
 });
 
 it("tells what a key owes until it is repaid or has left its window", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
-  expect(owed.units("a", NOW_MS)).toBe(0);
+  expect(owed.units("a", NOW_MS, NOW_MS)).toBe(0);
   owed.add([...one("a", [minute], { cost: 150 }), ...one("b")], NOW_MS);
-  expect([owed.units("a", NOW_MS + 59_999), owed.units("a", NOW_MS + 80_000)]).toEqual([150, 0]);
+  expect([owed.units("a", NOW_MS + 59_999, NOW_MS), owed.units("a", NOW_MS + 80_000, NOW_MS)]).toEqual([150, 0]);
   await owed.repay(store, NOW_MS);
-  expect(owed.units("a", NOW_MS)).toBe(0);
+  expect(owed.units("a", NOW_MS, NOW_MS)).toBe(0);
 });
 
 it("shows a bug on the console, and charges nothing again that may have run", async () => {

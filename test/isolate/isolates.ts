@@ -68,7 +68,7 @@ export function request(
   if (refusal) return { reply: refusal, local: true };
   const reply = store.take(keys, Flag.take, nowMs + delayMs[0]);
   const receivedAtMs = sentAtMs + delayMs[0] + delayMs[1];
-  if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) told.clearRefusals();
+  if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) told.clearRefusals(0);
   told.hear({ keys, flag: Flag.take }, reply, callTimes(sentAtMs, receivedAtMs));
   return { reply, local: false };
 }

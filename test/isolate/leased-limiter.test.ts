@@ -101,7 +101,11 @@ describe.each([
     // A strict policy makes the request strict: the store would refuse it.
     expect((await limiter.peek([...both, { policy: "strict" }])).allowed).toBe(false);
     expect((await elsewhere.peek(both)).remaining).toBe(0);
+    // An excess from elsewhere leaves nothing, but what is in stock can still be spent.
+    const reservation = await elsewhere.reserve(both, { cost: 0 });
+    await reservation.settle({ a: 100, b: 0 });
     for (let i = 0; i < look.remaining!; i++) {
+      expect(await limiter.peek(both)).toMatchObject({ allowed: true });
       expect(await limiter.take(both, { background })).toMatchObject({ allowed: true, source: "lease" });
     }
     expect((await limiter.peek(both)).allowed).toBe(false);

@@ -90,5 +90,8 @@ it("an exception is told again after a second, with the number of those that wer
   for (let i = 0; i < 3; i++) expect((await limiter.take("p")).source).toBe("redis");
   vi.setSystemTime(Date.now() + 1_000);
   await limiter.take("p");
-  expect(written.mock.calls.map((call) => call.slice(1))).toEqual([[bug], [bug, "(2 more since the last line)"]]);
+  expect(written.mock.calls).toEqual([
+    [expect.not.stringContaining("times"), bug],
+    [expect.stringContaining("2 times that are not shown"), bug],
+  ]);
 });

@@ -18,8 +18,10 @@ const LATE_MS = 2_000;
 const request: TakeRequest = { keys: [keyRequest("key", [tenMinutes(100)])], flag: Flag.take };
 
 let written: MockInstance<typeof console.error>;
+let tests = 0;
 beforeEach(() => {
-  vi.useFakeTimers({ now: NOW_MS, toFake: ["Date", "setTimeout", "clearTimeout"] });
+  // Each test has a second of its own: the lines of one second are bounded.
+  vi.useFakeTimers({ now: NOW_MS + 60_000 * tests++, toFake: ["Date", "setTimeout", "clearTimeout"] });
   written = vi.spyOn(console, "error").mockImplementation(() => {});
 });
 afterEach(() => {

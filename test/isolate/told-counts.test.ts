@@ -50,6 +50,23 @@ describe("what is remembered of a key", () => {
     expect(told.begin("k")).toBeUndefined();
   });
 
+  it.each([
+    ["two takes", 4, Flag.take, 7],
+    ["a take, then an excess", 7, Flag.chargeAnyway, undefined],
+  ])("of one millisecond is the newer reply, or refuses nothing: %s", (_, cost, second, refusing) => {
+    const { told, store } = memoryOf();
+    const near: LimitSpec = { ...window, limit: 9 };
+    const replies = [
+      { flag: Flag.take, reply: store.take([keyOf(cost, near)], Flag.take, NOW_MS) },
+      { flag: second, reply: store.take([keyOf(3, near)], second, NOW_MS) },
+    ];
+    // The older reply comes last.
+    for (const { flag, reply } of replies.toReversed()) {
+      told.hear({ keys: [keyOf(3, near)], flag }, reply, callTimes(NOW_MS - 5, NOW_MS + 5));
+    }
+    expect(unitsOf(told.refusing("k"))).toBe(refusing);
+  });
+
   it("is replaced by a later reply of a store whose clock has stepped back", () => {
     const { told, call } = memoryOf();
     call(keyOf(2, window), Flag.take, 10_000);
@@ -94,7 +111,7 @@ describe("what is remembered of a key", () => {
   it("refuses no more after a step of a clock, and the fallback still begins with it; a reset forgets both", () => {
     const { told, call } = memoryOf();
     call(keyOf(10, window), Flag.take, 0);
-    told.clearRefusals();
+    told.clearRefusals(0);
     expect(told.refusing("k")).toBeUndefined();
     expect(unitsOf(told.begin("k"))).toBe(10);
     call(keyOf(0, window), Flag.look, 1);

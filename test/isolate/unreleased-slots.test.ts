@@ -24,17 +24,20 @@ it.each([
   expect(unreleased.size).toBe(waiting);
 });
 
-it("slots in several slots of a Redis Cluster are given back one by one", async () => {
-  const two = ["{a}", "{b}"].map((key) => ({ ...keys[0]!, key }));
-  const unreleased = createUnreleasedSlots();
-  unreleased.add(two, 1, 0);
-  await unreleased.release(failing("CROSSSLOT"), 0);
-  const given: string[][] = [];
-  const take: Store["take"] = async (request) => {
-    given.push(request.keys.map(({ key }) => key));
-    return { nowMs: 0, allowed: true, keys: [] };
-  };
-  await unreleased.release({ ...memoryStore(), take }, 0);
-  expect(given).toEqual([["{a}"], ["{b}"]]);
-  expect(unreleased.size).toBe(0);
-});
+it.each(["CROSSSLOT", "REJECTED"] as const)(
+  "slots of several keys are given back one by one after %s",
+  async (code) => {
+    const two = ["{a}", "{b}"].map((key) => ({ ...keys[0]!, key }));
+    const unreleased = createUnreleasedSlots();
+    unreleased.add(two, 1, 0);
+    await unreleased.release(failing(code), 0);
+    const given: string[][] = [];
+    const take: Store["take"] = async (request) => {
+      given.push(request.keys.map(({ key }) => key));
+      return { nowMs: 0, allowed: true, keys: [] };
+    };
+    await unreleased.release({ ...memoryStore(), take }, 0);
+    expect(given).toEqual([["{a}"], ["{b}"]]);
+    expect(unreleased.size).toBe(0);
+  },
+);

@@ -103,10 +103,17 @@ describe.each<[string, (store: Store) => Store]>([
 ])("a store of one's own, %s", (_how, wrapped) => {
   const error = new RangeError("not ours");
   let written: MockInstance<typeof console.error>;
+  let nowMs = 1_750_000_000_000;
   beforeEach(() => {
+    // Each test has a second of its own: the lines of one second are bounded.
+    nowMs += 60_000;
+    vi.useFakeTimers({ now: nowMs, toFake: ["Date"] });
     written = vi.spyOn(console, "error").mockImplementation(() => {});
   });
-  afterEach(() => written.mockRestore());
+  afterEach(() => {
+    vi.useRealTimers();
+    written.mockRestore();
+  });
 
   /** Takes one unit after another under one policy, and records what onDecision is told. */
   function failing(policy: PolicyInput, thrown: unknown = error) {

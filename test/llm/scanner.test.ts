@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { createAnswerScanner } from "../../src/llm/scanner.ts";
+import { draws } from "../support/cases/draws.ts";
 
 const SSE = "text/event-stream; charset=utf-8";
 const JSON_TYPE = "application/json";
@@ -176,7 +177,7 @@ it("says what JSON.parse of the events says, for any division of the bytes", () 
       expect(found.usage).toEqual(usage);
       expect(found.streamed?.outputTokens).toBe(Math.ceil(bytes / 4));
     }),
-    { numRuns: 500 },
+    draws(500),
   );
 });
 
@@ -186,7 +187,7 @@ it("never throws, for any bytes and any division", () => {
     fc.property(bytes, fc.constantFrom(SSE, JSON_TYPE), fc.array(fc.nat()), (text, type, cuts) => {
       expect(scan(type, text, cuts)).toEqual(scan(type, text));
     }),
-    { numRuns: 1_000 },
+    draws(1_000),
   );
 });
 

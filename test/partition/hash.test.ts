@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ClientKey, partitionHasher } from "../../src/partition/hash.ts";
+import { draws } from "../support/cases/draws.ts";
 
 const hash = partitionHasher("secret", "token");
 
@@ -80,7 +81,7 @@ describe("no two clients share a partition", () => {
       const same = JSON.stringify(one) === JSON.stringify(other);
       expect((await hash(one!)) === (await hash(other!))).toBe(same);
     });
-    await fc.assert(property, { numRuns: 1_000 });
+    await fc.assert(property, draws(1_000));
   });
 
   it("among drawn kinds and values", async () => {
@@ -90,7 +91,7 @@ describe("no two clients share a partition", () => {
       const same = JSON.stringify(one) === JSON.stringify(other);
       expect((await hash(one)) === (await hash(other))).toBe(same);
     });
-    await fc.assert(property, { numRuns: 1_000 });
+    await fc.assert(property, draws(1_000));
   });
 });
 

@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import { createWorld } from "../../scripts/simulate/world.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED } from "../../src/core/take.ts";
+import { draws, expectReached } from "../support/cases/draws.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 
 /** The beginning of a window, in ms since the epoch. */
@@ -99,9 +100,9 @@ it("the isolate that resets spends and gives back nothing that it had leased bef
         if (admitted > 0.9 * LIMIT) usedUp++;
       }
     }),
-    { numRuns: 40 },
+    draws(40),
   );
-  expect(usedUp).toBeGreaterThan(10);
+  expectReached(usedUp, 10);
 });
 
 it("of several isolates no more is admitted after a reset than the limit and all that they had in stock", async () => {
@@ -114,7 +115,7 @@ it("of several isolates no more is admitted after a reset than the limit and all
       }
     }),
     // Of 40 cases, once in 50,000 runs too few use up the limit.
-    { numRuns: 60 },
+    draws(60),
   );
-  expect(usedUp).toBeGreaterThan(10);
+  expectReached(usedUp, 10);
 });

@@ -4,11 +4,20 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Batch } from "../../src/stats/batch.ts";
 import { createHandOn } from "../../src/stats/hand-on.ts";
 import { createMinutes } from "../../src/stats/minutes.ts";
+import type { Rejected } from "../../src/store/rejected.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
 afterEach(() => void vi.useRealTimers());
 
-type Reply = "confirms" | "loses its reply" | "hangs" | "throws" | "is late" | "is a minute late" | "refuses";
+type Reply =
+  | "confirms"
+  | "loses its reply"
+  | "hangs"
+  | "throws"
+  | "is late"
+  | "is a minute late"
+  | "refuses"
+  | "has a bug";
 
 /** An isolate that counts requests, and a STATS that adds each number once. */
 function isolateWith(flushMs: number, { stats = true, write = false } = {}) {
@@ -21,16 +30,18 @@ function isolateWith(flushMs: number, { stats = true, write = false } = {}) {
   const countIn = (batches: Iterable<Pick<Batch, "minutes">>) =>
     [...batches].flatMap(({ minutes }) => minutes).reduce((sum, one) => sum + (one.sums["fallback\tapi"] ?? 0), 0);
 
-  async function send(batch: Batch): Promise<void> {
+  async function send(batch: Batch): Promise<undefined | Rejected> {
     state.sentAtMs.push(Date.now() - startMs);
     const { reply } = state;
     if (reply === "throws") throw new Error("away");
-    if (reply === "refuses") throw new TypeError("HeadgateStats: minutes: expected a list");
+    if (reply === "has a bug") throw new TypeError("a bug in STATS");
+    if (reply === "refuses") return { rejected: "HeadgateStats: minutes: expected a list" };
     if (reply === "hangs") return await new Promise(() => {});
     added.set(`${batch.isolate} ${batch.number}`, structuredClone(batch));
     if (reply === "loses its reply") throw new Error("lost");
     if (reply === "is late") await new Promise((resolve) => setTimeout(resolve, 6_000));
     if (reply === "is a minute late") await new Promise((resolve) => setTimeout(resolve, 60_000));
+    return undefined;
   }
 
   const handOn = createHandOn({
@@ -154,6 +165,17 @@ it("gives up a batch that STATS refuses for good, says so, and hands on what com
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     { event: "stats-refused", at: expect.anything(), reason: expect.stringContaining("minutes") },
   ]);
+});
+
+it("sends a batch again after any exception in STATS: that says nothing about the batch", async () => {
+  const { request, state, added, lines } = isolateWith(5_000);
+  state.reply = "has a bug";
+  request();
+  await pass(5_000);
+  state.reply = "confirms";
+  request();
+  await pass(10_000);
+  expect([added(), lines.map((line) => JSON.parse(line).event)]).toEqual([2, ["stats-unsent"]]);
 });
 
 it("says for how long a breaker is to count as open: until after the next flush", async () => {

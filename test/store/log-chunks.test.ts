@@ -11,6 +11,7 @@ import {
   UNDIVIDED,
   unpackEntries,
 } from "../../src/store/log-chunks.ts";
+import { draws } from "../support/cases/draws.ts";
 
 /** A log, and the rows that a storage would hold of it. */
 function startLog() {
@@ -96,5 +97,5 @@ it("has the whole log in its rows after any charges, expiries and give-backs", (
       expect(unpackEntries(packEntries(log.newest))).toEqual(log.newest);
     }
   });
-  fc.assert(property, { numRuns: 300 });
+  fc.assert(property, draws(300));
 });

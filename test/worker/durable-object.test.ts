@@ -373,10 +373,12 @@ describe("the store", () => {
     ["the object rejects", undefined],
     ["an older object throws a TypeError at", older(new TypeError("take: keys[0].limits[0].kind: expected"))],
   ])(
-    "calls the object on for others, whatever %s: it has charged nothing, and the log says why once",
+    "calls the object on for others, whatever %s: it has charged nothing, and the log says why",
     async (_what, first) => {
       const logged = vi.spyOn(console, "error").mockImplementation(() => {});
-      onTestFinished(() => logged.mockRestore());
+      // One line a second.
+      vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] });
+      onTestFinished(() => void [logged.mockRestore(), vi.useRealTimers()]);
       const wrong = requestOf("k", [{ ...second, kind: 7 as never }]);
       let calls = 0;
       const get = (id: DurableObjectId) => (first && calls++ < 20 ? first : COUNTS.get(id));

@@ -46,6 +46,22 @@ describe("the object", () => {
     });
   });
 
+  it.each(["'seven'", "0.5", "-1", "1e300", "x'00'"])(
+    "reads a row of the version %s, and the next change repairs it",
+    async (version) => {
+      const namespace = newNamespace();
+      await runInDurableObject(objectOf(namespace), (_, { storage: { sql } }) => {
+        sql.exec(`INSERT INTO live (id, version, text) VALUES (1, ${version}, 'one')`);
+      });
+      const { live, take } = durableObjectPlace(namespace);
+      expect(await live!.read()).toEqual({ version: 0, text: "one" });
+      await take(request);
+      expect(live!.told!()!.version).toBe(0);
+      expect(await live!.write("two", 0)).toBe(1);
+      expect(await live!.read()).toEqual({ version: 1, text: "two" });
+    },
+  );
+
   it("keeps it when counts are reset and expired rows are removed", async () => {
     const namespace = newNamespace();
     const place = durableObjectPlace(namespace);

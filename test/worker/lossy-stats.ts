@@ -3,14 +3,15 @@
 
 import type { Batch } from "../../src/stats/batch.ts";
 import { HeadgateStats as RealStats } from "../../src/stats/object/stats.ts";
+import type { Rejected } from "../../src/store/rejected.ts";
 
 export class HeadgateStats extends RealStats {
   readonly #lost = new Set<string>();
 
-  override async add(batch: Batch): Promise<void> {
-    await super.add(batch);
+  override async add(batch: Batch): Promise<undefined | Rejected> {
+    const answer = await super.add(batch);
     const name = `${batch.isolate} ${batch.number}`;
-    if (batch.number % 2 === 0 || this.#lost.has(name)) return;
+    if (batch.number % 2 === 0 || this.#lost.has(name)) return answer;
     this.#lost.add(name);
     throw new Error("lost");
   }

@@ -149,17 +149,38 @@ describe("a batch", () => {
     ],
     ["places that are no list", { ...batch(1), open: "eu" }, /open/],
     ["breakers for ever", { ...batch(1), openMs: Number.POSITIVE_INFINITY }, /openMs/],
-  ])("of %s is a TypeError that changes nothing", async (_what, wrong, message) => {
+  ])("of %s is rejected as data, and changes nothing", async (_what, wrong, message) => {
     const object = newObject();
-    const thrown = await Promise.resolve(object.add(wrong as Batch)).catch((error: unknown) => error);
-    // Isolates know by this type that the batch will never be added.
-    expect(thrown).toBeInstanceOf(TypeError);
-    expect((thrown as Error).message).toMatch(message);
+    expect(await object.add(wrong as Batch)).toEqual({ rejected: expect.stringMatching(message) });
     expect(await countOf(object, "minutes")).toBe(0);
     await object.add(batch(1));
     expect(await totalOf(object)).toBe(1);
   });
 });
+
+it.each(["hello", "", "null", "7", "[]", "{}", '{"x":7}', "[7,null]", '{"1":{"a":-1}}'])(
+  "columns that say %j count as empty: counting, telling and folding go on",
+  async (text) => {
+    const object = newObject();
+    await object.add({ ...batch(1, { sum: 5 }), open: ["eu"] });
+    later(HOUR_MS);
+    await object.add(batch(2, { sum: 5 }));
+    await runInDurableObject(object, (stats) => stats.alarm());
+    await object.add({ ...batch(3, { sum: 5 }), open: ["eu"] });
+    await query(object, "UPDATE minutes SET sums = ?, top = ?, isolates = ?, heard_at = ?", text, text, text, text);
+    await query(object, "UPDATE hours SET sums = ?, top = ?, isolates = ?, totals = ?", text, text, text, text);
+    await query(object, "UPDATE breakers SET places = ?", text);
+    await evictDurableObject(object);
+    expect(await object.add(batch(4, { sum: 3 }))).toBeUndefined();
+    for (let i = 0; i < 2; i++) {
+      expect([await totalOf(object), await sumOf(object, 120), await sumOf(object, 3_000)]).toEqual([3, 3, 3]);
+      later(HOUR_MS);
+      await runInDurableObject(object, (stats) => stats.alarm());
+      later(-HOUR_MS);
+      await evictDurableObject(object);
+    }
+  },
+);
 
 describe("over time", () => {
   /** What an alarm does at its time, as often as it is due. */

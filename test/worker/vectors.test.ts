@@ -2,6 +2,7 @@
 // from the story: a store in front of the real store passes the story's instants on.
 
 import { describe, expect, it } from "vitest";
+import { parseDurationMs } from "../../src/config/duration.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
 import { createEnforce } from "../../src/http/enforce.ts";
@@ -54,11 +55,8 @@ const LONGEST_DELAY_MS = 60_000;
 
 function isBriefAndAllowed({ steps, limit }: Story): boolean {
   const delayedMs = steps.reduce((sum, { delayMs = 0 }) => sum + delayMs, 0);
-  return (
-    delayedMs > 0 &&
-    delayedMs <= LONGEST_STORY_MS &&
-    Number.parseInt("maxDelay" in limit ? String(limit.maxDelay) : "", 10) <= LONGEST_DELAY_MS
-  );
+  const maxDelayMs = parseDurationMs(("maxDelay" in limit && limit.maxDelay) || 0)!;
+  return delayedMs > 0 && delayedMs <= LONGEST_STORY_MS && maxDelayMs <= LONGEST_DELAY_MS;
 }
 const everyTwentieth = ({ number }: Story) => number % 20 === 1;
 

@@ -1,6 +1,7 @@
 /** What the command line of `headgate admin` means. */
 
-import { parseDurationMs } from "../../config/duration.ts";
+import { bareExpected, parseDurationMs } from "../../config/duration.ts";
+import { instantOf } from "../../limiter/live/document.ts";
 import { type Io, Misuse } from "../io.ts";
 import type { Access } from "./api.ts";
 
@@ -32,12 +33,15 @@ export function isFieldValue(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }
 
-/** An instant in the future, or a duration from now, as an instant in UTC. */
+/** An instant or a day in the future, or a duration from now, as an instant in UTC. */
 export function untilOf(text: string, nowMs: number): string {
-  const durationMs = /^\d+(?:ms|s|m|h|d)$/.test(text) ? parseDurationMs(text)! : undefined;
-  const atMs = durationMs === undefined ? Date.parse(text) : nowMs + durationMs;
-  const expected = 'expected a duration such as "2h", or an instant in the future such as "2026-12-01T00:00:00Z"';
-  if (!(atMs > nowMs) || atMs > LAST_INSTANT_MS) throw new Misuse(`--until: ${expected}`);
+  const durationMs = parseDurationMs(text);
+  const instant = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
+  const atMs = durationMs === undefined ? instantOf(instant) : nowMs + durationMs;
+  const expected =
+    bareExpected(text, 1, LAST_INSTANT_MS - nowMs) ??
+    'a duration such as "2h", or an instant in the future such as "2026-12-01T00:00:00Z"';
+  if (!(atMs > nowMs) || atMs > LAST_INSTANT_MS) throw new Misuse(`--until: expected ${expected}`);
   return new Date(atMs).toISOString();
 }
 

@@ -38,13 +38,14 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
    */
   function begin(key: string, nowMs: number): void {
     const known = told.begin(key);
+    if (!known) return;
     // Nobody knows which requests hold slots at the store, and slots come back at any moment. Requests in flight are
     // counted from now on.
-    const views = known?.limits.flatMap((limit, l) => {
+    const views = known.limits.flatMap((limit, l) => {
       const { view } = known.replies[l]!;
       return isConcurrency(view) ? [] : [{ limit, view }];
     });
-    if (!views || views.length === 0) return;
+    if (views.length === 0) return;
     unanswered.uncounted(key);
     const records = views.map(({ limit, view }): LimitRecord => {
       if (view.kind !== Kind.log) return view;
@@ -55,7 +56,7 @@ export function createFallback({ told, clock, unanswered, debts, timing }: Fallb
     });
     counts.write(key, records);
     const limits = views.map(({ limit }) => limit);
-    const cost = debts.units(key, timing.nowMs());
+    const cost = debts.units(key, timing.nowMs(), known.sentAtMs);
     counts.take({ keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
   }
 

@@ -356,10 +356,12 @@ export function createLeasedTakes({ calls, refusals, clock, timing, ownErrors, l
     },
 
     looked({ keys }, reply) {
+      const atMs = timing.nowMs();
       const replies = keys.map((key, k): readonly LimitReply[] => {
         const lease = leases.find(key);
         if (!lease) return reply.keys[k]!;
-        return replyToKey({ key, lease, cameAtMs: reply.nowMs }, reply.nowMs, false, reply.keys[k]);
+        const isInStock = leases.inStock(lease, atMs) >= Math.max(1, key.cost);
+        return replyToKey({ key, lease, cameAtMs: atMs }, reply.nowMs, isInStock, reply.keys[k]);
       });
       return { ...reply, allowed: !isRefusal(replies), keys: replies };
     },

@@ -25,7 +25,7 @@ import type { Takes } from "../store-calls.ts";
 const MAX_KEYS = 1_000;
 /** Buckets per window: a debt expires at most one eighth of a window late. */
 const PARTS = 8;
-/** Keys that one call repays, unless they lie in several slots of a Redis Cluster. */
+/** Keys that one call repays, unless the store has refused a call of several. */
 const KEYS_PER_CALL = 50;
 
 interface Debt {
@@ -35,6 +35,14 @@ interface Debt {
   readonly record: WindowRecord;
   /** The number of the first `add` of this debt. */
   readonly since: number;
+}
+
+/** A debt that was sent to the store. */
+interface Repayment {
+  readonly key: string;
+  readonly debt: Debt;
+  /** By the clock of `add`. */
+  readonly sentAtMs: number;
 }
 
 /** What one `add` has added. */
@@ -47,10 +55,13 @@ export interface Owed {
 export interface Debts {
   readonly size: number;
   /**
-   * The units that this key still owes. A unit that has left the longest window is no longer owed. @param nowMs as for
-   * `add`.
+   * The units that counts of the store lack, because this key owes them. Units on their way to the store are among
+   * them, and those of which nobody knows whether they have arrived. A unit that has left the longest window is no
+   * longer owed.
+   *
+   * @param nowMs and @param askedAtMs as for `add`: now, and when the store was asked for these counts.
    */
-  units(key: string, nowMs: number): number;
+  units(key: string, nowMs: number, askedAtMs: number): number;
   /** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
   add(keys: readonly KeyRequest[], nowMs: number): Owed;
   /** Takes back units that an earlier `add` has added. Units that were repaid meanwhile stay charged. */
@@ -63,8 +74,11 @@ export interface Debts {
 
 export function createDebts(): Debts {
   const debts = new Map<string, Debt>();
-  /** Debts that are on their way to the store. A reset removes its keys from this map: their debts are not put back. */
-  const repaying = new Map<string, Debt>();
+  /**
+   * What is on its way to the store, or has perhaps arrived there, the oldest first. A reset removes its keys: their
+   * debts are not put back.
+   */
+  const repaying = new Set<Repayment>();
   let keysPerCall = KEYS_PER_CALL;
   let adds = 0;
 
@@ -104,15 +118,17 @@ export function createDebts(): Debts {
         if (debt && debt.since <= number) debts.set(key, { ...debt, record: giveBackWindow(debt.record, cost, atMs) });
       }
     },
-    units(key, nowMs) {
+    units(key, nowMs, askedAtMs) {
       const debt = debts.get(key);
-      return debt ? rollWindow(debt.record, nowMs).counts.reduce((sum, units) => sum + units, 0) : 0;
+      let units = debt ? unitsOf(debt, nowMs) : 0;
+      for (const one of repaying) {
+        if (one.key === key && one.sentAtMs >= askedAtMs) units += unitsOf(one.debt, nowMs);
+      }
+      return units;
     },
     forget(keys) {
-      for (const key of keys) {
-        debts.delete(key);
-        repaying.delete(key);
-      }
+      for (const key of keys) debts.delete(key);
+      for (const one of repaying) if (keys.includes(one.key)) repaying.delete(one);
     },
     get size() {
       return debts.size;
@@ -123,27 +139,44 @@ export function createDebts(): Debts {
       // repeated.
       const taken = [...debts].slice(0, keysPerCall);
       for (const [key] of taken) debts.delete(key);
-      const isOwed = ([key, debt]: [string, Debt]) => repaying.get(key) === debt;
       const keys = taken.flatMap(([key, { limits, span, record }]): KeyRequest[] => {
         const cost = span.limit - windowRemaining(rollWindow(record, nowMs), span.limit, nowMs);
         return cost > 0 ? [{ key, group: ENFORCED, cost, limits }] : [];
       });
       if (keys.length === 0) return;
-      for (const [key, debt] of taken) repaying.set(key, debt);
+      const sent = taken.map(([key, debt]): Repayment => ({ key, debt, sentAtMs: nowMs }));
+      for (const one of sent) {
+        repaying.add(one);
+        const [oldest] = repaying;
+        if (repaying.size > MAX_KEYS) repaying.delete(oldest!);
+      }
+      const arrived = () => sent.filter((one) => repaying.delete(one));
       try {
         await store.take({ keys, flag: Flag.chargeAnyway });
+        arrived();
       } catch (error) {
-        const { notRun, isReply, code } = failureOf(error);
-        if (code === "CROSSSLOT" && keys.length > 1) keysPerCall = 1;
-        // Another error about the command itself would occur again. After SUBREQUESTS, another request may still make
-        // calls.
-        else if (!notRun || (isReply && code !== "SUBREQUESTS")) return;
-        for (const [key, debt] of taken.filter(isOwed)) putBack(key, debt, nowMs);
-      } finally {
-        for (const [key] of taken.filter(isOwed)) repaying.delete(key);
+        const { notRun, isReply, code, timeout } = failureOf(error);
+        if (!notRun) {
+          if (await timeout?.answer) arrived();
+          return;
+        }
+        const unpaid = arrived();
+        // The store works, and refuses this command. (After SUBREQUESTS, another request may still make calls.)
+        if (isReply && code !== "SUBREQUESTS") {
+          const isAlone = keys.length === 1;
+          // One key may be the reason for all: the next calls repay one key each, until that key has been found.
+          keysPerCall = isAlone ? KEYS_PER_CALL : 1;
+          // It would be refused again.
+          if (isAlone) return;
+        }
+        for (const { key, debt } of unpaid) putBack(key, debt, nowMs);
       }
     },
   };
+}
+
+function unitsOf({ record }: Debt, nowMs: number): number {
+  return rollWindow(record, nowMs).counts.reduce((sum, units) => sum + units, 0);
 }
 
 /** The larger numbers of both: each request under the key was admitted up to its own numbers. */

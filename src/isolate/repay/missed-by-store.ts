@@ -10,6 +10,7 @@ import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import type { Background, ReplySource } from "../reply-source.ts";
 import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
 import type { StoreCalls } from "../store-calls.ts";
+import type { ToldCounts } from "../told-counts.ts";
 import { chargedInVain, refusedGroups } from "./charged-in-vain.ts";
 import type { Debts, Owed } from "./debts.ts";
 import type { UnreleasedSlots } from "./unreleased-slots.ts";
@@ -63,25 +64,32 @@ interface MissedParts {
   readonly fallback: ReplySource;
   readonly debts: Debts;
   readonly unreleased: UnreleasedSlots;
+  readonly told: ToldCounts;
 }
 
-export function createMissedByStore({ calls, fallback, debts, unreleased }: MissedParts): MissedByStore {
+export function createMissedByStore({ calls, fallback, debts, unreleased, told }: MissedParts): MissedByStore {
+  function owe(keys: readonly KeyRequest[]): Owed {
+    // Remembered counts lack what is owed: their waits would be too short.
+    told.forgetRefusals(keys.flatMap(({ key, cost }) => (cost > 0 ? [key] : [])));
+    return debts.add(keys, Date.now());
+  }
+
   return {
     note(decision, keys, { notRun, timeout }, options) {
       const { slot, background, refusedGroups: refusedElsewhere } = options;
       let owed: Owed | undefined;
       let charged: TakeReply | undefined;
-      const owe = () => {
-        if (decision.allowed) owed = debts.add(keys, Date.now());
+      const oweAll = () => {
+        if (decision.allowed) owed = owe(keys);
       };
-      if (notRun) owe();
+      if (notRun) oweAll();
       const asked = timeout?.asked ?? keys;
       const late = timeout?.answer.then(async (reply) => {
         if (!reply) return;
-        if (!reply.allowed) return owe();
+        if (!reply.allowed) return oweAll();
         charged = reply;
         // What the isolate had in stock for the request has gone back into the stock.
-        if (decision.allowed) debts.add(lessAsked(keys, asked), Date.now());
+        if (decision.allowed) owe(lessAsked(keys, asked));
         // The store has charged, but the request was refused here or elsewhere: the client must not pay.
         const isKept = (group: number) => decision.allowed && !refusedElsewhere?.has(group);
         await giveBack(calls, chargedInVain(asked, reply, isKept), reply, slot);
@@ -102,7 +110,7 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
         async settle(request) {
           await fallback.take(request);
           const [excess, unused] = changesOf(request);
-          debts.add(excess, Date.now());
+          owe(excess);
           await late;
           if (owed) debts.takeBack(unused, owed);
           if (charged) {
@@ -122,7 +130,7 @@ export function createMissedByStore({ calls, fallback, debts, unreleased }: Miss
         const { notRun } = failureOf(error);
         const [excess, unused] = changesOf(request);
         await fallback.take({ keys: [...excess, ...unused], flag: Flag.giveBack });
-        if (notRun) debts.add(excess, Date.now());
+        if (notRun) owe(excess);
         const slots = slotsOf(request.keys);
         if (slots.length > 0) unreleased.add(slots, request.slot!, Date.now());
       }

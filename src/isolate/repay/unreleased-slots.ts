@@ -56,10 +56,11 @@ export function createUnreleasedSlots(): UnreleasedSlots {
       const give = async (one: Slot) => {
         await store.take({ keys: one.keys, flag: Flag.giveBack, slot: one.slot }).catch((error: unknown) => {
           const { isReply, code } = failureOf(error);
-          // The keys lie in several slots of a Redis Cluster.
-          if (code === "CROSSSLOT" && one.keys.length > 1) for (const key of one.keys) put({ ...one, keys: [key] });
           // Another request may still make calls.
           if (!isReply || code === "SUBREQUESTS") put(one);
+          // One key may be the reason, or they lie in several slots of a Redis Cluster. A key that is refused alone
+          // would be refused again.
+          else if (one.keys.length > 1) for (const key of one.keys) put({ ...one, keys: [key] });
         });
       };
       await Promise.all(now.map(give));

@@ -6,6 +6,7 @@
 import type { Policy } from "../../core/policy.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../../isolate/timing.ts";
+import { createLines } from "../../lines.ts";
 import { failureOf, lateTextOf } from "../../store/failure.ts";
 import type { LiveStorage, LiveText } from "../../store/live.ts";
 import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type WithNumbers } from "./apply.ts";
@@ -21,7 +22,7 @@ const PROMISED_MS = 5_000;
 const MAX_JITTER_MS = 3_000;
 /** The time from the beginning of a read that failed, or never ended, to the beginning of the next one, in ms. */
 const RETRY_MS = 2_000;
-/** The same while the document was never read: a blocked client gets through until then. */
+/** The same while the document's own place has never answered: a blocked client gets through until then. */
 const FIRST_RETRY_MS = 100;
 /**
  * A read ends within the time budget. If it has not ended this many ms later, its request has ended, and the read too.
@@ -101,7 +102,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     timeoutMs,
     secret,
     numbers,
-    report = reportLive,
+    report = reportLive(),
     timing = LOCAL_TIMING,
   } = options;
   let view: LiveView | undefined;
@@ -153,7 +154,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   }
 
   async function accept(read: number, atMs: number, found: LiveText | undefined): Promise<void> {
-    const live = found && (await searched(found));
+    const live = found && (await searched(found, atMs));
     const fingerprint = live && (await secret());
     if (read < ended.read) return;
     ended = { read, startedAtMs: atMs };
@@ -165,8 +166,10 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   }
 
   /** What was found, or what lies elsewhere. Other places are only searched until all of them have answered once. */
-  async function searched(found: LiveText): Promise<LiveText> {
+  async function searched(found: LiveText, atMs: number): Promise<LiveText> {
     if (!isSearched && !isHere(found)) {
+      // If one of them is away, all are asked again: not at once, because there may be many.
+      retryAtMs = atMs + RETRY_MS;
       const { live, from, others } = await searchElsewhere(storage, found);
       const more = others.length > 0 && { others };
       if (from !== undefined) report({ event: "live-moved", version: live.version, from, ...more });
@@ -296,6 +299,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   };
 }
 
-function reportLive(event: LiveEvent): void {
-  console.warn(JSON.stringify({ ...event, at: new Date().toISOString() }));
+function reportLive(): (event: LiveEvent) => void {
+  const write = createLines();
+  return (event) => write(() => ({ ...event, at: new Date().toISOString() }));
 }

@@ -1,5 +1,7 @@
 /** Refuses a call that would leave rubbish in the rows. It comes from another isolate, perhaps of another version. */
 
+import { isCount } from "../../core/algorithm.ts";
+import { Misuse } from "../../store/rejected.ts";
 import type { Batch, MinuteCounts } from "../batch.ts";
 import { MAX_CLIENTS } from "./top.ts";
 
@@ -10,7 +12,7 @@ const MAX_OPEN_MS = 86_400_000;
 const SERIES = /^(?=.{3,200}$)[a-z][a-z_]*(?:\t[\x20-\x7e]*)+$/;
 const NAME = /^[\x20-\x7e]{1,64}$/;
 
-/** @throws {TypeError} with what was expected. */
+/** @throws {Misuse} with what was expected. */
 export function checkBatch(batch: Batch): void {
   const { isolate, number, minutes, open, openMs = 0 } = (batch ?? {}) as Partial<Batch>;
   expect(isName(isolate), "isolate", "a text of 1 to 64 characters");
@@ -45,10 +47,6 @@ function isEntry(entry: unknown): boolean {
   return isName(key) && isCount(refused) && isCount(excess) && excess <= refused;
 }
 
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
 function isName(value: unknown): value is string {
   return typeof value === "string" && NAME.test(value);
 }
@@ -58,5 +56,5 @@ function isObject(value: unknown): value is object {
 }
 
 function expect(isSo: boolean, path: string, expected: string): asserts isSo {
-  if (!isSo) throw new TypeError(`HeadgateStats: ${path}: expected ${expected}`);
+  if (!isSo) throw new Misuse(`HeadgateStats: ${path}: expected ${expected}`);
 }

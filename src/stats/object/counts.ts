@@ -1,6 +1,7 @@
 /** What a row counts: sums by minute and series, and the clients with most refusals. */
 
-import { addClients, type Lists, listsOf, type Top } from "./top.ts";
+import { clientsIn, sumsIn } from "./row-text.ts";
+import { addClients, listsOf, type Top } from "./top.ts";
 
 /** From so many series on, a new one has no value that a caller has chosen. A row of twice as many is below 2 MB. */
 export const MAX_SERIES = 2_000;
@@ -36,7 +37,7 @@ export function addCounts(into: Counts, from: CountsText, atOf: (minute: number)
   for (const [minute, sums] of sumsIn(from.sums)) {
     for (const [series, sum] of Object.entries(sums)) addSum(into, atOf(minute), series, sum);
   }
-  addClients(into.top, JSON.parse(from.top) as Lists);
+  addClients(into.top, clientsIn(from.top));
 }
 
 export function addTo(sums: Sums, series: string, sum: number): void {
@@ -46,11 +47,6 @@ export function addTo(sums: Sums, series: string, sum: number): void {
 export function textOf({ sums, top }: Counts): CountsText {
   const byMinute = [...sums].map(([minute, sums]) => [minute, Object.fromEntries(sums)]);
   return { sums: JSON.stringify(Object.fromEntries(byMinute)), top: JSON.stringify(listsOf(top)) };
-}
-
-export function sumsIn(text: string): (readonly [minute: number, sums: Readonly<Record<string, number>>])[] {
-  const byMinute = JSON.parse(text) as Record<string, Record<string, number>>;
-  return Object.entries(byMinute).map(([minute, sums]) => [Number(minute), sums]);
 }
 
 export function countsIn(arrived: number, text: CountsText): Counts {

@@ -1,6 +1,7 @@
 /** The object that adds up, as the gateway sees it. */
 
 import type { StatsSettings } from "../../config/stats.ts";
+import { type Rejected, rejectedByOlder } from "../../store/rejected.ts";
 import { withinBudget } from "../../time-budget.ts";
 import type { Batch } from "../batch.ts";
 import { replyOf, type StatsReply } from "./reply.ts";
@@ -16,8 +17,8 @@ export const STATS_NAME = "headgate:stats";
 const READ_BUDGET_MS = 10_000;
 
 export interface Stats {
-  /** Resolves when the batch is durable. No time budget. */
-  add(batch: Batch): Promise<void>;
+  /** Resolves when the batch is durable, or with why the object will never add it. No time budget. */
+  add(batch: Batch): Promise<undefined | Rejected>;
   /** @param minutes 1 … `MAX_MINUTES`. */
   read(minutes: number): Promise<StatsReply>;
   totals(): Promise<Totals>;
@@ -35,7 +36,15 @@ export function statsDoor({ namespace, flushMs }: StatsSettings): Stats | undefi
       { budgetMs: READ_BUDGET_MS, timeoutMs: READ_BUDGET_MS },
     );
   return {
-    add: (batch) => stub().add(batch),
+    async add(batch) {
+      try {
+        return await stub().add(batch);
+      } catch (error) {
+        const rejected = rejectedByOlder(error);
+        if (!rejected) throw error;
+        return rejected;
+      }
+    },
     read: async (minutes) => replyOf(await within((stats) => stats.read(minutes)), flushMs),
     totals: () => within((stats) => stats.totals()),
   };

@@ -4,6 +4,7 @@
  */
 
 import type { Batch } from "../batch.ts";
+import { placesIn } from "./row-text.ts";
 
 /** How long a report holds if the isolate does not say, in ms. */
 const DEFAULT_MS = 60_000;
@@ -35,7 +36,7 @@ export class OpenBreakers {
     const found = new Map<string, number>();
     const said = this.#sql.exec<{ places: string }>("SELECT places FROM breakers WHERE until_ms > ?", nowMs);
     for (const { places } of said) {
-      for (const place of JSON.parse(places) as string[]) found.set(place, (found.get(place) ?? 0) + 1);
+      for (const place of placesIn(places)) found.set(place, (found.get(place) ?? 0) + 1);
     }
     return found;
   }

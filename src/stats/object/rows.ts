@@ -4,10 +4,12 @@
  * made of its minutes once, when nothing more can arrive in that hour.
  */
 
-import { addCounts, addTo, type Counts, type CountsText, noCounts, type Sums, sumsIn, textOf } from "./counts.ts";
+import { isCount } from "../../core/algorithm.ts";
+import { addCounts, addTo, type Counts, type CountsText, noCounts, type Sums, textOf } from "./counts.ts";
 import { type Isolates, remember } from "./isolates.ts";
+import { isolatesIn, sumsIn, totalsIn } from "./row-text.ts";
 import { DAY, HOUR, hourOf, MAX_MINUTES } from "./timeline.ts";
-import { totalsIn, totalsText } from "./totals.ts";
+import { totalsText } from "./totals.ts";
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS minutes (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
@@ -75,10 +77,10 @@ export class StatsRows {
   known(): Known {
     const hour = this.#newestHour();
     const unfolded = unfoldedAfter(hour);
-    let [newest, heardAtMs]: [MinuteRow | undefined, number | undefined] = [undefined, hour?.heard_at];
+    let [newest, heardAtMs]: [MinuteRow | undefined, number | undefined] = [undefined, hour && heardIn(hour)];
     const { totals, isolates } = this.#upTo(hour, Number.MAX_SAFE_INTEGER, (row) => {
       newest = row;
-      heardAtMs = row.heard_at;
+      heardAtMs = heardIn(row) ?? heardAtMs;
     });
     return { totals, isolates, newest, heardAtMs, unfolded };
   }
@@ -126,7 +128,7 @@ export class StatsRows {
     let heardAtMs = 0;
     const { totals, isolates } = this.#upTo(before, arrived + HOUR, (row) => {
       addCounts(counts, row, hourOf);
-      heardAtMs = row.heard_at;
+      heardAtMs = heardIn(row) ?? heardAtMs;
     });
     const { sums, top } = textOf(counts);
     const total = totalsText(totals, counts, before?.totals);
@@ -136,7 +138,7 @@ export class StatsRows {
   /** What an hour's row says, and the minutes after it up to another. */
   #upTo(hour: HourHead | undefined, until: number, visit: (row: MinuteRow) => void) {
     const totals: Sums = new Map(totalsIn(hour?.totals).map(([series, sum]) => [series, sum]));
-    const isolates: Isolates = new Map(JSON.parse(hour?.isolates ?? "[]"));
+    const isolates: Isolates = isolatesIn(hour?.isolates);
     for (const row of this.#minutes(unfoldedAfter(hour), until)) {
       for (const [, sums] of sumsIn(row.sums)) {
         for (const [series, sum] of Object.entries(sums)) addTo(totals, series, sum);
@@ -156,8 +158,8 @@ export class StatsRows {
   }
 }
 
-export function isolatesIn(text: string): Isolates {
-  return new Map(JSON.parse(text) as [string, number][]);
+function heardIn({ heard_at }: { readonly heard_at: unknown }): number | undefined {
+  return isCount(heard_at) ? heard_at : undefined;
 }
 
 function isolatesText(isolates: Isolates): string {

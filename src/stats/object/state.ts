@@ -4,7 +4,8 @@ import { type Batch, seriesOf } from "../batch.ts";
 import { NamedValues, type Path, withOwnWords } from "../metrics.ts";
 import { addSum, addTo, countsIn, MAX_SERIES, noCounts, type Sums } from "./counts.ts";
 import { type Isolates, remember } from "./isolates.ts";
-import { isolatesIn, type Known, type Minute } from "./rows.ts";
+import { isolatesIn } from "./row-text.ts";
+import type { Known, Minute } from "./rows.ts";
 import { DAY } from "./timeline.ts";
 import { addClients } from "./top.ts";
 

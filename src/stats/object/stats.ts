@@ -4,9 +4,11 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
+import { orRejected, type Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
 import { checkBatch, checkMinutes } from "./check-batch.ts";
 import { OpenBreakers } from "./open-breakers.ts";
+import { clientsIn } from "./row-text.ts";
 import { StatsRows } from "./rows.ts";
 import { State } from "./state.ts";
 import { DAY, HOUR, hourOf, MAX_MINUTES, shortened, timelineOf } from "./timeline.ts";
@@ -30,8 +32,9 @@ const FOLD_AFTER_MS = 60_000;
  * new_sqlite_classes = ["HeadgateStats"]
  * ```
  *
- * Every method rejects with a `TypeError` if it is called wrongly, and changes nothing then. A reply leaves the object
- * only after what it has written is durable (Cloudflare's output gates).
+ * A method that is called wrongly changes nothing: `add` answers `{ rejected }`, with a text that says what was
+ * expected and where, and `read` rejects with a `TypeError`. A reply leaves the object only after what it has written
+ * is durable (Cloudflare's output gates).
  */
 export class HeadgateStats extends DurableObject implements StatsObject {
   readonly #rows: StatsRows;
@@ -51,10 +54,18 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   }
 
   /** Adds a batch once, however often it is sent. */
-  async add(batch: Batch): Promise<void> {
-    checkBatch(batch);
-    const nowMs = Date.now();
+  async add(batch: Batch): Promise<undefined | Rejected> {
+    // What the object knows already is no fault of the batch: if it cannot be read, the batch is to be sent again.
     const state = this.#known();
+    const nowMs = Date.now();
+    const rejected = orRejected(() => this.#add(state, batch, nowMs));
+    const foldAtMs = hourAfter(nowMs);
+    if (!rejected && foldAtMs < this.#alarmAtMs) await this.#wakeAt(foldAtMs);
+    return rejected;
+  }
+
+  #add(state: State, batch: Batch, nowMs: number): undefined {
+    checkBatch(batch);
     if (state.has(batch)) return;
     try {
       this.#rows.writeMinute(state.add(batch, nowMs));
@@ -64,8 +75,6 @@ export class HeadgateStats extends DurableObject implements StatsObject {
       this.#state = undefined;
       throw error;
     }
-    const foldAtMs = hourAfter(nowMs);
-    if (foldAtMs < this.#alarmAtMs) await this.#wakeAt(foldAtMs);
   }
 
   /** The last minutes, 1 … 43,200: a step a minute up to a day, a step an hour beyond, longer with very many points. */
@@ -112,7 +121,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   #topSince(from: number, minutes: number): Lists {
     const top: Top = new Map();
     const rows = minutes <= HOUR ? this.#rows.minutesFrom(from) : this.#rows.hoursFrom(hourOf(from));
-    for (const row of rows) addClients(top, JSON.parse(row.top) as Lists);
+    for (const row of rows) addClients(top, clientsIn(row.top));
     return listsOf(top);
   }
 

@@ -1,6 +1,6 @@
 /** Sums over time, as the object tells them: for each series a list with one number a step. */
 
-import { sumsIn } from "./counts.ts";
+import { sumsIn } from "./row-text.ts";
 
 /** In minutes. */
 export const HOUR = 60;

@@ -1,12 +1,13 @@
 /** What the object answers by RPC. */
 
+import type { Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
 import type { Timeline } from "./timeline.ts";
 import type { Lists } from "./top.ts";
 
 /** The object, as its callers see it. */
 export interface StatsObject {
-  add(batch: Batch): Promise<void>;
+  add(batch: Batch): Promise<undefined | Rejected>;
   read(minutes: number): Promise<Told>;
   totals(): Promise<Totals>;
 }

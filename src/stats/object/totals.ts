@@ -4,23 +4,16 @@
  */
 
 import { type Counts, MAX_SERIES, type Sums } from "./counts.ts";
+import { type Total, totalsIn } from "./row-text.ts";
 import { MAX_MINUTES } from "./timeline.ts";
 
 /** Up to this many series, none is forgotten. */
 const KEPT_SERIES = MAX_SERIES / 2;
 
-/** A series, its sum, and the last hour in which it counted. */
-type Total = readonly [series: string, sum: number, hour: number];
-
-/** @param text undefined: there is no hour yet. */
-export function totalsIn(text: string | undefined): readonly Total[] {
-  return JSON.parse(text ?? "[]") as Total[];
-}
-
 /** @param totals up to the end of this hour. @param counts of this hour. @param before the text of the last hour. */
 export function totalsText(totals: Sums, { arrived, sums }: Counts, before: string | undefined): string {
   const countedAt = new Map(totalsIn(before).map(([series, , hour]) => [series, hour]));
   for (const counted of sums.values()) for (const series of counted.keys()) countedAt.set(series, arrived);
-  const all = [...totals].map(([series, sum]): Total => [series, sum, countedAt.get(series)!]);
+  const all = [...totals].map(([series, sum]): Total => [series, sum, countedAt.get(series) ?? arrived]);
   return JSON.stringify(all.length > KEPT_SERIES ? all.filter(([, , hour]) => arrived - hour <= MAX_MINUTES) : all);
 }

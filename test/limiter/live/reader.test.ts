@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Policy } from "../../../src/core/policy.ts";
 import { createLiveReader, type LiveEvent } from "../../../src/limiter/live/reader.ts";
 import { numbersOf } from "../../../src/limiter/numbers.ts";
-import type { LiveText } from "../../../src/store/live.ts";
+import type { LiveStorage, LiveText } from "../../../src/store/live.ts";
 import { type LateReply, StoreError } from "../../../src/store/store.ts";
 import { virtualTime } from "../../support/virtual-time.ts";
 import { checkedPolicies } from "./policies.ts";
@@ -37,9 +37,16 @@ interface Setup {
   answers?: Answer[];
   tells?: boolean;
   secret?: () => Promise<string>;
+  elsewhere?: LiveStorage["elsewhere"];
 }
 
-function isolate({ refreshMs = REFRESH_MS, answers = [10], tells = false, secret = async () => "own" }: Setup = {}) {
+function isolate({
+  refreshMs = REFRESH_MS,
+  answers = [10],
+  tells = false,
+  secret = async () => "own",
+  elsewhere,
+}: Setup = {}) {
   const time = virtualTime(1_000_000);
   let setBackMs = 0;
   const nowMs = () => time.nowMs() - setBackMs;
@@ -67,6 +74,7 @@ function isolate({ refreshMs = REFRESH_MS, answers = [10], tells = false, secret
     },
     write: async () => undefined,
     ...(tells && { told: () => told }),
+    ...(elsewhere && { elsewhere }),
   };
   const reader = createLiveReader({
     storage,
@@ -206,6 +214,35 @@ describe("a cold isolate", () => {
       { event: "live", version: 3 },
     ]);
     expect(cold.limit()).toBe(7);
+  });
+
+  it("asks all places every 2 s, and not at once again, while one of those where the document may lie is away", async () => {
+    let [asked, isAway] = [0, true];
+    const read = async () => {
+      asked++;
+      return { version: 0, text: undefined };
+    };
+    const away = async () => {
+      if (isAway) throw new StoreError("NETWORK");
+      return { version: 0, text: undefined };
+    };
+    const cold = isolate({
+      elsewhere: [
+        { place: "b", read },
+        { place: "c", read: away },
+      ],
+    });
+    for (let i = 0; i < 1_000; i++) {
+      cold.request();
+      await cold.after(10);
+    }
+    expect([asked, cold.reads.length, cold.events.length]).toEqual([5, 5, 1]);
+    isAway = false;
+    for (let i = 0; i < 5; i++) {
+      cold.request();
+      await cold.after(2_000);
+    }
+    expect([asked, cold.reads.length, cold.limit()]).toEqual([6, 6, 5]);
   });
 
   it("learns from an answer that comes after the time budget, in the background of the request that asked", async () => {

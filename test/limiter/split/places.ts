@@ -36,6 +36,10 @@ export interface Call {
   readonly fault: Fault | undefined;
   /** Absent: it did not run. */
   readonly reply?: TakeReply;
+  /** When it was sent, in virtual time. */
+  readonly sentAtMs: number;
+  /** When it ran, in virtual time. Absent: it did not run. */
+  readonly ranAtMs?: number;
   /** When the isolate had the reply, in virtual time. Absent: it had none in time. */
   repliedAtMs?: number;
 }
@@ -43,6 +47,8 @@ export interface Call {
 export interface Places {
   /** Every call whose outcome is settled, in the order in which they ran. */
   readonly calls: readonly Call[];
+  /** Requests on their way to a place, or whose reply is on its way back. */
+  readonly pending: ReadonlySet<TakeRequest>;
   /** A place itself, without a network, at its present instant. */
   at(place: number, request: TakeRequest): Promise<TakeReply>;
   limiter(policies: readonly PolicyInput[], link: (place: number) => Link): Limiter;
@@ -56,7 +62,7 @@ const BUDGET_MS = 100;
 const LATE_MS = 70;
 
 export interface PlacesOptions {
-  /** How far the clock of each place is ahead. */
+  /** How far the clock of each place is ahead. The list may be changed: a clock steps then. */
   readonly clocksMs: readonly number[];
   /** Which places are a Redis Cluster, where every hash tag is a slot. Default: none. */
   readonly clusters?: readonly boolean[];
@@ -71,6 +77,7 @@ export function createPlaces(time: VirtualTime, { clocksMs, clusters, placeOf, i
   const at = (place: number, request: TakeRequest) => stores[place]!.take(request, nowAt(place));
   const decisions = new AsyncLocalStorage<number>();
   const calls: Call[] = [];
+  const pending = new Set<TakeRequest>();
   let isolates = 0;
 
   function linkedStore(place: number, isolate: number, link: Link): Store {
@@ -79,35 +86,12 @@ export function createPlaces(time: VirtualTime, { clocksMs, clusters, placeOf, i
       keySecret: "token",
       timeoutMs: BUDGET_MS,
       async take(request) {
-        // Keys are hashed once outside of virtual time: no call is made then.
-        if (!isWarm()) throw new StoreError("OPEN");
-        const decision = decisions.getStore() ?? -1;
-        const fault = link.fault?.(request);
-        const call = { decision, isolate, place, request, fault };
-        const slots = new Set(request.keys.map(({ key }) => hashTagOf(key)));
-        if (clusters?.[place] && slots.size > 1) {
-          await time.sleep(2 * link.delayMs());
-          throw new StoreError("CROSSSLOT");
+        pending.add(request);
+        try {
+          return await ask(request);
+        } finally {
+          pending.delete(request);
         }
-        if (fault === "known" || fault === "lost") {
-          calls.push(call);
-          if (fault === "known") throw new StoreError("OPEN");
-          await time.sleep(BUDGET_MS);
-          throw new StoreError("TIMEOUT");
-        }
-        await time.sleep(link.delayMs());
-        const reply = await at(place, request);
-        const ran: Call = { ...call, reply };
-        calls.push(ran);
-        if (fault === undefined) await time.sleep(link.delayMs());
-        else await time.sleep(BUDGET_MS);
-        if (fault === "ran") throw new StoreError("TIMEOUT");
-        if (fault === "late") {
-          const answer = time.sleep(LATE_MS).then(() => reply);
-          throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: answer.then(() => false) });
-        }
-        ran.repliedAtMs = time.nowMs();
-        return reply;
       },
       async reset(keys) {
         await time.sleep(link.delayMs());
@@ -116,10 +100,48 @@ export function createPlaces(time: VirtualTime, { clocksMs, clusters, placeOf, i
       },
       async ping() {},
     };
+
+    async function ask(request: TakeRequest): Promise<TakeReply> {
+      // Keys are hashed once outside of virtual time: no call is made then.
+      if (!isWarm()) throw new StoreError("OPEN");
+      const decision = decisions.getStore() ?? -1;
+      const fault = link.fault?.(request);
+      const call = { decision, isolate, place, request, fault, sentAtMs: time.nowMs() };
+      const slots = new Set(request.keys.map(({ key }) => hashTagOf(key)));
+      if (clusters?.[place] && slots.size > 1) {
+        await time.sleep(2 * link.delayMs());
+        throw new StoreError("CROSSSLOT");
+      }
+      if (fault === "known" || fault === "lost") {
+        calls.push(call);
+        if (fault === "known") throw new StoreError("OPEN");
+        await time.sleep(BUDGET_MS);
+        throw new StoreError("TIMEOUT");
+      }
+      await time.sleep(link.delayMs());
+      const reply = await at(place, request);
+      const ran: Call = { ...call, reply, ranAtMs: time.nowMs() };
+      calls.push(ran);
+      if (fault === undefined) await time.sleep(link.delayMs());
+      else await time.sleep(BUDGET_MS);
+      if (fault === "ran") throw new StoreError("TIMEOUT");
+      if (fault === "late") {
+        const late = { ...request };
+        pending.add(late);
+        const answer = time.sleep(LATE_MS).then(() => {
+          pending.delete(late);
+          return reply;
+        });
+        throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: answer.then(() => false) });
+      }
+      ran.repliedAtMs = time.nowMs();
+      return reply;
+    }
   }
 
   return {
     calls,
+    pending,
     at,
     limiter(policies, link) {
       const isolate = isolates++;

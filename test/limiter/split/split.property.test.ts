@@ -8,10 +8,11 @@ import { isConcurrency } from "../../../src/core/concurrency.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../../src/core/take.ts";
 import type { BucketLimit } from "../../../src/core/token-bucket.ts";
 import { createCounts } from "../../../src/store/memory.ts";
+import { draws, expectReached } from "../../support/cases/draws.ts";
 import { type Call, START_MS } from "./places.ts";
 import { callsOf, type Done, live, type Outcome, type Traffic, traffics } from "./traffic.ts";
 
-const RUNS = { numRuns: Number(process.env.SPLIT_RUNS ?? 60) };
+const RUNS = draws(60);
 const isBucket = ({ kind }: { readonly kind: Kind }) => kind === Kind.bucket;
 
 /** Whether a policy refused nowhere, as far as the decision tells. */
@@ -141,10 +142,10 @@ it("nothing lost: the places hold exactly what was admitted, and no limit was ex
     RUNS,
   );
   // Without them nothing would be proved.
-  expect(seen.undone).toBeGreaterThan(10);
-  expect(seen.admitted).toBeGreaterThan(30);
-  expect(seen.refused).toBeGreaterThan(30);
-  expect(seen.shadow).toBeGreaterThan(2);
+  expectReached(seen.undone, 10);
+  expectReached(seen.admitted, 30);
+  expectReached(seen.refused, 30);
+  expectReached(seen.shadow, 2);
 });
 
 it("a refusal without a call is by a reply of the last second, and charges nothing", async () => {
@@ -175,7 +176,7 @@ it("a refusal without a call is by a reply of the last second, and charges nothi
     }),
     RUNS,
   );
-  expect(cached).toBeGreaterThan(5);
+  expectReached(cached, 5);
 });
 
 it("returns are lost: still no limit is exceeded, and the excess is gone with its window", async () => {
@@ -204,7 +205,7 @@ it("returns are lost: still no limit is exceeded, and the excess is gone with it
     }),
     RUNS,
   );
-  expect(lost).toBeGreaterThan(5);
+  expectReached(lost, 5);
 });
 
 it("places fail: each policy is obeyed, and what answered is charged exactly for what was admitted", async () => {
@@ -222,10 +223,10 @@ it("places fail: each policy is obeyed, and what answered is charged exactly for
     }),
     RUNS,
   );
-  expect(seen.mixed).toBeGreaterThan(10);
-  expect(seen.unavailable).toBeGreaterThan(5);
-  expect(seen.late).toBeGreaterThan(5);
-  expect(seen.local).toBeGreaterThan(1);
+  expectReached(seen.mixed, 10);
+  expectReached(seen.unavailable, 5);
+  expectReached(seen.late, 5);
+  expectReached(seen.local, 1);
 });
 
 /** What a request must be told when some of its calls had no answer, and what may stay charged. */
@@ -311,7 +312,7 @@ it("a dead place: each isolate admits no more than one limit of it, and the othe
     }),
     RUNS,
   );
-  expect(locally).toBeGreaterThan(10);
+  expectReached(locally, 10);
 });
 
 it("leased: what was charged is what was admitted, whatever was spent from a stock and refused elsewhere", async () => {
@@ -337,6 +338,6 @@ it("leased: what was charged is what was admitted, whatever was spent from a sto
     }),
     RUNS,
   );
-  expect(seen.lease).toBeGreaterThan(2);
-  expect(seen.refused).toBeGreaterThan(10);
+  expectReached(seen.lease, 2);
+  expectReached(seen.refused, 10);
 });

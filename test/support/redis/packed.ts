@@ -101,7 +101,7 @@ export function packAndInstall(): Packed {
     checkOnNode(folder) {
       const compilerOptions = {
         ...{ target: "es2024", module: "preserve", strict: true, noEmit: true, allowImportingTsExtensions: true },
-        // Types of vitest name packages that are installed beside it, not here; headgate's name types of Workers.
+        // Types of vitest name packages that are installed beside it, not here.
         ...{ types: ["node"], skipLibCheck: true },
       };
       writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["."] }));

@@ -18,6 +18,7 @@ import { limiterOf } from "../../../../src/limiter.ts";
 import { partitionHasher } from "../../../../src/partition/hash.ts";
 import { memoryLive } from "../../../../src/store/live.ts";
 import { memoryStore } from "../../../../src/store/memory.ts";
+import { draws } from "../../../support/cases/draws.ts";
 import { configuration, requestAt, SECRET, START_MS } from "./logs.ts";
 
 const IPS = ["192.0.2.1", "192.0.2.2", "2001:db8::1"];
@@ -122,7 +123,7 @@ it("admits and refuses what the limiter admits and refuses", async () => {
       const expected = await limited(settings, entries, document);
       expect(replayed(settings, entries, document)).toEqual(expected);
     }),
-    { numRuns: 60 },
+    draws(60),
   );
 });
 

@@ -12,6 +12,7 @@ import { renderReport } from "../../../../src/cli/replay/report/page.tsx";
 import { textReport } from "../../../../src/cli/replay/report/text.ts";
 import type { Policy } from "../../../../src/core/policy.ts";
 import { withNumbers } from "../../../../src/limiter/numbers.ts";
+import { firstOf } from "../../../support/cases/draws.ts";
 import { configuration, logOf, recordedAt, requestAt, START_MS } from "./logs.ts";
 
 const CLIENTS = 12;
@@ -62,7 +63,7 @@ const POLICY = {
 const present = configuration([POLICY, { name: "other", limits: [{ limit: 3, window: "1m" }] }]);
 
 it("agrees at every rung with a run of that limit alone, on ten logs", async () => {
-  const logs = fc.sample(entries, { numRuns: 10, seed: 20_261_122 });
+  const logs = firstOf(fc.sample(entries, { numRuns: 10, seed: 20_261_122 }));
   for (const [l, log] of logs.entries()) {
     const { suggestions } = await replay({ log: logOf(log), configurations: [present], suggest: 0.01 });
     const [policy] = present.settings.policies;

@@ -10,6 +10,7 @@ import { gunzip } from "../../../../src/cli/replay/log/gunzip.ts";
 import { LogError, openLog } from "../../../../src/cli/replay/log/open.ts";
 import { TimeOrder } from "../../../../src/cli/replay/log/order.ts";
 import { LineSplitter } from "../../../../src/cli/replay/log/split.ts";
+import { draws } from "../../../support/cases/draws.ts";
 import { accessLine, folderOf, readFiles, readText } from "./read-log.ts";
 
 const T = Date.UTC(2026, 10, 22, 20);
@@ -321,7 +322,7 @@ it("the same entries come from any pieces of the bytes", async () => {
         const chunks = edges.slice(1).map((edge, i) => bytes.subarray(edges[i], edge));
         expect(await outcome(chunks)).toEqual(whole);
       }),
-      { numRuns: 60 },
+      draws(60),
     );
   }
 });
