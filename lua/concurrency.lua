@@ -1,5 +1,6 @@
 -- Requests in flight. Each holds a slot until it gives the slot back, or until timeout_ms after it took or renewed it.
 -- Mirror: src/core/concurrency.ts
+--@kinds KIND_CONCURRENCY
 --
 -- a: timeout_ms
 -- No record. Limit key, a sorted set: member slot (the request's number), score the instant at which the slot is lost.

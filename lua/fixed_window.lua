@@ -1,5 +1,6 @@
 -- The fixed window counter: aligned windows with one count each.
 -- Mirror: src/core/fixed-window.ts
+--@kinds KIND_FIXED_WINDOW
 --
 -- a: window_ms
 -- Record: { id, newest, count }: newest is floor(ms / window_ms) of the newest window written, count in units.

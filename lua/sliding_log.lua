@@ -1,5 +1,6 @@
 -- The sliding log: one entry for each request, with its instant and its cost. An entry counts while now - at < window.
 -- Mirror: src/core/sliding-log.ts
+--@kinds KIND_LOG
 --
 -- a: window_ms
 -- Record: { id, used, newest_at_ms }: used is the sum of the costs in the log, in units.

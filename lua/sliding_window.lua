@@ -1,6 +1,7 @@
 -- The sliding window counter: n buckets of B ms, and the bucket before them. That bucket counts by the part that the
 -- window still covers ("weighted"), or in full ("whole").
 -- Mirror: src/core/sliding-window.ts
+--@kinds KIND_WEIGHTED KIND_WHOLE
 --
 -- a: bucket_ms · buckets · limit * bucket_ms < 2^53
 -- Record: { id, newest, count, count, … }: newest is floor(ms / bucket_ms) of the newest bucket written, then buckets +

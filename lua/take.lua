@@ -19,11 +19,10 @@
 --     then for each limit:
 --               limit      1 … MAX_UNITS units
 --               id         identifies its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind
---                 kind     1 weighted, 2 whole (sliding_window.lua) · 3 fixed_window.lua · 4 token_bucket.lua ·
---                          5 sliding_log.lua · 6 concurrency.lua
+--                 kind     the number of a KIND: each algorithm's file names its kinds (`--@kinds`)
 --                 a        as the kind's file says, below 2^32
 --                 buckets  of a sliding window, 1 … 60; 0 for other kinds
---               b, c       only after kind 4: as its file says
+--               b, c       only if the kind's file says has_burst: as the file says
 --               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough
 --                          for slots
 --   then, absent without concurrency limits:
@@ -99,14 +98,10 @@ local function raise_unless_wrong_type(reply, ...)
 end
 
 --@include records
---@include sliding_window
---@include fixed_window
---@include token_bucket
---@include sliding_log
---@include concurrency
 
--- By kind. A decision builds only the algorithms that its limits need.
-local BUILDERS = { sliding_window, sliding_window, fixed_window, token_bucket, sliding_log, concurrency }
+-- Each file that names its kinds, and the list BUILDERS of their functions by kind. A decision builds only the
+-- algorithms that its limits need.
+--@algorithms
 local algorithms = {}
 local function algorithm_of(kind)
   if not algorithms[kind] then algorithms[kind] = BUILDERS[kind]() end

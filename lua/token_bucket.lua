@@ -1,6 +1,7 @@
 -- Token bucket and leaky bucket: `burst` tokens, of which `limit` come back per window, continuously. The leaky bucket
 -- also admits a cost that would be admitted within max_delay_ms; the caller holds the request until then.
 -- Mirror: src/core/token-bucket.ts
+--@kinds KIND_BUCKET
 --
 -- a: window_ms · b: burst · c: max_delay_ms, 0 for a token bucket · burst * window_ms + max_delay_ms * limit < 2^53
 -- Record: { id, at_ms, debt }: debt is what a full bucket lacked at at_ms, in 1/window_ms token. Each ms pays back

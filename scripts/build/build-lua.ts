@@ -7,7 +7,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import * as layout from "../../src/core/layout.ts";
 
 const LUA = new URL("../../lua/", import.meta.url);
@@ -29,12 +29,20 @@ function upperSnake(name: string): string {
   return name.replace(/\.|(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }
 
+/** The files of lua/ by name. */
+export type LuaFiles = Readonly<Record<string, string>>;
+
+export function readLua(): LuaFiles {
+  const names = readdirSync(LUA).filter((file) => file.endsWith(".lua"));
+  return Object.fromEntries(names.map((file) => [file.slice(0, -4), readFileSync(new URL(file, LUA), "utf8")]));
+}
+
 /**
  * The script as it is sent: files joined, names of the layout replaced by their numbers, no comment lines, no
  * indentation.
  */
-export function joinLua(name: string, source = readFileSync(new URL(`${name}.lua`, LUA), "utf8")): string {
-  const code = `${linesOf(source).join("\n")}\n`;
+export function joinLua(name: string, files = readLua()): string {
+  const code = `${linesOf(files[name]!, files).join("\n")}\n`;
   const declared = [...code.matchAll(/\blocal (\w+(?:, \w+)*)/g)].flatMap(([, names]) => names!.split(", "));
   const known = new Set([...declared, "KEYS", "ARGV"]);
   // Texts and comments stay as they are.
@@ -46,13 +54,33 @@ export function joinLua(name: string, source = readFileSync(new URL(`${name}.lua
   });
 }
 
-function linesOf(source: string): string[] {
+function linesOf(source: string, files: LuaFiles): string[] {
   return source.split("\n").flatMap((line) => {
-    const include = /^\s*--@include (\w+)$/.exec(line)?.[1];
-    if (include) return linesOf(readFileSync(new URL(`${include}.lua`, LUA), "utf8"));
+    const [, what, name] = /^\s*--@(include|algorithms)(?: (\w+))?$/.exec(line) ?? [];
+    if (what === "algorithms") return algorithmLines(files);
+    if (name) return linesOf(files[name]!, files);
     const code = line.trim();
     return code === "" || code.startsWith("--") ? [] : [code];
   });
+}
+
+/** All algorithms, and the list of them by kind. Each file names its kinds: `--@kinds KIND_WEIGHTED KIND_WHOLE`. */
+function algorithmLines(files: LuaFiles): string[] {
+  const builders: string[] = [];
+  for (const [name, source] of Object.entries(files)) {
+    for (const kind of /^--@kinds (.*)$/m.exec(source)?.[1]?.split(" ") ?? []) {
+      const number = NUMBERS.get(kind);
+      if (number === undefined) throw new Error(`lua/${name}.lua: ${kind} is not in src/core/layout.ts`);
+      const other = builders[number - 1];
+      if (other !== undefined) throw new Error(`lua/${name}.lua: ${kind} is a kind of ${other}.lua`);
+      builders[number - 1] = name;
+    }
+  }
+  for (const [kind, number] of Object.entries(layout.Kind)) {
+    if (!builders[number - 1]) throw new Error(`lua/: no file has the kind ${kind} of src/core/layout.ts`);
+  }
+  const lines = [...new Set(builders)].flatMap((name) => linesOf(files[name]!, files));
+  return [...lines, `local BUILDERS = { ${builders.join(", ")} }`];
 }
 
 function generate(): string {

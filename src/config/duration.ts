@@ -1,9 +1,8 @@
 /** Durations as people write them: `"250ms" "10s" "1m" "1h" "1d"`. A number alone could be meant in two ways. */
 
-const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+import { UNIT_MS } from "../core/duration.ts";
 
-/** An integer with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"` or `"1d"`. */
-export type Duration = `${number}${keyof typeof UNIT_MS}`;
+export { type Duration, formatDuration } from "../core/duration.ts";
 
 export const DURATION = /^(\d{1,12})(ms|s|m|h|d)$/;
 
@@ -28,12 +27,4 @@ export function bareExpected(value: unknown, minMs: number, maxMs: number): stri
   return meant.length > 0
     ? `a number with its unit, ${meant.map((unit) => `"${value}${unit}"`).join(" or ")}`
     : undefined;
-}
-
-/** The shortest exact way to write a duration, for example `1h` for 3600000. */
-export function formatDuration(durationMs: number): Duration {
-  for (const unit of ["d", "h", "m", "s"] as const) {
-    if (durationMs > 0 && durationMs % UNIT_MS[unit] === 0) return `${durationMs / UNIT_MS[unit]}${unit}`;
-  }
-  return `${durationMs}ms`;
 }

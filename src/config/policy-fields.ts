@@ -1,23 +1,21 @@
 /** The fields of policies, checked each by itself and together. Only the patterns are left to patterns.ts. */
 
 import * as v from "valibot";
-import type { LimitSpec } from "../core/algorithms.ts";
+import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import { misfit, withNumber } from "../core/numbers.ts";
-import type { AlgorithmName, Limit, Meter, Policy } from "../core/policy.ts";
+import type { Limit, Meter, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
 import { DOLLARS_EXPECTED, type MeterUnit, toUnits, toWritten } from "../core/units.ts";
-import { largestCost, type ParsedLimit, specOf, writeLimit } from "./limits.ts";
+import { largestCost, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { checkPlans } from "./plans.ts";
 import type { MeterInput, PolicyInput } from "./policy-input.ts";
-import { EXPECTED, fieldsOf, meantBy, SCHEMAS, UNITS_EXPECTED, unitOf } from "./policy-schema.ts";
+import { EXPECTED, fieldsOf, meantBy, type ParsedLimit, SCHEMAS, UNITS_EXPECTED, unitOf } from "./policy-schema.ts";
 
-/**
- * Algorithms whose units can be charged before a request comes: those with a `lease` in src/core, which a limiter over
- * the memory store does not carry. A leaky bucket shares the `lease` of the token bucket, but leased units have no turn
- * to wait for.
- */
-export const LEASABLE: readonly AlgorithmName[] = ["sliding-window", "fixed-window", "token-bucket"];
+/** Algorithms whose units can be charged before a request comes. */
+export const LEASABLE = (Object.keys(NAMED) as AlgorithmName[]).filter(
+  (name) => algorithmOf(NAMED[name]).lease && !NAMED[name].isNeverLeased,
+);
 
 type ParsedPolicy = v.InferOutput<(typeof SCHEMAS)["none"]["policy"]>;
 
@@ -124,12 +122,13 @@ interface CheckedLimit {
 }
 
 function rangeMistakes({ limit, compiled, path }: CheckedLimit): Mistake[] {
-  if (limit.algorithm === "sliding-window" && limit.window % limit.buckets !== 0) {
-    const expected = `a number that divides the window of ${limit.window} ms`;
-    return [{ code: "ERR_POLICY_BUCKETS", path: `${path}.buckets`, expected, found: String(limit.buckets) }];
+  const unfit = NAMED[limit.algorithm].misfit?.(limit);
+  if (unfit) {
+    const { field, expected } = unfit;
+    return [{ code: codeOf(field), path: `${path}.${field}`, expected, found: String(limit[field]) }];
   }
   const expected = misfit(compiled);
-  const field = "burst" in limit && limit.burst !== undefined ? "burst" : "limit";
+  const field = limit.burst === undefined ? "limit" : "burst";
   return [
     ...mistakeOf("ERR_POLICY_RANGE", `${path}.${field}`, expected, largestCost(compiled)),
     ...shadowLimitMistakes(compiled, `${path}.shadowLimit`),
@@ -233,15 +232,14 @@ function idOf(name: string, position: number, limits: number): string {
 
 function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefined): Limit {
   const limit = { ...written, limit: toUnits(written.limit, unit) };
-  const { algorithm, scope } = limit;
-  const shadowLimit = "shadowLimit" in limit ? limit.shadowLimit : undefined;
+  const { algorithm, scope, shadowLimit } = limit;
   return {
     id,
     algorithm,
     scope,
     ...(shadowLimit !== undefined && { shadowLimit: toUnits(shadowLimit, unit) }),
     ...(unit && { unit }),
-    ...specOf(limit),
+    ...NAMED[algorithm].limitOf(limit),
   };
 }
 

@@ -1,6 +1,14 @@
 /** Policies as `createLimiter` and `POLICIES` take them. policy-schema.ts checks them. */
 
-import type { Duration } from "./duration.ts";
+import type { LimitInput } from "../core/algorithms.ts";
+
+export type { LimitInput } from "../core/algorithms.ts";
+export type { ConcurrencyInput } from "../core/concurrency.ts";
+export type { FixedWindowInput } from "../core/fixed-window.ts";
+export type { LimitBase, ShadowLimitBase, WindowBase } from "../core/named.ts";
+export type { SlidingLogInput } from "../core/sliding-log.ts";
+export type { SlidingWindowInput } from "../core/sliding-window.ts";
+export type { LeakyBucketInput, TokenBucketInput } from "../core/token-bucket.ts";
 
 /** A policy. Every policy that matches a request applies. If one limit refuses the request, no limit is charged. */
 export interface PolicyInput {
@@ -99,87 +107,4 @@ export interface MatchInput {
 export interface CostRuleInput extends MatchInput {
   /** Units, an integer 0 … 10^9, at most the policy's smallest limit; 0 looks without charging. */
   readonly cost: number | string;
-}
-
-/** A limit, by its `algorithm`. docs/algorithms.md helps to choose. */
-export type LimitInput =
-  | SlidingWindowInput
-  | FixedWindowInput
-  | SlidingLogInput
-  | TokenBucketInput
-  | LeakyBucketInput
-  | ConcurrencyInput;
-
-/** Fields of every limit. Numbers may be text, because a Worker's variables may bring them as text. */
-export interface LimitBase {
-  /**
-   * Units per window, an integer 1 … 10^9 (`sliding-log`: 10,000); `concurrency`: requests at a time. Under a `usd`
-   * meter: dollars.
-   */
-  readonly limit: number | string;
-  /** `"global"` (default): one count for all regions. `"region"`: each region counts by itself. */
-  readonly scope?: "global" | "region" | undefined;
-}
-
-/** Fields of every limit with a window. */
-export interface WindowBase extends LimitBase {
-  /** 1 ms … 31 days: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`. */
-  readonly window: Duration;
-}
-
-/** Fields of limits whose counts answer for other numbers too. */
-export interface ShadowLimitBase {
-  /**
-   * Another number to try, like `limit`: decisions tell what it would have refused by the same counts
-   * (`LimitDecision.shadowLimit`), and nothing else happens.
-   */
-  readonly shadowLimit?: number | string | undefined;
-}
-
-/** The default: a window that slides in buckets. */
-export interface SlidingWindowInput extends WindowBase, ShadowLimitBase {
-  /** May be left out. */
-  readonly algorithm?: "sliding-window" | undefined;
-  /** Number of buckets in the window, 1 … 60. Must divide the window in milliseconds. Default 1. */
-  readonly buckets?: number | string | undefined;
-  /** How the oldest bucket counts: the part inside the window (`"weighted"`, default), or all of it (`"whole"`). */
-  readonly oldest?: "weighted" | "whole" | undefined;
-}
-
-/** Windows of the clock: each starts at zero. */
-export interface FixedWindowInput extends WindowBase, ShadowLimitBase {
-  /** Up to twice the limit across a boundary. */
-  readonly algorithm: "fixed-window";
-}
-
-/** Keeps the instant of every request: exact in any window. */
-export interface SlidingLogInput extends WindowBase, ShadowLimitBase {
-  /** Needs memory for each request: `limit` is at most 10,000. */
-  readonly algorithm: "sliding-log";
-}
-
-/** A bucket that refills `limit` per `window`, continuously. */
-export interface TokenBucketInput extends WindowBase {
-  /** Bursts of up to `burst` are admitted. */
-  readonly algorithm: "token-bucket";
-  /** Capacity in units, 1 … 10^9. Default: `limit`. */
-  readonly burst?: number | string | undefined;
-}
-
-/** A token bucket that delays a request if it can be admitted soon, instead of refusing it. */
-export interface LeakyBucketInput extends WindowBase {
-  /** Spreads requests instead of refusing them. */
-  readonly algorithm: "leaky-bucket";
-  /** Capacity in units, 1 … 10^9. Default: `limit`. */
-  readonly burst?: number | string | undefined;
-  /** The longest delay of a request, 0 … 60 s, written like `window`. Default 0: no delay. */
-  readonly maxDelay?: Duration | 0 | undefined;
-}
-
-/** At most `limit` requests in flight. */
-export interface ConcurrencyInput extends LimitBase, ShadowLimitBase {
-  /** Has no window. */
-  readonly algorithm: "concurrency";
-  /** A slot that is neither released nor renewed is free after this time, 1 s … 31 days. Default 60 s. */
-  readonly timeout?: Duration | undefined;
 }

@@ -1,29 +1,17 @@
 /** The fields of a policy in the configuration, each by itself. policies.ts checks the fields together. */
 
 import * as v from "valibot";
-import { MAX_BUCKETS, MAX_LIMITS, MAX_LOG_UNITS, MAX_UNITS, MAX_WINDOW_MS } from "../core/layout.ts";
-import type { AlgorithmName } from "../core/policy.ts";
+import { type AlgorithmName, algorithmOf, NAMED } from "../core/algorithms.ts";
+import { MAX_LIMITS, MAX_UNITS } from "../core/layout.ts";
+import type { Field, Values } from "../core/named.ts";
 import { type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { isTable } from "./bindings.ts";
 import { bareExpected, DURATION, type Duration, parseDurationMs } from "./duration.ts";
 import { PATTERN_EXPECTED } from "./mistake.ts";
-import type { PolicyInput } from "./policy-input.ts";
+import type { LimitInput, PolicyInput } from "./policy-input.ts";
 
 export type { PolicyInput };
-
-/** The longest delay of a request: below the 100 s after which Cloudflare closes a silent connection (2026-11). */
-const MAX_DELAY_MS = 60_000;
-/** A slot is renewed after half of its timeout. */
-const MIN_TIMEOUT_MS = 1_000;
-const DEFAULT_TIMEOUT = "1m";
-
-/** The range of each field that is a duration, ms. */
-const DURATIONS_MS: Readonly<Record<"window" | "maxDelay" | "timeout", readonly [min: number, max: number]>> = {
-  window: [1, MAX_WINDOW_MS],
-  maxDelay: [0, MAX_DELAY_MS],
-  timeout: [MIN_TIMEOUT_MS, MAX_WINDOW_MS],
-};
 
 /** The two ways to write a value. */
 interface Either {
@@ -165,71 +153,75 @@ const tableOf = <I, O>(item: v.GenericSchema<I, O>) =>
     return schema as v.GenericSchema<Readonly<Record<string, I>>, Readonly<Record<string, O>>>;
   });
 
-const limit = { limit: units };
-const shadowLimit = { shadowLimit: v.optional(units) };
-const window = { window: duration(...DURATIONS_MS.window) };
-const scope = { scope: v.optional(v.picklist(["global", "region"]), "global") };
-const burst = { burst: v.optional(units) };
-const named = <N extends AlgorithmName>(name: N) => ({ algorithm: v.picklist([name]) });
-
 const DEFAULT_ALGORITHM = "sliding-window";
 
-/** The fields of a limit, by algorithm. */
-export const LIMIT_SCHEMAS = {
-  "sliding-window": v.strictObject({
-    algorithm: v.optional(v.picklist([DEFAULT_ALGORITHM]), DEFAULT_ALGORITHM),
-    ...limit,
-    ...shadowLimit,
-    ...window,
-    buckets: v.optional(integer(1, MAX_BUCKETS), 1),
-    oldest: v.optional(v.picklist(["weighted", "whole"]), "weighted"),
-    ...scope,
-  }),
-  "fixed-window": v.strictObject({ ...named("fixed-window"), ...limit, ...shadowLimit, ...window, ...scope }),
-  "sliding-log": v.strictObject({
-    ...named("sliding-log"),
-    limit: integer(1, MAX_LOG_UNITS),
-    ...shadowLimit,
-    ...window,
-    ...scope,
-  }),
-  "token-bucket": v.strictObject({ ...named("token-bucket"), ...limit, ...window, ...burst, ...scope }),
-  "leaky-bucket": v.strictObject({
-    ...named("leaky-bucket"),
-    ...limit,
-    ...window,
-    ...burst,
-    maxDelay: v.optional(durationOrNone(...DURATIONS_MS.maxDelay), 0),
-    ...scope,
-  }),
-  concurrency: v.strictObject({
-    ...named("concurrency"),
-    ...limit,
-    ...shadowLimit,
-    timeout: v.optional(duration(...DURATIONS_MS.timeout), DEFAULT_TIMEOUT),
-    ...scope,
-  }),
-} as const satisfies Record<AlgorithmName, v.GenericSchema>;
+/** @param unit of the policy's meter. */
+const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema => {
+  switch (field.is) {
+    case "units": {
+      const number = orText(within(1, field.most, unit));
+      return field.isOptional ? v.optional(number) : number;
+    }
+    case "integer":
+      return v.optional(integer(field.least, field.most), field.default);
+    case "duration": {
+      if (field.default === 0) return v.optional(durationOrNone(field.leastMs, field.mostMs), 0);
+      const schema = duration(field.leastMs, field.mostMs);
+      return field.default === undefined ? schema : v.optional(schema, field.default);
+    }
+    case "word":
+      return v.optional(v.picklist(field.words), field.default);
+  }
+};
 
-const { "sliding-window": sliding, "fixed-window": fixed, "token-bucket": bucket } = LIMIT_SCHEMAS;
-/**
- * The fields of a limit under a meter, by algorithm: those that charge units above the limit, and give back exactly
- * what was charged earlier.
- */
-export const METERED_LIMIT_SCHEMAS = {
-  tokens: { "sliding-window": sliding, "fixed-window": fixed, "token-bucket": bucket },
-  usd: { "fixed-window": v.strictObject({ ...fixed.entries, limit: dollars, shadowLimit: v.optional(dollars) }) },
+const NAMES = Object.keys(NAMED) as AlgorithmName[];
+
+/** @param unit as for `schemaOf`. */
+const limitSchema = (name: AlgorithmName, unit?: MeterUnit) => {
+  const { kind, fields } = NAMED[name];
+  const { limit, ...others } = fields;
+  const named = v.picklist([name]);
+  return v.strictObject({
+    algorithm: name === DEFAULT_ALGORITHM ? v.optional(named, name) : named,
+    limit: schemaOf(limit, unit),
+    ...(algorithmOf({ kind }).viewAdmits && { shadowLimit: v.optional(unit === "usd" ? dollars : units) }),
+    ...Object.fromEntries(Object.entries<Field>(others).map(([field, one]) => [field, schemaOf(one, unit)])),
+    scope: v.optional(v.picklist(["global", "region"]), "global"),
+  } as v.ObjectEntries);
+};
+
+type LimitSchemas = Readonly<Record<AlgorithmName, ReturnType<typeof limitSchema>>>;
+
+/** @param unit as for `schemaOf`: with one, only the algorithms that can count beside this meter. */
+const limitSchemas = (unit?: MeterUnit) => {
+  const names = NAMES.filter((name) => unit === undefined || NAMED[name].meters?.includes(unit));
+  return Object.fromEntries(names.map((name) => [name, limitSchema(name, unit)]));
+};
+
+/** The fields of a limit, by algorithm. */
+export const LIMIT_SCHEMAS = limitSchemas() as LimitSchemas;
+/** The fields of a limit under a meter, by algorithm. */
+export const METERED_LIMIT_SCHEMAS: Readonly<Record<MeterUnit, Partial<LimitSchemas>>> = {
+  tokens: limitSchemas("tokens"),
+  usd: limitSchemas("usd"),
+};
+
+/** A limit with its defaults filled in and its durations in milliseconds. */
+export type ParsedLimit = Values & {
+  readonly algorithm: AlgorithmName;
+  readonly scope: "global" | "region";
+  readonly shadowLimit?: number;
 };
 
 /** The fields of the limit's algorithm. (`v.variant` does the same, and adds 200 bytes gzip to a limiter.) */
-const limitOf = (schemas: Readonly<Record<string, v.GenericSchema>>) =>
+const limitOf = (schemas: Readonly<Record<string, v.GenericSchema | undefined>>) =>
   v.lazy((limit) => {
     const { algorithm = DEFAULT_ALGORITHM } = (limit ?? {}) as { algorithm?: string };
     const names = Object.keys(schemas);
     const schema = names.includes(algorithm)
       ? schemas[algorithm]
       : v.object({ algorithm: v.optional(v.picklist(names), algorithm) });
-    return schema as (typeof LIMIT_SCHEMAS)[AlgorithmName];
+    return schema as v.GenericSchema<LimitInput, ParsedLimit>;
   });
 
 /** meter.ts checks all fields of a meter. */
@@ -281,6 +273,22 @@ export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = D
   return Object.keys(table === undefined ? SCHEMAS.none.policy.entries : tables[table]!);
 }
 
+/** The fields of all algorithms: the name of the algorithm, that of the field, and the field. */
+const LIMIT_FIELDS = NAMES.flatMap((algorithm) =>
+  Object.entries<Field>(NAMED[algorithm].fields).map(([name, field]) => [algorithm, name, field] as const),
+);
+
+/** What is expected of each field of a limit. An algorithm that expects another value than the first has its own. */
+function expectedOfLimits(): Record<string, string> {
+  const expected: Record<string, string> = {};
+  for (const [algorithm, name, field] of LIMIT_FIELDS) {
+    if (field.is === "word") continue;
+    expected[name] ??= field.expected;
+    if (expected[name] !== field.expected) expected[`${name} of ${algorithm}`] = field.expected;
+  }
+  return expected;
+}
+
 /** The number of a limit, in words. */
 export const UNITS_EXPECTED = `an integer from 1 to ${MAX_UNITS}`;
 
@@ -294,8 +302,8 @@ export const BLOCK_INSTEAD = ' ("block" in the live document refuses every reque
  * @param expected of the field.
  */
 export function meantBy(field: string, value: unknown, expected: string): string | undefined {
-  if (Object.hasOwn(DURATIONS_MS, field))
-    return bareExpected(value, ...DURATIONS_MS[field as keyof typeof DURATIONS_MS]);
+  const [, , duration] = LIMIT_FIELDS.find(([, name, { is }]) => name === field && is === "duration") ?? [];
+  if (duration?.is === "duration") return bareExpected(value, duration.leastMs, duration.mostMs);
   return field === "limit" && (value === 0 || value === "0") ? `${expected}${BLOCK_INSTEAD}` : undefined;
 }
 
@@ -315,14 +323,8 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   "cost.cost": `an integer from 0 to ${MAX_UNITS}`,
   "cost of meter": "no cost beside meter, which says what a request costs",
   limits: `a list of 1 to ${MAX_LIMITS} limits`,
-  limit: UNITS_EXPECTED,
-  "limit of sliding-log": `an integer from 1 to ${MAX_LOG_UNITS} for a sliding-log`,
+  ...expectedOfLimits(),
   shadowLimit: UNITS_EXPECTED,
-  window: 'a duration from 1ms to 31d, for example "10s" or "1h"',
-  buckets: `an integer from 1 to ${MAX_BUCKETS}`,
-  burst: UNITS_EXPECTED,
-  maxDelay: 'a duration from 0 to 60s, for example "2s"',
-  timeout: 'a duration from 1s to 31d, for example "60s"',
   plan: `one of ${planForms(() => "<name>").join(", ")}`,
   plans: "numbers by plan and limit, for example { pro = { api-1 = 100 } }",
   planNumber: UNITS_EXPECTED,

@@ -46,6 +46,40 @@ export interface Told {
   readonly delayMs?: number;
 }
 
+/** A view at another instant, and whether the limit refuses at that instant. */
+interface Recalled<V> {
+  readonly view: V;
+  readonly refused: boolean;
+}
+
+/** How to spend units that were charged ahead of their request. */
+interface Leasing<L, V> {
+  windowMs(limit: L): number;
+  /**
+   * Until when units charged at an instant may be spent. Spending them later would break the algorithm's promise. Both
+   * instants are by the store's clock, in ms since the epoch.
+   */
+  endsAtMs(limit: L, chargedAtMs: number): number;
+  /** The view without `units` that were charged at this instant of the store and not spent. */
+  without(view: V, limit: L, units: number, chargedAtMs: number): V;
+  /**
+   * The units that everybody has charged, and not given back, in the bucket of the view's instant. Absent if nobody can
+   * know: units come back while they wait to be spent.
+   */
+  inBucket?(view: V): number;
+}
+
+/**
+ * Units of a bucket are leased for at most this part of a window, and for at most `MAX_LEASED_MS`: unspent units keep
+ * other isolates waiting.
+ */
+const LEASED_PART = 1 / 20;
+const MAX_LEASED_MS = 5_000;
+
+export function leasedMs(windowMs: number): number {
+  return Math.min(windowMs * LEASED_PART, MAX_LEASED_MS);
+}
+
 /**
  * One algorithm over its own state: the stored counts of a limit, brought to one instant. Pure: a state is never
  * changed in place. The script takes the same steps in the same order.
@@ -69,13 +103,25 @@ export interface Algorithm<L, R, S, V, K = never> {
    * if the clock has stepped back. Absent: giving back needs no instant.
    */
   chargedAtMs?(view: V, limit: L): number;
+  /**
+   * The number of the bucket of an instant: what is charged in one bucket can be given back together. Absent: giving
+   * back needs no instant.
+   */
+  bucketAt?(limit: L, atMs: number): number;
   /** What is stored among the records of the key. undefined: nothing. */
   record(state: S): R | undefined;
+  /**
+   * The numbers of a record, apart from its kind. The first one is a time in ms. With `buckets`, a record has a list of
+   * `counts` too. Absent: the algorithm has no records.
+   */
+  readonly recordNumbers?: readonly string[];
   resetAfterMs(state: S, limit: L, nowMs: number): number;
   view(state: S, limit: L, cost: number, refused: boolean): V;
 
   /** Only for algorithms with a limit key: what is stored under it. undefined: nothing. */
   keptValue?(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
+  /** The value that a text says, where a storage keeps nothing else. undefined: the text says no such value. */
+  parseValue?(json: unknown): K | undefined;
   /** Whether reading has dropped something that is stored. If so, the result is written whatever is decided. */
   dropped?(state: S): boolean;
 
@@ -94,8 +140,29 @@ export interface Algorithm<L, R, S, V, K = never> {
   /** `remaining` of what a client is told. */
   remaining(view: V, limit: L, nowMs: number): number;
   quota(limit: L): Quota;
+  /** The most units that a limit may have. Absent: `MAX_UNITS`. */
+  readonly mostUnits?: number;
   /** What would fit, in words, if the limit's numbers are too large for exact decisions. Absent: they never are. */
   tooLarge?(limit: L): string | undefined;
+
+  // For an isolate whose store is far away: it reads replies, remembers them and leases units.
+
+  /** The number of integers in the script's view. */
+  viewLength(limit: L): number;
+  decode(view: readonly number[], limit: L): V;
+  /**
+   * What a remembered view says about `cost` at a later instant: what the store would say then if nothing was charged
+   * in between. undefined: nobody can know.
+   *
+   * @param askedCost the cost of the request whose reply the view is.
+   */
+  recall(view: V, limit: L, nowMs: number, askedCost: number, cost: number): Recalled<V> | undefined;
+  /** True: the instant at which a refused cost is admitted does not depend on other requests. Absent: it does. */
+  readonly hasFixedWait?: true;
+  /** The most units that a limit can count at once, and its window. Absent: the algorithm counts no units. */
+  capacity?(limit: L): { readonly units: number; readonly windowMs: number };
+  /** Absent: units of this algorithm cannot be leased. */
+  lease?: Leasing<L, V>;
 }
 
 /**
@@ -122,4 +189,9 @@ export function told({
 
 function asWait(ms: number): number {
   return Math.min(MAX_EXACT, Math.max(0, ms));
+}
+
+/** Whether it is a whole number that is exact in every language. */
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

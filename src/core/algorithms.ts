@@ -1,12 +1,54 @@
-/** All algorithms, by kind. */
+/** All algorithms, by kind and by name. */
 
 import type { Algorithm } from "./algorithm.ts";
-import { type ConcurrencyLimit, type ConcurrencyView, concurrency, type Slots } from "./concurrency.ts";
-import { type FixedWindowLimit, type FixedWindowRecord, fixedWindow } from "./fixed-window.ts";
+import {
+  type ConcurrencyInput,
+  type ConcurrencyLimit,
+  type ConcurrencyView,
+  concurrency,
+  concurrencyWords,
+  namedConcurrency,
+  type Slots,
+} from "./concurrency.ts";
+import {
+  type FixedWindowInput,
+  type FixedWindowLimit,
+  type FixedWindowRecord,
+  fixedWindow,
+  fixedWindowWords,
+  namedFixedWindow,
+} from "./fixed-window.ts";
 import { Kind } from "./layout.ts";
-import { type Log, type LogLimit, type LogRecord, type LogView, slidingLog } from "./sliding-log.ts";
-import { slidingWindow, type WindowLimit, type WindowRecord } from "./sliding-window.ts";
-import { type BucketLimit, type BucketRecord, tokenBucket } from "./token-bucket.ts";
+import type { Named, Values, Words } from "./named.ts";
+import {
+  type Log,
+  type LogLimit,
+  type LogRecord,
+  type LogState,
+  type LogView,
+  namedSlidingLog,
+  type SlidingLogInput,
+  slidingLog,
+  slidingLogWords,
+} from "./sliding-log.ts";
+import {
+  namedSlidingWindow,
+  type SlidingWindowInput,
+  slidingWindow,
+  slidingWindowWords,
+  type WindowLimit,
+  type WindowRecord,
+} from "./sliding-window.ts";
+import {
+  type BucketLimit,
+  type BucketRecord,
+  type LeakyBucketInput,
+  namedLeakyBucket,
+  namedTokenBucket,
+  type TokenBucketInput,
+  tokenBucket,
+  tokenBucketWords,
+} from "./token-bucket.ts";
 
 /** What the script must know about a limit. */
 export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit | ConcurrencyLimit;
@@ -17,11 +59,10 @@ export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogVie
 /** What is stored under a limit key. */
 export type LimitValue = Log | Slots;
 
-/** The state of an algorithm. No other code looks into it. */
-type State = { readonly _opaque: never };
-type AnyAlgorithm = Algorithm<LimitSpec, LimitRecord, State, LimitView, LimitValue>;
+/** What an algorithm makes of what is stored. No other code looks into it. */
+type State = LimitRecord | LogState | Slots;
 
-const ALGORITHMS = {
+const BY_KIND: Readonly<Record<Kind, Algorithm<LimitSpec, LimitRecord, State, LimitView, LimitValue>>> = {
   [Kind.weighted]: slidingWindow,
   [Kind.whole]: slidingWindow,
   [Kind.fixedWindow]: fixedWindow,
@@ -34,9 +75,47 @@ const ALGORITHMS = {
  * The algorithm of a limit. A limit, record, state or view passed to it must be of this kind. What it returns is of
  * this kind too.
  */
-export function algorithmOf({ kind }: { readonly kind: Kind }): AnyAlgorithm {
-  return ALGORITHMS[kind] as unknown as AnyAlgorithm;
+export function algorithmOf({ kind }: { readonly kind: Kind }): (typeof BY_KIND)[Kind] {
+  return BY_KIND[kind];
 }
+
+/** The algorithms: docs/algorithms.md says which to choose. */
+export type AlgorithmName =
+  | "sliding-window"
+  | "fixed-window"
+  | "sliding-log"
+  | "token-bucket"
+  | "leaky-bucket"
+  | "concurrency";
+
+/** A limit, by its `algorithm`. docs/algorithms.md helps to choose. */
+export type LimitInput =
+  | SlidingWindowInput
+  | FixedWindowInput
+  | SlidingLogInput
+  | TokenBucketInput
+  | LeakyBucketInput
+  | ConcurrencyInput;
+
+/** By name. Explanations have positions in this list: a new name comes last. */
+export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = {
+  "sliding-window": namedSlidingWindow,
+  "fixed-window": namedFixedWindow,
+  "sliding-log": namedSlidingLog,
+  "token-bucket": namedTokenBucket,
+  "leaky-bucket": namedLeakyBucket,
+  concurrency: namedConcurrency,
+};
+
+/** What clients read, by name. */
+export const WORDS: Readonly<Record<AlgorithmName, Words<LimitSpec>>> = {
+  "sliding-window": slidingWindowWords,
+  "fixed-window": fixedWindowWords,
+  "sliding-log": slidingLogWords,
+  "token-bucket": tokenBucketWords,
+  "leaky-bucket": tokenBucketWords,
+  concurrency: concurrencyWords,
+};
 
 /** Whether a limit has a limit key beside the key of the records. */
 export function hasLimitKey(limit: LimitSpec): boolean {

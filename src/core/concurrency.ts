@@ -3,9 +3,11 @@
  * Mirror: lua/concurrency.lua.
  */
 
-import { type Algorithm, told } from "./algorithm.ts";
-import type { FarAlgorithm } from "./far-algorithm.ts";
-import { Kind } from "./layout.ts";
+import { type Algorithm, isCount, told } from "./algorithm.ts";
+import { type Duration, formatDuration } from "./duration.ts";
+import { Kind, MAX_WINDOW_MS } from "./layout.ts";
+import { LIMIT, type LimitBase, type Named, type ShadowLimitBase, type ValuesOf, type Words } from "./named.ts";
+import { describeUnits } from "./units.ts";
 
 export interface ConcurrencyLimit {
   readonly kind: typeof Kind.concurrency;
@@ -46,6 +48,10 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
   giveBack: (slots, _limit, _cost, { slot }) => new Map([...slots].filter(([held]) => held !== slot)),
   record: () => undefined,
   keptValue: (slots, { timeoutMs }) => (slots.size > 0 ? { value: slots, expiryMs: timeoutMs } : undefined),
+  parseValue(json) {
+    const { slots } = (json ?? {}) as { readonly slots?: unknown };
+    return Array.isArray(slots) ? new Map(slots.filter(isPair)) : undefined;
+  },
   resetAfterMs: () => 0,
   view: (slots, { kind }) => ({ kind, inFlight: slots.size }),
 
@@ -59,11 +65,48 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
       resetAfterMs: 0,
     });
   },
-};
 
-export const concurrencyFar: FarAlgorithm<ConcurrencyLimit, ConcurrencyView> = {
   viewLength: () => 1,
   decode: ([inFlight = 0], { kind }) => ({ kind, inFlight }),
   /** A slot may be free at any moment. */
   recall: (view) => ({ view, refused: false }),
+};
+
+function isPair(value: unknown): value is readonly [number, number] {
+  return Array.isArray(value) && value.length === 2 && value.every(isCount);
+}
+
+/** At most `limit` requests in flight. */
+export interface ConcurrencyInput extends LimitBase, ShadowLimitBase {
+  /** Has no window. */
+  readonly algorithm: "concurrency";
+  /** A slot that is neither released nor renewed is free after this time, 1 s … 31 days. Default 60 s. */
+  readonly timeout?: Duration | undefined;
+}
+
+/** A slot is renewed after half of its timeout. */
+const MIN_TIMEOUT_MS = 1_000;
+
+const FIELDS = {
+  ...LIMIT,
+  timeout: {
+    is: "duration",
+    leastMs: MIN_TIMEOUT_MS,
+    mostMs: MAX_WINDOW_MS,
+    default: "1m",
+    expected: 'a duration from 1s to 31d, for example "60s"',
+  },
+} as const;
+
+export const namedConcurrency: Named<ConcurrencyLimit, ValuesOf<typeof FIELDS>> = {
+  kind: Kind.concurrency,
+  fields: FIELDS,
+  limitOf: ({ limit, timeout }) => ({ kind: Kind.concurrency, limit, timeoutMs: timeout }),
+  valuesOf: ({ limit, timeoutMs }) => ({ limit, timeout: timeoutMs }),
+};
+
+export const concurrencyWords: Words<ConcurrencyLimit> = {
+  describe: ({ limit }) => `${limit} at a time`,
+  promise: ({ limit, timeoutMs, unit }) =>
+    `at most ${describeUnits(limit, unit)} in flight; a lost one is freed after ${formatDuration(timeoutMs)}`,
 };

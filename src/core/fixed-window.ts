@@ -1,8 +1,19 @@
 /** The fixed window counter: aligned windows with one count each. Mirror: lua/fixed_window.lua. */
 
 import { type Algorithm, told } from "./algorithm.ts";
-import type { FarAlgorithm } from "./far-algorithm.ts";
-import { type Kind, MAX_COUNT } from "./layout.ts";
+import { formatDuration } from "./duration.ts";
+import { Kind, MAX_COUNT } from "./layout.ts";
+import {
+  LIMIT,
+  type Named,
+  perWindow,
+  type ShadowLimitBase,
+  type ValuesOf,
+  WINDOW,
+  type WindowBase,
+  type Words,
+} from "./named.ts";
+import { describeUnits } from "./units.ts";
 
 export interface FixedWindowLimit {
   readonly kind: typeof Kind.fixedWindow;
@@ -34,7 +45,9 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
     return { ...record, count: Math.max(0, record.count - cost) };
   },
   chargedAtMs: ({ newest, windowMs }) => newest * windowMs,
+  bucketAt: ({ windowMs }, atMs) => Math.floor(atMs / windowMs),
   record: (record) => record,
+  recordNumbers: ["windowMs", "newest", "count"],
   resetAfterMs: ({ newest, windowMs, count }, _limit, nowMs) => (count === 0 ? 0 : (newest + 1) * windowMs - nowMs),
   view: (record) => record,
 
@@ -51,9 +64,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
       resetAfterMs: count > 0 ? endsAfterMs : 0,
     });
   },
-};
 
-export const fixedWindowFar: FarAlgorithm<FixedWindowLimit, FixedWindowRecord> = {
   viewLength: () => 2,
   decode: ([newest = 0, count = 0], { kind, windowMs }) => ({ kind, windowMs, newest, count }),
   recall(record, limit, nowMs, _askedCost, cost) {
@@ -68,5 +79,29 @@ export const fixedWindowFar: FarAlgorithm<FixedWindowLimit, FixedWindowRecord> =
     without: (record, limit, units, chargedAtMs) =>
       fixedWindow.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
     inBucket: ({ count }) => count,
+  },
+};
+
+/** Windows of the clock: each starts at zero. */
+export interface FixedWindowInput extends WindowBase, ShadowLimitBase {
+  /** Up to twice the limit across a boundary. */
+  readonly algorithm: "fixed-window";
+}
+
+const FIELDS = { ...LIMIT, ...WINDOW } as const;
+
+export const namedFixedWindow: Named<FixedWindowLimit, ValuesOf<typeof FIELDS>> = {
+  kind: Kind.fixedWindow,
+  fields: FIELDS,
+  meters: ["tokens", "usd"],
+  limitOf: ({ limit, window }) => ({ kind: Kind.fixedWindow, limit, windowMs: window }),
+  valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
+};
+
+export const fixedWindowWords: Words<FixedWindowLimit> = {
+  describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
+  promise({ limit, windowMs, unit }) {
+    const [most, across] = [describeUnits(limit, unit), describeUnits(2 * limit, unit)];
+    return `never more than ${most} in one ${formatDuration(windowMs)} window of the clock, up to ${across} across a boundary`;
   },
 };

@@ -1,8 +1,7 @@
 /** A limit with another number: that of a plan, of a program or of an operator. Counts do not depend on the number. */
 
-import { Kind } from "./algorithm.ts";
 import { algorithmOf, type LimitSpec } from "./algorithms.ts";
-import { MAX_LOG_UNITS, MAX_UNITS } from "./layout.ts";
+import { MAX_UNITS } from "./layout.ts";
 import type { Limit } from "./policy.ts";
 import { recordIdOf } from "./records.ts";
 import { DOLLARS_EXPECTED, type MeterUnit, toUnits, withoutNoise } from "./units.ts";
@@ -14,7 +13,7 @@ import { DOLLARS_EXPECTED, type MeterUnit, toUnits, withoutNoise } from "./units
 export function withNumber(limit: Limit, number: number): Limit {
   if (number === limit.limit) return limit;
   const { shadowLimit: _, ...others } = limit;
-  const follows = limit.kind === Kind.bucket && limit.burst === limit.limit;
+  const follows = "burst" in limit && limit.burst === limit.limit;
   return { ...others, limit: number, ...(follows && { burst: number }) } as Limit;
 }
 
@@ -30,16 +29,16 @@ export function withWritten(limit: Limit, number: number): Limit {
 export function timesFactor(limit: Limit, factor: number): Limit {
   const times = (units: number) => Math.max(1, Math.floor(withoutNoise(units * factor)));
   const multiplied = withNumber(limit, times(limit.limit));
-  return limit.kind === Kind.bucket ? ({ ...multiplied, burst: times(limit.burst) } as Limit) : multiplied;
+  return "burst" in limit ? ({ ...multiplied, burst: times(limit.burst) } as Limit) : multiplied;
 }
 
 /** What would fit, in words, if the limit's numbers are out of range or too large for exact decisions. */
 export function misfit(limit: LimitSpec & { readonly unit?: MeterUnit }): string | undefined {
-  const most = limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS;
+  const { tooLarge, mostUnits: most = MAX_UNITS } = algorithmOf(limit);
   const isUnits = (units: number) => Number.isSafeInteger(units) && units >= 1 && units <= most;
   if (!isUnits(limit.limit)) return limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${most}`;
-  if (limit.kind === Kind.bucket && !isUnits(limit.burst)) return `a burst from 1 to ${most}`;
-  return algorithmOf(limit).tooLarge?.(limit);
+  if ("burst" in limit && !isUnits(limit.burst)) return `a burst from 1 to ${most}`;
+  return tooLarge?.(limit);
 }
 
 /** Whether two lists have the same limits of one key, with the same numbers and in the same order. */
@@ -54,5 +53,5 @@ export function haveSameNumbers(one: readonly LimitSpec[], other: readonly Limit
 export function hasSameNumber(one: LimitSpec, other: LimitSpec): boolean {
   if (one === other) return true;
   if (one.limit !== other.limit || recordIdOf(one) !== recordIdOf(other)) return false;
-  return one.kind !== Kind.bucket || other.kind !== Kind.bucket || one.burst === other.burst;
+  return !("burst" in one && "burst" in other) || one.burst === other.burst;
 }

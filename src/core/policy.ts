@@ -1,6 +1,8 @@
 /** Policies and their limits after validation. src/config reads them from the configuration. */
 
-import type { LimitSpec } from "./algorithms.ts";
+import type { AlgorithmName, LimitSpec } from "./algorithms.ts";
+
+export type { AlgorithmName } from "./algorithms.ts";
 
 /** A policy as the rest of the program sees it: complete, checked, in integers. */
 export interface Policy {
@@ -93,12 +95,3 @@ export type Limit = LimitSpec & {
  * limit that is not named keeps its number.
  */
 export type Numbers = Readonly<Record<string, number | undefined>>;
-
-/** The algorithms: docs/algorithms.md says which to choose. */
-export type AlgorithmName =
-  | "sliding-window"
-  | "fixed-window"
-  | "sliding-log"
-  | "token-bucket"
-  | "leaky-bucket"
-  | "concurrency";

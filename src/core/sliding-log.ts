@@ -3,9 +3,19 @@
  * window`. Mirror: lua/sliding_log.lua.
  */
 
-import { type Algorithm, told } from "./algorithm.ts";
-import type { FarAlgorithm } from "./far-algorithm.ts";
-import { type Kind, MAX_COUNT } from "./layout.ts";
+import { type Algorithm, isCount, told } from "./algorithm.ts";
+import { formatDuration } from "./duration.ts";
+import { Kind, MAX_COUNT, MAX_LOG_UNITS } from "./layout.ts";
+import {
+  type Named,
+  perWindow,
+  type ShadowLimitBase,
+  type ValuesOf,
+  WINDOW,
+  type WindowBase,
+  type Words,
+} from "./named.ts";
+import { describeUnits } from "./units.ts";
 
 export interface LogLimit {
   readonly kind: typeof Kind.log;
@@ -33,7 +43,7 @@ export interface LogEntry {
 /** Entries, oldest first. Without its record the log counts for nothing. */
 export type Log = readonly LogEntry[];
 
-interface LogState {
+export interface LogState {
   readonly record: LogRecord;
   readonly entries: Log;
   /** Whether reading has dropped expired entries. */
@@ -81,11 +91,14 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return { ...after, dropped: state.dropped || after.dropped };
   },
   chargedAtMs: ({ resetAtMs }, { windowMs }) => resetAtMs - windowMs,
+  bucketAt: (_limit, atMs) => atMs,
   record: ({ record }) => record,
+  recordNumbers: ["windowMs", "used", "newestAtMs"],
   keptValue({ record, entries }, { windowMs }, nowMs) {
     if (entries.length === 0) return undefined;
     return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };
   },
+  parseValue: (json) => (Array.isArray(json) && json.every(isEntry) ? json : undefined),
   dropped: ({ dropped }) => dropped,
   resetAfterMs: ({ record }, { windowMs }, nowMs) => (record.used === 0 ? 0 : record.newestAtMs + windowMs - nowMs),
   view({ record, entries }, { kind, limit, windowMs }, cost, refused) {
@@ -105,6 +118,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
 
   encode: ({ windowMs }) => [windowMs, 0],
   quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
+  mostUnits: MAX_LOG_UNITS,
   remaining: ({ used }, { limit }) => Math.max(0, limit - used),
   tell(view, limit, cost, refused, nowMs) {
     const { retryAtMs, growsAtMs, resetAtMs } = view;
@@ -115,9 +129,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
       resetAfterMs: resetAtMs > 0 ? resetAtMs - nowMs : 0,
     });
   },
-};
 
-export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
   viewLength: () => 4,
   capacity: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   decode: ([used = 0, retryAtMs = 0, growsAtMs = 0, resetAtMs = 0], { kind }) => ({
@@ -144,6 +156,11 @@ export const slidingLogFar: FarAlgorithm<LogLimit, LogView> = {
   },
 };
 
+function isEntry(value: unknown): value is LogEntry {
+  const { atMs, cost } = (value ?? {}) as Partial<LogEntry>;
+  return isCount(atMs) && isCount(cost) && cost > 0;
+}
+
 function dropExpired(record: LogRecord, all: Log, nowMs: number): LogState {
   const live = all.findIndex(({ atMs }) => nowMs - atMs < record.windowMs);
   const expired = live < 0 ? all.length : live;
@@ -166,3 +183,27 @@ function leaveAtMs({ newestAtMs, windowMs }: LogRecord, oldest: Log, units: numb
   }
   return newestAtMs + windowMs;
 }
+
+/** Keeps the instant of every request: exact in any window. */
+export interface SlidingLogInput extends WindowBase, ShadowLimitBase {
+  /** Needs memory for each request: `limit` is at most 10,000. */
+  readonly algorithm: "sliding-log";
+}
+
+const FIELDS = {
+  limit: { is: "units", most: MAX_LOG_UNITS, expected: `an integer from 1 to ${MAX_LOG_UNITS} for a sliding-log` },
+  ...WINDOW,
+} as const;
+
+export const namedSlidingLog: Named<LogLimit, ValuesOf<typeof FIELDS>> = {
+  kind: Kind.log,
+  fields: FIELDS,
+  limitOf: ({ limit, window }) => ({ kind: Kind.log, limit, windowMs: window }),
+  valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
+};
+
+export const slidingLogWords: Words<LogLimit> = {
+  describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
+  promise: ({ limit, windowMs, unit }) =>
+    `never more than ${describeUnits(limit, unit)} in any ${formatDuration(windowMs)}, and every unit returns exactly on time`,
+};

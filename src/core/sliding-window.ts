@@ -7,8 +7,19 @@
  */
 
 import { type Algorithm, told } from "./algorithm.ts";
-import type { FarAlgorithm } from "./far-algorithm.ts";
-import { Kind, MAX_COUNT, MAX_EXACT } from "./layout.ts";
+import { formatDuration } from "./duration.ts";
+import { Kind, MAX_BUCKETS, MAX_COUNT, MAX_EXACT } from "./layout.ts";
+import {
+  LIMIT,
+  type Named,
+  perWindow,
+  type ShadowLimitBase,
+  type ValuesOf,
+  WINDOW,
+  type WindowBase,
+  type Words,
+} from "./named.ts";
+import { describeUnits } from "./units.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
 export type WindowKind = typeof Kind.weighted | typeof Kind.whole;
@@ -149,7 +160,9 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   charge: (record, _limit, cost) => chargeWindow(record, cost),
   giveBack: (record, _limit, cost, { atMs }) => giveBackWindow(record, cost, atMs),
   chargedAtMs: ({ newest, bucketMs }) => newest * bucketMs,
+  bucketAt: ({ bucketMs }, atMs) => Math.floor(atMs / bucketMs),
   record: (record) => record,
+  recordNumbers: ["bucketMs", "buckets", "newest"],
   resetAfterMs: (record, _limit, nowMs) => windowResetAfterMs(record, nowMs),
   view: (record) => record,
 
@@ -170,9 +183,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
       resetAfterMs: windowResetAfterMs(record, nowMs),
     });
   },
-};
 
-export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
   viewLength: ({ buckets }) => buckets + 2,
   capacity: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
   decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
@@ -186,5 +197,59 @@ export const slidingWindowFar: FarAlgorithm<WindowLimit, WindowRecord> = {
     endsAtMs: ({ bucketMs }, chargedAtMs) => (Math.floor(chargedAtMs / bucketMs) + 1) * bucketMs,
     without: (record, _limit, units, chargedAtMs) => giveBackWindow(record, units, chargedAtMs),
     inBucket: ({ counts }) => counts[0]!,
+  },
+};
+
+/** The default: a window that slides in buckets. */
+export interface SlidingWindowInput extends WindowBase, ShadowLimitBase {
+  /** May be left out. */
+  readonly algorithm?: "sliding-window" | undefined;
+  /** Number of buckets in the window, 1 … 60. Must divide the window in milliseconds. Default 1. */
+  readonly buckets?: number | string | undefined;
+  /** How the oldest bucket counts: the part inside the window (`"weighted"`, default), or all of it (`"whole"`). */
+  readonly oldest?: "weighted" | "whole" | undefined;
+}
+
+const FIELDS = {
+  ...LIMIT,
+  ...WINDOW,
+  buckets: {
+    is: "integer",
+    least: 1,
+    most: MAX_BUCKETS,
+    default: 1,
+    expected: `an integer from 1 to ${MAX_BUCKETS}`,
+  },
+  oldest: { is: "word", words: ["weighted", "whole"], default: "weighted" },
+} as const;
+
+export const namedSlidingWindow: Named<WindowLimit, ValuesOf<typeof FIELDS>> = {
+  kind: Kind.weighted,
+  fields: FIELDS,
+  meters: ["tokens"],
+  misfit: ({ window, buckets }) =>
+    window % buckets === 0
+      ? undefined
+      : { field: "buckets", expected: `a number that divides the window of ${window} ms` },
+  limitOf: ({ limit, window, buckets, oldest }) => ({ kind: Kind[oldest], limit, bucketMs: window / buckets, buckets }),
+  valuesOf: ({ kind, limit, bucketMs, buckets }) => ({
+    limit,
+    window: bucketMs * buckets,
+    buckets,
+    oldest: kind === Kind.whole ? "whole" : "weighted",
+  }),
+};
+
+export const slidingWindowWords: Words<WindowLimit> = {
+  describe: ({ limit, bucketMs, buckets, unit }) => perWindow(limit, bucketMs * buckets, unit),
+  promise({ kind, limit, bucketMs, buckets, unit }) {
+    const [most, window] = [describeUnits(limit, unit), formatDuration(bucketMs * buckets)];
+    if (kind === Kind.whole) {
+      return `never more than ${most} in any ${window}; a unit returns up to ${formatDuration(bucketMs)} late`;
+    }
+    const surely = formatDuration(bucketMs * (buckets - 1));
+    const span = buckets > 1 ? `never more than ${most} in any ${surely}` : "older requests fade out evenly";
+    const worst = describeUnits(2 * limit - 1, unit);
+    return `${span}, at worst ${worst} in one ${window}, when a burst comes at the end of a bucket`;
   },
 };

@@ -4,9 +4,11 @@
  * Mirror: lua/token_bucket.lua.
  */
 
-import { type Algorithm, told } from "./algorithm.ts";
-import { type FarAlgorithm, leasedMs } from "./far-algorithm.ts";
-import { type Kind, MAX_EXACT } from "./layout.ts";
+import { type Algorithm, leasedMs, told } from "./algorithm.ts";
+import { type Duration, formatDuration } from "./duration.ts";
+import { Kind, MAX_EXACT } from "./layout.ts";
+import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase, type Words } from "./named.ts";
+import { describeUnits } from "./units.ts";
 
 export interface BucketLimit {
   readonly kind: typeof Kind.bucket;
@@ -48,6 +50,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
   },
   giveBack: (record, { windowMs }, cost) => ({ ...record, debt: Math.max(0, record.debt - cost * windowMs) }),
   record: (record) => record,
+  recordNumbers: ["windowMs", "atMs", "debt"],
   resetAfterMs: payBackAfterMs,
   view: (record) => record,
 
@@ -81,9 +84,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
       delayMs: refused || cost === 0 ? 0 : payBackAfterMs(queued, limit, nowMs, burst * windowMs),
     });
   },
-};
 
-export const tokenBucketFar: FarAlgorithm<BucketLimit, BucketRecord> = {
   viewLength: () => 2,
   // The bucket also counts the units of delayed requests.
   capacity: ({ limit, windowMs, burst, maxDelayMs }) => ({
@@ -113,3 +114,71 @@ function capacity({ limit, windowMs, burst, maxDelayMs }: BucketLimit): number {
 function payBackAfterMs({ atMs, debt }: BucketRecord, { limit }: BucketLimit, nowMs: number, target = 0): number {
   return debt <= target ? 0 : atMs - nowMs + Math.ceil((debt - target) / limit);
 }
+
+/** A bucket that refills `limit` per `window`, continuously. */
+export interface TokenBucketInput extends WindowBase {
+  /** Bursts of up to `burst` are admitted. */
+  readonly algorithm: "token-bucket";
+  /** Capacity in units, 1 … 10^9. Default: `limit`. */
+  readonly burst?: number | string | undefined;
+}
+
+/** A token bucket that delays a request if it can be admitted soon, instead of refusing it. */
+export interface LeakyBucketInput extends WindowBase {
+  /** Spreads requests instead of refusing them. */
+  readonly algorithm: "leaky-bucket";
+  /** Capacity in units, 1 … 10^9. Default: `limit`. */
+  readonly burst?: number | string | undefined;
+  /** The longest delay of a request, 0 … 60 s, written like `window`. Default 0: no delay. */
+  readonly maxDelay?: Duration | 0 | undefined;
+}
+
+/** The longest delay of a request: below the 100 s after which Cloudflare closes a silent connection (2026-11). */
+const MAX_DELAY_MS = 60_000;
+
+const TOKEN_FIELDS = { ...LIMIT, ...WINDOW, ...BURST } as const;
+const LEAKY_FIELDS = {
+  ...TOKEN_FIELDS,
+  maxDelay: {
+    is: "duration",
+    leastMs: 0,
+    mostMs: MAX_DELAY_MS,
+    default: 0,
+    expected: 'a duration from 0 to 60s, for example "2s"',
+  },
+} as const;
+
+export const namedTokenBucket: Named<BucketLimit, ValuesOf<typeof TOKEN_FIELDS>> = {
+  kind: Kind.bucket,
+  fields: TOKEN_FIELDS,
+  meters: ["tokens"],
+  limitOf: (values) => namedLeakyBucket.limitOf({ ...values, maxDelay: 0 }),
+  valuesOf: ({ limit, windowMs, burst }) => ({ limit, window: windowMs, burst }),
+};
+
+export const namedLeakyBucket: Named<BucketLimit, ValuesOf<typeof LEAKY_FIELDS>> = {
+  kind: Kind.bucket,
+  fields: LEAKY_FIELDS,
+  // Leased units have no turn to wait for.
+  isNeverLeased: true,
+  limitOf: ({ limit, window, burst = limit, maxDelay }) => ({
+    kind: Kind.bucket,
+    limit,
+    windowMs: window,
+    burst,
+    maxDelayMs: maxDelay,
+  }),
+  valuesOf: (limit) => ({ ...namedTokenBucket.valuesOf(limit), maxDelay: limit.maxDelayMs }),
+};
+
+export const tokenBucketWords: Words<BucketLimit> = {
+  describe({ limit, windowMs, burst, unit }) {
+    const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
+    return `${perWindow(limit, windowMs, unit)}${atOnce}`;
+  },
+  promise({ limit, windowMs, burst, maxDelayMs, unit }) {
+    const delay = maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(maxDelayMs)} first` : "";
+    const refill = perWindow(limit, windowMs, unit);
+    return `at most ${describeUnits(burst, unit)} at once, refilled by ${refill}, continuously${delay}`;
+  },
+};

@@ -3,10 +3,8 @@
  * only: people write dollars, and a unit is 10 micro-dollars.
  */
 
-import type { Meter } from "./policy.ts";
-
-/** What a limit counts. Absent: what the cost of its requests says. */
-export type MeterUnit = Meter["unit"];
+/** What the limits of a policy with a meter count. */
+export type MeterUnit = "tokens" | "usd";
 
 const UNITS_PER_DOLLAR = 100_000;
 

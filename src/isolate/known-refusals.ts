@@ -6,7 +6,6 @@
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import { isConcurrency, withoutSlots } from "../core/concurrency.ts";
-import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import { hasSameNumber, haveSameNumbers } from "../core/numbers.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { PendingUnits } from "./pending-units.ts";
@@ -77,7 +76,7 @@ export function createKnownRefusals({
   function recall(key: KeyRequest, localAtMs: number, nowMs: number, known = toldAbout(key)): LimitReply[] | undefined {
     if (!known || localAtMs - known.receivedAtMs >= trustedMs()) return undefined;
     const recalled = key.limits.map((limit, l) =>
-      farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, key.cost),
+      algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, key.cost),
     );
     return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
   }
@@ -96,11 +95,11 @@ export function createKnownRefusals({
     const known = toldAbout(key)!;
     if (known.storeAtMs === nowMs) return true;
     const isUsedUp = limits.some((limit, l) => {
-      return farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, 1)?.refused;
+      return algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, 1)?.refused;
     });
     if (isUsedUp || limits.some((limit, l) => isNever(limit, replies[l]!, cost, nowMs))) return true;
     // A limit that does not refuse now may refuse later, and for longer.
-    return limits.every((limit, l) => replies[l]!.refused && farAlgorithmOf(limit).hasFixedWait === true);
+    return limits.every((limit, l) => replies[l]!.refused && algorithmOf(limit).hasFixedWait === true);
   }
 
   /** Milliseconds until the remembered counts of this key admit this many units. 0: now, or nothing is known. */
@@ -108,7 +107,7 @@ export function createKnownRefusals({
     const known = toldAbout(key);
     if (!known) return 0;
     const waits = key.limits.map((limit, l) => {
-      const recalled = farAlgorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
+      const recalled = algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
       // What is left now is not known. If the last reply left too little, other requests may be asking for it.
       if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
       if (!recalled.refused) return 0;

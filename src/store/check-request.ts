@@ -13,7 +13,6 @@ import {
   MAX_EXACT,
   MAX_KEYS,
   MAX_LIMITS,
-  MAX_LOG_UNITS,
   MAX_UNITS,
   MAX_WINDOW_MS,
 } from "../core/layout.ts";
@@ -59,12 +58,12 @@ function checkKey(where: string, { key, group, cost, limits, flag, atMs }: Parti
 
 function checkLimit(where: string, limit: LimitRequest): void {
   if (!KINDS.has(limit.kind)) {
-    throw new Misuse(`take: ${where}.kind: expected an integer from 1 to ${Kind.concurrency}`);
+    throw new Misuse(`take: ${where}.kind: expected an integer from 1 to ${KINDS.size}`);
   }
   const algorithm = algorithmOf(limit);
   const [spanMs, buckets, ...more] = algorithm.encode(limit);
   expectInteger(`${where}.atMs`, limit.atMs ?? 0, 0, MAX_EXACT);
-  expectInteger(`${where}.limit`, limit.limit, 1, limit.kind === Kind.log ? MAX_LOG_UNITS : MAX_UNITS);
+  expectInteger(`${where}.limit`, limit.limit, 1, algorithm.mostUnits ?? MAX_UNITS);
   expectInteger(`${where}: its time in ms`, spanMs, 1, MAX_WINDOW_MS);
   expectInteger(`${where}.buckets`, buckets, "buckets" in limit ? 1 : 0, MAX_BUCKETS);
   for (const number of more) expectInteger(`${where}: each number`, number, 0, MAX_EXACT);

@@ -1,7 +1,7 @@
 /** The live document in the object that counts: one row. */
 
+import { isCount } from "../core/algorithm.ts";
 import type { LiveText } from "./live.ts";
-import { isCount } from "./value-text.ts";
 
 const SCHEMA =
   "CREATE TABLE IF NOT EXISTS live (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, text TEXT NOT NULL)";

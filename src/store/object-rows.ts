@@ -4,6 +4,7 @@
  */
 
 import { BoundedMap } from "../bounded-map.ts";
+import { isCount } from "../core/algorithm.ts";
 import type { LimitValue } from "../core/algorithms.ts";
 import type { Slots } from "../core/concurrency.ts";
 import { INJECTED_CLOCK_EXPIRY_MS, Kind, MAX_EXACT } from "../core/layout.ts";
@@ -11,7 +12,7 @@ import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { arrangeLog, CHUNK_ENTRIES, type LogLayout, packEntries, UNDIVIDED, unpackEntries } from "./log-chunks.ts";
 import { bytesOf } from "./memory.ts";
-import { isCount, jsonIn, limitValueOf, recordsOf, toText } from "./value-text.ts";
+import { jsonIn, limitValueOf, recordsOf, toText } from "./value-text.ts";
 
 /** Without rowids, and with one index: a new key is two written rows, a charge of a known key one (2026-11). */
 const SCHEMA = `

@@ -1,7 +1,6 @@
 /** One Redis as a store: runs lua/take.lua over HTTP. */
 
 import { algorithmOf } from "../core/algorithms.ts";
-import { farAlgorithmOf } from "../core/far-algorithms.ts";
 import { ENFORCED, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
 import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
@@ -94,7 +93,7 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   let allowed = true;
   const decoded = keys.map(({ group, limits }) =>
     limits.map((limit): LimitReply => {
-      const algorithm = farAlgorithmOf(limit);
+      const algorithm = algorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
       const [mark = 0, ...view] = integers.slice(from, at);

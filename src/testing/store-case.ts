@@ -1,7 +1,8 @@
 /** One promise of the contract (src/store/store.ts) as a test, and what it is tried on. */
 
-import type { LimitSpec } from "../core/algorithms.ts";
+import { algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import { Kind } from "../core/layout.ts";
+import type { Field } from "../core/named.ts";
 import type { WindowLimit } from "../core/sliding-window.ts";
 import { Flag, type KeyRequest, keysOfRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import type { Store } from "../store/store.ts";
@@ -72,15 +73,26 @@ export const tenMinutes = (limit: number): WindowLimit => {
   return { limit, kind: Kind.weighted, bucketMs: 60_000, buckets: 10 };
 };
 export const NOW_MS = 1_700_000_000_000;
+const DAY_MS = 86_400_000;
 
-/** Every algorithm with this limit, none of which changes within ten minutes of `NOW_MS` by itself. */
-export const everyKind = (limit: number): Readonly<Record<string, LimitSpec>> => ({
-  "sliding-window": tenMinutes(limit),
-  "fixed-window": { kind: Kind.fixedWindow, limit, windowMs: 31 * 86_400_000 },
-  "token-bucket": { kind: Kind.bucket, limit, windowMs: 31 * 86_400_000, burst: limit, maxDelayMs: 0 },
-  "sliding-log": { kind: Kind.log, limit, windowMs: 3_600_000 },
-  concurrency: { kind: Kind.concurrency, limit, timeoutMs: 3_600_000 },
-});
+/**
+ * A limit of every algorithm with this number, by the algorithm's first name. All times are a day: with a number of at
+ * most 100, none of the limits changes within ten minutes of `NOW_MS` by itself.
+ */
+export function everyKind(limit: number): Readonly<Record<string, LimitSpec>> {
+  const all = Object.values(NAMED);
+  const firstNames = Object.entries(NAMED).filter(
+    ([, named]) => all.find((one) => algorithmOf(one) === algorithmOf(named)) === named,
+  );
+  return Object.fromEntries(
+    firstNames.map(([name, { fields, limitOf }]) => {
+      const values = Object.entries<Field>(fields).map(([field, one]) => {
+        return [field, one.is === "units" ? limit : one.is === "duration" ? DAY_MS : one.default];
+      });
+      return [name, limitOf(Object.fromEntries(values))];
+    }),
+  );
+}
 
 /** How many keys are removed with one call. */
 const REMOVED_AT_ONCE = 100;

@@ -9,8 +9,8 @@ import leakyBucket from "../../test/vectors/leaky-bucket.json" with { type: "jso
 import slidingLog from "../../test/vectors/sliding-log.json" with { type: "json" };
 import slidingWindow from "../../test/vectors/sliding-window.json" with { type: "json" };
 import tokenBucket from "../../test/vectors/token-bucket.json" with { type: "json" };
-import type { LimitSpec } from "../core/algorithms.ts";
-import { Kind } from "../core/layout.ts";
+import { type AlgorithmName, type LimitSpec, NAMED } from "../core/algorithms.ts";
+import type { Values } from "../core/named.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { keyRequest, toldBy } from "./requests.ts";
 
@@ -38,33 +38,7 @@ export interface Story {
   readonly steps: readonly Step[];
 }
 
-type Numbers = Readonly<Record<"limit" | "windowMs" | "buckets" | "burst" | "maxDelayMs" | "timeoutMs", number>> & {
-  readonly oldest: "weighted" | "whole";
-};
-
-const LIMITS = {
-  "sliding-window": ({ limit, windowMs, buckets, oldest }: Numbers) => {
-    return { kind: Kind[oldest], limit, bucketMs: windowMs / buckets, buckets };
-  },
-  "fixed-window": ({ limit, windowMs }: Numbers) => ({ kind: Kind.fixedWindow, limit, windowMs }),
-  "token-bucket": ({ limit, windowMs, burst }: Numbers) => ({
-    kind: Kind.bucket,
-    limit,
-    windowMs,
-    burst,
-    maxDelayMs: 0,
-  }),
-  "leaky-bucket": ({ limit, windowMs, burst, maxDelayMs }: Numbers) => {
-    return { kind: Kind.bucket, limit, windowMs, burst, maxDelayMs };
-  },
-  "sliding-log": ({ limit, windowMs }: Numbers) => ({ kind: Kind.log, limit, windowMs }),
-  concurrency: ({ limit, timeoutMs }: Numbers) => ({ kind: Kind.concurrency, limit, timeoutMs }),
-} satisfies Record<string, (numbers: Numbers) => LimitSpec>;
-
-type VectorFile = keyof typeof LIMITS;
-export const vectorFiles = Object.keys(LIMITS) as VectorFile[];
-
-const FILES: Readonly<Record<VectorFile, { readonly stories: readonly unknown[] }>> = {
+const FILES: Readonly<Record<AlgorithmName, { readonly stories: readonly unknown[] }>> = {
   "sliding-window": slidingWindow,
   "fixed-window": fixedWindow,
   "token-bucket": tokenBucket,
@@ -73,11 +47,16 @@ const FILES: Readonly<Record<VectorFile, { readonly stories: readonly unknown[] 
   concurrency,
 };
 
+export const vectorFiles = Object.keys(FILES) as AlgorithmName[];
+
 /** All stories of a file. */
-export function storiesOf(file: VectorFile): readonly Story[] {
-  const stories = FILES[file].stories as readonly (Numbers & { readonly steps: readonly Step[] })[];
-  return stories.map(({ steps, ...numbers }, i) => {
-    return { title: `story ${i + 1}: ${JSON.stringify(numbers)}`, limit: LIMITS[file](numbers as Numbers), steps };
+export function storiesOf(file: AlgorithmName): readonly Story[] {
+  const stories = FILES[file].stories as readonly (Values & { readonly steps: readonly Step[] })[];
+  return stories.map(({ steps, ...written }, i) => {
+    // In the files, the names of durations end with `Ms`.
+    const values = Object.entries(written).map(([name, value]) => [name.replace(/Ms$/, ""), value]);
+    const limit = NAMED[file].limitOf(Object.fromEntries(values));
+    return { title: `story ${i + 1}: ${JSON.stringify(written)}`, limit, steps };
   });
 }
 

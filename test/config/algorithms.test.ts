@@ -3,10 +3,9 @@
 import { describe, expect, it } from "vitest";
 import { describeMistake } from "../../src/config/mistake.ts";
 import { LEASABLE, parsePolicies } from "../../src/config/policies.ts";
-import { LIMIT_SCHEMAS } from "../../src/config/policy-schema.ts";
 import { Kind } from "../../src/core/algorithm.ts";
-import { farAlgorithmOf } from "../../src/core/far-algorithms.ts";
-import type { AlgorithmName } from "../../src/core/policy.ts";
+import { algorithmOf, NAMED } from "../../src/core/algorithms.ts";
+import type { Field } from "../../src/core/named.ts";
 
 function limitOf(limit: object) {
   const parsed = parsePolicies([{ name: "api", limits: [limit] }], "policies");
@@ -136,12 +135,24 @@ describe("two limits of a policy", () => {
   });
 });
 
-it("an algorithm can be leased if it says how; a leaky bucket cannot, which shares a file with the token bucket", () => {
-  const leased = (Object.keys(LIMIT_SCHEMAS) as AlgorithmName[]).filter((algorithm) => {
-    const limit = limitOf({ algorithm, limit: 10, ...(algorithm !== "concurrency" && { window: "1s" }) });
-    return farAlgorithmOf(limit!).lease !== undefined && algorithm !== "leaky-bucket";
+it("units of windows and token buckets can be leased, and those of no other algorithm", () => {
+  expect(LEASABLE).toEqual(["sliding-window", "fixed-window", "token-bucket"]);
+});
+
+describe("every algorithm in the registry", () => {
+  it("has a name, and every name an algorithm", () => {
+    const named = Object.values(NAMED).map((one) => algorithmOf(one));
+    expect(new Set(named)).toEqual(new Set(Object.values(Kind).map((kind) => algorithmOf({ kind }))));
   });
-  expect([...LEASABLE].sort()).toEqual(leased.sort());
+
+  it.each(Object.entries(NAMED))("%s makes a limit of its values, and the values of the limit", (_, named) => {
+    const values = Object.entries<Field>(named.fields).map(([field, one]) => {
+      return [field, one.is === "units" ? 60 : one.is === "duration" ? 60_000 : one.default];
+    });
+    const limit = named.limitOf(Object.fromEntries(values));
+    expect(algorithmOf(limit)).toBe(algorithmOf(named));
+    expect(named.valuesOf(limit)).toEqual(Object.fromEntries(values));
+  });
 });
 
 it("a cost is measured against limits and bursts, not against what may be in flight", () => {

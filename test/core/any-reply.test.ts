@@ -6,7 +6,6 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec, type LimitView } from "../../src/core/algorithms.ts";
 import { decideLimit } from "../../src/core/decision.ts";
-import { farAlgorithmOf } from "../../src/core/far-algorithms.ts";
 import type { AlgorithmName, Limit, Policy } from "../../src/core/policy.ts";
 import { addRateLimitFields } from "../../src/http/headers.ts";
 import { bucketMs, instant } from "../support/cases/arbitrary.ts";
@@ -59,7 +58,7 @@ const replyOf = (name: AlgorithmName): fc.Arbitrary<Reply> =>
 
 function integersOf({ limit, nowMs, integers }: Reply): number[] {
   const bases = { zero: 0, now: nowMs, bucket: Math.floor(nowMs / spanOf(limit)) };
-  const length = farAlgorithmOf(limit).viewLength(limit);
+  const length = algorithmOf(limit).viewLength(limit);
   return integers.slice(0, length).map(({ to, add }) => Math.min(MAX, Math.max(0, bases[to] + add)));
 }
 
@@ -99,7 +98,7 @@ const examples: Partial<Record<AlgorithmName, Reply[]>> = {
 it.each(algorithmNames)("%s: clients are told integers of 0 or more, whatever the store replies", (name) => {
   const property = fc.property<[Reply]>(replyOf(name), (reply) => {
     const { limit, nowMs, cost, refused, charged, laterMs } = reply;
-    const far = farAlgorithmOf(limit);
+    const far = algorithmOf(limit);
     const view = far.decode(integersOf(reply), limit);
     expectTold(limit, cost, { view, refused }, nowMs, charged);
     const recalled = far.recall(view, limit, nowMs + laterMs, cost, cost);

@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Told } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
-import { farAlgorithmOf } from "../../src/core/far-algorithms.ts";
 import { ENFORCED, Flag, type LimitReply } from "../../src/core/take.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
 import { fixedWindowLimit, largestCostOf, limitOf, spanOf, unitAlgorithms } from "../support/cases/arbitrary-limits.ts";
@@ -53,7 +52,7 @@ describe.each(unitAlgorithms)("%s", (name) => {
         const atMs = nowMs + afterMs(later, tell(first, askedCost, nowMs), limit);
         const units = sameCost ? askedCost : fits(cost);
 
-        const recalled = farAlgorithmOf(limit).recall(first.view, limit, atMs, askedCost, units);
+        const recalled = algorithmOf(limit).recall(first.view, limit, atMs, askedCost, units);
         if (!recalled) continue;
         recalls++;
         const truth = view(counter.copy().takeOne(limit, units, atMs, Flag.look));
@@ -89,7 +88,7 @@ it("units of a bucket are never fewer than one isolate has charged there, whatev
   });
   const property = fc.property(scene, ({ limit, startMs, events, steps }) => {
     const { counter, nowMs: fromMs } = replay(limit, startMs, events);
-    const { inBucket, endsAtMs } = farAlgorithmOf(limit).lease!;
+    const { inBucket, endsAtMs } = algorithmOf(limit).lease!;
     const unused: { units: number; atMs: number; step: number }[] = [];
     /** Units that the first isolate has charged, by the end of the bucket that holds them. */
     const own = new Map<number, number>();

@@ -5,7 +5,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
-import { joinLua } from "../../scripts/build/build-lua.ts";
+import { joinLua, readLua } from "../../scripts/build/build-lua.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
 import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "../../src/redis/script.generated.ts";
@@ -46,7 +46,16 @@ describe.each([
 });
 
 it("keeps a comment behind a line of an include", () => {
-  expect(joinLua("take", "--@include records\n  local one = 1 -- kept\n\n")).toMatch(/\nlocal one = 1 -- kept\n$/);
+  const take = "--@include records\n  local one = 1 -- kept\n\n";
+  expect(joinLua("take", { ...readLua(), take })).toMatch(/\nlocal one = 1 -- kept\n$/);
+});
+
+it.each([
+  ["no file has", "-- no kind", "lua/: no file has the kind log of src/core/layout.ts"],
+  ["two files have", "--@kinds KIND_LOG KIND_BUCKET", "lua/token_bucket.lua: KIND_BUCKET is a kind of sliding_log.lua"],
+  ["the layout has not", "--@kinds KIND_MONTH", "lua/sliding_log.lua: KIND_MONTH is not in src/core/layout.ts"],
+])("is not built with a kind that %s", (_, kinds, message) => {
+  expect(() => joinLua("take", { ...readLua(), sliding_log: kinds })).toThrow(message);
 });
 
 it("reads the clock of the server, to the millisecond", async () => {

@@ -3,7 +3,7 @@
  * test/simulate/scale.test.ts compares it with the simulated rows.
  */
 
-import { leasedMs } from "../../../src/core/far-algorithm.ts";
+import { leasedMs } from "../../../src/core/algorithm.ts";
 import { shareOf } from "./run.ts";
 
 /** As in src/isolate/leases/lease-size.ts, while plenty is left of the limit. */

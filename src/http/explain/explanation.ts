@@ -3,8 +3,8 @@
  * no configuration to be read: another version of the gateway may read it.
  */
 
+import { type AlgorithmName, NAMED } from "../../core/algorithms.ts";
 import type { Decision, LimitDecision } from "../../core/decision.ts";
-import type { AlgorithmName } from "../../core/policy.ts";
 import { type MeterUnit, toWritten } from "../../core/units.ts";
 import type { DecisionContext } from "../../limiter.ts";
 import { MAX_TEXT_BYTES } from "./token.ts";
@@ -85,10 +85,8 @@ type Packed = readonly [
   ],
 ];
 
-/** Positions in this list are in tokens: a new name comes last. */
-const ALGORITHMS: readonly AlgorithmName[] = [
-  ...(["sliding-window", "fixed-window", "sliding-log", "token-bucket", "leaky-bucket", "concurrency"] as const),
-];
+/** Positions in this list are in tokens. */
+const ALGORITHMS = Object.keys(NAMED) as AlgorithmName[];
 const MAX_METHOD = 20;
 const MAX_PATH = 200;
 /** For the brackets, and the numbers of what is omitted. */

@@ -1,13 +1,12 @@
 /** The document of limits for clients. The page, the JSON and the Markdown are made from it. */
 
-import { formatDuration } from "../../config/duration.ts";
 import { writeLimit } from "../../config/limits.ts";
 import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
-import { Kind } from "../../core/algorithm.ts";
+import { WORDS } from "../../core/algorithms.ts";
 import { decideLimit, type LimitDecision } from "../../core/decision.ts";
 import type { Limit, Match, Meter, Policy } from "../../core/policy.ts";
 import { ENFORCED, Flag, take } from "../../core/take.ts";
-import { describeUnits, toWritten } from "../../core/units.ts";
+import { toWritten } from "../../core/units.ts";
 import { KEY_DESCRIPTIONS, type KeySource, sourceOf } from "../../keys/sources.ts";
 import { withNumbers } from "../../limiter/numbers.ts";
 import { addRateLimitFields } from "../headers.ts";
@@ -63,7 +62,11 @@ function describePolicy(policy: Policy, central: boolean) {
     limits: limits.map((limit) => {
       // What an operator tries out is not for clients.
       const { shadowLimit: _, ...shown } = limit;
-      return { ...writeLimit(shown as Limit), ...describeNumbers(limit), promise: promiseOf(limit) };
+      return {
+        ...writeLimit(shown as Limit),
+        ...describeNumbers(limit),
+        promise: WORDS[limit.algorithm].promise(limit),
+      };
     }),
     ...(planned.length > 0 && { plans: planned }),
     cost: cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
@@ -118,32 +121,6 @@ function describeKey(key: readonly string[]): string {
   };
   const describeKind = (kind: string) => kind.split("+").map(describePart).join(" and ");
   return kinds.map(describeKind).join(", otherwise ");
-}
-
-/** What an algorithm promises, with the numbers of this limit. */
-function promiseOf(limit: Limit): string {
-  const units = (number: number) => describeUnits(number, limit.unit);
-  const most = units(limit.limit);
-  const { window } = writeLimit(limit) as { window: string };
-  switch (limit.kind) {
-    case Kind.weighted: {
-      const surely = formatDuration(limit.bucketMs * (limit.buckets - 1));
-      const span = limit.buckets > 1 ? `never more than ${most} in any ${surely}` : "older requests fade out evenly";
-      return `${span}, at worst ${units(2 * limit.limit - 1)} in one ${window}, when a burst comes at the end of a bucket`;
-    }
-    case Kind.whole:
-      return `never more than ${most} in any ${window}; a unit returns up to ${formatDuration(limit.bucketMs)} late`;
-    case Kind.fixedWindow:
-      return `never more than ${most} in one ${window} window of the clock, up to ${units(2 * limit.limit)} across a boundary`;
-    case Kind.log:
-      return `never more than ${most} in any ${window}, and every unit returns exactly on time`;
-    case Kind.bucket: {
-      const delay = limit.maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(limit.maxDelayMs)} first` : "";
-      return `at most ${units(limit.burst)} at once, refilled by ${most} per ${window}, continuously${delay}`;
-    }
-    case Kind.concurrency:
-      return `at most ${most} in flight; a lost one is freed after ${formatDuration(limit.timeoutMs)}`;
-  }
 }
 
 /** A fixed instant, so that the document and its ETag do not change with time. */

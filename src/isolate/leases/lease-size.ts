@@ -7,7 +7,6 @@
  */
 
 import { algorithmOf, type LimitSpec } from "../../core/algorithms.ts";
-import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import type { LimitReply } from "../../core/take.ts";
 import type { Lease } from "./lease.ts";
 
@@ -85,7 +84,7 @@ export function mayKeep(lease: Lease, localAtMs: number): number {
 /** What is left by a reply, at an instant of the store's clock. */
 export function leftBy({ limits }: Lease, replies: readonly LimitReply[], nowMs: number): number {
   const each = limits.map((limit, l) => {
-    const recalled = farAlgorithmOf(limit).recall(replies[l]!.view, limit, nowMs, 1, 1);
+    const recalled = algorithmOf(limit).recall(replies[l]!.view, limit, nowMs, 1, 1);
     return recalled ? algorithmOf(limit).tell(recalled.view, limit, 1, recalled.refused, nowMs).remaining : 0;
   });
   return Math.min(...each);
@@ -107,7 +106,7 @@ export function ownPart({ limits, charged }: Lease, replies: readonly LimitReply
   // The bucket of these charges has ended. In the present one nothing is charged yet.
   if (charged && charged.endsAtMs <= nowMs) return 0;
   const parts = limits.map((limit, l) => {
-    const all = farAlgorithmOf(limit).lease!.inBucket?.(replies[l]!.view) ?? 0;
+    const all = algorithmOf(limit).lease!.inBucket?.(replies[l]!.view) ?? 0;
     return charged && all > 0 ? Math.min(1, charged.units / all) : 0;
   });
   return Math.min(...parts);
@@ -149,7 +148,7 @@ function spentMeanwhile({ callMs }: Lease, rate: number): number {
  */
 export function mostUnits(limits: readonly LimitSpec[], lifeMs: number): number {
   const each = limits.map((limit) => {
-    const { units = 0, windowMs = 1 } = farAlgorithmOf(limit).capacity?.(limit) ?? {};
+    const { units = 0, windowMs = 1 } = algorithmOf(limit).capacity?.(limit) ?? {};
     return units * Math.max(LONG_WINDOW_PART, (STOCKED_SHARES * REMEMBERED_LIVES * lifeMs) / windowMs);
   });
   return Math.min(...each);
@@ -159,7 +158,7 @@ export function mostUnits(limits: readonly LimitSpec[], lifeMs: number): number 
 function lastsMs({ limits }: Lease, nowMs: number | undefined): number {
   if (nowMs === undefined) return 0;
   const each = limits.map((limit) => {
-    const { endsAtMs, inBucket } = farAlgorithmOf(limit).lease!;
+    const { endsAtMs, inBucket } = algorithmOf(limit).lease!;
     return (endsAtMs(limit, nowMs) - nowMs) * (inBucket ? PART_UNTIL_END : 1);
   });
   return Math.min(...each);

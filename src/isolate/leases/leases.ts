@@ -8,9 +8,8 @@
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
+import { leasedMs } from "../../core/algorithm.ts";
 import { algorithmOf, type LimitView } from "../../core/algorithms.ts";
-import { leasedMs } from "../../core/far-algorithm.ts";
-import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import { haveSameNumbers } from "../../core/numbers.ts";
 import type { KeyRequest, LimitReply } from "../../core/take.ts";
 import type { IsolateListener, LeaseEvent } from "../listener.ts";
@@ -202,7 +201,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     // A reply from before the last charge does not include it.
     if (!charged || nowMs <= charged.lastAtMs || nowMs >= charged.endsAtMs) return false;
     return limits.some((limit, l) => {
-      const counted = farAlgorithmOf(limit).lease!.inBucket?.(replies[l]!.view) ?? Number.POSITIVE_INFINITY;
+      const counted = algorithmOf(limit).lease!.inBucket?.(replies[l]!.view) ?? Number.POSITIVE_INFINITY;
       return counted < charged.units + units;
     });
   }
@@ -223,7 +222,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
   }
 
   function grant({ limits, lifeMs }: Lease, units: number, chargedAtMs: number, replies: readonly LimitReply[]): Grant {
-    const ends = limits.map((limit) => farAlgorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
+    const ends = limits.map((limit) => algorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
     // All limits of a key are charged together: the latest beginning of their newest buckets lies in all of them.
     const begins = limits.map((limit, l) => algorithmOf(limit).chargedAtMs?.(replies[l]!.view, limit) ?? 0);
     const bucketAtMs = Math.max(chargedAtMs, ...begins);
@@ -293,8 +292,8 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
       if (found) return found;
       const { key, limits } = request;
       const same = leases.get(key) ?? [];
-      const windowMs = Math.min(...limits.map((limit) => farAlgorithmOf(limit).lease?.windowMs(limit) ?? 0));
-      const allowedPerMs = limits.map((limit) => limit.limit / (farAlgorithmOf(limit).capacity?.(limit).windowMs ?? 1));
+      const windowMs = Math.min(...limits.map((limit) => algorithmOf(limit).lease?.windowMs(limit) ?? 0));
+      const allowedPerMs = limits.map((limit) => limit.limit / (algorithmOf(limit).capacity?.(limit).windowMs ?? 1));
       const lease: LeaseState = {
         key,
         limits,
@@ -395,7 +394,7 @@ export function createLeases(clock: StoreClock, listener?: IsolateListener): Lea
     views(lease, nowMs, told = lease.replies!) {
       const grants = stockOf(lease as LeaseState);
       return lease.limits.map((limit, l) => {
-        const { recall, lease } = farAlgorithmOf(limit);
+        const { recall, lease } = algorithmOf(limit);
         const { view } = recall(told[l]!.view, limit, nowMs, 1, 1)!;
         return grants.reduce(
           (counted, { units, bucketAtMs, endsAtMs }) =>

@@ -4,7 +4,6 @@
  */
 
 import { algorithmOf } from "../../core/algorithms.ts";
-import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { isStoreError, lateReplyOf } from "../../store/failure.ts";
 import { StoreError } from "../../store/store.ts";
@@ -111,7 +110,7 @@ export function createLeasedTakes({ calls, refusals, clock, timing, ownErrors, l
     counts?: readonly LimitReply[],
   ): readonly LimitReply[] {
     return leases.views(lease, nowMs, counts).map((view, l): LimitReply => {
-      const refused = !allowed && farAlgorithmOf(limits[l]!).recall(view, limits[l]!, nowMs, cost, cost)!.refused;
+      const refused = !allowed && algorithmOf(limits[l]!).recall(view, limits[l]!, nowMs, cost, cost)!.refused;
       return { view, refused };
     });
   }

@@ -6,8 +6,8 @@
 
 import { Kind } from "../../core/algorithm.ts";
 import type { LimitSpec } from "../../core/algorithms.ts";
+import { algorithmOf } from "../../core/algorithms.ts";
 import { withoutSlots } from "../../core/concurrency.ts";
-import { farAlgorithmOf } from "../../core/far-algorithms.ts";
 import {
   chargeWindow,
   giveBackWindow,
@@ -185,7 +185,7 @@ function largerSpan(one: WindowLimit, other: WindowLimit = one): WindowLimit {
 }
 
 function spanOf(limits: readonly LimitSpec[]): WindowLimit {
-  const capacities = limits.flatMap((limit) => farAlgorithmOf(limit).capacity?.(limit) ?? []);
+  const capacities = limits.flatMap((limit) => algorithmOf(limit).capacity?.(limit) ?? []);
   const windowMs = Math.max(...capacities.map(({ windowMs }) => windowMs));
   const limit = Math.min(...capacities.map(({ units }) => units));
   return { kind: Kind.whole, limit, bucketMs: Math.ceil(windowMs / PARTS), buckets: PARTS };

@@ -2,7 +2,7 @@
 
 import { algorithmOf } from "../../core/algorithms.ts";
 import { isConcurrency, withoutSlots } from "../../core/concurrency.ts";
-import { Flag, Kind, MAX_UNITS } from "../../core/layout.ts";
+import { Flag, MAX_UNITS } from "../../core/layout.ts";
 import type { KeyRequest } from "../../core/take.ts";
 import type { Background } from "../../isolate/reply-source.ts";
 import type { Charge, Settle } from "../decide.ts";
@@ -104,7 +104,7 @@ export function bothCharges(one: Charge, other: Charge): Charge {
   return { ...one, keys };
 }
 
-/** Whether two changes are of the same buckets of the same limits. A log has a bucket for each instant. */
+/** Whether two changes are of the same buckets of the same limits. */
 function areSameBuckets(one: Change, other: Change): boolean {
   return (
     one.limits.length === other.limits.length && one.limits.every((_, l) => bucketOf(one, l) === bucketOf(other, l))
@@ -113,8 +113,5 @@ function areSameBuckets(one: Change, other: Change): boolean {
 
 function bucketOf({ limits, atMs }: Change, l: number): number {
   const limit = limits[l]!;
-  const algorithm = algorithmOf(limit);
-  if (!algorithm.chargedAtMs) return 0;
-  const bucketMs = limit.kind === Kind.log ? 1 : algorithm.encode(limit)[0];
-  return Math.floor((limit.atMs ?? atMs ?? 0) / bucketMs);
+  return algorithmOf(limit).bucketAt?.(limit, limit.atMs ?? atMs ?? 0) ?? 0;
 }

@@ -1,7 +1,7 @@
 /** Refuses a call that would leave rubbish in the rows. It comes from another isolate, perhaps of another version. */
 
+import { isCount } from "../../core/algorithm.ts";
 import { Misuse } from "../../store/rejected.ts";
-import { isCount } from "../../store/value-text.ts";
 import type { Batch, MinuteCounts } from "../batch.ts";
 import { MAX_CLIENTS } from "./top.ts";
 

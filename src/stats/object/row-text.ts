@@ -4,7 +4,8 @@
  */
 
 import { isTable } from "../../config/bindings.ts";
-import { isCount, jsonIn } from "../../store/value-text.ts";
+import { isCount } from "../../core/algorithm.ts";
+import { jsonIn } from "../../store/value-text.ts";
 import type { Entry, Lists } from "./top.ts";
 
 export function sumsIn(text: unknown): (readonly [minute: number, sums: Readonly<Record<string, number>>])[] {

@@ -4,7 +4,7 @@
  * made of its minutes once, when nothing more can arrive in that hour.
  */
 
-import { isCount } from "../../store/value-text.ts";
+import { isCount } from "../../core/algorithm.ts";
 import { addCounts, addTo, type Counts, type CountsText, noCounts, type Sums, textOf } from "./counts.ts";
 import { type Isolates, remember } from "./isolates.ts";
 import { isolatesIn, sumsIn, totalsIn } from "./row-text.ts";

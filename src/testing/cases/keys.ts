@@ -37,11 +37,12 @@ export const keys: readonly StoreCase[] = [
   {
     title: "of limits that have their own are forgotten by a reset too",
     async run({ store, newKey, take }) {
-      const keys = [keyRequest(newKey(), Object.values(everyKind(5)))];
+      const limits = Object.values(everyKind(5));
+      const keys = [keyRequest(newKey(), limits)];
       const asked = { nowMs: NOW_MS, slot: 1 };
       await take(keys, asked);
       await store.reset(keysOfRequest({ keys, flag: Flag.take }));
-      expect(remainingOf(await take(keys, { ...asked, flag: Flag.look }), keys)).toEqual([5, 5, 5, 5, 5]);
+      expect(remainingOf(await take(keys, { ...asked, flag: Flag.look }), keys)).toEqual(limits.map(() => 5));
     },
   },
 ];

@@ -1,7 +1,6 @@
 // Makes one-token edits of lua/, and builds the script with one of them.
 
-import { readFileSync } from "node:fs";
-import { joinLua } from "../../../../scripts/build/build-lua.ts";
+import { joinLua, readLua } from "../../../../scripts/build/build-lua.ts";
 import type { ParityName } from "../parity-case.ts";
 
 /** The edits of one file of lua/, and the parity cases that must notice them. */
@@ -14,19 +13,13 @@ export interface MutatedFile {
 /** Text that occurs once in the file, and its replacement. */
 export type Edit = readonly [before: string, after: string];
 
-const sourceOf = (file: string) => readFileSync(new URL(`../../../../lua/${file}.lua`, import.meta.url), "utf8");
+const files = readLua();
 
 /** The whole script with the edit. Throws unless the text to replace occurs exactly once. */
 export function mutate(file: string, [before, after]: Edit): string {
-  const source = sourceOf(file);
-  const parts = source.split(before);
+  const parts = files[file]!.split(before);
   if (parts.length !== 2) throw new Error(`lua/${file}.lua has ${parts.length - 1} times: ${before}`);
-  const edited = parts.join(after);
-  if (file === "take") return joinLua("take", edited);
-  return joinLua(
-    "take",
-    sourceOf("take").replace(`--@include ${file}\n`, () => `${edited}\n`),
-  );
+  return joinLua("take", { ...files, [file]: parts.join(after) });
 }
 
 /** Whether an edit changes, adds or removes exactly one token. */

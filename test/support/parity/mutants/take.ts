@@ -10,7 +10,7 @@ export const take: MutatedFile = {
   edits: [
     ["args[1] == '0'", "args[1] ~= '0'"],
     ["tonumber(args[1]), INJECTED_CLOCK_EXPIRY_MS", "tonumber(args[1]), 86400001"],
-    ["sliding_window, fixed_window, token", "sliding_window, sliding_window, token"],
+    ["BUILDERS[kind]()", "BUILDERS[1]()"],
     ["n == 1 then\n  value", "n ~= 1 then\n  value"],
     ["n == 1 then args", "n ~= 1 then args"],
     ["if sound and reply", "if sound or reply"],

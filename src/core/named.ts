@@ -1,0 +1,122 @@
+/**
+ * What people write and read about a limit: the name of its algorithm, its fields, its promise. Each algorithm says it
+ * in its own file. src/config makes schemas and messages of the fields, which are plain data.
+ */
+
+import { type Duration, formatDuration } from "./duration.ts";
+import { type Kind, MAX_UNITS, MAX_WINDOW_MS } from "./layout.ts";
+import { describeUnits, type MeterUnit } from "./units.ts";
+
+/** Fields of every limit. Numbers may be text, because a Worker's variables may bring them as text. */
+export interface LimitBase {
+  /**
+   * Units per window, an integer 1 … 10^9 (`sliding-log`: 10,000); `concurrency`: requests at a time. Under a `usd`
+   * meter: dollars.
+   */
+  readonly limit: number | string;
+  /** `"global"` (default): one count for all regions. `"region"`: each region counts by itself. */
+  readonly scope?: "global" | "region" | undefined;
+}
+
+/** Fields of every limit with a window. */
+export interface WindowBase extends LimitBase {
+  /** 1 ms … 31 days: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`. */
+  readonly window: Duration;
+}
+
+/** Fields of limits whose counts answer for other numbers too. */
+export interface ShadowLimitBase {
+  /**
+   * Another number to try, like `limit`: decisions tell what it would have refused by the same counts
+   * (`LimitDecision.shadowLimit`), and nothing else happens.
+   */
+  readonly shadowLimit?: number | string | undefined;
+}
+
+/** One field of a limit. `expected` says in words what it may be; of words the schema says it. */
+export type Field =
+  /** Units of the limit: under a `usd` meter they are written in dollars. */
+  | { readonly is: "units"; readonly most: number; readonly isOptional?: true; readonly expected: string }
+  | {
+      readonly is: "integer";
+      readonly least: number;
+      readonly most: number;
+      readonly default: number;
+      readonly expected: string;
+    }
+  | {
+      readonly is: "duration";
+      readonly leastMs: number;
+      readonly mostMs: number;
+      /** Written as people do, or 0: none. With 0 the field may say 0 too. Absent: the field is required. */
+      readonly default?: Duration | 0;
+      readonly expected: string;
+    }
+  | { readonly is: "word"; readonly words: readonly string[]; readonly default: string };
+
+/** The value of a field after it is checked: units, an integer, milliseconds or a word. */
+type ValueOf<F extends Field> = F extends { readonly words: readonly (infer W)[] }
+  ? W
+  : F extends { readonly isOptional: true }
+    ? number | undefined
+    : number;
+
+/**
+ * The fields of a limit, in the order in which people see them: `limit` first. Not here: `algorithm`, `scope`, and
+ * `shadowLimit`, which every algorithm with `viewAdmits` has.
+ */
+export type Fields = Readonly<Record<string, Field>>;
+
+/** The values of a limit's fields, with defaults filled in. */
+export type ValuesOf<F extends Fields> = { readonly [K in keyof F]: ValueOf<F[K]> };
+
+/** The values of any limit's fields. */
+export type Values = Readonly<Record<string, number | string | undefined>> & { readonly limit: number };
+
+/** A limit with its unit, which it has if its policy has a meter. */
+type Counted<L> = L & { readonly unit?: MeterUnit };
+
+/** An algorithm under one of its names. @typeParam L the limit. @typeParam V the values of its fields. */
+export interface Named<L, V> {
+  /** Its kind, or one of its kinds. */
+  readonly kind: Kind;
+  readonly fields: Fields & { readonly [K in keyof V]: Field };
+  /**
+   * The meters beside which it can count: it must charge units above the limit, and give back exactly what was charged
+   * earlier. Absent: none.
+   */
+  readonly meters?: readonly MeterUnit[];
+  /** True: its units cannot be leased, although its algorithm can. */
+  readonly isNeverLeased?: true;
+  /** A value that does not fit the others, and what it should be. Absent: all values fit each other. */
+  misfit?(values: V): { readonly field: string; readonly expected: string } | undefined;
+  limitOf(values: V): L;
+  valuesOf(limit: L): V;
+}
+
+/** What clients read about a limit. A program that shows no limits does not carry it. */
+export interface Words<L> {
+  /** Units per time. */
+  describe(limit: Counted<L>): string;
+  /** What the algorithm promises, with the numbers of this limit. */
+  promise(limit: Counted<L>): string;
+}
+
+const UNITS = { is: "units", most: MAX_UNITS, expected: `an integer from 1 to ${MAX_UNITS}` } as const;
+
+/** Fields that several algorithms have. */
+export const LIMIT = { limit: UNITS } as const;
+export const WINDOW = {
+  window: {
+    is: "duration",
+    leastMs: 1,
+    mostMs: MAX_WINDOW_MS,
+    expected: 'a duration from 1ms to 31d, for example "10s" or "1h"',
+  },
+} as const;
+export const BURST = { burst: { ...UNITS, isOptional: true } } as const;
+
+/** For people: `600 per 1m`, `$12.50 per 1d`, `9,000 tokens per 1m`. */
+export function perWindow(units: number, windowMs: number, unit: MeterUnit | undefined): string {
+  return `${describeUnits(units, unit)} per ${formatDuration(windowMs)}`;
+}
