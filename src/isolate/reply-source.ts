@@ -47,6 +47,10 @@ export function direct(store: Store, source: Source = store.kind): ReplySource {
  * Lets work go on if the request that began it ends: a client that goes away leaves no charge undone and no slot taken.
  */
 export function keepAlive<T>(work: Promise<T>, background: Background | undefined): Promise<T> {
-  background?.waitUntil(work.catch(() => {}));
+  try {
+    background?.waitUntil(work.catch(() => {}));
+  } catch {
+    // The platform has no context for this request any more. The call is on its way: asking again would charge twice.
+  }
   return work;
 }

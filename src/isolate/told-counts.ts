@@ -162,8 +162,9 @@ function leavesMore(one: KeyReply, other: KeyReply): boolean {
     limits.map((limit, l) =>
       isConcurrency(limit) ? 0 : algorithmOf(limit).remaining(replies[l]!.view, limit, storeAtMs),
     );
-  const [mine, theirs] = [left(one), left(other)];
-  return haveSameNumbers(one.limits, other.limits) && mine.some((units, l) => units > theirs[l]!);
+  if (!haveSameNumbers(one.limits, other.limits)) return false;
+  const theirs = left(other);
+  return left(one).some((units, l) => units > theirs[l]!);
 }
 
 /** Whether the reply to a call with this flag shows what a request would be told. */

@@ -95,3 +95,16 @@ it("an exception is told again after a second, with the number of those that wer
     [expect.stringContaining("2 times that are not shown"), bug],
   ]);
 });
+
+it("a background that throws is no reason to ask the store again: its call is on its way", async () => {
+  const memory = memoryStore();
+  const policies = [{ name: "p", key: ["global"], limits: [{ limit: 9, window: "1h" }] }] as const;
+  const limiter = createLimiter({ policies, store: withIsolate({ ...memory, kind: "redis" }) });
+  const background = {
+    waitUntil() {
+      throw new Error("no context");
+    },
+  };
+  expect(await limiter.take("p", { background })).toMatchObject({ allowed: true, source: "redis", remaining: 8 });
+  expect(await createLimiter({ policies, store: memory }).peek("p")).toMatchObject({ remaining: 8 });
+});
