@@ -19,7 +19,17 @@ export type {
 } from "./config/policy-input.ts";
 export type { RegionNames } from "./config/regions.ts";
 export type { RateLimitHeaders } from "./config/settings.ts";
-export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
+export type {
+  AdmittedDecision,
+  BlockedDecision,
+  Decision,
+  DecisionBase,
+  Hold,
+  LimitDecision,
+  RefusedDecision,
+  Source,
+  UnavailableDecision,
+} from "./core/decision.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
 export type { LimiterSource, RateLimitOptions } from "./http/options.ts";

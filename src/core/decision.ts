@@ -50,10 +50,8 @@ export interface Hold {
   release(): Promise<void>;
 }
 
-/** The answer to a take. A refusal is a value: nothing throws because a limit was reached. */
-export interface Decision {
-  /** True: every enforced limit admitted, and all of them were charged. False: nothing was charged. */
-  readonly allowed: boolean;
+/** What a decision may have. A member that an outcome never has is `undefined` there. */
+export interface DecisionBase {
   /** Who answered. */
   readonly source: Source;
   /** The fewest units left under any enforced limit. Absent: no enforced limit has told its number. */
@@ -76,6 +74,89 @@ export interface Decision {
   readonly unavailable?: true;
   /** True: an operator has blocked this client in the live document. A block without an end has no `retryAfterMs`. */
   readonly blocked?: true;
+}
+
+/** A decision whose outcome never has these members. */
+type Without<Members extends keyof DecisionBase> = Omit<DecisionBase, Members> & {
+  readonly [Member in Members]?: never;
+};
+
+/** Every enforced limit admitted, and all of them were charged. Limits of policies in shadow may have refused. */
+export interface AdmittedDecision extends Without<"unavailable" | "blocked"> {
+  /** Which of the four it is. */
+  readonly outcome: "admitted";
+  /** True: the request may go on. */
+  readonly allowed: true;
+  /** There is nothing to wait for. */
+  readonly retryAfterMs: 0;
+}
+
+/** A limit refused: those of `limits` that have not `admitted`. Nothing was charged. */
+export interface RefusedDecision extends Without<"delayMs" | "hold" | "unavailable" | "blocked"> {
+  /** Which of the four it is. */
+  readonly outcome: "refused";
+  /** False: nothing was charged. */
+  readonly allowed: false;
+}
+
+/** An operator has blocked the client in the live document. No limit was asked: `limits` and `shadow` are empty. */
+export interface BlockedDecision extends Without<"remaining" | "resetAfterMs" | "delayMs" | "hold" | "unavailable"> {
+  /** Which of the four it is. */
+  readonly outcome: "blocked";
+  /** False: nothing was charged. */
+  readonly allowed: false;
+  /** The live document has decided. */
+  readonly source: "live";
+  /** True: only a blocked client has it. */
+  readonly blocked: true;
+}
+
+/**
+ * The store had no answer, and a policy with `onStoreFailure = "deny"` applies. No number is known: `limits` and
+ * `shadow` are empty.
+ */
+export interface UnavailableDecision
+  extends Without<"remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "hold" | "blocked"> {
+  /** Which of the four it is. */
+  readonly outcome: "unavailable";
+  /** False: nothing was charged. */
+  readonly allowed: false;
+  /** The isolate has decided without the store. */
+  readonly source: "fallback";
+  /** True: only this outcome has it. */
+  readonly unavailable: true;
+}
+
+/**
+ * The answer to a take. A refusal is a value: nothing throws because a limit was reached. `outcome` says which of the
+ * four it is.
+ */
+export type Decision = AdmittedDecision | RefusedDecision | BlockedDecision | UnavailableDecision;
+
+/** What follows from each outcome. */
+export type ByOutcome<T, More extends readonly unknown[] = []> = {
+  readonly [D in Decision as D["outcome"]]: (decision: D, ...more: More) => T;
+};
+
+/**
+ * What follows from a decision. HTTP, metrics, log lines and explanations all ask here: one more outcome does not
+ * compile until each of them says what follows from it.
+ */
+export function byOutcome<T, More extends readonly unknown[]>(
+  decision: Decision,
+  follows: ByOutcome<T, More>,
+  ...more: More
+): T {
+  switch (decision.outcome) {
+    case "admitted":
+      return follows.admitted(decision, ...more);
+    case "refused":
+      return follows.refused(decision, ...more);
+    case "blocked":
+      return follows.blocked(decision, ...more);
+    case "unavailable":
+      return follows.unavailable(decision, ...more);
+  }
 }
 
 /**
@@ -105,9 +186,10 @@ export function decideLimit(
   return { policy, limit, admitted: !refused, ...told, ...paused, ...shadowLimit };
 }
 
-/** One verdict over all limits: allowed if every enforced limit admitted. */
-export function decide(source: Source, all: readonly LimitDecision[]): Decision {
+/** One verdict over all limits: admitted if every enforced limit admitted. */
+export function decide(source: Source, all: readonly LimitDecision[]): AdmittedDecision | RefusedDecision {
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
+  const shadow = all.filter(({ policy }) => policy.mode === "shadow");
   let allowed = true;
   let remaining = Number.POSITIVE_INFINITY;
   let resetAfterMs = 0;
@@ -121,13 +203,8 @@ export function decide(source: Source, all: readonly LimitDecision[]): Decision 
     // A limit that never admits makes this NaN for good.
     retryAfterMs = Math.max(retryAfterMs, one.retryAfterMs ?? Number.NaN);
   }
-  return {
-    allowed,
-    source,
-    limits,
-    shadow: all.filter(({ policy }) => policy.mode === "shadow"),
-    ...(limits.length > 0 && { remaining, resetAfterMs }),
-    ...(allowed && delayMs > 0 && { delayMs }),
-    ...(retryAfterMs >= 0 && { retryAfterMs }),
-  };
+  const decided = { source, limits, shadow, ...(limits.length > 0 && { remaining, resetAfterMs }) };
+  return allowed
+    ? { outcome: "admitted", allowed, ...decided, retryAfterMs: 0, ...(delayMs > 0 && { delayMs }) }
+    : { outcome: "refused", allowed, ...decided, ...(retryAfterMs >= 0 && { retryAfterMs }) };
 }

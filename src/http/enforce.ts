@@ -10,7 +10,7 @@ import { clientKey, namedPlan } from "./key.ts";
 import { compileMatcher } from "./match.ts";
 import { isMetered, readMetered } from "./meter/meter.ts";
 import type { ProblemOptions } from "./problem.ts";
-import { asRefusal, refusal } from "./refusal.ts";
+import { asRefusal, reasonOf, refusal } from "./refusal.ts";
 
 interface EnforceOptions extends ProblemOptions {
   readonly limiter: Limiter;
@@ -83,21 +83,21 @@ export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }:
     const decision = reservation?.decision ?? (await limiter.takeMatched(takes, region, background));
     const decidedAtMs = Date.now();
     own.onDecision?.(decision);
-    const settling = decision.allowed ? reservation && metered?.settling(reservation) : undefined;
-    const admit = async () => {
-      if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
-      if (request.signal.aborted) return clientIsGone();
-      return await (settling ? settling.answer(next) : next(request));
-    };
-    const { allowed } = decision;
-    const hold = settling?.hold ?? decision.hold;
-    if (!allowed) {
-      const standard = refusal(request, decision, region, { ...shown, isMeteredPath });
+    const reason = reasonOf(decision, region);
+    if (reason) {
+      const standard = refusal(request, reason, { ...shown, isMeteredPath });
       const answer = own.refused
         ? asRefusal(changeable(await own.refused(standard, decision)), standard, request)
         : standard;
       return withFields(answer, request, decision, decidedAtMs, rateLimitHeaders);
     }
+    const settling = reservation && metered?.settling(reservation);
+    const admit = async () => {
+      if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
+      if (request.signal.aborted) return clientIsGone();
+      return await (settling ? settling.answer(next) : next(request));
+    };
+    const hold = settling?.hold ?? decision.hold;
     const response = await (hold ? keepSlots(hold, request, background, admit) : admit());
     return withFields(changeable(response), request, decision, decidedAtMs, rateLimitHeaders);
   };

@@ -3,7 +3,7 @@
  * (docs/live.md). Only the gateway has it: it is not a part of the library.
  */
 
-import type { Decision } from "../../core/decision.ts";
+import { type ByOutcome, byOutcome, type Decision } from "../../core/decision.ts";
 import type { OnDecision } from "../../limiter.ts";
 import { importSecret } from "../../partition/hmac.ts";
 import type { OwnRules } from "../enforce.ts";
@@ -11,6 +11,14 @@ import { type Explained, type Explanation, pack, unpack } from "./explanation.ts
 import { createTokens } from "./token.ts";
 
 const FIELD = "Headgate-Explain";
+
+/** Only a refusal has an answer of ours that can carry a token. */
+const IS_EXPLAINED: ByOutcome<boolean> = {
+  admitted: () => false,
+  refused: () => true,
+  blocked: () => true,
+  unavailable: () => true,
+};
 
 export interface Explain {
   /** Keeps what a refusal was about until its answer is made. */
@@ -37,7 +45,7 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
 
   return {
     onDecision(decision, context) {
-      if (decision.allowed) return;
+      if (!byOutcome(decision, IS_EXPLAINED)) return;
       refusals.set(decision, { atMs: Date.now(), decision, context, version: version() });
     },
     rules: (request) => ({
