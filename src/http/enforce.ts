@@ -28,18 +28,14 @@ export type Enforce = (
   own?: OwnRules,
 ) => Promise<Response>;
 
-/** Rules of the program around the limiter, in place of the policies' rules. Called only if a policy matches. */
+/**
+ * Rules of the program around the limiter, in place of the policies' rules: options of `RateLimitOptions`, with their
+ * argument. Called only if a policy matches.
+ */
 export interface OwnRules {
-  /** Who is counted, under every policy. Undefined or empty: the policy's `key` decides. */
   readonly key?: () => string | undefined | Promise<string | undefined>;
-  /**
-   * Units under every policy, an integer 0 … 10^9. Undefined: the policy's `cost` decides. Under a `meter` it is what
-   * is reserved.
-   */
   readonly cost?: () => number | undefined | Promise<number | undefined>;
-  /** The client's plan, under every policy. Undefined or empty: the policy's `plan` says where it is read. */
   readonly plan?: () => string | undefined | Promise<string | undefined>;
-  /** Other numbers for this client by the ids of limits. They come before those of a plan. */
   readonly limits?: () => Numbers | undefined | Promise<Numbers | undefined>;
   /** The request with a body that nobody has read, after the functions above. Absent: the request that was given. */
   readonly unread?: () => Request | Promise<Request>;
