@@ -203,8 +203,11 @@ export function decide(source: Source, all: readonly LimitDecision[]): AdmittedD
     // A limit that never admits makes this NaN for good.
     retryAfterMs = Math.max(retryAfterMs, one.retryAfterMs ?? Number.NaN);
   }
-  const decided = { source, limits, shadow, ...(limits.length > 0 && { remaining, resetAfterMs }) };
-  return allowed
-    ? { outcome: "admitted", allowed, ...decided, retryAfterMs: 0, ...(delayMs > 0 && { delayMs }) }
-    : { outcome: "refused", allowed, ...decided, ...(retryAfterMs >= 0 && { retryAfterMs }) };
+  const numbers = limits.length > 0 && { remaining, resetAfterMs };
+  if (!allowed) {
+    const wait = retryAfterMs >= 0 && { retryAfterMs };
+    return { outcome: "refused", allowed, source, limits, shadow, ...numbers, ...wait };
+  }
+  const delay = delayMs > 0 && { delayMs };
+  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
 }
