@@ -82,50 +82,38 @@ type Without<Members extends keyof DecisionBase> = Omit<DecisionBase, Members> &
 };
 
 /** Every enforced limit admitted, and all of them were charged. Limits of policies in shadow may have refused. */
-export interface AdmittedDecision extends Without<"unavailable" | "blocked"> {
-  /** Which of the four it is. */
+export type AdmittedDecision = Without<"unavailable" | "blocked"> & {
   readonly outcome: "admitted";
-  /** True: the request may go on. */
   readonly allowed: true;
-  /** There is nothing to wait for. */
   readonly retryAfterMs: 0;
-}
+};
 
 /** A limit refused: those of `limits` that have not `admitted`. Nothing was charged. */
-export interface RefusedDecision extends Without<"delayMs" | "hold" | "unavailable" | "blocked"> {
-  /** Which of the four it is. */
+export type RefusedDecision = Without<"delayMs" | "hold" | "unavailable" | "blocked"> & {
   readonly outcome: "refused";
-  /** False: nothing was charged. */
   readonly allowed: false;
-}
+};
 
 /** An operator has blocked the client in the live document. No limit was asked: `limits` and `shadow` are empty. */
-export interface BlockedDecision extends Without<"remaining" | "resetAfterMs" | "delayMs" | "hold" | "unavailable"> {
-  /** Which of the four it is. */
+export type BlockedDecision = Without<"remaining" | "resetAfterMs" | "delayMs" | "hold" | "unavailable"> & {
   readonly outcome: "blocked";
-  /** False: nothing was charged. */
   readonly allowed: false;
-  /** The live document has decided. */
   readonly source: "live";
-  /** True: only a blocked client has it. */
   readonly blocked: true;
-}
+};
 
 /**
  * The store had no answer, and a policy with `onStoreFailure = "deny"` applies. No number is known: `limits` and
  * `shadow` are empty.
  */
-export interface UnavailableDecision
-  extends Without<"remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "hold" | "blocked"> {
-  /** Which of the four it is. */
+export type UnavailableDecision = Without<
+  "remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "hold" | "blocked"
+> & {
   readonly outcome: "unavailable";
-  /** False: nothing was charged. */
   readonly allowed: false;
-  /** The isolate has decided without the store. */
   readonly source: "fallback";
-  /** True: only this outcome has it. */
   readonly unavailable: true;
-}
+};
 
 /**
  * The answer to a take. A refusal is a value: nothing throws because a limit was reached. `outcome` says which of the
