@@ -58,7 +58,6 @@ export function rateLimit<E extends Env = Env>(
   return async (c, next) => {
     if (await options.skip?.(c)) return await next();
     const { refused, ...rules } = ownRules(options, c);
-    let isRefused = false;
     const own = {
       ...rules,
       ...(rules.cost && { cost: () => keepingBody(c, rules.cost!) }),
@@ -68,7 +67,6 @@ export function rateLimit<E extends Env = Env>(
       unread: () => unread(c),
       onDecision: (decision: Decision) => note(c, decision),
       refused: async (standard: Response, decision: Decision) => {
-        isRefused = true;
         const answer = refused ? await refused(standard, decision) : standard;
         return withEarlier(answer, c.res.headers);
       },
@@ -83,7 +81,8 @@ export function rateLimit<E extends Env = Env>(
       return c.res;
     };
     const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), own);
-    if (answer === c.res && !isRefused) return;
+    // No policy matches. Every other answer is a new one.
+    if (answer === c.res) return;
     // Without this line Hono copies the earlier answer's headers over the new ones.
     c.res = undefined;
     c.res = answer;
