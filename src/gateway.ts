@@ -115,7 +115,7 @@ function gateway(settings: Settings): Gateway {
     const refused = loops.refuse(request);
     if (refused) return refused;
     const own = withoutNamedFields(request);
-    return enforce(own, forward, background, explain?.rules(own));
+    return enforce(own, forward, background, explain && { rules: explain.rules, c: own });
   });
   return { fetch: app.fetch, limiter };
 }

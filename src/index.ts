@@ -32,7 +32,8 @@ export type {
 } from "./core/decision.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
-export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
+export type { RateLimitOptions } from "./http/enforce.ts";
+export type { LimiterSource } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";

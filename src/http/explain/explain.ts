@@ -23,8 +23,8 @@ const IS_EXPLAINED: ByOutcome<boolean> = {
 export interface Explain {
   /** Keeps what a refusal was about until its answer is made. */
   readonly onDecision: OnDecision;
-  /** Adds the token to the refusal of this request. */
-  rules(request: Request): Pick<OwnRules, "refused">;
+  /** They add the token to the refusal of a request. */
+  readonly rules: Pick<OwnRules<Request>, "response">;
   read: ReadExplanation;
 }
 
@@ -48,15 +48,15 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
       if (!byOutcome(decision, IS_EXPLAINED)) return;
       refusals.set(decision, { atMs: Date.now(), decision, context, version: version() });
     },
-    rules: (request) => ({
-      async refused(standard, decision) {
+    rules: {
+      async response(decision, request, standard) {
         const explained = refusals.get(decision)!;
         standard.headers.set(FIELD, await tokens.seal(pack(explained, request), explained.atMs));
         // Pages of another origin may read it, as the fields of the limits.
         if (request.headers.has("Origin")) standard.headers.append("Access-Control-Expose-Headers", FIELD);
         return standard;
       },
-    }),
+    },
     async read(token) {
       const opened = await tokens.open(token, Date.now());
       return "wrong" in opened ? opened : unpack(opened.text);
