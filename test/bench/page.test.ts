@@ -4,10 +4,9 @@ import { expect, it } from "vitest";
 import type { Bars } from "../../bench/support/chart.ts";
 import { sectionOf } from "../../bench/support/latency-report.ts";
 import { WORKERS } from "../../bench/support/limiters.ts";
-import { noiseOf } from "../../bench/support/noise.ts";
 import { pageOf } from "../../bench/support/page.ts";
 import { figure, type Section, table, turnsOf } from "../../bench/support/part.ts";
-import { chartOf, showBlocks, showText, targetRows } from "../../bench/support/show.ts";
+import { chartOf, noiseOf, showBlocks, showText, targetRows } from "../../bench/support/show.ts";
 import { summaryOf } from "../../bench/support/summary.ts";
 import { read, SPREAD, tableIn } from "../docs/markdown.ts";
 
