@@ -130,8 +130,9 @@ export function chartOf(charts: readonly Chart[]): Chart {
 }
 
 /**
- * What the part `features` cannot tell from nothing. A request that does not use a feature costs about as much as without it, so the spread of these cells over the
- * repetitions is noise. The widest one says which differences of this table mean nothing.
+ * What the part `features` cannot tell from nothing. A request that does not use a feature costs about as much as
+ * without it, so the spread of these cells over the repetitions is noise. The widest one says which differences of this
+ * table mean nothing.
  */
 export function noiseOf(runs: readonly Section[]): string {
   const widest = (column: string) =>
