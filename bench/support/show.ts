@@ -113,17 +113,8 @@ export function targetRows(runs: readonly Section[]): string[][] {
 /** One chart of the medians. A bar's smallest and largest values become its whiskers. */
 export function chartOf(charts: readonly Chart[]): Chart {
   const [first] = charts as [Chart];
-  if ("series" in first) {
-    const all = charts as readonly (typeof first)[];
-    const series = first.series.map(({ name, points }, s) => ({
-      name,
-      points: points.map(([x], p) => [x, median(all.map((one) => one.series[s]!.points[p]![1]))] as const),
-    }));
-    return { ...first, series };
-  }
-  const all = charts as readonly (typeof first)[];
   const rows = first.rows.map(({ name }, i) => {
-    const values = all.map((one) => one.rows[i]!.value);
+    const values = charts.map((one) => one.rows[i]!.value);
     return { name, value: median(values), from: Math.min(...values), to: Math.max(...values) };
   });
   return { ...first, rows };
