@@ -99,7 +99,7 @@ export const REPOSITORY_MAY_IMPORT: MayImport = {
   "scripts/build": ["src"],
   "scripts/dev": ["src", "scripts/bridge", "scripts/machine"],
   "test/support": ["src", ...STARTS_AND_BUILDS],
-  "scripts/docs": ["src", "console/src", ...STARTS_AND_BUILDS],
+  "scripts/docs": ["src", ...STARTS_AND_BUILDS],
   "scripts/simulate": ["src", "test/support", "scripts/docs"],
   "scripts/stress": ["test/support", ...STARTS_AND_BUILDS],
   "scripts/check": STARTS_AND_BUILDS,
