@@ -6,7 +6,7 @@ import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "m
 import { parse } from "smol-toml";
 import type { Batch } from "../../src/stats/batch.ts";
 import { STATS_NAME } from "../../src/stats/object/door.ts";
-import type { StatsObject } from "../../src/stats/object/told.ts";
+import type { StatsObject } from "../../src/stats/object/reply.ts";
 
 export interface LocalGateway {
   readonly url: URL;

@@ -5,11 +5,25 @@
  */
 
 import { isCount } from "../../core/algorithm.ts";
-import { addCounts, addTo, type Counts, type CountsText, noCounts, type Sums, textOf } from "./counts.ts";
-import { type Isolates, remember } from "./isolates.ts";
-import { isolatesIn, sumsIn, totalsIn } from "./row-text.ts";
-import { DAY, HOUR, hourOf, MAX_MINUTES } from "./timeline.ts";
-import { totalsText } from "./totals.ts";
+import {
+  addCounts,
+  addTo,
+  type Counts,
+  type CountsText,
+  countsIn,
+  DAY,
+  HOUR,
+  isolatesIn,
+  MAX_MINUTES,
+  noCounts,
+  remember,
+  type Sums,
+  sumsIn,
+  textOf,
+  totalsIn,
+  totalsText,
+} from "./counts.ts";
+import { hourOf } from "./timeline.ts";
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS minutes (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
@@ -30,38 +44,29 @@ const DELETE_HOURS = "DELETE FROM hours WHERE arrived < ? AND arrived < (SELECT 
 const ARE_MINUTES_LEFT = "SELECT EXISTS (SELECT 1 FROM minutes) AS yes";
 const ARE_HOURS_LEFT = "SELECT COUNT(*) > 1 AS yes FROM hours";
 
-interface MinuteRow extends Record<string, SqlStorageValue>, CountsText {
+interface RowHead extends Record<string, SqlStorageValue> {
   readonly arrived: number;
   readonly heard_at: number;
   readonly isolates: string;
 }
 
-interface HourHead extends Record<string, SqlStorageValue> {
-  readonly arrived: number;
-  readonly heard_at: number;
-  readonly isolates: string;
+interface MinuteRow extends RowHead, CountsText {}
+
+interface HourHead extends RowHead {
   readonly totals: string;
 }
 
 /** What all rows together say. */
 export interface Known {
-  /** The sums since counting began, without series that have been forgotten (totals.ts). */
+  /** The sums since counting began, without series that have been forgotten (counts.ts). */
   readonly totals: Sums;
-  readonly isolates: Isolates;
-  /** The row that changes; undefined: there is none since the newest hour. */
-  readonly newest: MinuteRow | undefined;
+  readonly isolates: Counts["isolates"];
+  /** What the row that changes counts; undefined: there is none since the newest hour. */
+  newest: Counts | undefined;
   /** When the last batch arrived, ms since the epoch. */
-  readonly heardAtMs: number | undefined;
+  heardAtMs: number | undefined;
   /** The first minute that is in no hour's row. */
   readonly unfolded: number;
-}
-
-/** The row of a minute, as it is to be written. */
-export interface Minute {
-  readonly counts: Counts;
-  readonly heardAtMs: number;
-  /** Those that were heard in this minute. */
-  readonly isolates: Isolates;
 }
 
 /** Instants are minutes since the epoch by the object's clock. */
@@ -76,18 +81,13 @@ export class StatsRows {
   /** Reads the newest hour, and the minutes after it. */
   known(): Known {
     const hour = this.#newestHour();
-    const unfolded = unfoldedAfter(hour);
-    let [newest, heardAtMs]: [MinuteRow | undefined, number | undefined] = [undefined, hour && heardIn(hour)];
-    const { totals, isolates } = this.#upTo(hour, Number.MAX_SAFE_INTEGER, (row) => {
-      newest = row;
-      heardAtMs = heardIn(row) ?? heardAtMs;
-    });
-    return { totals, isolates, newest, heardAtMs, unfolded };
+    const { last, ...known } = this.#upTo(hour, Number.MAX_SAFE_INTEGER);
+    return { ...known, newest: last && countsIn(last.arrived, last), unfolded: unfoldedAfter(hour) };
   }
 
-  writeMinute({ counts, heardAtMs, isolates }: Minute): void {
-    const { sums, top } = textOf(counts);
-    this.#storage.sql.exec(WRITE_MINUTE, counts.arrived, heardAtMs, sums, top, isolatesText(isolates));
+  writeMinute(counts: Counts, heardAtMs: number): void {
+    const { sums, top, isolates } = textOf(counts);
+    this.#storage.sql.exec(WRITE_MINUTE, counts.arrived, heardAtMs, sums, top, isolates);
   }
 
   /** Rows of minutes from this one on, in order. */
@@ -124,29 +124,29 @@ export class StatsRows {
 
   /** One statement writes the hour: all of its minutes are in it, or none. */
   #fold(before: HourHead | undefined, arrived: number): void {
-    const counts = noCounts(arrived);
-    let heardAtMs = 0;
-    const { totals, isolates } = this.#upTo(before, arrived + HOUR, (row) => {
-      addCounts(counts, row, hourOf);
-      heardAtMs = heardIn(row) ?? heardAtMs;
+    const minutes = noCounts(arrived);
+    const { totals, isolates, heardAtMs } = this.#upTo(before, arrived + HOUR, (row) => {
+      addCounts(minutes, row, hourOf);
     });
-    const { sums, top } = textOf(counts);
-    const total = totalsText(totals, counts, before?.totals);
-    this.#storage.sql.exec(WRITE_HOUR, arrived, heardAtMs, sums, top, isolatesText(isolates), total);
+    const text = textOf({ ...minutes, isolates });
+    const total = totalsText(totals, minutes, before?.totals);
+    this.#storage.sql.exec(WRITE_HOUR, arrived, heardAtMs ?? 0, text.sums, text.top, text.isolates, total);
   }
 
   /** What an hour's row says, and the minutes after it up to another. */
-  #upTo(hour: HourHead | undefined, until: number, visit: (row: MinuteRow) => void) {
+  #upTo(hour: HourHead | undefined, until: number, visit?: (row: MinuteRow) => void) {
     const totals: Sums = new Map(totalsIn(hour?.totals).map(([series, sum]) => [series, sum]));
-    const isolates: Isolates = isolatesIn(hour?.isolates);
+    const isolates = isolatesIn(hour?.isolates);
+    let heardAtMs = hour && heardIn(hour);
+    let last: MinuteRow | undefined;
     for (const row of this.#minutes(unfoldedAfter(hour), until)) {
-      for (const [, sums] of sumsIn(row.sums)) {
-        for (const [series, sum] of Object.entries(sums)) addTo(totals, series, sum);
-      }
+      for (const [, series, sum] of sumsIn(row.sums)) addTo(totals, series, sum);
       for (const [isolate, number] of isolatesIn(row.isolates)) remember(isolates, isolate, number);
-      visit(row);
+      heardAtMs = heardIn(row) ?? heardAtMs;
+      visit?.(row);
+      last = row;
     }
-    return { totals, isolates };
+    return { totals, isolates, heardAtMs, last };
   }
 
   #minutes(from: number, until: number): Iterable<MinuteRow> {
@@ -160,10 +160,6 @@ export class StatsRows {
 
 function heardIn({ heard_at }: { readonly heard_at: unknown }): number | undefined {
   return isCount(heard_at) ? heard_at : undefined;
-}
-
-function isolatesText(isolates: Isolates): string {
-  return JSON.stringify([...isolates]);
 }
 
 function unfoldedAfter(hour: HourHead | undefined): number {

@@ -2,11 +2,8 @@
 
 import { type Batch, seriesOf } from "../batch.ts";
 import { NamedValues, type Path, withOwnWords } from "../metrics.ts";
-import { addSum, addTo, countsIn, MAX_SERIES, noCounts, type Sums } from "./counts.ts";
-import { type Isolates, remember } from "./isolates.ts";
-import { isolatesIn } from "./row-text.ts";
-import type { Known, Minute } from "./rows.ts";
-import { DAY } from "./timeline.ts";
+import { addSum, addTo, type Counts, DAY, MAX_SERIES, noCounts, remember, type Sums } from "./counts.ts";
+import type { Known } from "./rows.ts";
 import { addClients } from "./top.ts";
 
 /**
@@ -17,33 +14,25 @@ const MAX_TEXT = 400_000;
 const TEXT_OF_SUM = 24;
 
 export class State {
-  readonly totals: Sums;
+  readonly #known: Known;
   readonly #values = new NamedValues();
   #text = 0;
-  readonly #isolates: Isolates;
-  /** The first minute that is in no hour's row. */
-  readonly #unfolded: number;
-  #minute: Minute | undefined;
-  #heardAtMs: number | undefined;
 
-  constructor({ totals, isolates, newest, heardAtMs, unfolded }: Known) {
-    this.totals = totals;
-    for (const series of totals.keys()) {
+  constructor(known: Known) {
+    this.#known = known;
+    for (const series of known.totals.keys()) {
       this.#values.bounded(pathOf(series), false);
       this.#text += series.length + TEXT_OF_SUM;
     }
-    this.#isolates = isolates;
-    this.#unfolded = unfolded;
-    this.#heardAtMs = heardAtMs;
-    if (newest) {
-      const { arrived, heard_at, isolates } = newest;
-      this.#minute = { counts: countsIn(arrived, newest), heardAtMs: heard_at, isolates: isolatesIn(isolates) };
-    }
+  }
+
+  get totals(): Sums {
+    return this.#known.totals;
   }
 
   /** When the last batch arrived, ms since the epoch. */
   get heardAtMs(): number | undefined {
-    return this.#heardAtMs;
+    return this.#known.heardAtMs;
   }
 
   /**
@@ -51,34 +40,34 @@ export class State {
    * already, nor before the minute of the last batch.
    */
   minuteAt(nowMs: number): number {
-    return Math.max(Math.floor(nowMs / 60_000), this.#minute?.counts.arrived ?? 0, this.#unfolded);
+    return Math.max(Math.floor(nowMs / 60_000), this.#known.newest?.arrived ?? 0, this.#known.unfolded);
   }
 
   /** Whether this batch, or a later one of its isolate, has been added. */
   has({ isolate, number }: Batch): boolean {
-    return (this.#isolates.get(isolate) ?? 0) >= number;
+    return (this.#known.isolates.get(isolate) ?? 0) >= number;
   }
 
-  /** @returns the row that is to be written. */
-  add({ isolate, number, minutes }: Batch, nowMs: number): Minute {
+  /** @returns what the row that is to be written counts. */
+  add({ isolate, number, minutes }: Batch, nowMs: number): Counts {
+    const known = this.#known;
     const arrived = this.minuteAt(nowMs);
-    const isSame = this.#minute?.counts.arrived === arrived;
-    const { counts, isolates } = isSame ? this.#minute! : { counts: noCounts(arrived), isolates: new Map() };
+    const counts = known.newest?.arrived === arrived ? known.newest : noCounts(arrived);
     for (const { minute, sums, top } of minutes) {
       // An isolate's clock may be wrong, and a batch may be late.
       const at = Math.min(Math.max(minute, arrived - DAY), arrived);
       for (const [series, sum] of Object.entries(sums)) {
         const name = this.#named(series);
         addSum(counts, at, name, sum);
-        addTo(this.totals, name, sum);
+        addTo(known.totals, name, sum);
       }
       addClients(counts.top, top);
     }
-    remember(this.#isolates, isolate, number);
-    remember(isolates, isolate, number);
-    this.#heardAtMs = nowMs;
-    this.#minute = { counts, heardAtMs: nowMs, isolates };
-    return this.#minute;
+    remember(known.isolates, isolate, number);
+    remember(counts.isolates, isolate, number);
+    known.heardAtMs = nowMs;
+    known.newest = counts;
+    return counts;
   }
 
   /** The series that is counted for this one. */
