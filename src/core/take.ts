@@ -100,6 +100,8 @@ export interface WrittenRecords {
 
 export interface WrittenValue {
   readonly key: string;
+  /** Of the limit whose value it is. */
+  readonly kind: Kind;
   /** undefined: the key is deleted. */
   readonly kept: KeptValue<LimitValue> | undefined;
 }
@@ -191,7 +193,8 @@ export function take(
       if (record) records.push(record);
       expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
       if (algorithm.keptValue && (charged || hasDropped)) {
-        values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
+        const kept = algorithm.keptValue(state, limit, nowMs);
+        values.push({ key: limitKeyOf(key, limit), kind: limit.kind, kept });
       }
       reply.push({ refused, view: algorithm.view(state, limit, cost, refused) });
     }

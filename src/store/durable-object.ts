@@ -78,7 +78,7 @@ export class HeadgateCounts extends DurableObject {
     const { reply, records, values } = take(stored, request, nowMs ?? clockMs);
     const changes = [
       ...records.map(({ key, records, expiryMs }) => ({ key, value: records, expiryMs })),
-      ...values.map(({ key, kept }) => ({ key, value: kept?.value, expiryMs: kept?.expiryMs ?? 0 })),
+      ...values.map(({ key, kind, kept }) => ({ key, kind, value: kept?.value, expiryMs: kept?.expiryMs ?? 0 })),
     ];
     return { reply, expiresAtMs: this.#rows.write(changes, clockMs, nowMs) };
   }

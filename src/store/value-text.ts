@@ -4,24 +4,20 @@
  * the same (lua/records.lua).
  */
 
+import { parseJson } from "../config/bindings.ts";
 import { isCount } from "../core/algorithm.ts";
 import { algorithmOf, type LimitRecord, type LimitValue } from "../core/algorithms.ts";
 import { type Kind, MAX_BUCKETS, MAX_EXACT, MAX_WINDOW_MS } from "../core/layout.ts";
 import type { Records } from "../core/records.ts";
 
-/** Slots are the only value that is not a list. */
+/** Every value is a list, or a map. */
 export function toText(value: Records | LimitValue): string {
   return JSON.stringify(value instanceof Map ? { slots: [...value] } : value);
 }
 
 /** What a text says. Undefined: it is damaged. @param text what a storage has under a key, which may be no text. */
 export function jsonIn(text: unknown): unknown {
-  if (typeof text !== "string") return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return typeof text === "string" ? parseJson(text) : undefined;
 }
 
 /** The records that are whole. Undefined: there is no list. @param json what a text says. */
