@@ -110,7 +110,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return packed;
   },
   unpack(packed) {
-    if (!Array.isArray(packed) || packed.length % 2 !== 0 || !packed.every(isCount)) return undefined;
+    if (!Array.isArray(packed) || !packed.every(isCount)) return undefined;
     const entries: LogEntry[] = [];
     let atMs = 0;
     for (let i = 0; i < packed.length; i += 2) {

@@ -137,7 +137,7 @@ function chargedAtMs(limit: LimitRequest, { view }: LimitReply): number {
   return algorithmOf(limit).chargedAtMs?.(view, limit) ?? 0;
 }
 
-/** The limit key of a limit that has one. It lies beside the key of its records, in the same slot of a cluster. */
+/** The limit key of a limit that has one. It lies beside the key of its records, in the same hash slot of a cluster. */
 export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
 }

@@ -20,7 +20,7 @@ const SCHEMA = `
 /** In SQLite any text is above every number: an expiry that is damaged counts as one that has passed. */
 const HAS_EXPIRY = `expires_at <= ${MAX_EXACT}`;
 const READ = `SELECT text FROM counts WHERE key = ? AND expires_at > ? AND ${HAS_EXPIRY}`;
-/** As long as the row lives long enough anyway, its place in the index stays: every move is billed as a row. */
+/** As long as the row lives long enough anyway, it is not moved in the index: every move is billed as a row. */
 const CHANGE = `UPDATE counts SET text = ? WHERE key = ? AND expires_at >= ? AND ${HAS_EXPIRY}`;
 const WRITE = `
   INSERT INTO counts (key, text, expires_at) VALUES (?, ?, ?)
@@ -30,9 +30,7 @@ const DELETE_EXPIRED =
   "DELETE FROM counts WHERE key IN (SELECT key FROM counts WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)";
 const NEXT_EXPIRY = `SELECT MIN(expires_at) AS at FROM counts WHERE ${HAS_EXPIRY}`;
 
-/**
- * A row may live this much longer than its counts, and at most twice as long: its place in the index then seldom moves.
- */
+/** A row may live this much longer than its counts, and at most twice as long: it is then seldom moved in the index. */
 const MAX_SPARE_MS = 3_600_000;
 /**
  * The size of the values in memory, of which there is at most twice as much: 20,000 ordinary keys. An isolate has 128

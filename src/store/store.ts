@@ -70,7 +70,7 @@ export type StoreErrorCode =
   | "SUBREQUESTS"
   /** The reply does not have the form of the script's replies. */
   | "MALFORMED_REPLY"
-  /** The keys of one call lie in several slots of a Redis Cluster: it did not run. `redisStore` asks slot by slot. */
+  /** The keys of one call lie in several hash slots of a Redis Cluster: it did not run. `redisStore` then asks each. */
   | "CROSSSLOT"
   /** Any other error of Redis or the service; `redisCode` is its first word. */
   | "REDIS"

@@ -2,6 +2,7 @@
 
 import type { Meter } from "../../core/policy.ts";
 import type { Reservation } from "../../limiter.ts";
+import { createLines } from "../../lines.ts";
 import { createCut } from "../../llm/cut.ts";
 import type { Estimate } from "../../llm/estimate.ts";
 import { passThrough } from "../../llm/pass-through.ts";
@@ -11,7 +12,6 @@ import { usedUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
 import type { Held } from "../keep-slots.ts";
 import type { Lingering } from "./linger.ts";
-import { logUnread } from "./log-unread.ts";
 
 /** Settles one reservation. */
 export interface Settling {
@@ -101,4 +101,21 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
       release: () => reservation.settle(used()),
     },
   };
+}
+
+/** The most characters of a header field in a line: an origin has written it. */
+const LONGEST_VALUE = 100;
+
+const write = createLines();
+
+/** One JSON line for each answer that cannot be read: its reservation stays charged. */
+function logUnread(policies: readonly string[], headers: Headers): void {
+  const shown = (name: string) => headers.get(name)?.slice(0, LONGEST_VALUE);
+  write(() => ({
+    event: "answer-not-metered",
+    at: new Date().toISOString(),
+    policies,
+    contentType: shown("Content-Type"),
+    contentEncoding: shown("Content-Encoding"),
+  }));
 }

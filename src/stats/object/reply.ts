@@ -1,4 +1,4 @@
-/** What the object answers by RPC, and what `GET /stats` makes of it: points by time, with the names of their labels. */
+/** What the object answers by RPC, and what `GET /stats` makes of it: points by time, each with its labels' names. */
 
 import type { Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
