@@ -33,7 +33,7 @@ interface HandOnParts {
   readonly send?: (batch: Batch) => Promise<undefined | Rejected>;
   /** Writes what was counted, each count once. Called at most once for each request. It must not throw. */
   readonly write?: (minutes: readonly MinuteCounts[]) => void;
-  readonly counted: Omit<Minutes, "at">;
+  readonly counted: Minutes;
   /** As in `Batch`. */
   readonly open: () => readonly string[];
   readonly flushMs: number;

@@ -40,19 +40,21 @@ const KNOWN_BYTES = 8 * 1_024 * 1_024;
 
 type Value = Records | LimitValue;
 
-/** A value, and the kind of the limit whose value it is; undefined: they are records. */
-interface OfKind<V> {
-  readonly kind?: Kind | undefined;
-  readonly value: V;
+interface Known {
+  /** Of the limit whose value it is. Undefined: they are records. */
+  readonly kind: Kind | undefined;
+  readonly value: Value;
+  /** Undefined: the value lies in one row. */
+  readonly layout: LogLayout | undefined;
 }
 
-interface Known extends OfKind<Value> {
-  readonly layout: LogLayout;
-}
-
-/** What a decision leaves under one key. A value that is undefined: the key is deleted. */
-export interface Change extends OfKind<Value | undefined> {
+/** What a decision leaves under one key. */
+export interface Change {
   readonly key: string;
+  /** Of the limit whose value it is. Absent: they are records. */
+  readonly kind?: Kind;
+  /** undefined: the key is deleted. */
+  readonly value: Value | undefined;
   /** The value means nothing any more after this many milliseconds. */
   readonly expiryMs: number;
 }
@@ -62,11 +64,6 @@ interface Row {
   /** undefined: the row is deleted. */
   readonly text: string | undefined;
   readonly expiryMs: number;
-}
-
-interface Arranged {
-  readonly rows: readonly Row[];
-  readonly layout: LogLayout;
 }
 
 /** What lies under the key of a log. */
@@ -101,9 +98,9 @@ export class ObjectRows {
     let known = this.#known.get(key);
     // What is known may have expired since it was written. A decision counts an expired value as no value.
     if (!known) {
-      const found = this.#find(key, kind, clockMs);
-      if (!found || isEmpty(found.value)) return undefined;
-      known = { ...found, kind };
+      const { value, layout } = this.#find(key, kind, clockMs);
+      if (!value || isEmpty(value)) return undefined;
+      known = { kind, value, layout };
       this.#known.set(key, known);
     }
     // Records and values of limits have different keys, unless somebody calls the object by hand.
@@ -143,12 +140,12 @@ export class ObjectRows {
     return jsonIn(this.#storage.sql.exec<{ text: SqlStorageValue }>(READ, key, clockMs).toArray()[0]?.text);
   }
 
-  #find(key: string, kind: Kind | undefined, clockMs: number): Omit<Known, "kind"> | undefined {
+  #find(key: string, kind: Kind | undefined, clockMs: number): { value: Value | undefined; layout?: LogLayout } {
     const json = this.#readRow(key, clockMs);
-    if (kind === undefined) return undivided(recordsOf(json));
+    if (kind === undefined) return { value: recordsOf(json) };
     const { unpack } = algorithmOf({ kind });
     const stored = unpack && storedLogOf(json, unpack);
-    return stored ? this.#readLog(key, stored, unpack, clockMs) : undivided(limitValueOf(json, kind));
+    return stored ? this.#readLog(key, stored, unpack, clockMs) : { value: limitValueOf(json, kind) };
   }
 
   /** A chunk that is damaged or gone takes the older ones with it: they leave the window first. */
@@ -161,7 +158,7 @@ export class ObjectRows {
     }
     const isWhole = found.length === chunks + 1;
     const entries = found.reverse().flat();
-    return isWhole ? { value: entries.slice(gone), layout: { from, chunks, gone } } : undivided(entries);
+    return isWhole ? { value: entries.slice(gone), layout: { from, chunks, gone } } : { value: entries };
   }
 
   /** @returns when the row expires, if that has changed; infinite if not. */
@@ -180,9 +177,13 @@ export class ObjectRows {
 }
 
 /** The rows that a change writes, and how they are arranged if the value is a log. */
-function arrange({ key, kind, value, expiryMs }: Change, known: Known | undefined, nowMs: number): Arranged {
+function arrange(
+  { key, kind, value, expiryMs }: Change,
+  known: Known | undefined,
+  nowMs: number,
+): { readonly rows: readonly Row[]; readonly layout?: LogLayout } {
   const pack = kind && algorithmOf({ kind }).pack;
-  if (!value || !pack) return { rows: [{ key, text: value && toText(value), expiryMs }], layout: UNDIVIDED };
+  if (!value || !pack) return { rows: [{ key, text: value && toText(value), expiryMs }] };
   const log = value as Log;
   // Only a charge divides: its log means something for a whole window.
   const mayDivide = log.at(-1)!.atMs >= nowMs;
@@ -194,10 +195,6 @@ function arrange({ key, kind, value, expiryMs }: Change, known: Known | undefine
   });
   const text = JSON.stringify({ ...layout, newest: pack(newest) });
   return { rows: [...chunks, { key, text, expiryMs }], layout };
-}
-
-function undivided<V extends Value>(value: V | undefined): Omit<Known, "kind"> | undefined {
-  return value && { value, layout: UNDIVIDED };
 }
 
 function isEmpty(value: Value): boolean {

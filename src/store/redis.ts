@@ -8,7 +8,7 @@ import { RedisError, type RedisOptions, withRedis } from "../redis/client.ts";
 import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
 import type { LiveStorage, LiveText } from "./live.ts";
-import { type LateReply, type Store, StoreError } from "./store.ts";
+import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "./store.ts";
 
 /** Which Redis, and how long a call may take: see `RedisStoreOptions`. */
 interface RedisPlaceOptions {
@@ -16,8 +16,6 @@ interface RedisPlaceOptions {
   readonly token: string;
   readonly timeoutMs?: number;
 }
-
-export const DEFAULT_TIMEOUT_MS = 250;
 
 /**
  * Every decision is one call of one atomic script, which reads the clock of Redis.

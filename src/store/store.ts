@@ -49,6 +49,9 @@ export interface Store {
   readonly live?: LiveStorage;
 }
 
+/** The time budget of one call of a store that is far away, in milliseconds, unless another one is given. */
+export const DEFAULT_TIMEOUT_MS = 250;
+
 /** Why a store gave no answer. Logs and health show this code, and nothing of the failure's own text. */
 export type StoreErrorCode =
   /** The store was not called: its breaker is open. */

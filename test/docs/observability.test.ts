@@ -12,10 +12,19 @@ import { dataPoints, MAX_POINTS } from "../../src/stats/analytics.ts";
 import { seriesOf } from "../../src/stats/batch.ts";
 import { createHandOn } from "../../src/stats/hand-on.ts";
 import { METRICS } from "../../src/stats/metrics.ts";
-import { createMinutes } from "../../src/stats/minutes.ts";
-import { addTo, DAY, MAX_MINUTES, MAX_SERIES, noCounts, textOf, totalsText } from "../../src/stats/object/counts.ts";
+import { Minutes } from "../../src/stats/minutes.ts";
+import {
+  addClients,
+  addTo,
+  DAY,
+  MAX_CLIENTS,
+  MAX_MINUTES,
+  MAX_SERIES,
+  noCounts,
+  textOf,
+  totalsText,
+} from "../../src/stats/object/counts.ts";
 import { replyOf } from "../../src/stats/object/reply.ts";
-import { addClients, MAX_CLIENTS } from "../../src/stats/object/top.ts";
 import { blocksOf, ROOT, read, tableIn } from "./markdown.ts";
 
 const NAME = "docs/observability.md";
@@ -106,7 +115,7 @@ it("has the columns of Analytics Engine, and queries that read them", () => {
 async function callsPerDay(flushMs: number, everyMs: number): Promise<number> {
   vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) });
   let calls = 0;
-  const counted = createMinutes();
+  const counted = new Minutes();
   const send = async () => void calls++;
   const handOn = createHandOn({ counted, flushMs, open: () => [], send });
   for (let ms = 0; ms < 7_200_000; ms += everyMs) {

@@ -1,6 +1,7 @@
 /** The limits as a page for developers of clients. Only "What you have left" needs JavaScript. */
 
 import { raw } from "hono/html";
+import type { Child } from "hono/jsx";
 import type { LimitsDocument, PolicyDocument } from "./document.ts";
 import { STYLE } from "./page-style.ts";
 import { describeRegion, FIELDS, isRegional, planTable, sampleRequest, samples, together } from "./wording.ts";
@@ -97,17 +98,10 @@ function LimitsTable({ document }: { document: LimitsDocument }) {
   const regional = isRegional(document);
   const columns = regional ? regions.map(({ name }) => describeRegion(name)) : ["Quota"];
   return (
-    <table>
-      <caption>By the name that headers and refusals use{regional && ", and by region"}</caption>
-      <thead>
-        <tr>
-          <th scope="col">Limit</th>
-          {columns.map((name) => (
-            <th scope="col">{name}</th>
-          ))}
-          <th scope="col">Promise</th>
-        </tr>
-      </thead>
+    <Table
+      caption={`By the name that headers and refusals use${regional ? ", and by region" : ""}`}
+      columns={["Limit", ...columns, "Promise"]}
+    >
       {regions[0]!.policies.map(({ requests, countedPer, limits }) => (
         <tbody>
           <tr>
@@ -135,7 +129,7 @@ function LimitsTable({ document }: { document: LimitsDocument }) {
           ))}
         </tbody>
       ))}
-    </table>
+    </Table>
   );
 }
 
@@ -145,16 +139,7 @@ function Plans({ document }: { document: LimitsDocument }) {
   return (
     <>
       <h2>Plans</h2>
-      <table>
-        <caption>The same limits for clients on a plan</caption>
-        <thead>
-          <tr>
-            <th scope="col">Limit</th>
-            {table.columns.map((name) => (
-              <th scope="col">{name}</th>
-            ))}
-          </tr>
-        </thead>
+      <Table caption="The same limits for clients on a plan" columns={["Limit", ...table.columns]}>
         <tbody>
           {table.rows.map(({ id, cells }) => (
             <tr>
@@ -167,7 +152,7 @@ function Plans({ document }: { document: LimitsDocument }) {
             </tr>
           ))}
         </tbody>
-      </table>
+      </Table>
     </>
   );
 }
@@ -187,15 +172,7 @@ function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
         </p>
       ))}
       {rules.length > 0 && (
-        <table>
-          <caption>Requests with a cost of their own</caption>
-          <thead>
-            <tr>
-              <th scope="col">Request</th>
-              <th scope="col">Under</th>
-              <th scope="col">Units</th>
-            </tr>
-          </thead>
+        <Table caption="Requests with a cost of their own" columns={["Request", "Under", "Units"]}>
           <tbody>
             {rules.map(({ name, requests, cost }) => (
               <tr>
@@ -207,9 +184,25 @@ function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
               </tr>
             ))}
           </tbody>
-        </table>
+        </Table>
       )}
     </>
+  );
+}
+
+function Table({ caption, columns, children }: { caption: string; columns: readonly string[]; children: Child }) {
+  return (
+    <table>
+      <caption>{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map((name) => (
+            <th scope="col">{name}</th>
+          ))}
+        </tr>
+      </thead>
+      {children}
+    </table>
   );
 }
 

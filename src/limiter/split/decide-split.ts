@@ -22,7 +22,7 @@ import {
   withInstants,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
-import { combine, createUndoing, type Part, type PartReply, type Unanswered } from "./parts.ts";
+import { combine, type Part, type PartReply, type Unanswered, Undoing } from "./parts.ts";
 import { groupBy } from "./split.ts";
 
 /**
@@ -44,7 +44,7 @@ export function createSplit(
   placeOf: (key: string) => number,
   clusters: Set<number> = new Set(),
 ): Decider {
-  const undoing = createUndoing();
+  const undoing = new Undoing();
 
   function partsOf(keys: readonly PolicyKey[]): Part[] {
     return groupBy(keys, ({ request }) => placeOf(request.key)).flatMap(([place, own]) => {

@@ -67,59 +67,48 @@ function distanceOf(source: Source): number {
 /** Keys that were reset lately. */
 const MAX_RESETS = 1_000;
 
-/**
- * Gives back what one place has charged. Never rejects because of a place.
- *
- * @param isKept whether what was charged for a group stays charged.
- */
-type Undo = (reply: PartReply, isKept: (group: number) => boolean, slot: number) => Promise<void>;
+/** Gives back what places have charged for nothing, unless their keys were reset meanwhile. */
+export class Undoing {
+  #resets = 0;
+  /** By key: the number of its last reset. */
+  readonly #lastReset = new BoundedMap<string, number>({ maxSize: MAX_RESETS });
 
-interface Undoing {
   /**
    * A decision begins. Units of a key that is reset from now on are not given back for it: the reset may have removed
    * them. Slots are: a slot has the number of its request, and no other request loses it.
+   *
+   * @returns gives back what one place has charged, and never rejects because of a place. Its `isKept` says whether
+   * what was charged for a group stays charged.
    */
-  begin(): Undo;
-  /** These keys are being reset, or were reset just now. */
-  wereReset(keys: readonly string[]): void;
-}
-
-export function createUndoing(): Undoing {
-  let resets = 0;
-  /** By key: the number of its last reset. */
-  const lastReset = new BoundedMap<string, number>({ maxSize: MAX_RESETS });
-
-  async function undo(
-    { part, requests, replies, reply, unspend }: PartReply,
-    isKept: (group: number) => boolean,
-    slot: number,
-    resetsBefore: number,
-  ): Promise<void> {
-    const keys = chargedInVain(requests, reply, isKept).flatMap((one) => {
-      const wasReset = (lastReset.get(one.key) ?? 0) > resetsBefore;
-      const limits = wasReset ? one.limits.filter(isConcurrency) : one.limits;
-      return limits.length > 0 ? [{ ...one, limits }] : [];
-    });
-    if (keys.length === 0) return;
-    // All policies of a leased request are enforced: nothing of it stays.
-    if (unspend) return unspend();
-    try {
-      await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot });
-    } catch (error) {
-      failureOf(error);
-      // Units lapse with their window. A slot would be held until its timeout: it is given back later.
-      if (slot) await holdSlots(keys, { replies, slot, unreleased: part.isolate.unreleased })?.release();
-    }
+  begin(): (reply: PartReply, isKept: (group: number) => boolean, slot: number) => Promise<void> {
+    const resetsBefore = this.#resets;
+    return async (reply, isKept, slot) => {
+      const keys = chargedInVain(reply.requests, reply.reply, isKept).flatMap((one) => {
+        const wasReset = (this.#lastReset.get(one.key) ?? 0) > resetsBefore;
+        const limits = wasReset ? one.limits.filter(isConcurrency) : one.limits;
+        return limits.length > 0 ? [{ ...one, limits }] : [];
+      });
+      await giveBack(keys, reply, slot);
+    };
   }
 
-  return {
-    begin() {
-      const resetsBefore = resets;
-      return (reply, isKept, slot) => undo(reply, isKept, slot, resetsBefore);
-    },
-    wereReset(keys) {
-      resets++;
-      for (const key of keys) lastReset.set(key, resets);
-    },
-  };
+  /** These keys are being reset, or were reset just now. */
+  wereReset(keys: readonly string[]): void {
+    this.#resets++;
+    for (const key of keys) this.#lastReset.set(key, this.#resets);
+  }
+}
+
+async function giveBack(keys: readonly KeyRequest[], from: PartReply, slot: number): Promise<void> {
+  if (keys.length === 0) return;
+  const { part, reply, replies, unspend } = from;
+  // All policies of a leased request are enforced: nothing of it stays.
+  if (unspend) return unspend();
+  try {
+    await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot });
+  } catch (error) {
+    failureOf(error);
+    // Units lapse with their window. A slot would be held until its timeout: it is given back later.
+    if (slot) await holdSlots(keys, { replies, slot, unreleased: part.isolate.unreleased })?.release();
+  }
 }

@@ -1,35 +1,31 @@
 /** The store for production: one Redis for all regions, with everything that an isolate adds to a store. */
 
 import { checkOptions } from "../../check-options.ts";
-import { type BreakerOptions, reportBreaker, withBreaker } from "../../isolate/breaker.ts";
+import { reportBreaker, withBreaker } from "../../isolate/breaker.ts";
 import { isolateOf, withIsolate } from "../../isolate/isolate.ts";
 import { TRUSTED_ALONE_MS } from "../../isolate/known-refusals.ts";
 import type { ListenerOf } from "../../isolate/listener.ts";
-import { DEFAULT_TIMEOUT_MS, redisPlace } from "../../store/redis.ts";
-import type { Store } from "../../store/store.ts";
+import { redisPlace } from "../../store/redis.ts";
+import { DEFAULT_TIMEOUT_MS, type Store } from "../../store/store.ts";
 import type { Decider } from "../decide.ts";
 import { createDecideOnce } from "../decide-once.ts";
 import { withLive } from "../live/with-live.ts";
 import { createSplit, TRUSTED_MS } from "../split/decide-split.ts";
 import type { StoreWithSplit } from "../split/split.ts";
+import { REMOTE_STORE_TYPES, type RemoteStoreOptions } from "./remote-store.ts";
 
 /** Options of `redisStore`. */
-export interface RedisStoreOptions {
+export interface RedisStoreOptions extends RemoteStoreOptions {
   /** Base URL of the REST service: Upstash's, or a serverless-redis-http in front of any Redis. */
   readonly url: string;
   /** The bearer token of the REST service. */
   readonly token: string;
-  /** Time budget of one call in milliseconds, connection included. Default 250. */
-  readonly timeoutMs?: number;
-  /** Called when this isolate stops asking Redis, and when it asks again. Default: a line on the console. */
-  readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
 }
 
 const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
   url: "string",
   token: "string",
-  timeoutMs: "number",
-  onBreakerChange: "function",
+  ...REMOTE_STORE_TYPES,
 };
 
 /**

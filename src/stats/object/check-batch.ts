@@ -4,7 +4,7 @@ import { isTable } from "../../config/bindings.ts";
 import { isCount } from "../../core/algorithm.ts";
 import { Misuse } from "../../store/rejected.ts";
 import type { Batch, MinuteCounts } from "../batch.ts";
-import { MAX_CLIENTS } from "./top.ts";
+import { MAX_CLIENTS } from "./counts.ts";
 
 /** Minutes since the epoch until the year 9999. */
 const LAST_MINUTE = 4_223_371_680;

@@ -7,7 +7,6 @@
 import { isTable } from "../../config/bindings.ts";
 import { isCount } from "../../core/algorithm.ts";
 import { jsonIn } from "../../store/value-text.ts";
-import { addClients, type Entry, type Lists, listsOf, type Top } from "./top.ts";
 
 /** In minutes. */
 export const HOUR = 60;
@@ -26,7 +25,23 @@ const KEPT_SERIES = MAX_SERIES / 2;
  */
 const MAX_ISOLATES = 5_000;
 
+/** Clients that are kept for each policy. */
+export const MAX_CLIENTS = 64;
+/** Clients of a policy while lists are merged: to sort them after each list would take seconds for a day. */
+const MAX_MERGED = 512;
+/** Policies whose clients are kept in one row. */
+const MAX_POLICIES = 100;
+
 export type Sums = Map<string, number>;
+
+/**
+ * A client of a policy: how many refusals were counted for it, and how many of them may be another's (Space-Saving).
+ * Lists of many isolates are merged: both numbers are added. Their difference is what certainly was this client's.
+ */
+export type Entry = readonly [key: string, refused: number, excess: number];
+export type Lists = Readonly<Record<string, readonly Entry[]>>;
+/** For each policy at most `MAX_MERGED` entries by the client's key. */
+export type Top = Map<string, Map<string, Entry>>;
 
 /** The row of the minute, or of the hour, in which its batches arrived. */
 export interface Counts {
@@ -63,6 +78,33 @@ export function addCounts(into: Counts, from: CountsText, atOf: (minute: number)
 
 export function addTo(sums: Sums, series: string, sum: number): void {
   sums.set(series, (sums.get(series) ?? 0) + sum);
+}
+
+export function addClients(top: Top, lists: Lists): void {
+  for (const [policy, entries] of Object.entries(lists)) {
+    const clients = top.get(policy) ?? new Map<string, Entry>();
+    if (clients.size === 0 && top.size >= MAX_POLICIES) continue;
+    for (const [key, refused, excess] of entries) {
+      const [, refusedBefore, excessBefore] = clients.get(key) ?? [key, 0, 0];
+      clients.set(key, [key, refusedBefore + refused, excessBefore + excess]);
+    }
+    const isTooMany = clients.size > MAX_MERGED;
+    top.set(policy, isTooMany ? new Map(mostOf(clients).map((entry) => [entry[0], entry])) : clients);
+  }
+}
+
+/** The refusals that are certainly the client's. */
+export function certain([, refused, excess]: Entry): number {
+  return refused - excess;
+}
+
+/** For each policy at most `MAX_CLIENTS`, the most certain first. */
+export function listsOf(top: Top): Lists {
+  return Object.fromEntries([...top].map(([policy, clients]) => [policy, mostOf(clients)]));
+}
+
+function mostOf(clients: ReadonlyMap<string, Entry>): Entry[] {
+  return [...clients.values()].sort((a, b) => certain(b) - certain(a) || b[1] - a[1]).slice(0, MAX_CLIENTS);
 }
 
 export function remember(isolates: Counts["isolates"], isolate: string, number: number): void {

@@ -2,8 +2,8 @@
 
 import type { Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
+import { certain, type Lists } from "./counts.ts";
 import type { Timeline } from "./timeline.ts";
-import { certain, type Lists } from "./top.ts";
 
 /** The object, as its callers see it. */
 export interface StatsObject {

@@ -2,9 +2,8 @@
 
 import { type Batch, seriesOf } from "../batch.ts";
 import { NamedValues, type Path, withOwnWords } from "../metrics.ts";
-import { addSum, addTo, type Counts, DAY, MAX_SERIES, noCounts, remember, type Sums } from "./counts.ts";
+import { addClients, addSum, addTo, type Counts, DAY, MAX_SERIES, noCounts, remember, type Sums } from "./counts.ts";
 import type { Known } from "./rows.ts";
-import { addClients } from "./top.ts";
 
 /**
  * The texts of all series together, with about 24 characters for the number of each: a row stays below 2 MB. A

@@ -7,13 +7,12 @@ import { DurableObject } from "cloudflare:workers";
 import { orRejected, type Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
 import { checkBatch, checkMinutes } from "./check-batch.ts";
-import { clientsIn, DAY, HOUR, MAX_MINUTES } from "./counts.ts";
+import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, MAX_MINUTES, type Top } from "./counts.ts";
 import { OpenBreakers } from "./open-breakers.ts";
 import type { Recent, StatsObject, Totals } from "./reply.ts";
 import { StatsRows } from "./rows.ts";
 import { State } from "./state.ts";
 import { hourOf, shortened, timelineOf } from "./timeline.ts";
-import { addClients, type Lists, listsOf, type Top } from "./top.ts";
 
 /** After the end of an hour, so that a clock that is set back a little finds the hour still open. */
 const FOLD_AFTER_MS = 60_000;
