@@ -89,7 +89,7 @@ export const SECONDS_BOUNDS = ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", 
 export const OTHER = "other";
 /**
  * How many values of a label are counted by name; the others count as `other`. A region may have any name that a caller
- * of the library or of RPC gives. Cloudflare has about 330 places (2026-11). All other labels are words of this
+ * of the library or of RPC gives. Cloudflare has about 330 locations (2026-11). All other labels are words of this
  * program, or the configuration bounds them: they are never replaced.
  */
 const MAX_VALUES: ReadonlyMap<string, number> = new Map([["region", 400]]);

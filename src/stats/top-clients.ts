@@ -1,8 +1,8 @@
 /**
  * The clients with most refusals of one policy, in bounded memory: Space-Saving (Metwally, Agrawal, El Abbadi,
  * "Efficient Computation of Frequent and Top-k Elements in Data Streams", 2005). A client that is new to a full list
- * takes the place of the one with the fewest refusals, and its count: `excess` says how much of a count may be another
- * client's. A client with more than 1/64 of all refusals is always in the list.
+ * replaces the one with the fewest refusals, and begins with its count: `excess` says how much of a count may be
+ * another client's. A client with more than 1/64 of all refusals is always in the list.
  */
 
 const MAX_CLIENTS = 64;

@@ -7,7 +7,7 @@ import { DurableObject } from "cloudflare:workers";
 import { isCount } from "../core/algorithm.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
-import type { LiveText, ToldReply } from "./live.ts";
+import type { LiveText, ReplyWithVersion } from "./live.ts";
 import { ObjectRows } from "./object-rows.ts";
 import { Misuse, orRejected, type Rejected } from "./rejected.ts";
 
@@ -55,7 +55,7 @@ export class HeadgateCounts extends DurableObject {
    *
    * `nowMs` replaces the object's clock, in ms since the epoch: tests and simulation only.
    */
-  async take(request: TakeRequest, nowMs?: number): Promise<ToldReply | Rejected> {
+  async take(request: TakeRequest, nowMs?: number): Promise<ReplyWithVersion | Rejected> {
     const taken = orRejected(() => this.#take(request, nowMs));
     if ("rejected" in taken) return taken;
     const { reply, expiresAtMs } = taken;
@@ -138,7 +138,7 @@ const WRITE_LIVE = `
 /** The live document: one row. */
 export class ObjectLive {
   readonly #sql: SqlStorage;
-  /** Undefined: not read yet. Every reply tells the version, and must not read a row for it. */
+  /** Undefined: not read yet. Every reply has the version, and must not read a row for it. */
   #live: LiveText | undefined;
 
   constructor(sql: SqlStorage) {

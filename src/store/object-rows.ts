@@ -49,7 +49,7 @@ interface Known {
 }
 
 /** What a decision leaves under one key. */
-export interface Change {
+interface Change {
   readonly key: string;
   /** Of the limit whose value it is. Absent: they are records. */
   readonly kind?: Kind;
@@ -110,7 +110,7 @@ export class ObjectRows {
   /**
    * Writes all changes or none.
    *
-   * @param injectedMs the instant of the decision if it was not the object's clock that told it.
+   * @param injectedMs the instant of the decision, if it is not the object's clock.
    * @returns the first instant at which a row expires whose expiry has changed; infinite if there is none.
    */
   write(changes: readonly Change[], clockMs: number, injectedMs?: number): number {

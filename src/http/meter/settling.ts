@@ -44,7 +44,7 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
   const whatIsReserved = () => ({});
   let used: () => Units = nothing;
 
-  /** No model has answered. If the provider was told to stop, the reservation stays: nobody knows what was used. */
+  /** No model has answered. If the provider was stopped, the reservation stays: nobody knows what was used. */
   function giveBack(): void {
     if (lingering.signal.aborted) return;
     used = nothing;
@@ -58,7 +58,7 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
     const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
     if (!body || names.length === 0) return response;
     const estimate = estimateOf(meters.get(names[0]!)!);
-    // An input that the answer does not tell is each meter's own estimate.
+    // An input that the answer does not name is each meter's own estimate.
     const scanner = createAnswerScanner(headers, { inputTokens: Number.NaN });
     if (!scanner) {
       logUnread(names, headers);

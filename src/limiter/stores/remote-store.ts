@@ -76,7 +76,7 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     ping: () => within(() => store.ping()),
     ...(live && {
       live: {
-        ...(live.told && { told: () => live.told!() }),
+        ...(live.replied && { replied: () => live.replied!() }),
         read: (known) => within(() => live.read(known)),
         write: (text, version, next) => within(() => live.write(text, version, next)),
       },

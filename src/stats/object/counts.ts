@@ -38,7 +38,7 @@ export type Sums = Map<string, number>;
  * A client of a policy: how many refusals were counted for it, and how many of them may be another's (Space-Saving).
  * Lists of many isolates are merged: both numbers are added. Their difference is what certainly was this client's.
  */
-export type Entry = readonly [key: string, refused: number, excess: number];
+type Entry = readonly [key: string, refused: number, excess: number];
 export type Lists = Readonly<Record<string, readonly Entry[]>>;
 /** For each policy at most `MAX_MERGED` entries by the client's key. */
 export type Top = Map<string, Map<string, Entry>>;
@@ -126,7 +126,7 @@ export function textOf({ sums, top, isolates }: Counts): CountsText {
 
 /**
  * The column `totals` of an hour. A series that has not counted for 30 days is forgotten when there are many, so that
- * policies, limits and regions that were renamed do not take the place of those that are there now.
+ * policies, limits and regions that were renamed do not push out those that are there now.
  *
  * @param totals up to the end of this hour. @param counts of this hour. @param before the text of the last hour.
  */

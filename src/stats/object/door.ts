@@ -8,7 +8,6 @@ import { replyOf, type StatsObject, type StatsReply, type Totals } from "./reply
 
 export { MAX_MINUTES } from "./counts.ts";
 export { CONTENT_TYPE, prometheusText } from "./prometheus.ts";
-export type { StatsReply };
 
 /** The name of the object. It must never change: another name is another object, which starts at zero. */
 export const STATS_NAME = "headgate:stats";

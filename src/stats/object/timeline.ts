@@ -6,7 +6,7 @@ import { type CountsText, HOUR, sumsIn } from "./counts.ts";
  * A point costs about 110 bytes in the answer. With more points than this, each covers a longer time: 100 series that
  * count all day are 144,000 points of a minute, and 28,800 of five minutes (3 MB).
  */
-export const MAX_POINTS = 100_000;
+const MAX_POINTS = 100_000;
 /** Minutes that a point may cover. Each divides the next one. */
 const STEPS = [1, 5, 15, 60, 360, 1_440];
 
