@@ -1,5 +1,6 @@
 /** One Redis as a store: runs lua/take.lua and lua/live.lua over HTTP. */
 
+import { isHttpUrl } from "../config/bindings.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { EARLIER_LIVE_KEYS, ENFORCED, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, LIVE_KEY } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
@@ -26,9 +27,8 @@ interface RedisPlaceOptions {
  * if `timeoutMs` is not a positive integer.
  */
 export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: RedisPlaceOptions): Store {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
   // With a bad URL every call would fail like a broken network.
-  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
+  if (!isHttpUrl(url)) {
     throw new TypeError("redisStore: url must be an http(s) URL without credentials (the REST URL, not redis://)");
   }
   if (typeof token !== "string" || !/^\S+$/.test(token)) {

@@ -1,7 +1,7 @@
 /** What the object knows without reading rows: totals, isolates, and the row of the current minute. */
 
 import { type Batch, seriesOf } from "../batch.ts";
-import { NamedValues, type Path, withOwnWords } from "../metrics.ts";
+import { NamedRegions, type Path, withOwnWords } from "../metrics.ts";
 import { addClients, addSum, addTo, type Counts, DAY, MAX_SERIES, noCounts, remember, type Sums } from "./counts.ts";
 import type { Known } from "./rows.ts";
 
@@ -14,13 +14,13 @@ const TEXT_OF_SUM = 24;
 
 export class State {
   readonly #known: Known;
-  readonly #values = new NamedValues();
+  readonly #regions = new NamedRegions();
   #text = 0;
 
   constructor(known: Known) {
     this.#known = known;
     for (const series of known.totals.keys()) {
-      this.#values.bounded(pathOf(series), false);
+      this.#regions.bounded(pathOf(series), false);
       this.#text += series.length + TEXT_OF_SUM;
     }
   }
@@ -72,7 +72,7 @@ export class State {
   /** The series that is counted for this one. */
   #named(series: string): string {
     if (this.totals.has(series)) return series;
-    const path = this.#values.bounded(pathOf(series), this.totals.size >= MAX_SERIES);
+    const path = this.#regions.bounded(pathOf(series), this.totals.size >= MAX_SERIES);
     const fits = this.#text + series.length + TEXT_OF_SUM <= MAX_TEXT;
     const name = nameOf(fits ? path : withOwnWords(path));
     if (!this.totals.has(name)) this.#text += name.length + TEXT_OF_SUM;
