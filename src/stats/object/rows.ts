@@ -4,25 +4,18 @@
  * made of its minutes once, when nothing more can arrive in that hour.
  */
 
-import { isCount } from "../../core/algorithm.ts";
 import {
   addCounts,
-  addTo,
   type Counts,
   type CountsText,
-  countsIn,
   DAY,
   HOUR,
-  isolatesIn,
   MAX_MINUTES,
   noCounts,
-  remember,
-  type Sums,
-  sumsIn,
   textOf,
-  totalsIn,
   totalsText,
 } from "./counts.ts";
+import { type HourHead, type MinuteRow, State, unfoldedAfter } from "./state.ts";
 import { hourOf } from "./timeline.ts";
 
 const SCHEMA = `
@@ -44,31 +37,6 @@ const DELETE_HOURS = "DELETE FROM hours WHERE arrived < ? AND arrived < (SELECT 
 const ARE_MINUTES_LEFT = "SELECT EXISTS (SELECT 1 FROM minutes) AS yes";
 const ARE_HOURS_LEFT = "SELECT COUNT(*) > 1 AS yes FROM hours";
 
-interface RowHead extends Record<string, SqlStorageValue> {
-  readonly arrived: number;
-  readonly heard_at: number;
-  readonly isolates: string;
-}
-
-interface MinuteRow extends RowHead, CountsText {}
-
-interface HourHead extends RowHead {
-  readonly totals: string;
-}
-
-/** What all rows together say. */
-export interface Known {
-  /** The sums since counting began, without series that have been forgotten (counts.ts). */
-  readonly totals: Sums;
-  readonly isolates: Counts["isolates"];
-  /** What the row that changes counts; undefined: there is none since the newest hour. */
-  newest: Counts | undefined;
-  /** When the last batch arrived, ms since the epoch. */
-  heardAtMs: number | undefined;
-  /** The first minute that is in no hour's row. */
-  readonly unfolded: number;
-}
-
 /** Instants are minutes since the epoch by the object's clock. */
 export class StatsRows {
   readonly #storage: DurableObjectStorage;
@@ -78,11 +46,10 @@ export class StatsRows {
     storage.sql.exec(SCHEMA);
   }
 
-  /** Reads the newest hour, and the minutes after it. */
-  known(): Known {
+  /** What all rows together say: the newest hour, and the minutes after it. */
+  state(): State {
     const hour = this.#newestHour();
-    const { last, ...known } = this.#upTo(hour, Number.MAX_SAFE_INTEGER);
-    return { ...known, newest: last && countsIn(last.arrived, last), unfolded: unfoldedAfter(hour) };
+    return new State(hour, this.minutesFrom(unfoldedAfter(hour)));
   }
 
   writeMinute(counts: Counts, heardAtMs: number): void {
@@ -124,29 +91,13 @@ export class StatsRows {
 
   /** One statement writes the hour: all of its minutes are in it, or none. */
   #fold(before: HourHead | undefined, arrived: number): void {
-    const minutes = noCounts(arrived);
-    const { totals, isolates, heardAtMs } = this.#upTo(before, arrived + HOUR, (row) => {
-      addCounts(minutes, row, hourOf);
-    });
-    const text = textOf({ ...minutes, isolates });
-    const total = totalsText(totals, minutes, before?.totals);
-    this.#storage.sql.exec(WRITE_HOUR, arrived, heardAtMs ?? 0, text.sums, text.top, text.isolates, total);
-  }
-
-  /** What an hour's row says, and the minutes after it up to another. */
-  #upTo(hour: HourHead | undefined, until: number, visit?: (row: MinuteRow) => void) {
-    const totals: Sums = new Map(totalsIn(hour?.totals).map(([series, sum]) => [series, sum]));
-    const isolates = isolatesIn(hour?.isolates);
-    let heardAtMs = hour && heardIn(hour);
-    let last: MinuteRow | undefined;
-    for (const row of this.#minutes(unfoldedAfter(hour), until)) {
-      for (const [, series, sum] of sumsIn(row.sums)) addTo(totals, series, sum);
-      for (const [isolate, number] of isolatesIn(row.isolates)) remember(isolates, isolate, number);
-      heardAtMs = heardIn(row) ?? heardAtMs;
-      visit?.(row);
-      last = row;
-    }
-    return { totals, isolates, heardAtMs, last };
+    const minutes = () => this.#minutes(unfoldedAfter(before), arrived + HOUR);
+    const { totals, isolates, heardAtMs = 0 } = new State(before, minutes());
+    const counts = noCounts(arrived, isolates);
+    for (const row of minutes()) addCounts(counts, row, hourOf);
+    const text = textOf(counts);
+    const total = totalsText(totals, counts, before?.totals);
+    this.#storage.sql.exec(WRITE_HOUR, arrived, heardAtMs, text.sums, text.top, text.isolates, total);
   }
 
   #minutes(from: number, until: number): Iterable<MinuteRow> {
@@ -156,12 +107,4 @@ export class StatsRows {
   #newestHour(): HourHead | undefined {
     return this.#storage.sql.exec<HourHead>(NEWEST_HOUR).toArray()[0];
   }
-}
-
-function heardIn({ heard_at }: { readonly heard_at: unknown }): number | undefined {
-  return isCount(heard_at) ? heard_at : undefined;
-}
-
-function unfoldedAfter(hour: HourHead | undefined): number {
-  return hour ? hour.arrived + HOUR : 0;
 }

@@ -1,9 +1,25 @@
 /** What the object knows without reading rows: totals, isolates, and the row of the current minute. */
 
+import { isCount } from "../../core/algorithm.ts";
 import { type Batch, seriesOf } from "../batch.ts";
 import { NamedRegions, type Path, withOwnWords } from "../metrics.ts";
-import { addClients, addSum, addTo, type Counts, DAY, MAX_SERIES, noCounts, remember, type Sums } from "./counts.ts";
-import type { Known } from "./rows.ts";
+import {
+  addClients,
+  addSum,
+  addTo,
+  type Counts,
+  type CountsText,
+  countsIn,
+  DAY,
+  HOUR,
+  isolatesIn,
+  MAX_SERIES,
+  noCounts,
+  remember,
+  type Sums,
+  sumsIn,
+  totalsIn,
+} from "./counts.ts";
 
 /**
  * The texts of all series together, with about 24 characters for the number of each: a row stays below 2 MB. A
@@ -12,26 +28,49 @@ import type { Known } from "./rows.ts";
 const MAX_TEXT = 400_000;
 const TEXT_OF_SUM = 24;
 
+interface RowHead extends Record<string, SqlStorageValue> {
+  readonly arrived: number;
+  readonly heard_at: number;
+  readonly isolates: string;
+}
+
+export interface MinuteRow extends RowHead, CountsText {}
+
+export interface HourHead extends RowHead {
+  readonly totals: string;
+}
+
 export class State {
-  readonly #known: Known;
+  /** The sums since counting began, without series that have been forgotten (counts.ts). */
+  readonly totals: Sums;
+  readonly isolates: Counts["isolates"];
+  /** When the last batch arrived, ms since the epoch. */
+  heardAtMs: number | undefined;
+  /** What the row that changes counts; undefined: there is none since the newest hour. */
+  #newest: Counts | undefined;
+  /** The first minute that is in no hour's row. */
+  readonly #unfolded: number;
   readonly #regions = new NamedRegions();
   #text = 0;
 
-  constructor(known: Known) {
-    this.#known = known;
-    for (const series of known.totals.keys()) {
+  /** @param hour the newest one. @param minutes after it, in order. */
+  constructor(hour: HourHead | undefined, minutes: Iterable<MinuteRow>) {
+    this.totals = new Map(totalsIn(hour?.totals).map(([series, sum]) => [series, sum]));
+    this.isolates = isolatesIn(hour?.isolates);
+    this.heardAtMs = hour && heardIn(hour);
+    this.#unfolded = unfoldedAfter(hour);
+    let last: MinuteRow | undefined;
+    for (const row of minutes) {
+      for (const [, series, sum] of sumsIn(row.sums)) addTo(this.totals, series, sum);
+      for (const [isolate, number] of isolatesIn(row.isolates)) remember(this.isolates, isolate, number);
+      this.heardAtMs = heardIn(row) ?? this.heardAtMs;
+      last = row;
+    }
+    this.#newest = last && countsIn(last.arrived, last);
+    for (const series of this.totals.keys()) {
       this.#regions.bounded(pathOf(series), false);
       this.#text += series.length + TEXT_OF_SUM;
     }
-  }
-
-  get totals(): Sums {
-    return this.#known.totals;
-  }
-
-  /** When the last batch arrived, ms since the epoch. */
-  get heardAtMs(): number | undefined {
-    return this.#known.heardAtMs;
   }
 
   /**
@@ -39,33 +78,32 @@ export class State {
    * already, nor before the minute of the last batch.
    */
   minuteAt(nowMs: number): number {
-    return Math.max(Math.floor(nowMs / 60_000), this.#known.newest?.arrived ?? 0, this.#known.unfolded);
+    return Math.max(Math.floor(nowMs / 60_000), this.#newest?.arrived ?? 0, this.#unfolded);
   }
 
   /** Whether this batch, or a later one of its isolate, has been added. */
   has({ isolate, number }: Batch): boolean {
-    return (this.#known.isolates.get(isolate) ?? 0) >= number;
+    return (this.isolates.get(isolate) ?? 0) >= number;
   }
 
   /** @returns what the row that is to be written counts. */
   add({ isolate, number, minutes }: Batch, nowMs: number): Counts {
-    const known = this.#known;
     const arrived = this.minuteAt(nowMs);
-    const counts = known.newest?.arrived === arrived ? known.newest : noCounts(arrived);
+    const counts = this.#newest?.arrived === arrived ? this.#newest : noCounts(arrived);
     for (const { minute, sums, top } of minutes) {
       // An isolate's clock may be wrong, and a batch may be late.
       const at = Math.min(Math.max(minute, arrived - DAY), arrived);
       for (const [series, sum] of Object.entries(sums)) {
         const name = this.#named(series);
         addSum(counts, at, name, sum);
-        addTo(known.totals, name, sum);
+        addTo(this.totals, name, sum);
       }
       addClients(counts.top, top);
     }
-    remember(known.isolates, isolate, number);
+    remember(this.isolates, isolate, number);
     remember(counts.isolates, isolate, number);
-    known.heardAtMs = nowMs;
-    known.newest = counts;
+    this.heardAtMs = nowMs;
+    this.#newest = counts;
     return counts;
   }
 
@@ -78,6 +116,15 @@ export class State {
     if (!this.totals.has(name)) this.#text += name.length + TEXT_OF_SUM;
     return name;
   }
+}
+
+/** The first minute that is in no hour's row. */
+export function unfoldedAfter(newest: HourHead | undefined): number {
+  return newest ? newest.arrived + HOUR : 0;
+}
+
+function heardIn({ heard_at }: RowHead): number | undefined {
+  return isCount(heard_at) ? heard_at : undefined;
 }
 
 const pathOf = (series: string): Path => series.split("\t");

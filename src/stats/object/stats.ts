@@ -11,7 +11,7 @@ import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, MAX_MINUTES, typ
 import { OpenBreakers } from "./open-breakers.ts";
 import type { Recent, StatsObject, Totals } from "./reply.ts";
 import { StatsRows } from "./rows.ts";
-import { State } from "./state.ts";
+import type { State } from "./state.ts";
 import { hourOf, shortened, timelineOf } from "./timeline.ts";
 
 /** After the end of an hour, so that a clock that is set back a little finds the hour still open. */
@@ -112,7 +112,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   }
 
   #known(): State {
-    this.#state ??= new State(this.#rows.known());
+    this.#state ??= this.#rows.state();
     return this.#state;
   }
 
