@@ -46,4 +46,4 @@ export {
 } from "./limiter.ts";
 export { type MemoryStoreOptions, memoryStore } from "./store/memory.ts";
 export { type LateReply, type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
-export { takeFrom, type Write } from "./store/take-from.ts";
+export { takeFrom, type Write } from "./store/value-text.ts";

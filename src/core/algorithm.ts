@@ -122,6 +122,13 @@ export interface Algorithm<L, R, S, V, K = never> {
   keptValue?(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
   /** The value that a text says, where a storage keeps nothing else. undefined: the text says no such value. */
   parseValue?(json: unknown): K | undefined;
+  /**
+   * Only for a long list of entries, oldest first, each with its instant `atMs`: the list as integers, in a fifth of
+   * the length. A storage may keep it in several parts.
+   */
+  pack?(entries: K): readonly number[];
+  /** The entries of a part. undefined: it is damaged. */
+  unpack?(packed: unknown): K | undefined;
   /** Whether reading has dropped something that is stored. If so, the result is written whatever is decided. */
   dropped?(state: S): boolean;
 

@@ -99,6 +99,26 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };
   },
   parseValue: (json) => (Array.isArray(json) && json.every(isEntry) ? json : undefined),
+  /** Two integers an entry: the time since the entry before it, the first one's since the epoch, and the cost. */
+  pack(entries) {
+    const packed: number[] = [];
+    let lastAtMs = 0;
+    for (const { atMs, cost } of entries) {
+      packed.push(atMs - lastAtMs, cost);
+      lastAtMs = atMs;
+    }
+    return packed;
+  },
+  unpack(packed) {
+    if (!Array.isArray(packed) || !packed.every(isCount)) return undefined;
+    const entries: LogEntry[] = [];
+    let atMs = 0;
+    for (let i = 0; i < packed.length; i += 2) {
+      atMs += packed[i]!;
+      entries.push({ atMs, cost: packed[i + 1]! });
+    }
+    return slidingLog.parseValue!(entries);
+  },
   dropped: ({ dropped }) => dropped,
   resetAfterMs: ({ record }, { windowMs }, nowMs) => (record.used === 0 ? 0 : record.newestAtMs + windowMs - nowMs),
   view({ record, entries }, { kind, limit, windowMs }, cost, refused) {

@@ -100,6 +100,8 @@ export interface WrittenRecords {
 
 export interface WrittenValue {
   readonly key: string;
+  /** Of the limit whose value it is. */
+  readonly kind: Kind;
   /** undefined: the key is deleted. */
   readonly kept: KeptValue<LimitValue> | undefined;
 }
@@ -135,7 +137,7 @@ function chargedAtMs(limit: LimitRequest, { view }: LimitReply): number {
   return algorithmOf(limit).chargedAtMs?.(view, limit) ?? 0;
 }
 
-/** The limit key of a limit that has one. It lies beside the key of its records, in the same slot of a cluster. */
+/** The limit key of a limit that has one. It lies beside the key of its records, in the same hash slot of a cluster. */
 export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
 }
@@ -191,7 +193,8 @@ export function take(
       if (record) records.push(record);
       expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
       if (algorithm.keptValue && (charged || hasDropped)) {
-        values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
+        const kept = algorithm.keptValue(state, limit, nowMs);
+        values.push({ key: limitKeyOf(key, limit), kind: limit.kind, kept });
       }
       reply.push({ refused, view: algorithm.view(state, limit, cost, refused) });
     }
