@@ -1,16 +1,26 @@
-/** The fields of policies, checked each by itself and together. Only the patterns are left to patterns.ts. */
+/** The fields of policies, checked each by itself and together. Only patterns are left to policies.ts. */
 
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import { misfit, withNumber } from "../core/numbers.ts";
-import type { Limit, Meter, Policy } from "../core/policy.ts";
+import type { Limit, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
 import { DOLLARS_EXPECTED, type MeterUnit, toUnits, toWritten } from "../core/units.ts";
+import { isTable } from "./bindings.ts";
 import { largestCost, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { checkPlans } from "./plans.ts";
-import type { MeterInput, PolicyInput } from "./policy-input.ts";
-import { EXPECTED, fieldsOf, meantBy, type ParsedLimit, SCHEMAS, UNITS_EXPECTED, unitOf } from "./policy-schema.ts";
+import type { PolicyInput } from "./policy-input.ts";
+import {
+  EXPECTED,
+  fieldsOf,
+  MODEL,
+  meantBy,
+  type ParsedLimit,
+  SCHEMAS,
+  UNITS_EXPECTED,
+  unitOf,
+} from "./policy-schema.ts";
 
 /** Algorithms whose units can be charged before a request comes. */
 export const LEASABLE = (Object.keys(NAMED) as AlgorithmName[]).filter(
@@ -41,6 +51,7 @@ export function parseFields(
   const mistakes = [
     ...parsed.flatMap(({ success, output, issues = [] }, i) => [
       ...issues.map((issue) => fieldMistake(issue, placeOf(i), unitOf(input[i]))),
+      ...wrongModels(input[i], placeOf(i)),
       ...(more?.(input[i], placeOf(i)) ?? []),
       ...limitMistakes(input[i], placeOf(i), success ? (output as ParsedPolicy).limits : undefined),
     ]),
@@ -48,7 +59,7 @@ export function parseFields(
   ];
   if (mistakes.length > 0) return { mistakes };
 
-  const policies = parsed.map(({ output }, i) => compilePolicy(output as ParsedPolicy, input[i] as PolicyInput));
+  const policies = parsed.map(({ output }) => compilePolicy(output as ParsedPolicy));
   const taken = takenLimitIds(policies, placeOf);
   return taken.length > 0 ? { mistakes: taken } : { value: policies };
 }
@@ -57,33 +68,61 @@ export function parseFields(
 function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): Mistake {
   const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
   const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
-  const [table = "type", name, planNumber] = keys.filter((key) => typeof key === "string");
-  // Below `plans` the names are the operator's own.
-  const field = table === "plans" ? (planNumber ? "planNumber" : table) : (name ?? table);
+  const names = keys.filter((key) => typeof key === "string");
+  const [table = "type", name] = names;
   const last = issue.path?.at(-1) as v.ObjectPathItem | undefined;
   // As it was written: the issue may have the default.
   const value: unknown = last ? last.input[last.key] : issue.input;
   const found = describeValue(value);
+  const field = fieldOf(names, value);
   const named = last?.input.algorithm;
   const algorithm = typeof named === "string" ? (named as AlgorithmName) : undefined;
   if (issue.type === "strict_object" && issue.expected === "never") {
-    const expected = `only the fields ${fieldsOf(name === undefined ? name : table, algorithm).join(", ")}`;
+    const owner = name === undefined ? name : names.length > 2 ? "prices" : table;
+    const expected = `only the fields ${fieldsOf(owner, algorithm).join(", ")}`;
     return { code: "ERR_POLICY_FIELD", path: place, expected, found };
   }
   const expected =
     EXPECTED[`${table}.${name}`] ??
     EXPECTED[`${field} of ${unit === "none" ? algorithm : "meter"}`] ??
+    EXPECTED[`${field} of ${unit}`] ??
     EXPECTED[field] ??
     issue.expected!.replace(/[()]/g, "").replaceAll(" | ", " or ");
   const isDollars = unit === "usd" && expected === UNITS_EXPECTED;
-  const code = codeOf(table === "limits" || table === "plans" ? field : table);
+  const code = codeOf(table === "limits" || table === "plans" ? field : name === "prices" ? name : table);
   const right = isDollars ? DOLLARS_EXPECTED : expected;
   return { code, path: place, expected: meantBy(field, value, right) ?? right, found };
+}
+
+/**
+ * The name by which `EXPECTED` knows a field. Below `plans` and `prices` the names are the operator's own.
+ *
+ * @param names on the way to the field, from the policy on.
+ */
+function fieldOf([table = "type", name, own, ownField]: readonly string[], value: unknown): string {
+  if (table === "plans") return own === undefined ? table : "planNumber";
+  if (name !== "prices" || own === undefined) return name ?? table;
+  if (ownField !== undefined) return "dollarsPerMillion";
+  return value === undefined ? "defaultPrice" : "modelPrice";
 }
 
 /** The code for a wrong field: `maxDelay` has `ERR_POLICY_MAX_DELAY`. */
 function codeOf(field: string): MistakeCode {
   return `ERR_POLICY_${field.replace(/[A-Z]/g, "_$&").toUpperCase()}` as MistakeCode;
+}
+
+/** The names in a meter's prices that no model can have. */
+function wrongModels(policy: unknown, path: string): Mistake[] {
+  const { meter } = (policy ?? {}) as { meter?: { prices?: unknown } | null };
+  const expected = "models of 1 to 128 letters, digits and * . _ : / @ + -";
+  return Object.keys(isTable(meter?.prices) ? meter.prices : {})
+    .filter((model) => !MODEL.test(model))
+    .map((model) => ({
+      code: "ERR_POLICY_PRICES",
+      path: `${path}.meter.prices`,
+      expected,
+      found: describeValue(model),
+    }));
 }
 
 /**
@@ -212,18 +251,11 @@ function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => stri
   );
 }
 
-function compilePolicy({ limits, ...policy }: ParsedPolicy, { meter }: PolicyInput): Policy {
+function compilePolicy({ limits, ...policy }: ParsedPolicy): Policy {
   return {
     ...policy,
-    ...(meter && { meter: compileMeter(meter) }),
-    limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length), meter?.unit)),
+    limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length), policy.meter?.unit)),
   } as Policy;
-}
-
-function compileMeter(meter: MeterInput): Meter {
-  const all = { maxOutput: 4_096, perImage: 1_000, onExceeded: "finish", ...meter };
-  // Numbers may be text.
-  return JSON.parse(JSON.stringify(all), (_, one) => (one >= 0 ? Number(one) : one)) as Meter;
 }
 
 function idOf(name: string, position: number, limits: number): string {

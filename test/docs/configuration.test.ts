@@ -3,10 +3,10 @@
 import { parse as parseToml } from "smol-toml";
 import * as v from "valibot";
 import { expect, it } from "vitest";
-import { formatDuration } from "../../src/config/duration.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
 import { parseSettings } from "../../src/config/settings.ts";
+import { formatDuration } from "../../src/core/duration.ts";
 import { blocksOf, read, tableIn } from "./markdown.ts";
 
 const PAGE = read("docs/configuration.md");

@@ -1,6 +1,6 @@
 /** Names of bindings: which are read, and which are nearly one of those. */
 
-import { nearest } from "./nearest.ts";
+import { nearest } from "../../nearest.ts";
 
 /** Every binding of docs/configuration.md. A test compares the two. */
 export const BINDING_NAMES: readonly string[] = [

@@ -2,9 +2,9 @@
 
 import { isTable, parseJson } from "../../config/bindings.ts";
 import type { Bindings } from "../../config/settings.ts";
+import { nearest } from "../../nearest.ts";
 import { type Bound, boundIn, environmentsIn, type WranglerConfig } from "../wrangler/config-file.ts";
 import { BINDING_NAMES, meantBinding } from "./binding-names.ts";
-import { nearest } from "./nearest.ts";
 
 export interface Found {
   readonly bindings: Bindings;
