@@ -1,7 +1,6 @@
 /** What a request to a language model will use, as far as the request tells it. */
 
 import { normalizePath } from "../pattern/text.ts";
-import { closeJson } from "./close-json.ts";
 import { type Format, formatOf } from "./format.ts";
 import { readBody } from "./read-body.ts";
 import { BYTES_PER_TOKEN, bytesOfText, tokensOfBytes } from "./tokens.ts";
@@ -126,6 +125,28 @@ function parse(text: string, isCut: boolean): { body: Body; unreadBytes: number;
     // It is not JSON.
   }
   return { body: {}, unreadBytes: bytesOfText(text), isWhole: false };
+}
+
+/**
+ * JSON that was cut off, made whole: cuts behind the last value that is complete, and closes what is open there.
+ *
+ * @returns the JSON, and how many characters of the text are in it.
+ */
+function closeJson(text: string): { readonly json: string; readonly length: number } {
+  const open: string[] = [];
+  let length = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '"') {
+      for (i++; i < text.length && text[i] !== '"'; i++) if (text[i] === "\\") i++;
+      continue;
+    }
+    const kind = "{[,]}".indexOf(text[i]!);
+    if (kind < 0) continue;
+    if (kind < 2) open.push("}]"[kind]!);
+    if (kind > 2) open.pop();
+    length = kind === 2 ? i : i + 1;
+  }
+  return { json: text.slice(0, length) + open.reverse().join(""), length };
 }
 
 function isObject(value: unknown): value is Body {

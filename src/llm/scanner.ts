@@ -7,27 +7,38 @@
  * platform.claude.com/docs/en/build-with-claude/streaming. Event streams: html.spec.whatwg.org, section 9.2.6.
  */
 
-import { BACKSLASH, COLON, COMMA, CR, LF, NINE, OPEN, OPEN_LIST, QUOTE, SPACE, U, ZERO } from "./bytes.ts";
-import { isEncoded } from "./encoding.ts";
 import type { Estimate } from "./estimate.ts";
 import {
   AFTER_COLON,
+  BACKSLASH,
+  COLON,
+  COMMA,
   COUNTED,
+  CR,
   FIELD,
   IN_TEXT,
+  LF,
   LINE_START,
   MAX_DEPTH,
   MESSAGE,
   NAME,
+  NINE,
+  OPEN,
+  OPEN_LIST,
   OTHER_FIELD,
   OUTSIDE,
+  QUOTE,
   ROOT,
   SKIPPED,
+  SPACE,
   TEXT,
+  U,
   UNKNOWN,
   USAGE,
+  ZERO,
 } from "./kinds.ts";
 import { add, members } from "./members.ts";
+import { isEncoded } from "./read-body.ts";
 import { bytesOfUnit, tokensOfBytes } from "./tokens.ts";
 import { type ToldFields, type Usage, usageOf } from "./usage.ts";
 

@@ -5,13 +5,12 @@ import { atomicity } from "./cases/atomicity.ts";
 import { charges } from "./cases/charges.ts";
 import { clocks } from "./cases/clocks.ts";
 import { damage } from "./cases/damage.ts";
-import { flags } from "./cases/flags.ts";
+import { flags, shadow } from "./cases/flags.ts";
 import { keys } from "./cases/keys.ts";
 import { replies } from "./cases/replies.ts";
-import { shadow } from "./cases/shadow.ts";
 import { slots } from "./cases/slots.ts";
-import { stories } from "./cases/stories.ts";
 import { type Bench, createBench, type StoreCase, type StoreUnderTest } from "./store-case.ts";
+import { stories } from "./vectors.ts";
 
 /** All cases, by what they are about. */
 export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {

@@ -3,6 +3,7 @@
  * The package has the files too, at the same place.
  */
 
+import { expect } from "vitest";
 import concurrency from "../../test/vectors/concurrency.json" with { type: "json" };
 import fixedWindow from "../../test/vectors/fixed-window.json" with { type: "json" };
 import leakyBucket from "../../test/vectors/leaky-bucket.json" with { type: "json" };
@@ -13,6 +14,7 @@ import { type AlgorithmName, type LimitSpec, NAMED } from "../core/algorithms.ts
 import type { Values } from "../core/named.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { keyRequest, toldBy } from "./requests.ts";
+import type { StoreCase } from "./store-case.ts";
 
 /** A request at an instant, and what the client is told: the state after the step. */
 export interface Step {
@@ -77,3 +79,26 @@ export function answerOf(step: Step, { limit }: Story, reply: TakeReply): Partia
 export function expectedOf({ atMs: _atMs, cost: _cost, op, slot: _slot, ...told }: Step): Partial<Step> {
   return op === "renew" ? { remaining: told.remaining } : told;
 }
+
+/** Every story of the vectors, told by the store. */
+export const stories: readonly StoreCase[] = vectorFiles.map((file) => ({
+  title: `tells every story of the vectors of ${file} as they do`,
+  async run({ newKey, take }) {
+    const tellings = await Promise.all(
+      storiesOf(file).map(async (story) => {
+        const key = newKey();
+        const steps = [];
+        for (const step of story.steps) {
+          const { keys, ...asked } = requestOf(step, story, key);
+          const reply = await take(keys, { ...asked, nowMs: step.atMs });
+          steps.push({ answer: answerOf(step, story, reply), step });
+        }
+        return { title: story.title, steps };
+      }),
+    );
+    const expected = storiesOf(file).map(({ title, steps }) => {
+      return { title, steps: steps.map((step) => ({ answer: expectedOf(step), step })) };
+    });
+    expect(tellings).toEqual(expected);
+  },
+}));

@@ -1,12 +1,11 @@
 /** Warnings about what is allowed in wrangler's file and surely not meant. */
 
 import { isTable, parseJson } from "../../config/bindings.ts";
-import type { Bindings } from "../../config/settings.ts";
+import { type Bindings, parseSettings } from "../../config/settings.ts";
 import { nearest } from "../../nearest.ts";
 import { type Bound, boundIn, environmentsIn, type WranglerConfig } from "../wrangler/config-file.ts";
-import { BINDING_NAMES, meantBinding } from "./binding-names.ts";
 
-export interface Found {
+interface Found {
   readonly bindings: Bindings;
   readonly config: WranglerConfig;
   readonly environmentName: string | undefined;
@@ -25,6 +24,15 @@ export function surelyWrong(found: Found): string[] {
       conditionsOf(policy, path).flatMap(([one, place]) => [...methods(one, place), ...doubleStars(one, place)]),
     ),
   ];
+}
+
+/** Every binding that the Worker reads, as its settings ask for them. */
+export const BINDING_NAMES = namesRead();
+
+function namesRead(): readonly string[] {
+  const names = new Set<string>();
+  parseSettings(new Proxy({}, { get: (_, name) => void names.add(String(name)) }));
+  return [...names];
 }
 
 /** Fields of wrangler's file. In TOML every line below `[vars]` is a variable, up to the next heading. */
@@ -89,6 +97,19 @@ function misspelt(bindings: Bindings): string[] {
     // With the right name beside it, the other one is a variable of the user's own program.
     return meant === undefined || bindings[meant] !== undefined ? [] : [`${name} is not read. Did you mean ${meant}?`];
   });
+}
+
+/** The binding that this name probably means. Undefined: the name is read, or belongs to the user's own program. */
+function meantBinding(name: string): string | undefined {
+  if (BINDING_NAMES.includes(name) || /^POLICIES/.test(name)) return undefined;
+  if (/^policy$/i.test(name)) return "POLICIES";
+  return nearest(name, BINDING_NAMES) ?? BINDING_NAMES.find((known) => hasSameWords(name, known));
+}
+
+/** Whether one name has all words of the other, in any order, and at least two: `UPSTASH_REDIS_URL`, `SECRET_KEY`. */
+function hasSameWords(name: string, known: string): boolean {
+  const [words, knownWords] = [name.toUpperCase().split("_"), known.split("_")];
+  return words.length > 1 && words.every((word) => knownWords.includes(word));
 }
 
 /** Every policy that is a table, and its place. */
