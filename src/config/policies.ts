@@ -16,10 +16,10 @@ export { LEASABLE, type Parsed, writePolicy } from "./policy-fields.ts";
  * Checks a list of policies.
  *
  * @param path the list's name in messages, for example `POLICIES`.
- * @param places the name of each policy in messages. Default: its position in the list.
+ * @param paths the name of each policy in messages. Default: its position in the list.
  */
-export function parsePolicies(input: unknown, path: string, places?: readonly string[]): Parsed<readonly Policy[]> {
-  const parsed = parseFields(input, path, places, patternMistakes);
+export function parsePolicies(input: unknown, path: string, paths?: readonly string[]): Parsed<readonly Policy[]> {
+  const parsed = parseFields(input, path, paths, patternMistakes);
   if (!parsed.mistakes) for (const policy of parsed.value) checked.add(policy);
   return parsed;
 }
@@ -28,19 +28,19 @@ export function parsePolicies(input: unknown, path: string, places?: readonly st
 const checked = new WeakSet<object>();
 
 /** Every pattern of a policy that cannot be parsed. @param policy as it was written, or as it was understood. */
-export function patternMistakes(policy: unknown, place: string): Mistake[] {
+export function patternMistakes(policy: unknown, path: string): Mistake[] {
   if (checked.has(policy as object)) return [];
   const { match, except, cost } = (policy ?? {}) as { match?: unknown; except?: unknown; cost?: unknown };
   return [
-    ...inMatch(match, `${place}.match`, "ERR_POLICY_MATCH"),
+    ...inMatch(match, `${path}.match`, "ERR_POLICY_MATCH"),
     ...(Array.isArray(except)
-      ? except.flatMap((rule, i) => inMatch(rule, `${place}.except[${i}]`, "ERR_POLICY_EXCEPT"))
-      : inMatch(except, `${place}.except`, "ERR_POLICY_EXCEPT")),
-    ...(Array.isArray(cost) ? cost.flatMap((rule, i) => inMatch(rule, `${place}.cost[${i}]`, "ERR_POLICY_COST")) : []),
+      ? except.flatMap((rule, i) => inMatch(rule, `${path}.except[${i}]`, "ERR_POLICY_EXCEPT"))
+      : inMatch(except, `${path}.except`, "ERR_POLICY_EXCEPT")),
+    ...(Array.isArray(cost) ? cost.flatMap((rule, i) => inMatch(rule, `${path}.cost[${i}]`, "ERR_POLICY_COST")) : []),
   ];
 }
 
-function inMatch(match: unknown, place: string, code: MistakeCode): Mistake[] {
+function inMatch(match: unknown, path: string, code: MistakeCode): Mistake[] {
   return (["path", "host"] as const).flatMap((kind) => {
     const written = ((match ?? {}) as Record<string, unknown>)[kind];
     const patterns = Array.isArray(written) ? written : [written];
@@ -48,8 +48,8 @@ function inMatch(match: unknown, place: string, code: MistakeCode): Mistake[] {
       // A value that is not a text is a mistake of the field itself.
       const expected = typeof pattern === "string" && pattern !== "" ? mistakeOf(pattern, kind) : undefined;
       if (expected === undefined) return [];
-      const path = `${place}.${kind}${Array.isArray(written) ? `[${i}]` : ""}`;
-      return [{ code, path, expected: expected || PATTERN_EXPECTED[kind], found: describeValue(pattern) }];
+      const patternPath = `${path}.${kind}${Array.isArray(written) ? `[${i}]` : ""}`;
+      return [{ code, path: patternPath, expected: expected || PATTERN_EXPECTED[kind], found: describeValue(pattern) }];
     });
   });
 }

@@ -39,35 +39,38 @@ export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { rea
 export function parseFields(
   input: unknown,
   path: string,
-  places?: readonly string[],
-  more?: (policy: unknown, place: string) => readonly Mistake[],
+  paths?: readonly string[],
+  more?: (policy: unknown, path: string) => readonly Mistake[],
 ): Parsed<readonly Policy[]> {
   if (!Array.isArray(input) || input.length === 0) {
     const expected = "a list of at least one policy";
     return { mistakes: [{ code: "ERR_POLICIES_MISSING", path, expected, found: describeValue(input) }] };
   }
-  const placeOf = (i: number) => places?.[i] ?? `${path}[${i}]`;
+  const pathOf = (i: number) => paths?.[i] ?? `${path}[${i}]`;
   const parsed = input.map((policy) => v.safeParse(SCHEMAS[unitOf(policy)].policy, policy, { abortPipeEarly: true }));
   const mistakes = [
     ...parsed.flatMap(({ success, output, issues = [] }, i) => [
-      ...issues.map((issue) => fieldMistake(issue, placeOf(i), unitOf(input[i]))),
-      ...wrongModels(input[i], placeOf(i)),
-      ...(more?.(input[i], placeOf(i)) ?? []),
-      ...limitMistakes(input[i], placeOf(i), success ? (output as ParsedPolicy).limits : undefined),
+      ...issues.map((issue) => fieldMistake(issue, pathOf(i), unitOf(input[i]))),
+      ...wrongModels(input[i], pathOf(i)),
+      ...(more?.(input[i], pathOf(i)) ?? []),
+      ...limitMistakes(input[i], pathOf(i), success ? (output as ParsedPolicy).limits : undefined),
     ]),
-    ...takenNames(input, placeOf),
+    ...takenNames(input, pathOf),
   ];
   if (mistakes.length > 0) return { mistakes };
 
   const policies = parsed.map(({ output }) => compilePolicy(output as ParsedPolicy));
-  const taken = takenLimitIds(policies, placeOf);
+  const taken = takenLimitIds(policies, pathOf);
   return taken.length > 0 ? { mistakes: taken } : { value: policies };
 }
 
-/** Valibot tells the place. The expected value is looked up by the field's name. */
-function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): Mistake {
+/** Valibot says where the field is. The expected value is looked up by the field's name. */
+function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: string): Mistake {
   const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
-  const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
+  const path = keys.reduce<string>(
+    (at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`),
+    policyPath,
+  );
   const names = keys.filter((key) => typeof key === "string");
   const [table = "type", name] = names;
   const last = issue.path?.at(-1) as v.ObjectPathItem | undefined;
@@ -80,7 +83,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): 
   if (issue.type === "strict_object" && issue.expected === "never") {
     const owner = name === undefined ? name : names.length > 2 ? "prices" : table;
     const expected = `only the fields ${fieldsOf(owner, algorithm).join(", ")}`;
-    return { code: "ERR_POLICY_FIELD", path: place, expected, found };
+    return { code: "ERR_POLICY_FIELD", path, expected, found };
   }
   const expected =
     EXPECTED[`${table}.${name}`] ??
@@ -91,7 +94,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): 
   const isDollars = unit === "usd" && expected === UNITS_EXPECTED;
   const code = codeOf(table === "limits" || table === "plans" ? field : name === "prices" ? name : table);
   const right = isDollars ? DOLLARS_EXPECTED : expected;
-  return { code, path: place, expected: meantBy(field, value, right) ?? right, found };
+  return { code, path, expected: meantBy(field, value, right) ?? right, found };
 }
 
 /**
@@ -225,19 +228,19 @@ function costsThatNeverPass(rules: unknown, limits: readonly LimitSpec[], path: 
   });
 }
 
-function takenNames(policies: readonly unknown[], placeOf: (i: number) => string): Mistake[] {
+function takenNames(policies: readonly unknown[], pathOf: (i: number) => string): Mistake[] {
   const names = policies.map((policy) => (policy as { name?: unknown } | null)?.name);
   return names.flatMap((name, i): Mistake[] => {
     const first = names.indexOf(name);
     if (typeof name !== "string" || first === i) return [];
     const expected = `a name that no other policy has`;
-    const found = `${describeValue(name)}, the name of ${placeOf(first)}`;
-    return [{ code: "ERR_POLICY_NAME_TAKEN", path: `${placeOf(i)}.name`, expected, found }];
+    const found = `${describeValue(name)}, the name of ${pathOf(first)}`;
+    return [{ code: "ERR_POLICY_NAME_TAKEN", path: `${pathOf(i)}.name`, expected, found }];
   });
 }
 
 /** `api-1` may be a policy with one limit, or the first limit of `api`: headers could not tell them apart. */
-function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => string): Mistake[] {
+function takenLimitIds(policies: readonly Policy[], pathOf: (i: number) => string): Mistake[] {
   const owners = new Map<string, string>();
   return policies.flatMap(({ name, limits }, i) =>
     limits.flatMap(({ id }): Mistake[] => {
@@ -246,7 +249,7 @@ function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => stri
       if (owner === undefined) return [];
       const expected = "a name that gives its limits ids of their own";
       const found = `${describeValue(id)}, an id that policy ${describeValue(owner)} has too`;
-      return [{ code: "ERR_POLICY_LIMIT_ID_TAKEN", path: `${placeOf(i)}.name`, expected, found }];
+      return [{ code: "ERR_POLICY_LIMIT_ID_TAKEN", path: `${pathOf(i)}.name`, expected, found }];
     }),
   );
 }

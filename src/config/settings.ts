@@ -95,17 +95,17 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
 function readPolicies(bindings: Bindings): Parsed<readonly Policy[]> {
   const mistakes: Mistake[] = [];
   const all: unknown[] = [];
-  const places: string[] = [];
+  const paths: string[] = [];
   for (const name of policyVariables(bindings, mistakes)) {
     const part = readPolicyVariable(name, bindings[name]);
     mistakes.push(...(part.mistakes ?? []));
     for (const [i, policy] of (part.mistakes ? [] : part.value).entries()) {
       all.push(policy);
-      places.push(`${name}[${i}]`);
+      paths.push(`${name}[${i}]`);
     }
   }
   if (mistakes.length > 0 && all.length === 0) return { mistakes };
-  const parsed = parsePolicies(all, "POLICIES", places);
+  const parsed = parsePolicies(all, "POLICIES", paths);
   if (mistakes.length === 0) return parsed;
   return { mistakes: [...mistakes, ...(parsed.mistakes ?? [])] };
 }

@@ -3,7 +3,7 @@
  * Mirror: lua/concurrency.lua.
  */
 
-import { type Algorithm, isCount, told } from "./algorithm.ts";
+import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
 import { Kind, MAX_WINDOW_MS } from "./layout.ts";
 import { LIMIT, type LimitBase, type Named, type ShadowLimitBase, type ValuesOf, type Words } from "./named.ts";
@@ -59,7 +59,7 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
   quota: ({ limit }) => ({ quota: limit }),
   remaining: ({ inFlight }, { limit }) => Math.max(0, limit - inFlight),
   tell(view, limit, _cost, refused, nowMs) {
-    return told({
+    return limitStatus({
       remaining: concurrency.remaining(view, limit, nowMs),
       retryAfterMs: refused ? RETRY_AFTER_MS : 0,
       resetAfterMs: 0,

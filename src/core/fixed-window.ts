@@ -1,6 +1,6 @@
 /** The fixed window counter: aligned windows with one count each. Mirror: lua/fixed_window.lua. */
 
-import { type Algorithm, told } from "./algorithm.ts";
+import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT } from "./layout.ts";
 import {
@@ -57,7 +57,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   tell(record, limit, cost, refused, nowMs) {
     const { newest, count } = record;
     const endsAfterMs = (newest + 1) * limit.windowMs - nowMs;
-    return told({
+    return limitStatus({
       remaining: fixedWindow.remaining(record, limit, nowMs),
       retryAfterMs: !refused ? 0 : cost > limit.limit ? undefined : endsAfterMs,
       growsAfterMs: count > 0 ? endsAfterMs : undefined,

@@ -44,7 +44,7 @@ export function misfit(limit: LimitSpec & { readonly unit?: MeterUnit }): string
 /** Whether two lists have the same limits of one key, with the same numbers and in the same order. */
 export function haveSameNumbers(one: readonly LimitSpec[], other: readonly LimitSpec[]): boolean {
   if (one.length !== other.length) return false;
-  // Every answer from memory or from a stock comes through here: no function is made for it.
+  // Every answer from memory or from leased units comes through here: no function is made for it.
   for (let l = 0; l < one.length; l++) if (!hasSameNumber(one[l]!, other[l]!)) return false;
   return true;
 }

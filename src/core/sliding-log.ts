@@ -3,7 +3,7 @@
  * window`. Mirror: lua/sliding_log.lua.
  */
 
-import { type Algorithm, isCount, told } from "./algorithm.ts";
+import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT, MAX_LOG_UNITS } from "./layout.ts";
 import {
@@ -122,7 +122,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
   remaining: ({ used }, { limit }) => Math.max(0, limit - used),
   tell(view, limit, cost, refused, nowMs) {
     const { retryAtMs, growsAtMs, resetAtMs } = view;
-    return told({
+    return limitStatus({
       remaining: slidingLog.remaining(view, limit, nowMs),
       retryAfterMs: !refused ? 0 : cost > limit.limit ? undefined : retryAtMs - nowMs,
       growsAfterMs: growsAtMs > 0 ? growsAtMs - nowMs : undefined,

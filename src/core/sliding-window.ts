@@ -6,7 +6,7 @@
  * waits) is computed here only, from the record that the script returns.
  */
 
-import { type Algorithm, told } from "./algorithm.ts";
+import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_BUCKETS, MAX_COUNT, MAX_EXACT } from "./layout.ts";
 import {
@@ -176,7 +176,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   remaining: (record, { limit }, nowMs) => windowRemaining(record, limit, nowMs),
   tell(record, { limit }, cost, refused, nowMs) {
     const remaining = windowRemaining(record, limit, nowMs);
-    return told({
+    return limitStatus({
       remaining,
       retryAfterMs: refused ? windowRetryAfterMs(record, limit, cost, nowMs) : 0,
       growsAfterMs: windowRetryAfterMs(record, limit, remaining + 1, nowMs),

@@ -77,7 +77,7 @@ export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
-  /** How long the isolate pauses after a short grant, in ms. It refuses meanwhile, whatever the counts say. */
+  /** How long the isolate pauses after the store had too few units to lease, in ms. It refuses meanwhile, whatever the counts say. */
   readonly pausedMs?: number;
 }
 
@@ -135,7 +135,7 @@ function chargedAtMs(limit: LimitRequest, { view }: LimitReply): number {
   return algorithmOf(limit).chargedAtMs?.(view, limit) ?? 0;
 }
 
-/** The limit key of a limit that has one. It lies beside the key of its records, in the same slot of a cluster. */
+/** The limit key of a limit that has one. It lies beside the key of its records, in the same hash slot of a cluster. */
 export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
 }

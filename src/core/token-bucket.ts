@@ -4,7 +4,7 @@
  * Mirror: lua/token_bucket.lua.
  */
 
-import { type Algorithm, leasedMs, told } from "./algorithm.ts";
+import { type Algorithm, leasedMs, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
 import { Kind, MAX_EXACT } from "./layout.ts";
 import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase, type Words } from "./named.ts";
@@ -75,7 +75,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
       return payBackAfterMs(record, limit, nowMs, capacity(limit) - units * windowMs);
     };
     const queued = charged ? record : { ...record, debt: record.debt + cost * windowMs };
-    return told({
+    return limitStatus({
       remaining,
       retryAfterMs: refused ? admitsAfterMs(cost) : 0,
       growsAfterMs: admitsAfterMs(remaining + 1),

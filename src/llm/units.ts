@@ -66,7 +66,7 @@ function whole(tokens: number): number {
 
 /**
  * What a reservation is settled with: by what the answer tells, otherwise by the text that was streamed. A model in the background works on when its client
- * has left: without a told usage its client pays at least what was reserved.
+ * has left: without a stated usage its client pays at least what was reserved.
  *
  * @param scanner absent: the answer cannot be read.
  * @param unitsOf the units of a policy for a usage.
@@ -79,10 +79,10 @@ export function settledUnits(
   names: readonly string[],
   unitsOf: (name: string, usage: Usage) => number,
 ): Record<string, number> {
-  const told = scanner?.usage();
-  const usage = told ?? scanner?.streamed();
+  const stated = scanner?.usage();
+  const usage = stated ?? scanner?.streamed();
   if (!usage) return {};
-  const mayKeep = isBackground && !told;
+  const mayKeep = isBackground && !stated;
   return Object.fromEntries(
     names.flatMap((name) => {
       const units = unitsOf(name, usage);

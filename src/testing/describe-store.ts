@@ -30,17 +30,17 @@ export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {
 const TIMEOUT_MS = 60_000;
 
 /** Registers all cases for a store. */
-export function describeStore(place: StoreUnderTest): void {
-  describe(place.name ?? "the store contract", () => {
+export function describeStore(tried: StoreUnderTest): void {
+  describe(tried.name ?? "the store contract", () => {
     let bench: Bench;
     beforeAll(async () => {
-      bench = await createBench(place);
+      bench = await createBench(tried);
     });
     afterAll(() => bench?.close(), TIMEOUT_MS);
 
     describe.each(Object.entries(STORE_CASES))("%s", (_about, cases) => {
       for (const one of cases) {
-        const reason = whyNot(one, place);
+        const reason = whyNot(one, tried);
         if (reason === undefined) it(one.title, { timeout: TIMEOUT_MS }, () => one.run(bench));
         else it.skip(`${one.title} (skipped: ${reason})`);
       }

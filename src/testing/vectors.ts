@@ -1,6 +1,6 @@
 /**
  * The stories of test/vectors. They are made with exact rational arithmetic and search, not with the code under test.
- * The package has the files too, at the same place.
+ * The package has the files too, under the same path.
  */
 
 import { expect } from "vitest";
@@ -13,7 +13,7 @@ import tokenBucket from "../../test/vectors/token-bucket.json" with { type: "jso
 import { type AlgorithmName, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import type { Values } from "../core/named.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { keyRequest, toldBy } from "./requests.ts";
+import { firstStatus, keyRequest } from "./requests.ts";
 import type { StoreCase } from "./store-case.ts";
 
 /** A request at an instant, and what the client is told: the state after the step. */
@@ -71,13 +71,13 @@ export function requestOf({ op, slot = 0, cost = 1 }: Step, { limit }: Story, ke
 /** What the reply says about the properties that the step expects. Compare it with `expectedOf(step)`. */
 export function answerOf(step: Step, { limit }: Story, reply: TakeReply): Partial<Step> {
   const { cost = 1 } = step;
-  const { remaining, retryAfterMs = null, resetAfterMs, delayMs = 0 } = toldBy(reply, limit, cost);
+  const { remaining, retryAfterMs = null, resetAfterMs, delayMs = 0 } = firstStatus(reply, limit, cost);
   const all: Partial<Step> = { allowed: reply.allowed, remaining, retryAfterMs, resetAfterMs, delayMs };
   return Object.fromEntries(Object.entries(all).filter(([name]) => name in expectedOf(step)));
 }
 
-export function expectedOf({ atMs: _atMs, cost: _cost, op, slot: _slot, ...told }: Step): Partial<Step> {
-  return op === "renew" ? { remaining: told.remaining } : told;
+export function expectedOf({ atMs: _atMs, cost: _cost, op, slot: _slot, ...expected }: Step): Partial<Step> {
+  return op === "renew" ? { remaining: expected.remaining } : expected;
 }
 
 /** Every story of the vectors, told by the store. */

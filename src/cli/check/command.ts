@@ -53,13 +53,13 @@ interface Report {
   readonly file: string;
   /** Null if there are mistakes. */
   readonly configuration: unknown;
-  readonly mistakes: readonly ToldMistake[];
+  readonly mistakes: readonly ReportedMistake[];
   readonly warnings: readonly string[];
   readonly notes: readonly string[];
 }
 
 /** A file that cannot be parsed has a message alone. */
-interface ToldMistake extends Partial<Mistake> {
+interface ReportedMistake extends Partial<Mistake> {
   readonly message: string;
   /** What was probably meant. */
   readonly suggestion?: string;
@@ -71,7 +71,7 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io): Repo
     const { configPath, environmentName } = read.options;
     const parsed = parseSettings(bindings);
     const found = [...(parsed.mistakes ?? []), ...(options.memory ? [] : countsInMemory(bindings))];
-    const mistakes = found.map((mistake) => told(mistake, suggestionFor(mistake, bindings)));
+    const mistakes = found.map((mistake) => reported(mistake, suggestionFor(mistake, bindings)));
     const warnings = [
       ...surelyWrong({ bindings, config: read.config, environmentName }),
       ...(parsed.mistakes
@@ -101,7 +101,7 @@ function countsInMemory(bindings: Bindings): Mistake[] {
   return [{ code: "ERR_COUNTS", path: "COUNTS", expected, found: "nothing" }];
 }
 
-function told(mistake: Mistake, suggestion: string | undefined): ToldMistake {
+function reported(mistake: Mistake, suggestion: string | undefined): ReportedMistake {
   const message = describeMistake(mistake);
   return suggestion === undefined ? { ...mistake, message } : { ...mistake, message, suggestion };
 }

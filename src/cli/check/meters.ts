@@ -33,11 +33,11 @@ function canEnd(pattern: string): boolean {
 
 function priceWarnings(name: string, { prices = {} }: Meter): string[] {
   return Object.entries(prices).flatMap(([model, price]) => {
-    const place = `policy ${name}: the prices of ${model}`;
+    const subject = `policy ${name}: the prices of ${model}`;
     const most = Math.max(price.input, price.output);
-    if (most === 0) return model === "default" ? [`${place} are 0: an unknown model costs nothing`] : [];
-    if (most < TOO_CHEAP) return [`${place} are very low: they are dollars per million tokens, not per token`];
-    return isSwapped(price) ? [`${place} have cached input that costs more than other input`] : [];
+    if (most === 0) return model === "default" ? [`${subject} are 0: an unknown model costs nothing`] : [];
+    if (most < TOO_CHEAP) return [`${subject} are very low: they are dollars per million tokens, not per token`];
+    return isSwapped(price) ? [`${subject} have cached input that costs more than other input`] : [];
   });
 }
 

@@ -21,7 +21,7 @@ export function surelyWrong(found: Found): string[] {
     ...tooOld(config, environmentName),
     ...misspelt(bindings),
     ...policiesOf(bindings).flatMap(([policy, path]) =>
-      conditionsOf(policy, path).flatMap(([one, place]) => [...methods(one, place), ...doubleStars(one, place)]),
+      conditionsOf(policy, path).flatMap(([one, onePath]) => [...methods(one, onePath), ...doubleStars(one, onePath)]),
     ),
   ];
 }
@@ -112,7 +112,7 @@ function hasSameWords(name: string, known: string): boolean {
   return words.length > 1 && words.every((word) => knownWords.includes(word));
 }
 
-/** Every policy that is a table, and its place. */
+/** Every policy that is a table, and its path. */
 function policiesOf(bindings: Bindings): [policy: Record<string, unknown>, path: string][] {
   return Object.keys(bindings)
     .filter((name) => /^POLICIES(?:_\d+)?$/.test(name))
@@ -127,30 +127,32 @@ function policiesOf(bindings: Bindings): [policy: Record<string, unknown>, path:
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"];
 
-/** What `match`, `except` and `cost` say of requests, and its place. */
+/** What `match`, `except` and `cost` say of requests, and its path. */
 function conditionsOf({ match, except, cost }: Record<string, unknown>, path: string): [unknown, string][] {
-  const placed = (value: unknown, place: string) =>
+  const withPaths = (value: unknown, path: string) =>
     Array.isArray(value)
-      ? value.map((one: unknown, i): [unknown, string] => [one, `${place}[${i}]`])
-      : [[value, place] as [unknown, string]];
+      ? value.map((one: unknown, i): [unknown, string] => [one, `${path}[${i}]`])
+      : [[value, path] as [unknown, string]];
   return [[match, "match"] as const, [except, "except"] as const, [cost, "cost"] as const].flatMap(([value, name]) =>
-    placed(value, `${path}.${name}`),
+    withPaths(value, `${path}.${name}`),
   );
 }
 
-function methods(rule: unknown, place: string): string[] {
+function methods(rule: unknown, path: string): string[] {
   return textsIn(rule, "method").flatMap((method) => {
     if (METHODS.includes(method.toUpperCase())) return [];
     const meant = nearest(method, METHODS);
-    return meant === undefined ? [] : [`${place}.method: no client sends ${method}. Did you mean ${meant}?`];
+    return meant === undefined ? [] : [`${path}.method: no client sends ${method}. Did you mean ${meant}?`];
   });
 }
 
 /** Elsewhere `*` stops at a slash and `**` does not. Here the second star only repeats the first. */
-function doubleStars(rule: unknown, place: string): string[] {
+function doubleStars(rule: unknown, path: string): string[] {
   return textsIn(rule, "path")
-    .filter((path) => /(?<!\\)\*\*$/.test(path))
-    .map((path) => `${place}.path: one * stands for several segments. Write ${path.slice(0, -1)} in place of ${path}`);
+    .filter((pattern) => /(?<!\\)\*\*$/.test(pattern))
+    .map((pattern) => {
+      return `${path}.path: one * stands for several segments. Write ${pattern.slice(0, -1)} in place of ${pattern}`;
+    });
 }
 
 /** The texts of a field, which is a text or a list. */
