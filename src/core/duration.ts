@@ -1,4 +1,6 @@
-/** Durations as people write and read them: `"250ms" "10s" "1m" "1h" "1d"`. A number alone could be meant in two ways. */
+/**
+ * Durations as people write and read them: `"250ms" "10s" "1m" "1h" "1d"`. A number alone could be meant in two ways.
+ */
 
 const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

@@ -77,7 +77,10 @@ export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
-  /** How long the isolate pauses after the store had too few units to lease, in ms. It refuses meanwhile, whatever the counts say. */
+  /**
+   * How long the isolate pauses after the store had too few units to lease, in ms. It refuses meanwhile, whatever the
+   * counts say.
+   */
   readonly pausedMs?: number;
 }
 

@@ -33,8 +33,8 @@ const INPUTS = "messages input instructions system prompt tools functions respon
 );
 
 /**
- * What the members of a body are, by the name of the member and what it is a member of. A list is what its items are. Everything else is text, whatever its name:
- * the schema of a tool, the arguments of a call.
+ * What the members of a body are, by the name of the member and what it is a member of. A list is what its items are.
+ * Everything else is text, whatever its name: the schema of a tool, the arguments of a call.
  */
 const ROLES = new Map([
   ["body.messages", "message"],

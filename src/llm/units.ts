@@ -65,8 +65,8 @@ function whole(tokens: number): number {
 }
 
 /**
- * What a reservation is settled with: by what the answer tells, otherwise by the text that was streamed. A model in the background works on when its client
- * has left: without a stated usage its client pays at least what was reserved.
+ * What a reservation is settled with: by what the answer states, otherwise by the text that was streamed. A model in
+ * the background works on when its client has left: without a stated usage its client pays at least what was reserved.
  *
  * @param scanner absent: the answer cannot be read.
  * @param unitsOf the units of a policy for a usage.
