@@ -6,7 +6,7 @@
 import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
 import { Kind, MAX_WINDOW_MS } from "./layout.ts";
-import { LIMIT, type LimitBase, type Named, type ShadowLimitBase, type ValuesOf, type Words } from "./named.ts";
+import { LIMIT, type LimitBase, type Named, type ShadowLimitBase, type ValuesOf } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface ConcurrencyLimit {
@@ -103,9 +103,6 @@ export const namedConcurrency: Named<ConcurrencyLimit, ValuesOf<typeof FIELDS>> 
   fields: FIELDS,
   limitOf: ({ limit, timeout }) => ({ kind: Kind.concurrency, limit, timeoutMs: timeout }),
   valuesOf: ({ limit, timeoutMs }) => ({ limit, timeout: timeoutMs }),
-};
-
-export const concurrencyWords: Words<ConcurrencyLimit> = {
   describe: ({ limit }) => `${limit} at a time`,
   promise: ({ limit, timeoutMs, unit }) =>
     `at most ${describeUnits(limit, unit)} in flight; a lost one is freed after ${formatDuration(timeoutMs)}`,

@@ -3,16 +3,7 @@
 import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT } from "./layout.ts";
-import {
-  LIMIT,
-  type Named,
-  perWindow,
-  type ShadowLimitBase,
-  type ValuesOf,
-  WINDOW,
-  type WindowBase,
-  type Words,
-} from "./named.ts";
+import { LIMIT, type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface FixedWindowLimit {
@@ -96,9 +87,6 @@ export const namedFixedWindow: Named<FixedWindowLimit, ValuesOf<typeof FIELDS>> 
   meters: ["tokens", "usd"],
   limitOf: ({ limit, window }) => ({ kind: Kind.fixedWindow, limit, windowMs: window }),
   valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
-};
-
-export const fixedWindowWords: Words<FixedWindowLimit> = {
   describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
   promise({ limit, windowMs, unit }) {
     const [most, across] = [describeUnits(limit, unit), describeUnits(2 * limit, unit)];

@@ -6,15 +6,7 @@
 import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT, MAX_LOG_UNITS } from "./layout.ts";
-import {
-  type Named,
-  perWindow,
-  type ShadowLimitBase,
-  type ValuesOf,
-  WINDOW,
-  type WindowBase,
-  type Words,
-} from "./named.ts";
+import { type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface LogLimit {
@@ -200,9 +192,6 @@ export const namedSlidingLog: Named<LogLimit, ValuesOf<typeof FIELDS>> = {
   fields: FIELDS,
   limitOf: ({ limit, window }) => ({ kind: Kind.log, limit, windowMs: window }),
   valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
-};
-
-export const slidingLogWords: Words<LogLimit> = {
   describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
   promise: ({ limit, windowMs, unit }) =>
     `never more than ${describeUnits(limit, unit)} in any ${formatDuration(windowMs)}, and every unit returns exactly on time`,

@@ -9,16 +9,7 @@
 import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_BUCKETS, MAX_COUNT, MAX_EXACT } from "./layout.ts";
-import {
-  LIMIT,
-  type Named,
-  perWindow,
-  type ShadowLimitBase,
-  type ValuesOf,
-  WINDOW,
-  type WindowBase,
-  type Words,
-} from "./named.ts";
+import { LIMIT, type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
@@ -238,9 +229,6 @@ export const namedSlidingWindow: Named<WindowLimit, ValuesOf<typeof FIELDS>> = {
     buckets,
     oldest: kind === Kind.whole ? "whole" : "weighted",
   }),
-};
-
-export const slidingWindowWords: Words<WindowLimit> = {
   describe: ({ limit, bucketMs, buckets, unit }) => perWindow(limit, bucketMs * buckets, unit),
   promise({ kind, limit, bucketMs, buckets, unit }) {
     const [most, window] = [describeUnits(limit, unit), formatDuration(bucketMs * buckets)];

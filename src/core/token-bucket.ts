@@ -7,7 +7,7 @@
 import { type Algorithm, leasedMs, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
 import { Kind, MAX_EXACT } from "./layout.ts";
-import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase, type Words } from "./named.ts";
+import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface BucketLimit {
@@ -148,12 +148,26 @@ const LEAKY_FIELDS = {
   },
 } as const;
 
+/** Both buckets promise the same, but for the delay. */
+const words: Pick<Named<BucketLimit, never>, "describe" | "promise"> = {
+  describe({ limit, windowMs, burst, unit }) {
+    const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
+    return `${perWindow(limit, windowMs, unit)}${atOnce}`;
+  },
+  promise({ limit, windowMs, burst, maxDelayMs, unit }) {
+    const delay = maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(maxDelayMs)} first` : "";
+    const refill = perWindow(limit, windowMs, unit);
+    return `at most ${describeUnits(burst, unit)} at once, refilled by ${refill}, continuously${delay}`;
+  },
+};
+
 export const namedTokenBucket: Named<BucketLimit, ValuesOf<typeof TOKEN_FIELDS>> = {
   kind: Kind.bucket,
   fields: TOKEN_FIELDS,
   meters: ["tokens"],
   limitOf: (values) => namedLeakyBucket.limitOf({ ...values, maxDelay: 0 }),
   valuesOf: ({ limit, windowMs, burst }) => ({ limit, window: windowMs, burst }),
+  ...words,
 };
 
 export const namedLeakyBucket: Named<BucketLimit, ValuesOf<typeof LEAKY_FIELDS>> = {
@@ -169,16 +183,5 @@ export const namedLeakyBucket: Named<BucketLimit, ValuesOf<typeof LEAKY_FIELDS>>
     maxDelayMs: maxDelay,
   }),
   valuesOf: (limit) => ({ ...namedTokenBucket.valuesOf(limit), maxDelay: limit.maxDelayMs }),
-};
-
-export const tokenBucketWords: Words<BucketLimit> = {
-  describe({ limit, windowMs, burst, unit }) {
-    const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
-    return `${perWindow(limit, windowMs, unit)}${atOnce}`;
-  },
-  promise({ limit, windowMs, burst, maxDelayMs, unit }) {
-    const delay = maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(maxDelayMs)} first` : "";
-    const refill = perWindow(limit, windowMs, unit);
-    return `at most ${describeUnits(burst, unit)} at once, refilled by ${refill}, continuously${delay}`;
-  },
+  ...words,
 };
