@@ -6,31 +6,22 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { type ConversionConfig, type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { BOUNDS, LIMIT_SCHEMAS, METERED_LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
+import { CHOICES, LIMIT_SCHEMAS, METERED_LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
 
 const OUTPUT = new URL("../../docs/wrangler.schema.json", import.meta.url);
 
-/** Valibot's converter does not see what code checks. Undefined: nothing is added. */
-function bounded(schema: v.GenericSchema, json: JsonSchema): JsonSchema | undefined {
-  const bounds = BOUNDS.get(schema);
-  if (bounds === undefined) return undefined;
-  if (bounds instanceof RegExp) return { ...json, pattern: bounds.source };
-  if ("anyOf" in bounds) return { anyOf: bounds.anyOf.map((one) => convert(one)) };
-  if ("item" in bounds) {
-    const { item, names, required } = bounds;
-    return {
-      type: "object",
-      ...(required ? { required: [...required] } : { minProperties: 1 }),
-      ...(names && { propertyNames: { pattern: names.source } }),
-      additionalProperties: convert(item),
-    };
-  }
-  const [min, max] = bounds;
-  if (schema.type === "array") {
-    return { ...json, ...(min > 0 && { minItems: min }), ...(max < Number.POSITIVE_INFINITY && { maxItems: max }) };
-  }
-  // Dollars have decimals.
-  return { type: Number.isInteger(min) ? "integer" : "number", minimum: min, maximum: max };
+/** Valibot's converter does not see which schema code chooses. Undefined: it does not choose. */
+function chosen(schema: v.GenericSchema): JsonSchema | undefined {
+  const choice = CHOICES.get(schema);
+  if (choice === undefined) return undefined;
+  if ("anyOf" in choice) return { anyOf: choice.anyOf.map((one) => convert(one)) };
+  const { item, names, required } = choice;
+  return {
+    type: "object",
+    ...(required ? { required: [...required] } : { minProperties: 1 }),
+    ...(names && { propertyNames: { pattern: names.source } }),
+    additionalProperties: convert(item),
+  };
 }
 
 // JSON Schema cannot express what only code checks (patterns, divisibility, unique names). The Worker checks these.
@@ -38,7 +29,7 @@ const options: ConversionConfig = {
   typeMode: "input",
   errorMode: "ignore",
   target: "draft-07",
-  overrideSchema: ({ valibotSchema, jsonSchema }) => bounded(valibotSchema as v.GenericSchema, jsonSchema),
+  overrideSchema: ({ valibotSchema }) => chosen(valibotSchema as v.GenericSchema),
 };
 
 function convert(schema: v.GenericSchema, more: ConversionConfig = {}): JsonSchema {

@@ -27,41 +27,14 @@ interface Table {
 }
 
 /**
- * By schema: the range of a number or of a list's length, the form of a text, the two ways to write a value, or what a
- * table holds.
- * scripts/build/build-schema.ts tells editors. (Valibot's own actions for ranges and forms add 290 bytes gzip to a
- * limiter, and `v.union` 100.)
+ * By schema: the two ways to write a value, or what a table holds. scripts/build/build-schema.ts tells editors.
+ * (`v.union` adds 100 bytes gzip to a limiter, and loses the path of a mistake.)
  */
-export const BOUNDS = new Map<v.GenericSchema, readonly [min: number, max: number] | RegExp | Either | Table>();
+export const CHOICES = new Map<v.GenericSchema, Either | Table>();
 
-/** @param unit the number is written in it. */
-const within = (min: number, max: number, unit?: MeterUnit) => {
-  const isWithin = (written: number) => {
-    const number = toUnits(written, unit);
-    return Number.isInteger(number) && number >= min && number <= max;
-  };
-  const number = v.number();
-  BOUNDS.set(number, [toWritten(min, unit), toWritten(max, unit)]);
-  return v.pipe(number, v.check(isWithin));
-};
+const within = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
 
-const text = (form: RegExp) => {
-  const text = v.string();
-  BOUNDS.set(text, form);
-  return v.pipe(
-    text,
-    v.check((text) => form.test(text)),
-  );
-};
-
-const list = <S extends v.GenericSchema>(item: S, min = 1, max = Number.POSITIVE_INFINITY) => {
-  const list = v.array(item);
-  BOUNDS.set(list, [min, max]);
-  return v.pipe(
-    list,
-    v.check(({ length }) => length >= min && length <= max),
-  );
-};
+const text = (form: RegExp) => v.pipe(v.string(), v.regex(form));
 
 /** A value that may be written in two ways. @param isSecond tells them apart. */
 const either = <A extends v.GenericSchema, B extends v.GenericSchema>(
@@ -70,7 +43,7 @@ const either = <A extends v.GenericSchema, B extends v.GenericSchema>(
   second: B,
 ) => {
   const either = v.lazy((value): A | B => (isSecond(value) ? second : first));
-  BOUNDS.set(either, { anyOf: [first, second] });
+  CHOICES.set(either, { anyOf: [first, second] });
   return either;
 };
 
@@ -110,7 +83,7 @@ const oneOrMore = <S extends v.GenericSchema>(item: S) =>
       v.transform((one: v.InferOutput<S>) => [one]),
     ),
     Array.isArray,
-    list(item),
+    v.pipe(v.array(item), v.minLength(1)),
   );
 
 const method = v.pipe(
@@ -151,7 +124,15 @@ const planSource = text(new RegExp(`^(?:${planForms((name) => name).join("|")})$
 
 /** A number of a limit as it is written. */
 const units = integer(1, MAX_UNITS);
-const dollars: typeof units = orText(within(1, MAX_UNITS, "usd"));
+/** The same in dollars, of which each unit is a part. */
+const dollars = orText(
+  v.pipe(
+    v.number(),
+    v.check((written) => Number.isInteger(toUnits(written, "usd"))),
+    v.minValue(toWritten(1, "usd")),
+    v.maxValue(toWritten(MAX_UNITS, "usd")),
+  ),
+);
 
 /** A table with at least one name. (`v.record` adds 300 bytes gzip to a limiter, and passes over some names.) */
 const tableOf = <I, O>(item: v.GenericSchema<I, O>, bounds: Omit<Table, "item"> = {}) => {
@@ -162,7 +143,7 @@ const tableOf = <I, O>(item: v.GenericSchema<I, O>, bounds: Omit<Table, "item"> 
       names.length > 0 ? v.strictObject(Object.fromEntries(names.map((name) => [name, item]))) : v.picklist([]);
     return schema as v.GenericSchema<Readonly<Record<string, I>>, Readonly<Record<string, O>>>;
   });
-  BOUNDS.set(table, { ...bounds, item });
+  CHOICES.set(table, { ...bounds, item });
   return table;
 };
 
@@ -172,7 +153,7 @@ const DEFAULT_ALGORITHM = "sliding-window";
 const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema => {
   switch (field.is) {
     case "units": {
-      const number = orText(within(1, field.most, unit));
+      const number = unit === "usd" ? dollars : orText(within(1, field.most));
       return field.isOptional ? v.optional(number) : number;
     }
     case "integer":
@@ -264,7 +245,7 @@ const METERS = {
 };
 
 /** @param limit the schema of one limit. @param number the schema of one number of a plan. */
-const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units, unit?: MeterUnit) => {
+const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typeof dollars, unit?: MeterUnit) => {
   const isMetered = unit !== undefined;
   /** Numbers by plan and by the id of a limit. plans.ts checks the names and what fits a limit. */
   const plans = tableOf(tableOf(number));
@@ -273,8 +254,8 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units, unit
     match: v.optional(v.strictObject(match), {}),
     except: v.optional(oneOrMore(exception)),
     key: v.optional(oneOrMore(keyKind), ["ip"]),
-    cost: v.optional(list(rule, 0, isMetered ? 0 : undefined), []),
-    limits: list(limit, 1, MAX_LIMITS),
+    cost: v.optional(v.pipe(v.array(rule), v.maxLength(isMetered ? 0 : Number.POSITIVE_INFINITY)), []),
+    limits: v.pipe(v.array(limit), v.minLength(1), v.maxLength(MAX_LIMITS)),
     plan: v.optional(planSource),
     plans: v.optional(plans),
     consistency: v.optional(v.picklist(isMetered ? ["strict"] : ["strict", "leased"]), "strict"),
