@@ -6,10 +6,8 @@ import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 /** The Worker's bindings as they arrive. They may contain anything. */
 export type Bindings = Readonly<Record<string, unknown>>;
 
-/** The value of a binding; undefined if it is absent. */
 export type Get = (name: string) => unknown;
 
-/** Notes a mistake. */
 export type Wrong = (code: MistakeCode, path: string, expected: string, found: unknown) => void;
 
 export function reading(bindings: Bindings): {

@@ -20,7 +20,6 @@ export function writeLimit(limit: Limit): LimitInput {
   };
 }
 
-/** A value of a field as an operator could write it. */
 function write({ is }: Field, value: number | string | undefined, unit: MeterUnit | undefined): unknown {
   if (typeof value !== "number") return value;
   return is === "units" ? toWritten(value, unit) : is === "duration" ? formatDuration(value) : value;

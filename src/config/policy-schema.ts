@@ -72,7 +72,6 @@ const duration = (minMs: number, maxMs: number, form = DURATION): v.GenericSchem
     within(minMs, maxMs),
   );
 
-/** A duration, or 0: none. */
 const durationOrNone = (minMs: number, maxMs: number) =>
   either(v.picklist([0]), isText, duration(minMs, maxMs, new RegExp(`^0$|${DURATION.source}`)));
 
@@ -229,7 +228,6 @@ const price = v.strictObject({
 /** The names of prices: a model, or `*` for any text in it. */
 export const MODEL = /^[\w*.:/@+-]{1,128}$/;
 
-/** @param prices their schema. */
 const meterOf = <P extends v.GenericSchema>(prices: P) =>
   v.strictObject({
     unit: v.picklist(["tokens", "usd"]),
@@ -295,7 +293,6 @@ export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = D
   return Object.keys(table === undefined ? SCHEMAS.none.policy.entries : tables[table]!);
 }
 
-/** The fields of all algorithms: the name of the algorithm, that of the field, and the field. */
 const LIMIT_FIELDS = NAMES.flatMap((algorithm) =>
   Object.entries<Field>(NAMED[algorithm].fields).map(([name, field]) => [algorithm, name, field] as const),
 );

@@ -28,7 +28,6 @@ import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
 
-/** A limit of a request. */
 export type LimitRequest = LimitSpec & {
   /** With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. */
   readonly atMs?: number;

@@ -98,7 +98,6 @@ export function countedValue(part: string, value: string): string | undefined {
   return counted ? counted(value) : value;
 }
 
-/** A host as a request's URL spells it. */
 function countedHost(text: string): string | undefined {
   const url = `http://${text}`;
   if (/[\s/?#@\\]/.test(text) || !URL.canParse(url)) return undefined;

@@ -121,7 +121,6 @@ export function compileSearch(nodes: readonly Node[]): Search {
   };
 }
 
-/** Sets the bit of a position in the row that begins at the word `row`. */
 function set(words: Int32Array, row: number, position: number): void {
   words[row + (position >> 5)]! |= 1 << (position & 31);
 }

@@ -48,7 +48,6 @@ export function describeStore(tried: StoreUnderTest): void {
   });
 }
 
-/** Why a case cannot run on this store. */
 function whyNot({ needs }: StoreCase, { clock, damage, isAlone }: StoreUnderTest): string | undefined {
   if (needs === "clock" && !clock) return "describeStore was given no clock to compare with";
   if (needs === "damage" && typeof damage !== "function") {

@@ -51,7 +51,6 @@ const FILES: Readonly<Record<AlgorithmName, { readonly stories: readonly unknown
 
 export const vectorFiles = Object.keys(FILES) as AlgorithmName[];
 
-/** All stories of a file. */
 export function storiesOf(file: AlgorithmName): readonly Story[] {
   const stories = FILES[file].stories as readonly (Values & { readonly steps: readonly Step[] })[];
   return stories.map(({ steps, ...written }, i) => {
@@ -62,7 +61,6 @@ export function storiesOf(file: AlgorithmName): readonly Story[] {
   });
 }
 
-/** The request that a step describes. */
 export function requestOf({ op, slot = 0, cost = 1 }: Step, { limit }: Story, key = "key"): TakeRequest {
   const flag = op === "renew" ? Flag.chargeAnyway : op === "release" ? Flag.giveBack : Flag.take;
   return { keys: [keyRequest(key, [limit], { cost })], flag, slot };

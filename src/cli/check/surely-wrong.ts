@@ -1,7 +1,8 @@
-/** Warnings about what is allowed in wrangler's file and surely not meant. */
+/** Warnings about what is allowed and surely not meant: in wrangler's file, and in a meter. */
 
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { type Bindings, parseSettings } from "../../config/settings.ts";
+import type { Meter, Policy, Price } from "../../core/policy.ts";
 import { nearest } from "../../nearest.ts";
 import { type Bound, boundIn, environmentsIn, type WranglerConfig } from "../wrangler/config-file.ts";
 
@@ -155,7 +156,6 @@ function doubleStars(rule: unknown, path: string): string[] {
     });
 }
 
-/** The texts of a field, which is a text or a list. */
 function textsIn(rule: unknown, field: string): string[] {
   return [isTable(rule) ? rule[field] : []].flat().filter((text) => typeof text === "string");
 }
@@ -163,4 +163,47 @@ function textsIn(rule: unknown, field: string): string[] {
 /** A variable may be JSON in a text. */
 function parsed(value: unknown): unknown {
   return typeof value === "string" ? parseJson(value) : value;
+}
+
+/** How the paths of the known formats end. A request to another path is estimated by its length. */
+const ENDINGS = ["/chat/completions", "/responses", "/embeddings", "/messages"];
+/** Dollars per million tokens. The cheapest models of 2026 cost ten times as much. */
+const TOO_CHEAP = 0.001;
+
+export function meterWarnings(policies: readonly Policy[]): string[] {
+  return policies.flatMap(({ name, match, meter }) => {
+    if (!meter) return [];
+    const { method, path } = match;
+    return [
+      ...(method && !method.includes("POST")
+        ? [`policy ${name} has a meter and does not match POST: no request is charged`]
+        : []),
+      ...(path && !path.some(canEnd)
+        ? [`policy ${name} has a meter, and none of its paths ends with ${ENDINGS.join(", ")}: estimates are coarse`]
+        : []),
+      ...priceWarnings(name, meter),
+    ];
+  });
+}
+
+/** Whether some path that matches ends like a known format: what stands after the last wildcard is compared. */
+function canEnd(pattern: string): boolean {
+  const text = /[^*+?(){}:\\]*$/.exec(pattern)![0].toLowerCase().replace(/\/$/, "");
+  // What follows a colon is a name, and the text begins after it.
+  const tail = pattern.at(-text.length - 1) === ":" ? text.replace(/^\w+/, "") : text;
+  return ENDINGS.some((ending) => ending.endsWith(tail) || tail.endsWith(ending));
+}
+
+function priceWarnings(name: string, { prices = {} }: Meter): string[] {
+  return Object.entries(prices).flatMap(([model, price]) => {
+    const subject = `policy ${name}: the prices of ${model}`;
+    const most = Math.max(price.input, price.output);
+    if (most === 0) return model === "default" ? [`${subject} are 0: an unknown model costs nothing`] : [];
+    if (most < TOO_CHEAP) return [`${subject} are very low: they are dollars per million tokens, not per token`];
+    return isSwapped(price) ? [`${subject} have cached input that costs more than other input`] : [];
+  });
+}
+
+function isSwapped({ input, cachedInput = input }: Price): boolean {
+  return cachedInput > input;
 }
