@@ -5,8 +5,8 @@
  */
 
 import type { Policy } from "../core/policy.ts";
-import { type PatternKind, PatternMistake } from "../pattern/node.ts";
 import { parsePattern } from "../pattern/parse.ts";
+import { type PatternKind, PatternMistake } from "../pattern/term.ts";
 import { describeValue, type Mistake, type MistakeCode, PATTERN_EXPECTED } from "./mistake.ts";
 import { type Parsed, parseFields } from "./policy-fields.ts";
 
