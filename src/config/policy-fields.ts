@@ -106,7 +106,7 @@ function fieldOf([table = "type", name, own, ownField]: readonly string[], value
   if (table === "plans") return own === undefined ? table : "planNumber";
   if (name !== "prices" || own === undefined) return name ?? table;
   if (ownField !== undefined) return "dollarsPerMillion";
-  return value === undefined ? "defaultPrice" : "modelPrice";
+  return own === "default" && value === undefined ? "defaultPrice" : "modelPrice";
 }
 
 /** The code for a wrong field: `maxDelay` has `ERR_POLICY_MAX_DELAY`. */
