@@ -3,11 +3,9 @@
  * time, and only sends again what is safe to send again. No dependencies, and no side effects when imported.
  */
 
-import { isIdempotent, isReplayable, saysNever } from "./again.ts";
+import { isIdempotent, isReplayable, saysNever, sleep as timerSleep, waitAfter } from "./again.ts";
 import { retryAfterMs, rulesOf } from "./fields.ts";
 import { type Call, createMemory, type Memory } from "./pace.ts";
-import { sleep as timerSleep } from "./sleep.ts";
-import { waitAfter } from "./waits.ts";
 
 /** The signature of `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
