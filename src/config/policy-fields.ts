@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
+import type { Field } from "../core/named.ts";
 import { misfit, withNumber } from "../core/numbers.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
@@ -170,7 +171,8 @@ function rangeMistakes({ limit, compiled, path }: CheckedLimit): Mistake[] {
     return [{ code: codeOf(field), path: `${path}.${field}`, expected, found: String(limit[field]) }];
   }
   const expected = misfit(compiled);
-  const field = limit.burst === undefined ? "limit" : "burst";
+  const units = Object.entries<Field>(NAMED[limit.algorithm].fields).filter(([, { is }]) => is === "units");
+  const field = units.findLast(([name]) => limit[name] !== undefined)![0];
   return [
     ...mistakeOf("ERR_POLICY_RANGE", `${path}.${field}`, expected, largestCost(compiled)),
     ...shadowLimitMistakes(compiled, `${path}.shadowLimit`),

@@ -142,8 +142,15 @@ export interface Algorithm<L, R, S, V, K = never> {
   quota(limit: L): Quota;
   /** The most units that a limit may have. Absent: `MAX_UNITS`. */
   readonly mostUnits?: number;
-  /** What would fit, in words, if the limit's numbers are too large for exact decisions. Absent: they never are. */
+  /**
+   * What would fit, in words, if numbers beside `limit` are out of range, or if all are too large for exact decisions.
+   * Absent: they never are.
+   */
   tooLarge?(limit: L): string | undefined;
+  /** The numbers beside `limit` that count units, each changed. Absent: there are none. */
+  changeUnits?(limit: L, change: (units: number) => number): Partial<L>;
+  /** Whether two limits of one record have the same numbers beside `limit`. Absent: there are none. */
+  hasSameUnits?(one: L, other: L): boolean;
 
   // For an isolate whose store is far away: it reads replies, remembers them and leases units.
 

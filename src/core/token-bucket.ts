@@ -6,7 +6,7 @@
 
 import { type Algorithm, leasedMs, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
-import { Kind, MAX_EXACT } from "./layout.ts";
+import { Kind, MAX_EXACT, MAX_UNITS } from "./layout.ts";
 import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
@@ -57,11 +57,15 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
   encode: ({ windowMs, burst, maxDelayMs }) => [windowMs, 0, burst, maxDelayMs],
   quota: ({ limit, windowMs, burst }) => ({ quota: burst, windowMs: (burst * windowMs) / limit }),
   tooLarge(limit) {
+    const { windowMs, burst, maxDelayMs } = limit;
+    if (!Number.isSafeInteger(burst) || burst < 1 || burst > MAX_UNITS) return `a burst from 1 to ${MAX_UNITS}`;
     if (capacity(limit) <= MAX_EXACT) return undefined;
-    const { windowMs, maxDelayMs } = limit;
     const largest = Math.floor((MAX_EXACT - maxDelayMs * limit.limit) / windowMs);
     return `a burst of at most ${largest} with a window of ${windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
   },
+  /** A burst that is equal to `limit`, as it is by default, follows it. */
+  changeUnits: ({ burst }, change) => ({ burst: change(burst) }),
+  hasSameUnits: (one, other) => one.burst === other.burst,
   remaining({ debt }, limit) {
     const free = Math.floor((capacity(limit) - debt) / limit.windowMs);
     return Math.max(0, Math.min(limit.burst, free));
