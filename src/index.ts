@@ -1,7 +1,6 @@
 /** `headgate`: the library, a limiter to use in other Workers. */
 
 export type { CountsNamespace, LocationHint } from "./config/counts.ts";
-export type { Duration } from "./config/duration.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
 export type {
   ConcurrencyInput,
@@ -20,6 +19,7 @@ export type {
 export type { RegionNames } from "./config/regions.ts";
 export type { RateLimitHeaders } from "./config/settings.ts";
 export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
+export type { Duration } from "./core/duration.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
 export type { LimiterSource, RateLimitOptions } from "./http/options.ts";

@@ -28,7 +28,6 @@ import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
 
-/** A limit of a request. */
 export type LimitRequest = LimitSpec & {
   /** With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. */
   readonly atMs?: number;
@@ -77,7 +76,10 @@ export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
-  /** How long the isolate pauses after a short grant, in ms. It refuses meanwhile, whatever the counts say. */
+  /**
+   * How long the isolate pauses after the store had too few units to lease, in ms. It refuses meanwhile, whatever the
+   * counts say.
+   */
   readonly pausedMs?: number;
 }
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import { afterEach, expect, it, vi } from "vitest";
 import { FREE_DAY, OBJECTS } from "../../scripts/simulate/scale/bill.ts";
-import { parseDurationMs } from "../../src/config/duration.ts";
+import { parseDurationMs } from "../../src/core/duration.ts";
 import { dataPoints, MAX_POINTS } from "../../src/stats/analytics.ts";
 import { seriesOf } from "../../src/stats/batch.ts";
 import { createHandOn } from "../../src/stats/hand-on.ts";

@@ -1,6 +1,6 @@
 /** What the command line of `headgate admin` means. */
 
-import { bareExpected, parseDurationMs } from "../../config/duration.ts";
+import { bareExpected, parseDurationMs } from "../../core/duration.ts";
 import { instantOf } from "../../limiter/live/document.ts";
 import { type Io, Misuse } from "../io.ts";
 import type { Access } from "./api.ts";
