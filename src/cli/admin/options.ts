@@ -1,7 +1,7 @@
 /** What the command line of `headgate admin` means. */
 
 import { bareExpected, parseDurationMs } from "../../config/duration.ts";
-import { instantOf } from "../../limiter/live/document.ts";
+import { instantOf } from "../../limiter/live/fields.ts";
 import { type Io, Misuse } from "../io.ts";
 import type { Access } from "./api.ts";
 

@@ -4,14 +4,9 @@ import { isTable } from "../../config/bindings.ts";
 import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
-import {
-  instantOf,
-  type LiveDocument,
-  type LiveOverride,
-  type LivePolicy,
-  MAX_LIVE_BYTES,
-  writeLive,
-} from "./document.ts";
+import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES, writeLive } from "./document.ts";
+import { instantOf, isOfKind, POLICY_ENTRIES } from "./fields.ts";
+import type { Entry } from "./known.ts";
 import type { LiveReader, LiveState } from "./reader.ts";
 import type { LiveView } from "./view.ts";
 
@@ -111,7 +106,7 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
       if (mistakes.length > 0) return { mistakes };
       const { secret, policies: changed, overrides } = value as LiveDocument;
       const after = { secret: secret ?? (await reader.secret()), policies: changed, overrides };
-      const before = view?.document ?? { policies: {}, overrides: [] };
+      const before = view?.document ?? EMPTY;
       return (await write(before, after, version)) ?? { refused: "raced" };
     },
   };
@@ -159,39 +154,49 @@ function isEnded(one: unknown, nowMs: number): boolean {
   return isTable(one) && typeof one.until === "string" && instantOf(one.until) <= nowMs;
 }
 
-/** What an operator changes about a policy. `null` undoes a change. @param patch unchecked. */
+/** What an operator changes about a policy. `null` undoes a change; of numbers, one by one. @param patch unchecked. */
 export function patchPolicy(
   document: LiveDocument,
   policy: Policy,
   patch: unknown,
 ): LiveDocument | readonly LiveMistake[] {
   if (!isTable(patch) || Object.keys(patch).length === 0) {
-    return [{ path: "", expected: "a table with mode, limits or both", found: describeValue(patch) }];
+    const names = POLICY_ENTRIES.map(([name]) => name);
+    const expected = `a table with ${names.join(", ")} or ${names.length === 2 ? "both" : "several"}`;
+    return [{ path: "", expected, found: describeValue(patch) }];
   }
   const { [policy.name]: found, ...otherPolicies } = document.policies;
-  const earlier = isTable(found) ? found : {};
-  const { mode = earlier.mode, limits, ...others } = patch;
-  const changed = isTable(limits) && Object.keys(limits).length > 0 ? limits : undefined;
-  const kept = Object.entries(isTable(earlier.limits) ? earlier.limits : {}).filter(
-    ([id]) => !Object.hasOwn(changed ?? {}, id),
-  );
-  const given = Object.entries(changed ?? {}).filter(([, number]) => number !== null);
-  const withMode = mode !== undefined && mode !== null && { mode };
-
-  // Numbers of limits that the configuration does not know any more stay: they are no mistake of this change.
-  const known = kept.filter(([id]) => policy.limits.some((limit) => limit.id === id));
-  const toCheck = changed ? tableOf([...known, ...given]) : limits;
-  const withLimits = toCheck !== undefined && toCheck !== null && { limits: toCheck };
-  const mistakes = checkPolicy({ ...others, ...withMode, ...withLimits }, "", policy);
+  const before: Entry = isTable(found) ? found : {};
+  const after: Record<string, unknown> = {};
+  const toCheck: Record<string, unknown> = { ...patch };
+  for (const [name, field] of POLICY_ENTRIES) {
+    const given = patch[name];
+    if (given === null) {
+      delete toCheck[name];
+    } else if (field.is === "numbers") {
+      const numbers = changedNumbers(before[name], given);
+      after[name] = tableOf(numbers);
+      // Numbers of limits that the configuration does not know any more stay: they are no mistake of this change.
+      const isChecked = (id: string) => Object.hasOwn(given!, id) || policy.limits.some((limit) => limit.id === id);
+      if (isOfKind(field, given)) toCheck[name] = tableOf(numbers.filter(([id]) => isChecked(id)));
+    } else {
+      after[name] = given ?? before[name];
+      toCheck[name] = after[name];
+    }
+  }
+  const mistakes = checkPolicy(toCheck, "", policy);
   if (mistakes.length > 0) return mistakes;
-
-  const numbers = limits === null ? undefined : tableOf([...kept, ...given]);
-  const after = { ...withMode, ...(numbers && { limits: numbers }) } as LivePolicy;
-  const policies = Object.keys(after).length > 0 ? { ...otherPolicies, [policy.name]: after } : otherPolicies;
-  return { ...document, policies };
+  const entry = tableOf(Object.entries(after).filter(([, value]) => value !== undefined));
+  return { ...document, policies: entry ? { ...otherPolicies, [policy.name]: entry } : otherPolicies };
 }
 
-/** Undefined: there are no numbers. */
-function tableOf(entries: readonly (readonly [string, unknown])[]): Record<string, number> | undefined {
-  return entries.length > 0 ? (Object.fromEntries(entries) as Record<string, number>) : undefined;
+/** The numbers as they will be. `null` removes one. */
+function changedNumbers(before: unknown, given: unknown): (readonly [id: string, number: unknown])[] {
+  const numbers = { ...(isTable(before) && before), ...(isTable(given) && given) };
+  return Object.entries(numbers).filter(([, number]) => number !== null);
+}
+
+/** Undefined: there are no entries. */
+function tableOf(entries: readonly (readonly [string, unknown])[]): object | undefined {
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
 }

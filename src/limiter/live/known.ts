@@ -1,9 +1,13 @@
 /** What the running configuration knows of an entry of the live document. The rest of the entry does nothing. */
 
 import { isTable } from "../../config/bindings.ts";
-import type { Policy } from "../../core/policy.ts";
+import type { Numbers, Policy } from "../../core/policy.ts";
 import { hasPlan, withFactor, withNumbers } from "../numbers.ts";
-import { instantOf, isNumber, type LiveOverride, type LivePolicy } from "./document.ts";
+import { isNumber, type LiveOverride } from "./document.ts";
+import { type Field, instantOf, isOfKind, type LivePolicy, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "./fields.ts";
+
+/** An entry as it was read, unchecked. */
+export type Entry = Readonly<Record<string, unknown>>;
 
 /** An entry that does nothing under the running configuration. It is kept in the document. */
 export interface Ignored {
@@ -22,15 +26,9 @@ export interface ClientView {
 
 /** The part of an entry that this configuration knows: a limit that was renamed leaves the others in force. */
 export function knownPolicy(entry: unknown, path: string, policy: Policy, ignored: Ignored[]): LivePolicy {
-  if (!isTable(entry)) {
-    ignored.push({ path, reason: "not a table" });
-    return {};
-  }
-  const { mode, limits } = entry;
-  const isMode = mode === "enforce" || mode === "shadow";
-  if (mode !== undefined && !isMode) ignored.push({ path: `${path}.mode`, reason: "not a mode" });
-  const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
-  return { ...(isMode && { mode }), ...(numbers && { limits: numbers }) };
+  if (isTable(entry)) return knownFields(POLICY_ENTRIES, entry, path, policy, ignored);
+  ignored.push({ path, reason: "not a table" });
+  return {};
 }
 
 /**
@@ -39,61 +37,83 @@ export function knownPolicy(entry: unknown, path: string, policy: Policy, ignore
  * @param policy the override's policy as it is in force: a client's numbers must fit it. Undefined: there is none.
  */
 export function knownOverride(
-  entry: Readonly<Record<string, unknown>>,
+  entry: Entry,
   path: string,
   policy: Policy | undefined,
   ignored: Ignored[],
 ): ClientView | undefined {
-  const override = entry as unknown as LiveOverride;
-  const ignore = (reason: string, field?: string) => {
-    ignored.push({ path: field ? `${path}.${field}` : path, reason });
-  };
-  if (!policy) return void ignore("no policy has this name");
-  if (typeof override.key !== "string") return void ignore("the key is not a text");
-  const untilMs = override.until === undefined ? Number.POSITIVE_INFINITY : instantOf(override.until);
-  if (Number.isNaN(untilMs)) return void ignore("until is not an instant");
-  const { limits, factor, plan, exempt, block, ...others } = override;
-  const numbers = knownNumbers(limits, `${path}.limits`, policy, ignored);
-  const numbered = withNumbers(policy, numbers);
-  const isFactor = typeof factor === "number" && attempt(() => withFactor(numbered, factor)) !== undefined;
-  if (factor !== undefined && !isFactor) ignore("the limits multiplied by it do not fit", "factor");
-  const isPlan = hasPlan(policy, plan);
-  if (plan !== undefined && !isPlan) ignore("the policy has no plan of this name", "plan");
-  if (exempt !== undefined && exempt !== true) ignore("not true", "exempt");
-  if (block !== undefined && block !== true) ignore("not true", "block");
-  const known: LiveOverride = {
-    ...others,
-    ...(numbers && { limits: numbers }),
-    ...(isFactor && { factor }),
-    ...(isPlan && { plan }),
-    ...(exempt === true && { exempt }),
-    ...(block === true && { block }),
-  };
-  return { override: known, untilMs, policy: remembered(known) };
+  const ignore = (reason: string) => void ignored.push({ path, reason });
+  if (!policy) return ignore("no policy has this name");
+  if (typeof entry.key !== "string") return ignore("the key is not a text");
+  const untilMs = entry.until === undefined ? Number.POSITIVE_INFINITY : instantOf(entry.until);
+  // Without its end, the override would hold for good.
+  if (Number.isNaN(untilMs)) return ignore("until is not an instant");
+  const override = knownFields(OVERRIDE_ENTRIES, entry, path, policy, ignored) as unknown as LiveOverride;
+  return { override, untilMs, policy: remembered(override) };
+}
+
+/** The entry without the fields, or parts of them, that this configuration does not know. */
+function knownFields(
+  fields: readonly (readonly [name: string, field: Field])[],
+  entry: Entry,
+  path: string,
+  policy: Policy,
+  ignored: Ignored[],
+): Record<string, unknown> {
+  const known = { ...entry };
+  for (const [name, field] of fields) {
+    const value = entry[name];
+    if (value === undefined) continue;
+    const at = `${path}.${name}`;
+    const reason = whyIgnored(name, field, value, policy, known);
+    if (reason !== undefined) {
+      ignored.push({ path: at, reason });
+      delete known[name];
+    } else if (field.is === "numbers") {
+      known[name] = knownNumbers(value as Entry, at, policy, ignored);
+    }
+  }
+  return known;
+}
+
+/** Undefined: the value holds. @param known of the same entry, as far as it was looked at. */
+function whyIgnored(name: string, field: Field, value: unknown, policy: Policy, known: Entry): string | undefined {
+  switch (field.is) {
+    case "numbers":
+      return isTable(value) ? undefined : "not a table";
+    case "factor": {
+      // It multiplies the client's own numbers, which stand before it in the table.
+      const change = () => withFactor(withNumbers(policy, known.limits as Numbers | undefined), value as number);
+      return isOfKind(field, value) && attempt(change) ? undefined : "the limits multiplied by it do not fit";
+    }
+    case "plan":
+      return hasPlan(policy, value) ? undefined : "the policy has no plan of this name";
+    case "choice":
+      return isOfKind(field, value) ? undefined : `not a ${name}`;
+    case "flag":
+      return isOfKind(field, value) ? undefined : "not true";
+    default:
+      return undefined;
+  }
 }
 
 /** Undefined: none. */
 function knownNumbers(
-  limits: unknown,
+  limits: Entry,
   path: string,
   policy: Policy,
   ignored: Ignored[],
 ): Record<string, number> | undefined {
-  if (limits === undefined) return undefined;
-  if (!isTable(limits)) {
-    ignored.push({ path, reason: "not a table" });
-    return undefined;
+  const known: Record<string, number> = {};
+  for (const [id, number] of Object.entries(limits)) {
+    const reason = whyNumberIgnored(id, number, policy);
+    if (reason === undefined) known[id] = number as number;
+    else ignored.push({ path: `${path}.${id}`, reason });
   }
-  const entries = Object.entries(limits).filter((entry): entry is [string, number] => {
-    const [id, number] = entry;
-    const reason = whyIgnored(id, number, policy);
-    if (reason !== undefined) ignored.push({ path: `${path}.${id}`, reason });
-    return reason === undefined;
-  });
-  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+  return Object.keys(known).length > 0 ? known : undefined;
 }
 
-function whyIgnored(id: string, number: unknown, policy: Policy): string | undefined {
+function whyNumberIgnored(id: string, number: unknown, policy: Policy): string | undefined {
   const limit = policy.limits.find((one) => one.id === id);
   if (!limit) return "no limit has this id";
   if (!isNumber(number, limit.unit)) return "not the number of a limit";

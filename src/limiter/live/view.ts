@@ -4,7 +4,8 @@ import { isTable } from "../../config/bindings.ts";
 import type { Policy } from "../../core/policy.ts";
 import { hasPlan } from "../numbers.ts";
 import type { LiveDocument } from "./document.ts";
-import { type ClientView, changePolicy, type Ignored, knownOverride, knownPolicy } from "./known.ts";
+import { OVERRIDE_ENTRIES } from "./fields.ts";
+import { type ClientView, changePolicy, type Entry, type Ignored, knownOverride, knownPolicy } from "./known.ts";
 
 /** Entries that are named one by one when a document is read: one line of the log holds them. */
 const MAX_NAMED = 20;
@@ -24,14 +25,10 @@ export interface LiveView {
   client(policy: string, partition: string, nowMs: number): ClientView | undefined;
 }
 
-/** An override as it was read, unchecked. */
-type Entry = Readonly<Record<string, unknown>>;
-
-/** A policy as it is in force, and what is asked of it for each override. */
+/** A policy as it is in force. */
 interface InForce {
   readonly policy: Policy;
-  readonly ids: ReadonlySet<string>;
-  /** The overrides' indices by partition. */
+  /** Its overrides' indices by partition. */
   readonly clients: Map<string, number>;
 }
 
@@ -43,7 +40,7 @@ interface InForce {
  */
 export function viewOf(version: number, document: LiveDocument, policies: readonly Policy[], secret: string): LiveView {
   const ofPolicies: Ignored[] = [];
-  const inForce = new Map(policies.map((policy) => [policy.name, inForceOf(policy)]));
+  const inForce = new Map<string, InForce>(policies.map((policy) => [policy.name, { policy, clients: new Map() }]));
   for (const [name, entry] of Object.entries(document.policies)) {
     const path = `policies.${name}`;
     const found = inForce.get(name);
@@ -76,7 +73,7 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
     }
     const found = find(override);
     if (found && typeof override.key === "string") found.clients.set(override.key, i);
-    if (found && hasNames(override, found)) continue;
+    if (found && hasNames(override, found.policy)) continue;
     if (named.length < MAX_NAMED) known(i, named);
     else unnamed++;
   }
@@ -104,16 +101,18 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
   };
 }
 
-function inForceOf(policy: Policy): InForce {
-  const ids = new Set(policy.limits.map(({ id }) => id));
-  return { policy, ids, clients: new Map() };
+/** Whether the configuration has all names of an override. Numbers and instants take too long to check for all. */
+function hasNames(override: Entry, policy: Policy): boolean {
+  if (typeof override.key !== "string") return false;
+  for (const [name, { is }] of OVERRIDE_ENTRIES) {
+    const value = override[name];
+    if (value === undefined) continue;
+    if (is === "plan" && !hasPlan(policy, value)) return false;
+    if (is === "numbers" && !hasIds(value, policy)) return false;
+  }
+  return true;
 }
 
-/** Whether the configuration has all names of an override. Numbers and instants take too long to check for all. */
-function hasNames({ key, limits, plan }: Entry, { ids, policy }: InForce): boolean {
-  if (typeof key !== "string" || (plan !== undefined && !hasPlan(policy, plan))) return false;
-  if (limits === undefined) return true;
-  if (!isTable(limits)) return false;
-  for (const id in limits) if (!ids.has(id)) return false;
-  return true;
+function hasIds(numbers: unknown, { limits }: Policy): boolean {
+  return isTable(numbers) && Object.keys(numbers).every((id) => limits.some((limit) => limit.id === id));
 }
