@@ -5,7 +5,7 @@ import { POLICY_ENTRIES } from "../../limiter/live/fields.ts";
 import { type ExitCode, type Io, Misuse } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { addClientCommands } from "./clients.ts";
-import { type Given, fieldValue } from "./fields.ts";
+import { fieldValue, type Given } from "./fields.ts";
 import { addLive } from "./live.ts";
 import { type AdminOptions, addCommand, type Perform, performer } from "./perform.ts";
 import { explanationText, overridesText, statsText, versionText } from "./show.ts";

@@ -4,12 +4,10 @@ import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
 import { MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
 import type { Change, Edited, IsMeant, LiveEditor } from "../../limiter/live/edit.ts";
-import type { AppliedPolicy, InsideLimiter } from "../../limiter.ts";
-import { isStoreError } from "../../limiter.ts";
+import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
 import { answer, badRequest, notFound, problem } from "./answer.ts";
 import { type AuditEntry, audit, differences } from "./audit.ts";
 import type { Admin } from "./authenticate.ts";
-import { keyOf } from "./client-key.ts";
 
 export interface AdminEnv {
   readonly Variables: { by: string; admin: Admin };
@@ -84,7 +82,7 @@ export function meantBy(c: AdminContext): IsMeant | undefined {
 }
 
 /** The JSON of a body. No body is larger than a live document. */
-export async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
+async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
   const detail = `A body has at most ${MAX_LIVE_BYTES} bytes.`;
   const tooLarge = () => problem({ title: "Content Too Large", status: 413, detail });
   if (Number(c.req.header("Content-Length")) > MAX_LIVE_BYTES) return tooLarge();
@@ -107,27 +105,39 @@ export async function audited<T>(entry: AuditEntry, work: () => Promise<T>): Pro
   }
 }
 
+/** What a call changes: of one client, or of everybody. */
+interface Changed {
+  /** For the audit line: `PUT /overrides/api`. */
+  readonly call: string;
+  readonly client?: ReturnType<typeof shownClient>;
+}
+
 /**
- * Changes the live document, writes the audit line and answers.
+ * Changes the live document, writes the audit line and answers. `If-Match` may name the version that is meant.
  *
- * @param shown what the answer has beside the version. @param isMeant as the call says in `If-Match`.
+ * @param work gets the body, unchecked. @param shown what the answer has beside the version.
  */
 export async function answerChange(
-  entry: AuditEntry,
-  work: () => Promise<Edited>,
-  shown: (change: Change) => object,
-  isMeant: IsMeant | undefined,
+  c: AdminContext,
+  editor: LiveEditor | undefined,
+  changed: Changed,
+  work: (editor: LiveEditor, body: unknown, isMeant: IsMeant | undefined) => Promise<Edited>,
+  shown: (change: Change, body: unknown) => object,
 ): Promise<Response> {
-  const edited = await audited(entry, work);
+  if (!editor) return NO_LIVE();
+  const body = c.req.method === "DELETE" ? { value: undefined } : await readBody(c);
+  if (body instanceof Response) return body;
+  const isMeant = meantBy(c);
+  const entry = { by: c.get("by"), ...changed };
+  const edited = await audited(entry, () => work(editor, body.value, isMeant));
   if ("mistakes" in edited) {
     const detail = "Nothing was changed: the mistakes are in `mistakes`.";
     return problem({ title: "Unprocessable Content", status: 422, detail, mistakes: edited.mistakes });
   }
   if ("refused" in edited) return refusedChange(edited.refused, isMeant ? 412 : 409);
-  const { change } = edited;
-  const { version, before, after } = change;
+  const { version, before, after } = edited.change;
   if (before !== after) audit({ ...entry, ...differences(before, after), version });
-  return answer({ version, ...shown(change) }, { ETag: etagOf(version) });
+  return answer({ version, ...shown(edited.change, body.value) }, { ETag: etagOf(version) });
 }
 
 function refusedChange(refused: "raced" | "damaged" | "newer", raced: 409 | 412): Response {
@@ -148,3 +158,35 @@ export function etagOf(version: number): string {
 }
 
 export const NO_LIVE = () => notFound("LIVE_REFRESH is 0s: this gateway reads no live document.");
+
+/** In place of `?key=`, because URLs reach logs. */
+const KEY_FIELD = "Headgate-Key";
+
+/** The character that replaces a byte that is not UTF-8. Browsers send an ü as such a byte. */
+const UNREADABLE = "\ufffd";
+
+/**
+ * `kind`, by default the policy's first one, and `key`, once for each part of a combined kind. The field has the parts
+ * encoded as in a URL, because a field can neither hold every character nor be given twice: separated by commas.
+ *
+ * @throws {TypeError} if a character of the field was lost on the way: it would name another client.
+ */
+function keyOf({ url, headers }: Request, policy: Policy): KeyByHand {
+  const { searchParams } = new URL(url);
+  const kind = searchParams.get("kind") ?? policy.key[0]!;
+  const field = headers.get(KEY_FIELD);
+  if (field?.includes(UNREADABLE)) throw new TypeError(`${KEY_FIELD}: expected its parts encoded as in a URL`);
+  const inField = field !== null && (kind.includes("+") ? field.split(",") : [field]);
+  const parts = inField ? inField.map((part) => decoded(part.trim())) : searchParams.getAll("key");
+  const key = parts.length > 1 ? parts : parts[0];
+  return { kind, ...(key !== undefined && { key }) };
+}
+
+/** A text that is not encoded may hold a percent sign. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
