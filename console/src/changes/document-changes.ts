@@ -1,7 +1,7 @@
 /** The whole live document, edited by hand. */
 
+import { isTable } from "../../../src/config/bindings.ts";
 import { api, type LiveDocument, Refused } from "../api.ts";
-import { isTable } from "../data/entries.ts";
 import { admin } from "../parts/command.tsx";
 import type { Change } from "./change.ts";
 import { canonical } from "./client-changes.ts";

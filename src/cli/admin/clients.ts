@@ -68,7 +68,7 @@ async function edit(
   change: (fields: OverrideFields) => OverrideFields | undefined,
 ): Promise<Answer> {
   const { override } = await callAdmin(access, countsOf(client, "override")).then(({ body }) => body, overrideTold);
-  return callAdmin(access, changeOf(client, change(fieldsOf(override))));
+  return callAdmin(access, changeOf(client, change(fieldsOf(override) ?? {})));
 }
 
 /** The override in the answer that the counts cannot be read. */

@@ -153,9 +153,9 @@ export function isOfKind(field: Field, value: unknown): boolean {
   }
 }
 
-/** The fields of an override that has its client beside them, or of nothing. */
-export function fieldsOf(override: unknown): OverrideFields {
-  if (!isTable(override)) return {};
+/** An override without its client. Undefined: there is no override. */
+export function fieldsOf(override: unknown): OverrideFields | undefined {
+  if (!isTable(override)) return undefined;
   return Object.fromEntries(
     OVERRIDE_ENTRIES.filter(([name]) => override[name] !== undefined).map(([name]) => [name, override[name]]),
   );
