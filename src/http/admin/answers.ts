@@ -1,4 +1,4 @@
-/** What the admin API answers, for everybody who calls it. `/stats` answers `StatsReply`, `/explain` an `Explanation`. */
+/** What the admin API answers, for those who call it. `/stats` answers `StatsReply`, `/explain` an `Explanation`. */
 
 import type { Policy } from "../../core/policy.ts";
 import type { MeterUnit } from "../../core/units.ts";
