@@ -422,6 +422,7 @@ it.each(OVERRIDE_ENTRIES)(
   async (name, field) => {
     const gateway = await gatewayOf();
     const { page } = await openSignedIn(gateway);
+    await page.locator(".tiles").waitFor();
     await lookUp(page, CLIENT);
     const card = page.getByRole("region", { name: `api: ${CLIENT}` });
     const isButton = field.is === "flag" && field.isEffect;
@@ -431,7 +432,7 @@ it.each(OVERRIDE_ENTRIES)(
     expect(await card.locator(".diff pre").innerText()).toContain(`"${name}":`);
     const command = await card.locator(".command code").innerText();
     expect(command).toContain(field.option?.split(" ")[0] ?? `admin ${name}`);
-    await card.getByRole("button", { name: /^(Set|Block …|Exempt …)$/ }).click();
+    await card.getByRole("button", { name: button === "Other limits" ? "Set" : `${button} …`, exact: true }).click();
     if (button !== "Other limits") await card.getByRole("button", { name: /^Yes: / }).click();
     await card.getByRole("button", { name: "Remove the override" }).waitFor();
 
