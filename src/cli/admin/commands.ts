@@ -57,7 +57,10 @@ export function addAdmin(program: Command, io: Io, end: (code: ExitCode) => void
 /** A command for each field that the live document changes for all clients of a policy. `default`: as deployed. */
 function addPolicyCommands(admin: Command, perform: Perform): void {
   for (const [name, field] of POLICY_ENTRIES) {
-    const argument = new Argument(field.argument, field.argumentHelp);
+    const argument =
+      field.is === "numbers"
+        ? new Argument("<limit=number...>", "for example api-1=200; api-1=default: as deployed")
+        : new Argument(`<${name}>`, "default: as deployed");
     if (field.is === "choice") argument.choices([...field.of, "default"]);
     addCommand(admin, name, field.help)
       .argument("<policy>", "the policy's name")

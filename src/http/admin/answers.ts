@@ -4,7 +4,7 @@ import type { Policy } from "../../core/policy.ts";
 import type { MeterUnit } from "../../core/units.ts";
 import type { LiveOverride } from "../../limiter/live/document.ts";
 import type { LivePolicy } from "../../limiter/live/fields.ts";
-import type { Ignored } from "../../limiter/live/known.ts";
+import type { Ignored } from "../../limiter/live/view.ts";
 
 /** A limit in force, as an operator could write it. Which of the fields it has depends on its algorithm. */
 export interface LimitAnswer {

@@ -2,12 +2,11 @@
 
 import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
-import { MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
+import { type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
 import type { Change, Edited, IsMeant, LiveEditor } from "../../limiter/live/edit.ts";
 import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
 import { answer, badRequest, notFound, problem } from "./answer.ts";
-import { type AuditEntry, audit, differences } from "./audit.ts";
-import type { Admin } from "./authenticate.ts";
+import type { Admin } from "./gate.ts";
 
 export interface AdminEnv {
   readonly Variables: { by: string; admin: Admin };
@@ -93,6 +92,26 @@ async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | 
   } catch {
     return badRequest("The body is not JSON.");
   }
+}
+
+/** One JSON line for each change that an admin makes. It holds hashes and never a raw key. */
+interface AuditEntry {
+  /** Who: `token`, or `access:` and an address or id. */
+  readonly by: string;
+  /** What was called, for example `PUT /overrides/api`. */
+  readonly call: string;
+  /** Whose counts or override: kind and hash. */
+  readonly client?: { readonly kind: string; readonly key: string };
+  readonly before?: unknown;
+  readonly after?: unknown;
+  /** The version of the live document after the change. */
+  readonly version?: number;
+  /** The store did not answer: the change may have been made or not. */
+  readonly failure?: string;
+}
+
+export function audit(entry: AuditEntry): void {
+  console.log(JSON.stringify({ event: "admin", at: new Date().toISOString(), ...entry }));
 }
 
 /** Does the work. Writes the audit line also if the store does not say whether the work was done. */
@@ -189,4 +208,25 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** A log line has a bound: Workers Logs cut it at 256 KB (2026-11). */
+const MAX_OVERRIDES = 100;
+
+/** What differs between two documents: on each side the policies and overrides that the other side does not have. */
+function differences(before: LiveDocument, after: LiveDocument): { before: unknown; after: unknown } {
+  return { before: without(before, after), after: without(after, before) };
+}
+
+function without(document: LiveDocument, other: LiveDocument): unknown {
+  const others = new Set(other.overrides.map((override) => JSON.stringify(override)));
+  const policies = Object.entries(document.policies).filter(
+    ([name, policy]) => JSON.stringify(policy) !== JSON.stringify(other.policies[name]),
+  );
+  const overrides = document.overrides.filter((override) => !others.has(JSON.stringify(override)));
+  return {
+    ...(policies.length > 0 && { policies: Object.fromEntries(policies) }),
+    ...(overrides.length > 0 && { overrides: overrides.slice(0, MAX_OVERRIDES) }),
+    ...(overrides.length > MAX_OVERRIDES && { furtherOverrides: overrides.length - MAX_OVERRIDES }),
+  };
 }

@@ -13,8 +13,7 @@ import { type AdminApp, type AdminEnv, createCalls } from "./calls.ts";
 import { serveCounts } from "./counts.ts";
 import type { Gate } from "./gate.ts";
 import { serveLive, serveOverrides, servePolicies } from "./live.ts";
-import { serveSession } from "./serve-session.ts";
-import type { Sessions } from "./session.ts";
+import { ENDED, type Sessions } from "./session.ts";
 import { serveStats } from "./stats.ts";
 
 export interface AdminOptions {
@@ -70,4 +69,24 @@ function serveExplain(app: AdminApp, read: ReadExplanation | undefined): void {
     const found = await read(token);
     return "wrong" in found ? badRequest(WRONG[found.wrong]) : answer(found);
   });
+}
+
+/**
+ * `/session`.
+ *
+ * @param sessions absent: there is no token to begin one with. Cloudflare Access has sessions of its own.
+ */
+function serveSession(app: AdminApp, sessions: Sessions | undefined): void {
+  app.post("/session", async (c) => {
+    if (!sessions || !c.get("admin").hasToken) {
+      return badRequest("A session begins with the admin token: Authorization: Bearer <token>.");
+    }
+    return empty(await sessions.begin(Date.now()));
+  });
+
+  app.delete("/session", async () => empty(ENDED));
+}
+
+function empty(cookie: string): Response {
+  return new Response(null, { status: 204, headers: { "Set-Cookie": cookie, "Cache-Control": "no-store" } });
 }

@@ -3,24 +3,23 @@
 import { isTable } from "../../config/bindings.ts";
 import { describeValue, type Mistake } from "../../config/mistake.ts";
 import { parsePolicies, writePolicy } from "../../config/policies.ts";
-import { BLOCK_INSTEAD } from "../../config/policy-schema.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { timesFactor, withWritten } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
-import { DOLLARS_EXPECTED, describeUnits } from "../../core/units.ts";
+import { describeUnits } from "../../core/units.ts";
 import { hasPlan } from "../numbers.ts";
-import { EMPTY, isNumber, type LiveDocument } from "./document.ts";
+import { EMPTY, type LiveDocument } from "./document.ts";
 import {
   EFFECTS,
   type Field,
-  isOfKind,
   type LivePolicy,
   OVERRIDE_ENTRIES,
   OVERRIDE_FIELDS,
   POLICY_ENTRIES,
   POLICY_FIELDS,
 } from "./fields.ts";
-import { changePolicy } from "./known.ts";
+import { problemsOf } from "./problems.ts";
+import { changePolicy, type Entry } from "./view.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
 export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
@@ -124,55 +123,18 @@ export function checkOverride(value: unknown, path: string, policy: Policy): Liv
 }
 
 /** @param entry the override, or what is changed about a policy. @param path of the entry. */
-function checkField(
-  name: string,
-  field: Field,
-  entry: Readonly<Record<string, unknown>>,
-  path: string,
-  policy: Policy,
-): LiveMistake[] {
+function checkField(name: string, field: Field, entry: Entry, path: string, policy: Policy): LiveMistake[] {
   const value = entry[name];
   const at = below(path, name);
   if (value === undefined) return [];
-  const isRight = field.is === "plan" ? hasPlan(policy, value) : isOfKind(field, value);
-  if (!isRight) return [mistake(at, expectedOf(field, policy), value)];
-  if (field.is === "numbers") return checkNumbers(value as Record<string, unknown>, at, policy);
-  return field.is === "factor" ? checkFactor(value as number, at, policy, entry.plan) : [];
-}
-
-function expectedOf(field: Field, policy: Policy): string {
-  switch (field.is) {
-    case "numbers":
-      return "a table of numbers by the ids of limits";
-    case "factor":
-      return "a number above 0";
-    case "plan": {
-      const plans = Object.keys(policy.plans ?? {});
-      return plans.length > 0 ? `one of the policy's plans ${plans.join(", ")}` : "no plan: the policy has none";
-    }
-    case "choice":
-      return field.of.map((word) => `"${word}"`).join(" or ");
-    case "flag":
-      return "true, or no such field";
-    case "instant":
-      return 'an instant such as "2026-12-01T00:00:00Z"';
-    case "text":
-      return `a text of 1 to ${field.maxLength} characters`;
+  const problems = problemsOf(name, field, value, policy);
+  if (problems.length > 0) {
+    return problems.map(({ id, expected, found }) => mistake(id === undefined ? at : below(at, id), expected, found));
   }
-}
-
-function checkNumbers(value: Readonly<Record<string, unknown>>, path: string, policy: Policy): LiveMistake[] {
-  const ids = policy.limits.map(({ id }) => id);
-  const mistakes = Object.entries(value).flatMap(([id, number]): LiveMistake[] => {
-    const limit = policy.limits.find((one) => one.id === id);
-    if (!limit) return [mistake(`${path}.${id}`, `the id of a limit of ${policy.name}: ${ids.join(", ")}`, id)];
-    if (isNumber(number, limit.unit)) return [];
-    const expected = limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${MAX_UNITS}`;
-    return [mistake(`${path}.${id}`, number === 0 ? `${expected}${BLOCK_INSTEAD}` : expected, number)];
-  });
-  if (mistakes.length > 0) return mistakes;
+  if (field.is === "factor") return checkFactor(value as number, at, policy, entry.plan);
+  if (field.is !== "numbers") return [];
   const numbers = new Map(Object.entries(value as Record<string, number>));
-  return fitMistakes(policy, (limit) => numbered(limit, numbers.get(limit.id)), path);
+  return fitMistakes(policy, (limit) => numbered(limit, numbers.get(limit.id)), at);
 }
 
 /** @param plan of the same override: the factor multiplies its numbers. */

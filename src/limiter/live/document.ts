@@ -4,8 +4,6 @@
  */
 
 import { isTable, parseJson } from "../../config/bindings.ts";
-import { MAX_UNITS } from "../../core/layout.ts";
-import { type MeterUnit, toUnits } from "../../core/units.ts";
 import type { LivePolicy, OverrideFields } from "./fields.ts";
 
 /** What a live document changes for one client under one policy. */
@@ -72,9 +70,3 @@ export function namedOverrides({ overrides }: LiveDocument): readonly LiveOverri
 }
 
 const isText = (value: unknown) => typeof value === "string";
-
-/** Whether a value can be the number of a limit. @param unit of the limit: the number is written in it. */
-export function isNumber(value: unknown, unit: MeterUnit | undefined): value is number {
-  const number = typeof value === "number" ? toUnits(value, unit) : 0;
-  return Number.isSafeInteger(number) && number >= 1 && number <= MAX_UNITS;
-}

@@ -6,9 +6,8 @@ import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
 import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES, writeLive } from "./document.ts";
 import { instantOf, isOfKind, POLICY_ENTRIES } from "./fields.ts";
-import type { Entry } from "./known.ts";
 import type { LiveReader, LiveState } from "./reader.ts";
-import type { LiveView } from "./view.ts";
+import type { Entry, LiveView } from "./view.ts";
 
 /** How often a change begins again because somebody else was faster. */
 const MAX_TRIES = 20;

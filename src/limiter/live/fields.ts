@@ -1,7 +1,7 @@
 /**
- * What operators can write into the live document. Each field stands here once: its check (check.ts), what is known of
- * it when it is read (known.ts), the admin API, `headgate admin` and the console follow from these tables. What a field
- * does is in apply.ts. docs/live.md and docs/cli.md tell people about it.
+ * What operators can write into the live document. Each field stands here once: its check, its reading, the admin API,
+ * `headgate admin` and the console follow from these tables. What a field does is in view.ts and apply.ts. docs/live.md
+ * tells people about it.
  */
 
 import { isTable } from "../../config/bindings.ts";
@@ -39,13 +39,6 @@ export type Field = Kind & {
   readonly help: string;
 };
 
-/** `headgate admin` has a command of the field's name. */
-interface PolicyField {
-  /** The command's argument. */
-  readonly argument: string;
-  readonly argumentHelp: string;
-}
-
 interface OverrideField {
   /** An override without any effect is refused. */
   readonly isEffect: boolean;
@@ -54,24 +47,20 @@ interface OverrideField {
   readonly option?: string;
 }
 
-/** What a live document changes about a policy, for all clients. */
+/** What a live document changes about a policy, for all clients. `headgate admin` has a command of each name. */
 export const POLICY_FIELDS = {
   mode: {
     is: "choice",
     of: ["enforce", "shadow"],
     label: "Mode",
     help: "enforce a policy, or only try it out",
-    argument: "<mode>",
-    argumentHelp: "default: as deployed",
   },
   limits: {
     is: "numbers",
     label: "Limits",
     help: "give a policy's limits other numbers, for all clients",
-    argument: "<limit=number...>",
-    argumentHelp: "for example api-1=200; api-1=default: as deployed",
   },
-} as const satisfies Readonly<Record<string, Field & PolicyField>>;
+} as const satisfies Readonly<Record<string, Field>>;
 
 /** What a live document changes for one client under one policy. */
 export const OVERRIDE_FIELDS = {
@@ -122,10 +111,7 @@ export type LivePolicy = ValuesOf<typeof POLICY_FIELDS>;
 export type OverrideFields = ValuesOf<typeof OVERRIDE_FIELDS>;
 
 /** The fields of a policy and of an override, in the order in which people read them. */
-export const POLICY_ENTRIES = Object.entries<Field & PolicyField>(POLICY_FIELDS) as [
-  keyof LivePolicy,
-  Field & PolicyField,
-][];
+export const POLICY_ENTRIES = Object.entries<Field>(POLICY_FIELDS) as [keyof LivePolicy, Field][];
 export const OVERRIDE_ENTRIES = Object.entries<Field & OverrideField>(OVERRIDE_FIELDS) as [
   keyof OverrideFields,
   Field & OverrideField,
