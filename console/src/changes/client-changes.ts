@@ -2,13 +2,14 @@
 
 import { isTable } from "../../../src/config/bindings.ts";
 import { type Field, fieldsOf, OVERRIDE_ENTRIES } from "../../../src/limiter/live/fields.ts";
-import { api, type OverrideFields, Refused } from "../api.ts";
+import { api, type OverrideFields } from "../api.ts";
 import { overridesOf } from "../data/entries.ts";
 import { policyNamed } from "../data/live.ts";
 import { admin } from "../parts/command.tsx";
 import type { Until } from "../parts/fields.tsx";
 import { amount, shortHash } from "../parts/numbers.ts";
 import type { Change } from "./change.ts";
+import { isEqual, undoable } from "./undo.ts";
 
 /** Known by its raw key, or only by its hash: from a list of limited clients, or from a log line. */
 export interface Client {
@@ -65,31 +66,16 @@ export function changeOverride(
   after: OverrideFields | undefined,
   wording: Wording,
 ): Change {
-  const { title, isDangerous } = wording;
-  const change = (
-    from: OverrideFields | undefined,
-    to: OverrideFields | undefined,
-    shown: Wording,
-    undo?: Change,
-  ): Change => ({
-    title: shown.title,
-    touches: touchesOf(client),
-    isDangerous: shown.isDangerous,
-    command: commandOf(client, shown.command),
-    before: from,
-    after: to,
-    send: () => putOverride(client, to),
-    ...(undo && { undo }),
-  });
-  const back = change(after, before, { title: `Undo: ${title}`, isDangerous: false, command: wordsOf(before) });
-  const undo: Change = {
-    ...back,
-    async send() {
-      await expectOverride(client, after);
-      return await back.send();
-    },
+  const change: Change = {
+    ...{ ...wording, touches: touchesOf(client), before, after },
+    command: commandOf(client, wording.command),
+    send: () => putOverride(client, after),
   };
-  return change(before, after, { title, isDangerous, command: wording.command }, undo);
+  const back = { command: commandOf(client, wordsOf(before)), send: () => putOverride(client, before) };
+  return undoable(change, back, "this client", async () => {
+    const { body } = await api.live();
+    return isEqual(fieldsOf(overridesOf(body).find((one) => isFor(client, one))), after);
+  });
 }
 
 /** The command line's words for an override as it is. */
@@ -161,21 +147,4 @@ async function putOverride(client: Client, fields: OverrideFields | undefined): 
 
 export function isFor({ policy, hash }: Client, override: unknown): boolean {
   return isTable(override) && override.policy === policy && override.key === hash;
-}
-
-/** An undo must not take back what somebody else has done since. */
-async function expectOverride(client: Client, expected: OverrideFields | undefined): Promise<void> {
-  const { body } = await api.live();
-  const found = fieldsOf(overridesOf(body).find((one) => isFor(client, one)));
-  if (canonical(found) === canonical(expected)) return;
-  throw new Refused(409, "Somebody else has changed this client since. Nothing was undone.");
-}
-
-/** The order of fields means nothing. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, one: unknown) =>
-    typeof one === "object" && one !== null && !Array.isArray(one)
-      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : one,
-  );
 }

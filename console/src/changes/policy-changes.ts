@@ -1,12 +1,12 @@
 /** Changes for all clients of a policy: its mode, and the numbers of its limits. */
 
 import { isTable } from "../../../src/config/bindings.ts";
-import { isOfKind, POLICY_ENTRIES, POLICY_FIELDS } from "../../../src/limiter/live/fields.ts";
-import { api, type LivePolicy, type Policy, Refused, type Unit } from "../api.ts";
+import { patched } from "../../../src/limiter/live/fields.ts";
+import { api, type LivePolicy, type Policy, type Unit } from "../api.ts";
 import { admin } from "../parts/command.tsx";
 import { amount } from "../parts/numbers.ts";
 import type { Change } from "./change.ts";
-import { canonical } from "./client-changes.ts";
+import { isEqual, undoable } from "./undo.ts";
 
 /** What changes: `null` for as deployed. Of numbers each changes by itself. */
 export type PolicyEdit = {
@@ -15,17 +15,6 @@ export type PolicyEdit = {
     : LivePolicy[Name] | null;
 };
 export type Numbers = Readonly<Record<string, number>>;
-
-/** What the live document will say of the policy. */
-export function edited(live: LivePolicy | null, edit: PolicyEdit): LivePolicy {
-  const fields = POLICY_ENTRIES.map(([name, { is }]): [string, unknown] => {
-    const [before, given] = [live?.[name], edit[name]];
-    if (is !== "numbers") return [name, given === undefined ? before : given];
-    const numbers = Object.entries({ ...(before as Numbers), ...(given as Numbers) });
-    return [name, Object.fromEntries(numbers.filter(([, number]) => number !== null))];
-  });
-  return Object.fromEntries(fields.filter(([name, value]) => isOfKind(POLICY_FIELDS[name as keyof LivePolicy], value)));
-}
 
 /** What takes an edit back. */
 function backFrom(live: LivePolicy, edit: PolicyEdit): PolicyEdit {
@@ -40,28 +29,23 @@ function backFrom(live: LivePolicy, edit: PolicyEdit): PolicyEdit {
 /** @param traffic how many requests it touches, in words. */
 export function changePolicy(policy: Policy, edit: PolicyEdit, traffic: string): Change {
   const before = policy.live ?? {};
-  const after = edited(policy.live, edit);
+  const after = patched(before, edit);
   const back = backFrom(before, edit);
-  const touches = `Every client of ${policy.name}. ${traffic}`;
   const send = async (body: PolicyEdit) => (await api.patchPolicy(policy.name, body)).version;
-  const title = `Change ${policy.name}: ${wordsOf(edit, policy.meter?.unit)}`;
-  const shown = (one: LivePolicy) => (Object.keys(one).length > 0 ? one : undefined);
-  return {
-    ...{ title, touches, isDangerous: true, before: shown(before), after: shown(after) },
+  const shown = (one: object) => (Object.keys(one).length > 0 ? one : undefined);
+  const change: Change = {
+    title: `Change ${policy.name}: ${wordsOf(edit, policy.meter?.unit)}`,
+    touches: `Every client of ${policy.name}. ${traffic}`,
+    isDangerous: true,
     command: commandOf(policy, edit),
+    before: shown(before),
+    after: shown(after),
     send: () => send(edit),
-    undo: {
-      ...{ title: `Undo: ${title}`, touches, isDangerous: false, before: shown(after), after: shown(before) },
-      command: commandOf(policy, back),
-      async send() {
-        const { policies } = (await api.live()).body;
-        if (canonical(policies[policy.name] ?? {}) !== canonical(after)) {
-          throw new Refused(409, "Somebody else has changed this policy since. Nothing was undone.");
-        }
-        return await send(back);
-      },
-    },
   };
+  return undoable(change, { command: commandOf(policy, back), send: () => send(back) }, "this policy", async () => {
+    const { policies } = (await api.live()).body;
+    return isEqual(policies[policy.name] ?? {}, after);
+  });
 }
 
 function wordsOf(edit: PolicyEdit, unit: Unit | undefined): string {

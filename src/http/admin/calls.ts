@@ -15,51 +15,47 @@ export type AdminApp = Hono<AdminEnv>;
 type AdminContext = Context<AdminEnv>;
 type Handler = (c: AdminContext) => Promise<Response>;
 
-export interface Calls {
-  readonly limiter: InsideLimiter;
-  /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
-  readonly editor: LiveEditor | undefined;
-  /** A call with `:policy` in its path. */
-  forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler;
-  /** A call with `:policy` in its path that also names a client. */
-  forClient(handle: (c: AdminContext, client: NamedClient, policy: Policy) => Promise<Response>): Handler;
-}
-
 export interface NamedClient {
   readonly applied: AppliedPolicy;
   /** Where limits with `scope: "region"` count. */
   readonly region: string;
 }
 
-export function createCalls({
-  limiter,
-  editor,
-  regionOf,
-}: Pick<Calls, "limiter" | "editor"> & { regionOf: (request: Request) => string }): Calls {
+interface CallsOptions {
+  readonly limiter: InsideLimiter;
+  /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
+  readonly editor: LiveEditor | undefined;
+  readonly regionOf: (request: Request) => string;
+}
+
+export type Calls = ReturnType<typeof createCalls>;
+
+export function createCalls({ limiter, editor, regionOf }: CallsOptions) {
+  /** A call with `:policy` in its path. */
   function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler {
     return async (c) => {
       const policy = limiter.policies.find(({ name }) => name === c.req.param("policy"));
       return policy ? await handle(c, policy) : notFound("This gateway has no policy of that name.");
     };
   }
-  return {
-    limiter,
-    editor,
-    forPolicy,
-    forClient: (handle) =>
-      forPolicy(async (c, policy) => {
-        const region = c.req.query("region") ?? regionOf(c.req.raw);
-        let applied: AppliedPolicy;
-        try {
-          // A look that costs nothing is always answered by the store, and never by what the isolate remembers.
-          applied = await limiter.client(policy.name, { ...keyOf(c.req.raw, policy), cost: 0, region });
-        } catch (error) {
-          if (!(error instanceof TypeError)) throw error;
-          return badRequest(error.message.replace(/^take: /, ""));
-        }
-        return await handle(c, { applied, region }, policy);
-      }),
-  };
+
+  /** A call with `:policy` in its path that also names a client. */
+  function forClient(handle: (c: AdminContext, client: NamedClient, policy: Policy) => Promise<Response>): Handler {
+    return forPolicy(async (c, policy) => {
+      const region = c.req.query("region") ?? regionOf(c.req.raw);
+      let applied: AppliedPolicy;
+      try {
+        // A look that costs nothing is always answered by the store, and never by what the isolate remembers.
+        applied = await limiter.client(policy.name, { ...keyOf(c.req.raw, policy), cost: 0, region });
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        return badRequest(error.message.replace(/^take: /, ""));
+      }
+      return await handle(c, { applied, region }, policy);
+    });
+  }
+
+  return { limiter, editor, forPolicy, forClient };
 }
 
 /** How an answer and an audit line name a client. */
@@ -124,13 +120,6 @@ export async function audited<T>(entry: AuditEntry, work: () => Promise<T>): Pro
   }
 }
 
-/** What a call changes: of one client, or of everybody. */
-interface Changed {
-  /** For the audit line: `PUT /overrides/api`. */
-  readonly call: string;
-  readonly client?: ReturnType<typeof shownClient>;
-}
-
 /**
  * Changes the live document, writes the audit line and answers. `If-Match` may name the version that is meant.
  *
@@ -139,7 +128,7 @@ interface Changed {
 export async function answerChange(
   c: AdminContext,
   editor: LiveEditor | undefined,
-  changed: Changed,
+  changed: Pick<AuditEntry, "call" | "client">,
   work: (editor: LiveEditor, body: unknown, isMeant: IsMeant | undefined) => Promise<Edited>,
   shown: (change: Change, body: unknown) => object,
 ): Promise<Response> {

@@ -11,6 +11,7 @@ import { hasPlan } from "../numbers.ts";
 import { EMPTY, type LiveDocument } from "./document.ts";
 import {
   EFFECTS,
+  type Entry,
   type Field,
   type LivePolicy,
   OVERRIDE_ENTRIES,
@@ -19,7 +20,7 @@ import {
   POLICY_FIELDS,
 } from "./fields.ts";
 import { problemsOf } from "./problems.ts";
-import { changePolicy, type Entry } from "./view.ts";
+import { changePolicy } from "./view.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
 export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;

@@ -5,9 +5,9 @@ import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
 import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES, writeLive } from "./document.ts";
-import { instantOf, isOfKind, POLICY_ENTRIES } from "./fields.ts";
+import { instantOf, isOfKind, POLICY_ENTRIES, patched } from "./fields.ts";
 import type { LiveReader, LiveState } from "./reader.ts";
-import type { Entry, LiveView } from "./view.ts";
+import type { LiveView } from "./view.ts";
 
 /** How often a change begins again because somebody else was faster. */
 const MAX_TRIES = 20;
@@ -41,24 +41,10 @@ export interface Newest {
 /** Whether an operator means to change the document of this version. */
 export type IsMeant = (version: number) => boolean;
 
-/** All methods throw `StoreError` if the store does not answer: then a change may have been made or not. */
-export interface LiveEditor {
-  newest(): Promise<Newest>;
-  /**
-   * Changes the newest document. If somebody else is faster, `edit` gets the newer document.
-   *
-   * @param edit `view`: what the document makes of the policies before the change. @param isMeant whether a change of
-   * this version is meant; of another version it is `raced`. Default: any version.
-   */
-  change(
-    edit: (document: LiveDocument, view: LiveView) => LiveDocument | readonly LiveMistake[],
-    isMeant?: IsMeant,
-  ): Promise<Edited>;
-  /** Replaces the document of the version that is meant. @param value what an operator wrote, unchecked. */
-  replace(value: unknown, isMeant: IsMeant): Promise<Edited>;
-}
+export type LiveEditor = ReturnType<typeof createLiveEditor>;
 
-export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]): LiveEditor {
+/** All methods throw `StoreError` if the store does not answer: then a change may have been made or not. */
+export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]) {
   async function newest(): Promise<Newest> {
     await reader.refresh();
     return { ...reader.stored(), view: reader.view() };
@@ -81,7 +67,16 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
   return {
     newest,
 
-    async change(edit, isMeant = () => true) {
+    /**
+     * Changes the newest document. If somebody else is faster, `edit` gets the newer document.
+     *
+     * @param edit `view`: what the document makes of the policies before the change. @param isMeant whether a change of
+     * this version is meant; of another version it is `raced`. Default: any version.
+     */
+    async change(
+      edit: (document: LiveDocument, view: LiveView) => LiveDocument | readonly LiveMistake[],
+      isMeant: IsMeant = () => true,
+    ): Promise<Edited> {
       for (let i = 0; i < MAX_TRIES; i++) {
         const { version, view, state } = await newest();
         if (!isMeant(version)) return { refused: "raced" };
@@ -97,7 +92,8 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
       return { refused: "raced" };
     },
 
-    async replace(value, isMeant) {
+    /** Replaces the document of the version that is meant. @param value what an operator wrote, unchecked. */
+    async replace(value: unknown, isMeant: IsMeant): Promise<Edited> {
       const { version, view, state } = await newest();
       if (!isMeant(version)) return { refused: "raced" };
       if (state === "newer") return { refused: state };
@@ -165,37 +161,20 @@ export function patchPolicy(
     return [{ path: "", expected, found: describeValue(patch) }];
   }
   const { [policy.name]: found, ...otherPolicies } = document.policies;
-  const before: Entry = isTable(found) ? found : {};
-  const after: Record<string, unknown> = {};
-  const toCheck: Record<string, unknown> = { ...patch };
+  const after = patched(isTable(found) ? found : {}, patch);
+  const toCheck: Record<string, unknown> = { ...patch, ...after };
   for (const [name, field] of POLICY_ENTRIES) {
     const given = patch[name];
-    if (given === null) {
-      delete toCheck[name];
-    } else if (field.is === "numbers") {
-      const numbers = changedNumbers(before[name], given);
-      after[name] = tableOf(numbers);
-      // Numbers of limits that the configuration does not know any more stay: they are no mistake of this change.
-      const isChecked = (id: string) => Object.hasOwn(given!, id) || policy.limits.some((limit) => limit.id === id);
-      if (isOfKind(field, given)) toCheck[name] = tableOf(numbers.filter(([id]) => isChecked(id)));
-    } else {
-      after[name] = given ?? before[name];
-      toCheck[name] = after[name];
-    }
+    if (given === null) delete toCheck[name];
+    if (given === null || field.is !== "numbers") continue;
+    // Numbers of limits that the configuration does not know any more stay: they are no mistake of this change.
+    const isKnown = (id: string) =>
+      Object.hasOwn(given as object, id) || policy.limits.some((limit) => limit.id === id);
+    const numbers = isOfKind(field, given) && Object.entries(after[name] ?? {}).filter(([id]) => isKnown(id));
+    toCheck[name] = !numbers ? given : numbers.length > 0 ? Object.fromEntries(numbers) : undefined;
   }
   const mistakes = checkPolicy(toCheck, "", policy);
   if (mistakes.length > 0) return mistakes;
-  const entry = tableOf(Object.entries(after).filter(([, value]) => value !== undefined));
-  return { ...document, policies: entry ? { ...otherPolicies, [policy.name]: entry } : otherPolicies };
-}
-
-/** The numbers as they will be. `null` removes one. */
-function changedNumbers(before: unknown, given: unknown): (readonly [id: string, number: unknown])[] {
-  const numbers = { ...(isTable(before) && before), ...(isTable(given) && given) };
-  return Object.entries(numbers).filter(([, number]) => number !== null);
-}
-
-/** Undefined: there are no entries. */
-function tableOf(entries: readonly (readonly [string, unknown])[]): object | undefined {
-  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+  const isEmpty = Object.keys(after).length === 0;
+  return { ...document, policies: isEmpty ? otherPolicies : { ...otherPolicies, [policy.name]: after } };
 }

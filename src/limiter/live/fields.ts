@@ -6,6 +6,9 @@
 
 import { isTable } from "../../config/bindings.ts";
 
+/** An entry of the document as it was read, or as somebody writes it: unchecked. */
+export type Entry = Readonly<Record<string, unknown>>;
+
 /** How the values of a field are written. `flag`: it is `true`, or absent. `text`: of 1 to `maxLength` characters. */
 type Kind =
   | { readonly is: "numbers" | "factor" | "plan" | "instant" }
@@ -137,6 +140,18 @@ export function isOfKind(field: Field, value: unknown): boolean {
     case "text":
       return typeof value === "string" && value !== "" && value.length <= field.maxLength;
   }
+}
+
+/** What a document says of a policy after a patch. `null` undoes a change; of numbers, one by one. Unchecked. */
+export function patched(before: Entry, patch: Entry): Record<string, unknown> {
+  const fields = POLICY_ENTRIES.map(([name, { is }]): [string, unknown] => {
+    const [earlier, given] = [before[name], patch[name]];
+    if (is !== "numbers" || given === null) return [name, given === undefined ? earlier : given];
+    const all = Object.entries({ ...(isTable(earlier) && earlier), ...(isTable(given) && given) });
+    const numbers = all.filter(([, number]) => number !== null);
+    return [name, numbers.length > 0 ? Object.fromEntries(numbers) : undefined];
+  });
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined && value !== null));
 }
 
 /** An override without its client. Undefined: there is no override. */

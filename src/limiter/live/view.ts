@@ -7,11 +7,8 @@ import { isTable } from "../../config/bindings.ts";
 import type { Numbers, Policy } from "../../core/policy.ts";
 import { hasPlan, withFactor, withNumbers } from "../numbers.ts";
 import type { LiveDocument, LiveOverride } from "./document.ts";
-import { type Field, instantOf, type LivePolicy, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "./fields.ts";
+import { type Entry, type Field, instantOf, type LivePolicy, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "./fields.ts";
 import { NO_FACTOR, type Problem, problemsOf } from "./problems.ts";
-
-/** An entry as it was read, unchecked. */
-export type Entry = Readonly<Record<string, unknown>>;
 
 /** An entry that does nothing under the running configuration. It is kept in the document. */
 export interface Ignored {
@@ -49,6 +46,7 @@ export interface LiveView {
 /** A policy as it is in force. */
 interface InForce {
   readonly policy: Policy;
+  readonly ids: ReadonlySet<string>;
   /** Its overrides' indices by partition. */
   readonly clients: Map<string, number>;
 }
@@ -61,7 +59,10 @@ interface InForce {
  */
 export function viewOf(version: number, document: LiveDocument, policies: readonly Policy[], secret: string): LiveView {
   const ofPolicies: Ignored[] = [];
-  const inForce = new Map<string, InForce>(policies.map((policy) => [policy.name, { policy, clients: new Map() }]));
+  const inForce = new Map<string, InForce>();
+  for (const policy of policies) {
+    inForce.set(policy.name, { policy, ids: new Set(policy.limits.map(({ id }) => id)), clients: new Map() });
+  }
   for (const [name, entry] of Object.entries(document.policies)) {
     const path = `policies.${name}`;
     const found = inForce.get(name);
@@ -94,7 +95,7 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
     }
     const found = find(override);
     if (found && typeof override.key === "string") found.clients.set(override.key, i);
-    if (found && hasNames(override, found.policy)) continue;
+    if (found && hasNames(override, found)) continue;
     if (named.length < MAX_NAMED) known(i, named);
     else unnamed++;
   }
@@ -122,20 +123,21 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
   };
 }
 
+/** The fields that name something of the configuration. */
+const NAMING = OVERRIDE_ENTRIES.filter(([, { is }]) => is === "numbers" || is === "plan").map(([name, { is }]) => {
+  return { name, is };
+});
+
 /** Whether the configuration has all names of an override. Numbers and instants take too long to check for all. */
-function hasNames(override: Entry, policy: Policy): boolean {
+function hasNames(override: Entry, { policy, ids }: InForce): boolean {
   if (typeof override.key !== "string") return false;
-  for (const [name, { is }] of OVERRIDE_ENTRIES) {
+  for (const { name, is } of NAMING) {
     const value = override[name];
     if (value === undefined) continue;
-    if (is === "plan" && !hasPlan(policy, value)) return false;
-    if (is === "numbers" && !hasIds(value, policy)) return false;
+    if (is === "plan" ? !hasPlan(policy, value) : !isTable(value)) return false;
+    if (is === "numbers") for (const id in value as object) if (!ids.has(id)) return false;
   }
   return true;
-}
-
-function hasIds(numbers: unknown, { limits }: Policy): boolean {
-  return isTable(numbers) && Object.keys(numbers).every((id) => limits.some((limit) => limit.id === id));
 }
 
 /** The part of an entry that this configuration knows: a limit that was renamed leaves the others in force. */
