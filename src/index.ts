@@ -18,11 +18,22 @@ export type {
 } from "./config/policy-input.ts";
 export type { RegionNames } from "./config/regions.ts";
 export type { RateLimitHeaders } from "./config/settings.ts";
-export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
+export type {
+  AdmittedDecision,
+  BlockedDecision,
+  Decision,
+  DecisionBase,
+  Hold,
+  LimitDecision,
+  RefusedDecision,
+  Source,
+  UnavailableDecision,
+} from "./core/decision.ts";
 export type { Duration } from "./core/duration.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
-export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
+export type { RateLimitOptions } from "./http/enforce.ts";
+export type { LimiterSource } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";

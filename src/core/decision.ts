@@ -50,10 +50,8 @@ export interface Hold {
   release(): Promise<void>;
 }
 
-/** The answer to a take. A refusal is a value: nothing throws because a limit was reached. */
-export interface Decision {
-  /** True: every enforced limit admitted, and all of them were charged. False: nothing was charged. */
-  readonly allowed: boolean;
+/** What a decision may have. A member that an outcome never has is `undefined` there. */
+export interface DecisionBase {
   /** Who answered. */
   readonly source: Source;
   /** The fewest units left under any enforced limit. Absent: no enforced limit has told its number. */
@@ -76,6 +74,77 @@ export interface Decision {
   readonly unavailable?: true;
   /** True: an operator has blocked this client in the live document. A block without an end has no `retryAfterMs`. */
   readonly blocked?: true;
+}
+
+/** A decision whose outcome never has these members. */
+type Without<Members extends keyof DecisionBase> = Omit<DecisionBase, Members> & {
+  readonly [Member in Members]?: never;
+};
+
+/** Every enforced limit admitted, and all of them were charged. Limits of policies in shadow may have refused. */
+export type AdmittedDecision = Without<"unavailable" | "blocked"> & {
+  readonly outcome: "admitted";
+  readonly allowed: true;
+  readonly retryAfterMs: 0;
+};
+
+/** A limit refused: those of `limits` that have not `admitted`. Nothing was charged. */
+export type RefusedDecision = Without<"delayMs" | "hold" | "unavailable" | "blocked"> & {
+  readonly outcome: "refused";
+  readonly allowed: false;
+};
+
+/** An operator has blocked the client in the live document. No limit was asked: `limits` and `shadow` are empty. */
+export type BlockedDecision = Without<"remaining" | "resetAfterMs" | "delayMs" | "hold" | "unavailable"> & {
+  readonly outcome: "blocked";
+  readonly allowed: false;
+  readonly source: "live";
+  readonly blocked: true;
+};
+
+/**
+ * The store had no answer, and a policy with `onStoreFailure = "deny"` applies. No number is known: `limits` and
+ * `shadow` are empty.
+ */
+export type UnavailableDecision = Without<
+  "remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "hold" | "blocked"
+> & {
+  readonly outcome: "unavailable";
+  readonly allowed: false;
+  readonly source: "fallback";
+  readonly unavailable: true;
+};
+
+/**
+ * The answer to a take. A refusal is a value: nothing throws because a limit was reached. `outcome` says which of the
+ * four it is.
+ */
+export type Decision = AdmittedDecision | RefusedDecision | BlockedDecision | UnavailableDecision;
+
+/** What follows from each outcome. */
+export type ByOutcome<T, More extends readonly unknown[] = []> = {
+  readonly [D in Decision as D["outcome"]]: (decision: D, ...more: More) => T;
+};
+
+/**
+ * What follows from a decision. HTTP, metrics, log lines and explanations all ask here: one more outcome does not
+ * compile until each of them says what follows from it.
+ */
+export function byOutcome<T, More extends readonly unknown[]>(
+  decision: Decision,
+  follows: ByOutcome<T, More>,
+  ...more: More
+): T {
+  switch (decision.outcome) {
+    case "admitted":
+      return follows.admitted(decision, ...more);
+    case "refused":
+      return follows.refused(decision, ...more);
+    case "blocked":
+      return follows.blocked(decision, ...more);
+    case "unavailable":
+      return follows.unavailable(decision, ...more);
+  }
 }
 
 /**
@@ -105,9 +174,10 @@ export function decideLimit(
   return { policy, limit, admitted: !refused, ...status, ...paused, ...shadowLimit };
 }
 
-/** One verdict over all limits: allowed if every enforced limit admitted. */
-export function decide(source: Source, all: readonly LimitDecision[]): Decision {
+/** One verdict over all limits: admitted if every enforced limit admitted. */
+export function decide(source: Source, all: readonly LimitDecision[]): AdmittedDecision | RefusedDecision {
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
+  const shadow = all.filter(({ policy }) => policy.mode === "shadow");
   let allowed = true;
   let remaining = Number.POSITIVE_INFINITY;
   let resetAfterMs = 0;
@@ -121,13 +191,11 @@ export function decide(source: Source, all: readonly LimitDecision[]): Decision 
     // A limit that never admits makes this NaN for good.
     retryAfterMs = Math.max(retryAfterMs, one.retryAfterMs ?? Number.NaN);
   }
-  return {
-    allowed,
-    source,
-    limits,
-    shadow: all.filter(({ policy }) => policy.mode === "shadow"),
-    ...(limits.length > 0 && { remaining, resetAfterMs }),
-    ...(allowed && delayMs > 0 && { delayMs }),
-    ...(retryAfterMs >= 0 && { retryAfterMs }),
-  };
+  const numbers = limits.length > 0 && { remaining, resetAfterMs };
+  if (!allowed) {
+    const wait = retryAfterMs >= 0 && { retryAfterMs };
+    return { outcome: "refused", allowed, source, limits, shadow, ...numbers, ...wait };
+  }
+  const delay = delayMs > 0 && { delayMs };
+  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
 }

@@ -31,7 +31,7 @@ describe("take", () => {
     const first = await limiter.take("user", { key: "42", cost: 3 });
     const { limits, ...rest } = first;
     const told = { allowed: true, source: "memory", remaining: 2, retryAfterMs: 0, resetAfterMs: 120_000 };
-    expect(rest).toEqual({ ...told, shadow: [] });
+    expect(rest).toEqual({ outcome: "admitted", ...told, shadow: [] });
     expect(limits.map(({ limit, growsAfterMs }) => [limit.id, growsAfterMs])).toEqual([["user", 80_000]]);
     const second = await limiter.take("user", { key: "42", cost: 3 });
     expect(second).toMatchObject({ allowed: false, remaining: 2, retryAfterMs: 80_000 });

@@ -3,7 +3,7 @@
  * charged although another one refused is given back after the answer.
  */
 
-import type { Decision, Hold } from "../../core/decision.ts";
+import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
@@ -100,7 +100,7 @@ export function createSplit(
 
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
-    let decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
+    let decision: Decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
     if (flag === Flag.take) {
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));
@@ -197,11 +197,11 @@ function refusedIn({ requests, reply }: PartReply): number[] {
 
 /** The slots of an admitted request, wherever they are held. */
 function withHold(
-  decision: Decision,
+  decision: AdmittedDecision,
   replies: readonly PartReply[],
   isKept: (group: number) => boolean,
   slot: number,
-): Decision {
+): AdmittedDecision {
   const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at }) => {
     const held = requests.filter(({ group }) => isKept(group));
     // Own counters forget a slot that is not given back after its timeout.
