@@ -1,6 +1,6 @@
 /** What a take means for its caller: from counts to the remaining units, the waits and one verdict. Pure. */
 
-import type { Told } from "./algorithm.ts";
+import type { LimitStatus } from "./algorithm.ts";
 import { algorithmOf } from "./algorithms.ts";
 import type { Limit, Policy } from "./policy.ts";
 import type { LimitReply } from "./take.ts";
@@ -13,7 +13,7 @@ import type { LimitReply } from "./take.ts";
 export type Source = "redis" | "memory" | "cache" | "lease" | "fallback" | "live" | (string & {});
 
 /** One limit's part in a decision. */
-export interface LimitDecision extends Told {
+export interface LimitDecision extends LimitStatus {
   /** The policy that it belongs to, with the numbers that hold for this client. */
   readonly policy: Policy;
   /** The limit, checked and with its defaults, and with the number that holds for this client. */
@@ -161,7 +161,7 @@ export function decideLimit(
   isCounted = charged,
 ): LimitDecision {
   const { tell, viewAdmits } = algorithmOf(limit);
-  const told = tell(view, limit, cost, refused, nowMs, charged);
+  const status = tell(view, limit, cost, refused, nowMs, charged);
   const { shadowLimit: number } = limit;
   const shadowLimit = number !== undefined &&
     pausedMs === undefined && {
@@ -171,7 +171,7 @@ export function decideLimit(
       },
     };
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
-  return { policy, limit, admitted: !refused, ...told, ...paused, ...shadowLimit };
+  return { policy, limit, admitted: !refused, ...status, ...paused, ...shadowLimit };
 }
 
 /** One verdict over all limits: admitted if every enforced limit admitted. */

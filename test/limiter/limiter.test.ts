@@ -199,4 +199,8 @@ it("refuses wrong policies when it is made, with every mistake", () => {
   const make = () => createLimiter({ policies: wrong, store: memoryStore() });
   expect(make).toThrow(ConfigurationError);
   expect(make).toThrow(/2 mistakes/);
+  const metered = { name: "tokens", meter: { unit: "tokens", maxOutput: 0 }, limits: [{ limit: 9, window: "1m" }] };
+  expect(() => createLimiter({ policies: [metered as PolicyInput], store: memoryStore() })).toThrow(
+    "policies[0].meter.maxOutput: expected an integer from 1 to 1000000000; found 0 (ERR_POLICY_METER)",
+  );
 });
