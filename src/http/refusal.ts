@@ -9,10 +9,10 @@ import {
   type RefusedDecision,
 } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
-import { retryFields, WAIT_FIELDS } from "../llm/errors.ts";
+import { errorBody, retryFields, WAIT_FIELDS } from "../llm/errors.ts";
+import { formatOf } from "../llm/format.ts";
 import { toSeconds } from "./headers.ts";
-import { providerRefusal } from "./meter/meter.ts";
-import { type Problem, type ProblemOptions, ProblemType, problemResponse } from "./problem.ts";
+import { errorResponse, type Problem, type ProblemOptions, ProblemType, problemResponse } from "./problem.ts";
 import { describeLimit, describeQuota } from "./quota.ts";
 
 /** Fields by which a cache could store a refusal for others, or answer it with 304. */
@@ -64,10 +64,11 @@ export function refusal(
   const { status, detail: message } = problem;
   const { anyOrigin } = options;
   const shown = isOnPage ? options : { anyOrigin };
-  const wait = { retryAfterMs, never: retryAfterMs === undefined };
-  return options.isMeteredPath
-    ? providerRefusal(request, { status, message, ...wait }, shown)
-    : problemResponse(request, problem, retryFields(wait), shown);
+  const wait = retryFields({ retryAfterMs, never: retryAfterMs === undefined });
+  if (!options.isMeteredPath) return problemResponse(request, problem, wait, shown);
+  // As the providers write theirs: the clients of OpenAI and Anthropic show the message and obey the wait.
+  const body = errorBody(formatOf(request), { status, message });
+  return errorResponse(request, { status, body, form: { "Content-Type": "application/json" } }, wait, shown);
 }
 
 function overLimit(decision: RefusedDecision, region: () => string): Reason {
