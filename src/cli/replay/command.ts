@@ -7,11 +7,13 @@ import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts
 import { jsonText, line } from "../printable.ts";
 import { CONFIG_FILE, withBindingOptions } from "../wrangler/read-bindings.ts";
 import { type ConfigurationOptions, readConfigurations } from "./configurations.ts";
-import { type Configuration, replay } from "./engine/replay.ts";
+import type { Configuration } from "./engine/configuration-run.ts";
+import { replay } from "./engine/replay.ts";
 import type { Summary } from "./engine/summary.ts";
-import type { FormatName } from "./log/format.ts";
+import { LogError } from "./log/facts.ts";
+import { FORMAT_NAMES } from "./log/formats.ts";
 import { filesNamed } from "./log/input.ts";
-import { LogError, type OpenLog, openLog } from "./log/open.ts";
+import { type OpenLog, openLog } from "./log/open.ts";
 import { checkFailIf, findFailure, parseFailIf } from "./report/fail-if.ts";
 import { incompleteFiles, logNotes } from "./report/log-notes.ts";
 import { count, percent } from "./report/numbers.ts";
@@ -21,12 +23,11 @@ import { textReport } from "./report/text.ts";
 import { writeWhole } from "./report/write-whole.ts";
 import { unlessStopped, type Work } from "./stop.ts";
 
-const FORMATS: readonly FormatName[] = ["headgate", "logpush", "combined", "cloudfront"];
 const NOTHING = (async function* () {})();
 
 interface ReplayOptions extends ConfigurationOptions {
   readonly log: readonly string[];
-  readonly format?: FormatName;
+  readonly format?: string;
   /** A share, 0 to 1. */
   readonly suggest?: number;
   readonly absent?: readonly string[];
@@ -57,7 +58,7 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
     .option("--candidate-env <name>", "the candidate's environment (default: that of --env)")
     .option("--live <file>", "a live document, as `headgate admin live get` prints it")
     .option("--candidate-live <file>", "the candidate's live document (default: that of --live)")
-    .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMATS))
+    .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMAT_NAMES))
     .option("--suggest <percentage>", "suggest numbers that refuse less than this, for example 0.1%", readShare)
     .option(
       "--absent <part>",
@@ -84,12 +85,12 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
 
   const found = await unlessStopped(io, (work) => replayed(options, configurations, io, work));
   if (typeof found === "number") return found;
-  const { told } = found.log;
-  const summary = { ...found.summary, notes: [...logNotes(told), ...found.summary.notes] };
-  const failures = conditions.flatMap((one) => findFailure(one, summary, told.damaged.lines) ?? []);
+  const { facts } = found.log;
+  const summary = { ...found.summary, notes: [...logNotes(facts), ...found.summary.notes] };
+  const failures = conditions.flatMap((one) => findFailure(one, summary, facts.damaged.lines) ?? []);
   // An empty log must not pass for a good one.
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
-  const incomplete = incompleteFiles(told.incomplete);
+  const incomplete = incompleteFiles(facts.incomplete);
   if (options.html !== undefined) writeReport(options.html, summary, io);
   io.out(options.json ? jsonText(summary) : textReport(summary));
   const unwritten = await io.written?.();
@@ -154,10 +155,10 @@ async function replayed(
       ...(suggest !== undefined && { suggest }),
       ...(absent && { absent }),
       onProgress(requests) {
-        const { bytes, totalBytes } = log.told;
+        const { bytes, totalBytes } = log.facts;
         const part = totalBytes ? `, ${percent(bytes, totalBytes)} of the log` : "";
         work.reached = `after ${count(requests)} requests${part}`;
-        progress.update(requests, log.told);
+        progress.update(requests, log.facts);
       },
     });
     return { summary, log };

@@ -11,7 +11,7 @@ import { Failure, type Io, Misuse } from "../io.ts";
 import { line } from "../printable.ts";
 import { ConfigFileError, configPathIn } from "../wrangler/config-file.ts";
 import { type ReadOptions, readBindings } from "../wrangler/read-bindings.ts";
-import type { Configuration } from "./engine/replay.ts";
+import type { Configuration } from "./engine/configuration-run.ts";
 
 export interface ConfigurationOptions extends ReadOptions {
   readonly config?: string;

@@ -1,6 +1,6 @@
 /** Order by time: servers write lines when requests end, and Logpush does not order them at all. */
 
-import type { LogEntry } from "./entry.ts";
+import type { LogEntry } from "./format.ts";
 
 /** Entries that are held back. An entry may be half as many lines behind its place. About 50 MiB. */
 const HELD_ENTRIES = 50_000;

@@ -1,9 +1,9 @@
 /** What went wrong with a log while it was read, for everybody who reads the report. */
 
-import type { LogTold } from "../log/open.ts";
+import type { LogFacts } from "../log/facts.ts";
 import { count, plural } from "./numbers.ts";
 
-export function logNotes({ damaged, late, incomplete }: LogTold): string[] {
+export function logNotes({ damaged, late, incomplete }: LogFacts): string[] {
   const notes = incompleteFiles(incomplete).map((text) => `The log is incomplete. ${text}`);
   if (damaged.lines > 0) {
     const first = damaged.first.map(({ file, line, reason }) => `${file}, line ${count(line)}: ${reason}`).join("; ");
@@ -17,7 +17,7 @@ export function logNotes({ damaged, late, incomplete }: LogTold): string[] {
   return notes;
 }
 
-export function incompleteFiles(incomplete: LogTold["incomplete"]): string[] {
+export function incompleteFiles(incomplete: LogFacts["incomplete"]): string[] {
   return incomplete.map(({ file, reason }) => `${file}: ${reason}`);
 }
 

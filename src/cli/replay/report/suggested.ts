@@ -1,6 +1,6 @@
 /** What a suggestion says, for the text and for the page. */
 
-import type { Rung, Suggestion } from "../engine/summary.ts";
+import type { Suggestion, TriedNumber } from "../engine/summary.ts";
 import { limitNumber, share } from "./numbers.ts";
 
 /** How many rungs are shown on each side of the present and of the suggested number. */
@@ -15,7 +15,7 @@ export function suggestionText({ policy, limit, present, suggested, share: asked
 }
 
 /** The rungs that a reader compares, and where others are left out. */
-export function ladderAround({ rungs, present, suggested }: Suggestion): readonly (Rung | "gap")[] {
+export function ladderAround({ rungs, present, suggested }: Suggestion): readonly (TriedNumber | "gap")[] {
   const middles = [
     nearest(rungs, present),
     suggested === undefined ? rungs.length - 1 : rungs.findIndex(({ limit }) => limit === suggested),
@@ -25,7 +25,7 @@ export function ladderAround({ rungs, present, suggested }: Suggestion): readonl
 }
 
 /** Numbers of a ladder grow by a factor: the nearest rung is the one with the nearest logarithm. */
-function nearest(rungs: readonly Rung[], number: number): number {
+function nearest(rungs: readonly TriedNumber[], number: number): number {
   const distances = rungs.map(({ limit }) => Math.abs(Math.log(limit / number)));
   return distances.indexOf(Math.min(...distances));
 }
