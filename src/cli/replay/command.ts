@@ -1,9 +1,9 @@
 /** `headgate replay`: what configurations would have decided over recorded traffic. */
 
-import { existsSync, statSync } from "node:fs";
+import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
+import { type ExitCode, Failure, type Io, Misuse, STOP_CODES, type StopSignal, systemMessage } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { CONFIG_FILE, withBindingOptions } from "../wrangler/read-bindings.ts";
 import { type ConfigurationOptions, readConfigurations } from "./configurations.ts";
@@ -11,17 +11,14 @@ import type { Configuration } from "./engine/configuration-run.ts";
 import { replay } from "./engine/replay.ts";
 import type { Summary } from "./engine/summary.ts";
 import { LogError } from "./log/facts.ts";
-import { FORMAT_NAMES } from "./log/formats.ts";
 import { filesNamed } from "./log/input.ts";
+import { FORMAT_NAMES } from "./log/log-file.ts";
 import { type OpenLog, openLog } from "./log/open.ts";
 import { checkFailIf, findFailure, parseFailIf } from "./report/fail-if.ts";
-import { incompleteFiles, logNotes } from "./report/log-notes.ts";
 import { count, percent } from "./report/numbers.ts";
 import { renderReport } from "./report/page.tsx";
 import { NO_PROGRESS, terminalProgress } from "./report/progress.ts";
-import { textReport } from "./report/text.ts";
-import { writeWhole } from "./report/write-whole.ts";
-import { unlessStopped, type Work } from "./stop.ts";
+import { incompleteFiles, logNotes, textReport } from "./report/text.ts";
 
 const NOTHING = (async function* () {})();
 
@@ -169,11 +166,67 @@ async function replayed(
   }
 }
 
+interface Work {
+  /** Aborted when a signal has come. */
+  readonly signal: AbortSignal;
+  /** How far it came, in words. */
+  reached: string;
+}
+
+/**
+ * Waits until the work ends or a signal comes. A read that never returns does not keep the signal waiting.
+ *
+ * @returns the exit code if a signal came.
+ */
+async function unlessStopped<T extends object>(io: Io, begin: (work: Work) => Promise<T>): Promise<T | ExitCode> {
+  const controller = new AbortController();
+  const work: Work = { signal: controller.signal, reached: "before the first request" };
+  let forget: (() => void) | undefined;
+  const stopped = new Promise<StopSignal>((resolve) => {
+    forget = io.onStop?.(resolve);
+  });
+  const working = begin(work);
+  try {
+    const first = await Promise.race([working, stopped]);
+    if (typeof first !== "string") return first;
+    // The work ends with an error of its own, which says nothing new.
+    working.catch(() => {});
+    controller.abort();
+    io.err(`headgate: stopped by ${first} ${work.reached}: there is no report\n`);
+    return STOP_CODES[first];
+  } finally {
+    forget?.();
+  }
+}
+
 function writeReport(file: string, summary: Summary, { cwd }: Io): void {
   try {
     writeWhole(resolve(cwd, file), renderReport(summary));
   } catch (error) {
     throw new Failure(`--html ${file} could not be written: ${systemMessage(error as Error)}`);
+  }
+}
+
+/**
+ * Writes a file as a whole or not at all: half a report must not look like one. A file that exists keeps its content if
+ * the writing fails.
+ *
+ * @throws what Node throws.
+ */
+function writeWhole(path: string, text: string): void {
+  // A device or a pipe cannot be replaced.
+  if (existsSync(path) && !statSync(path).isFile()) {
+    writeFileSync(path, text);
+    return;
+  }
+  const target = existsSync(path) ? realpathSync(path) : path;
+  const part = `${target}.${process.pid}.part`;
+  try {
+    writeFileSync(part, text);
+    renameSync(part, target);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
   }
 }
 

@@ -62,13 +62,13 @@ function settingsOf({ file, env }: Named, options: ReadOptions, io: Io, notes: S
   const { var: vars, envFile } = options;
   const read = { ...(env !== undefined && { env }), ...(vars && { var: vars }), ...(envFile && { envFile }) };
   try {
-    const { bindings, notes: told } = readBindings(file, read, io);
+    const { bindings, notes: ofFile } = readBindings(file, read, io);
     const parsed = parseSettings(bindings);
     if (parsed.mistakes) {
       const where = file ?? "the configuration";
       throw new Failure(`mistakes in ${where}:`, ...parsed.mistakes.map(describeMistake));
     }
-    for (const note of told) notes.add(note);
+    for (const note of ofFile) notes.add(note);
     return parsed.value;
   } catch (error) {
     throw error instanceof ConfigFileError ? new Failure(error.message) : error;

@@ -17,6 +17,10 @@ export class Expiring<T> {
     this.#expiresAtMs = expiresAtMs;
   }
 
+  get size(): number {
+    return this.#kept.size;
+  }
+
   get(client: number): T | undefined {
     return this.#kept.get(client);
   }
@@ -25,28 +29,38 @@ export class Expiring<T> {
     this.#kept.set(client, kept);
   }
 
-  /** Forgets what has expired, if there may be much of it. */
-  sweep(nowMs: number): void {
+  /** Forgets what has expired, if there may be much of it. @param onExpired gets what is forgotten. */
+  sweep(nowMs: number, onExpired?: (kept: T) => void): void {
     if (this.#kept.size < this.#sweepAt) return;
-    for (const [client, kept] of this.#kept) if (this.#expiresAtMs(kept) <= nowMs) this.#kept.delete(client);
+    for (const [client, kept] of this.#kept) {
+      if (this.#expiresAtMs(kept) > nowMs) continue;
+      this.#kept.delete(client);
+      onExpired?.(kept);
+    }
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#kept.size);
   }
 }
 
 /**
- * The counts of all clients under the limits of one policy and scope, and in one region. The records of a client are
- * one list of numbers, which is changed in place: objects would take twice the memory, and the time to collect what
- * each request replaces.
+ * The counts of all clients under the limits of one policy and scope, and in one region. The records are rows of one
+ * table of numbers: an object for each client would take several times the memory, and the time to collect what each
+ * request replaces.
  */
 export class Counts {
-  /** When all of it is as new, and the numbers of the records. */
-  readonly #rows = new Expiring<number[]>(([expiresAtMs]) => expiresAtMs!);
+  /** When a row is as new, and the numbers of the client's records; one row after the other. */
+  #table = new Float64Array(0);
+  /** The numbers of a row. */
+  #width = 0;
+  /** Where the row of a client begins. */
+  readonly #rows = new Expiring<number>((row) => this.#table[row]!);
+  /** Rows of clients that are forgotten. */
+  readonly #free: number[] = [];
+  /** A record of each limit, as the first client had it. */
+  #shapes: Records = [];
   /** By the part of a limit key that names the limit. */
   readonly #values = new Expiring<{ readonly byLimit: Map<string, LimitValue>; expiresAtMs: number }>(
     ({ expiresAtMs }) => expiresAtMs,
   );
-  /** A record of each limit, as the first client had it. */
-  #shapes: Records = [];
 
   has(client: number): boolean {
     return this.#rows.get(client) !== undefined || this.#values.get(client) !== undefined;
@@ -54,32 +68,40 @@ export class Counts {
 
   records(client: number): Records | undefined {
     const row = this.#rows.get(client);
-    if (!row) return undefined;
-    let at = 1;
+    if (row === undefined) return undefined;
+    let at = row + 1;
     return this.#shapes.map((shape) => {
       const record: Record<string, unknown> = { ...shape };
-      for (const name of algorithmOf(shape).recordNumbers!) record[name] = row[at++]!;
-      if ("counts" in shape) {
-        record.counts = row.slice(at, at + shape.counts.length);
-        at += shape.counts.length;
-      }
+      for (const name of algorithmOf(shape).recordNumbers!) record[name] = this.#table[at++]!;
+      if ("counts" in shape) record.counts = shape.counts.map(() => this.#table[at++]!);
       return record as unknown as LimitRecord;
     });
   }
 
   writeRecords(client: number, records: Records, expiresAtMs: number): void {
-    if (this.#shapes.length === 0) this.#shapes = records;
-    const known = this.#rows.get(client);
-    const row = known ?? [0];
-    row[0] = Math.max(row[0]!, expiresAtMs);
-    let at = 1;
+    const row = this.#rows.get(client) ?? this.#newRow(client, records);
+    this.#table[row] = Math.max(this.#table[row]!, expiresAtMs);
+    let at = row + 1;
     for (const record of records) {
       const numbers = record as unknown as Readonly<Record<string, number>>;
-      for (const name of algorithmOf(record).recordNumbers!) row[at++] = numbers[name]!;
-      if ("counts" in record) for (const count of record.counts) row[at++] = count;
+      for (const name of algorithmOf(record).recordNumbers!) this.#table[at++] = numbers[name]!;
+      if ("counts" in record) for (const count of record.counts) this.#table[at++] = count;
     }
-    // A copy has no room for more numbers.
-    if (!known) this.#rows.set(client, row.slice());
+  }
+
+  #newRow(client: number, records: Records): number {
+    if (this.#width === 0) {
+      this.#shapes = records;
+      this.#width = records.reduce((sum, record) => sum + widthOf(record), 1);
+    }
+    const row = this.#free.pop() ?? this.#rows.size * this.#width;
+    if (row === this.#table.length) {
+      const grown = new Float64Array(Math.max(FIRST_ROWS * this.#width, 2 * row));
+      grown.set(this.#table);
+      this.#table = grown;
+    }
+    this.#rows.set(client, row);
+    return row;
   }
 
   value(client: number, limit: string): LimitValue | undefined {
@@ -99,9 +121,18 @@ export class Counts {
   }
 
   sweep(nowMs: number): void {
-    this.#rows.sweep(nowMs);
+    this.#rows.sweep(nowMs, (row) => {
+      this.#table[row] = 0;
+      this.#free.push(row);
+    });
     this.#values.sweep(nowMs);
   }
+}
+
+const FIRST_ROWS = 256;
+
+function widthOf(record: LimitRecord): number {
+  return algorithmOf(record).recordNumbers!.length + ("counts" in record ? record.counts.length : 0);
 }
 
 /** The counts of the client of a key. */

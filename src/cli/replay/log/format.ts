@@ -1,4 +1,4 @@
-/** What every log format implements, and the requests that it reads. formats.ts lists the formats. */
+/** What every log format implements, and the requests that it reads. log-file.ts lists the formats. */
 
 import type { RequestHead } from "../../../keys/request-head.ts";
 

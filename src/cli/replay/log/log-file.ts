@@ -2,10 +2,16 @@
 
 import { LogError, type LogFacts } from "./facts.ts";
 import type { Format, LineReader, LogEntry } from "./format.ts";
-import { FORMAT_NAMES, FORMATS } from "./formats.ts";
+import { combined } from "./formats/combined.ts";
+import { headgate } from "./formats/headgate.ts";
+import { logpush } from "./formats/logpush.ts";
 import { ENDS_EARLY, gunzip, isGzip } from "./gunzip.ts";
 import type { Input } from "./input.ts";
 import { LineSplitter } from "./split.ts";
+
+/** The first one that recognizes a line reads the file. */
+const FORMATS: readonly Format[] = [headgate, logpush, combined];
+export const FORMAT_NAMES: readonly string[] = FORMATS.map(({ name }) => name);
 
 export interface LogFile {
   readonly input: Input;
