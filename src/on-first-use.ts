@@ -19,7 +19,7 @@ import { serveConsole } from "./http/console.ts";
 import type { ReadExplanation } from "./http/explain/explain.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveRemaining } from "./http/limits/serve-remaining.ts";
-import type { ReservedPaths } from "./http/serve-index.ts";
+import type { ReservedPaths } from "./http/reserved.ts";
 import { createLimiter, type Limiter } from "./limiter.ts";
 import { statsDoor } from "./stats/object/door.ts";
 import { memoryStore } from "./store/memory.ts";

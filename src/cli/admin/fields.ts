@@ -1,7 +1,7 @@
 /** What the command line says of the fields of the live document. */
 
 import { Option } from "commander";
-import { bareExpected, parseDurationMs } from "../../config/duration.ts";
+import { bareExpected, parseDurationMs } from "../../core/duration.ts";
 import { EFFECTS, type Field, instantOf, OVERRIDE_ENTRIES, type OverrideFields } from "../../limiter/live/fields.ts";
 import { Misuse } from "../io.ts";
 

@@ -3,8 +3,8 @@
 import { expect, it } from "vitest";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import { type IsolateOptions, isolateOf, withIsolate } from "../../../src/isolate/isolate.ts";
-import { splitBySlot } from "../../../src/limiter/split/by-slot.ts";
 import { hashTagOf } from "../../../src/limiter/store-key.ts";
+import { splitByHashSlot } from "../../../src/limiter/stores/redis-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
@@ -16,7 +16,7 @@ const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): P
 const POLICIES = [policy("user", 3), policy("site", 5), policy("trial", 1, { mode: "shadow" })];
 
 /** A cluster in memory, and a limiter over it. `calls` has the policies of each call. */
-function cluster(storeOf: (redis: Store) => Store = splitBySlot) {
+function cluster(storeOf: (redis: Store) => Store = splitByHashSlot) {
   const memory = memoryStore();
   const calls: string[][] = [];
   let isDown = false;
@@ -136,7 +136,7 @@ it("trusts a refusal for 5 s, and as a cluster for 1 s", async () => {
       return await memoryStore().take(request);
     },
   };
-  const limiter = createLimiter({ policies: POLICIES, store: splitBySlot(store), onDecision() {} });
+  const limiter = createLimiter({ policies: POLICIES, store: splitByHashSlot(store), onDecision() {} });
   await limiter.take("user");
   await limiter.take([{ policy: "user" }, { policy: "site" }]);
   await limiter.take([{ policy: "user" }, { policy: "site" }]);
