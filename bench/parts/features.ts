@@ -61,7 +61,7 @@ const FEATURES: readonly Feature[] = [
   },
   {
     title: `live document, ${OVERRIDES} overrides`,
-    files: /^(limiter\/live\/|store\/(live|object-live|redis-live)\.|http\/admin\/(live|overrides)\.)/,
+    files: /^(limiter\/live\/|store\/live\.|http\/admin\/(live|overrides)\.)/,
     off: {},
     on: { bindings: { ADMIN_TOKEN: TOKEN } },
     unused: ADMITTED,

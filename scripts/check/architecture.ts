@@ -14,7 +14,8 @@ const MAY_IMPORT: MayImport = {
   core: [],
   redis: ["time-budget"],
   "bounded-map": [],
-  "check-options": [],
+  nearest: [],
+  "check-options": ["nearest"],
   lines: [],
   "time-budget": [],
   partition: ["bounded-map"],
@@ -63,7 +64,7 @@ const MAY_IMPORT: MayImport = {
   // Needs vitest, which no Worker has: no other layer may import it.
   testing: ["core", "store"],
   // Runs in Node: no other layer may import it.
-  cli: ["bounded-map", "config", "core", "http", "keys", "limiter", "partition", "version"],
+  cli: ["bounded-map", "config", "core", "http", "keys", "limiter", "nearest", "partition", "version"],
 };
 
 /** The same for the console. */
