@@ -1,4 +1,4 @@
-/** Shared by `withRateLimit` and the Hono middleware: checks their options, and makes one `Enforce` for all requests. */
+/** What `withRateLimit` and the Hono middleware share: checks their options, makes one `Enforce` for all requests. */
 
 import { checkOptions } from "../check-options.ts";
 import { onceForEqual, processEnv, textsAndNumbersOf } from "../config/env.ts";
