@@ -102,7 +102,6 @@ export const OVERRIDE_FIELDS = {
     option: "--until <when>",
     help: 'when it ends: a duration such as "2h", or an instant',
   },
-  ticket: { is: "text", maxLength: 40, isEffect: false, label: "Ticket", option: "--ticket <id>", help: "the ticket" },
   note: {
     is: "text",
     maxLength: 500,
