@@ -1,8 +1,8 @@
 /** A Redis that may be a cluster: from the first `CROSSSLOT` on, a decision over several slots is split. */
 
 import { isolateOf } from "../../isolate/isolate.ts";
-import { TRUSTED_ALONE_MS } from "../../isolate/known-refusals.ts";
 import type { ListenerOf } from "../../isolate/listener.ts";
+import { TRUSTED_ALONE_MS } from "../../isolate/refusals.ts";
 import type { Store } from "../../store/store.ts";
 import type { Decider } from "../decide.ts";
 import { createDecideOnce } from "../decide-once.ts";

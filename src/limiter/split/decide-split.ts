@@ -5,11 +5,11 @@
 
 import type { Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../core/take.ts";
+import { refusedGroups } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
-import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
 import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
-import { failureOf } from "../../store/failure.ts";
+import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import {
   type Answered,
   type Asked,
@@ -25,7 +25,7 @@ import { hashTagOf } from "../store-key.ts";
 import { combine } from "./combine.ts";
 import { groupBy } from "./group-by.ts";
 import type { Part, PartReply, Silence } from "./part.ts";
-import { createUndoing } from "./undo.ts";
+import { undo } from "./undo.ts";
 
 /**
  * How long a reply of a place may refuse other requests, in milliseconds. The units that left no room may belong to a
@@ -46,8 +46,6 @@ export function createSplit(
   placeOf: (key: string) => number,
   clusters: Set<number> = new Set(),
 ): Decider {
-  const undoing = createUndoing();
-
   function partsOf(keys: readonly PolicyKey[]): Part[] {
     return groupBy(keys, ({ request }) => placeOf(request.key)).flatMap(([place, own]) => {
       return clusters.has(place) ? bySlot(place, own) : [partOf(place, own)];
@@ -55,7 +53,8 @@ export function createSplit(
   }
 
   function partOf(place: number, keys: readonly PolicyKey[]): Part {
-    return { place, isolate: isolates[place]!, keys, requests: keys.map(({ request }) => request) };
+    const isolate = isolates[place]!;
+    return { place, isolate, keys, requests: keys.map(({ request }) => request), begun: isolate.lastNumber() };
   }
 
   /** By hash tag: keys with the same tag lie in the same slot. */
@@ -64,7 +63,7 @@ export function createSplit(
   }
 
   function chargeOf({ part, keys, requests, reply }: PartReply, isKept: IsKept, slot: number): Charge {
-    const { settle } = part.isolate.missed;
+    const { settle } = part.isolate;
     // A cluster can run a call over the keys of one slot only.
     const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
     return { keys: keptKeys(withInstants(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
@@ -82,7 +81,6 @@ export function createSplit(
 
   async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
     const { flag, slot, background } = asked;
-    const undo = undoing.begin();
     const known = flag === Flag.take && parts.length > 1 ? knownRefusal(parts, asked) : undefined;
     if (known) return { decision: combine(known, [], flag), atMs: known[0]!.reply.nowMs };
 
@@ -91,10 +89,10 @@ export function createSplit(
     const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
     const refused = new Set(replies.flatMap(refusedIn));
     const isDenied = !refused.has(ENFORCED) && silences.some(({ part }) => part.keys.some(denies));
-    for (const { part } of silences) {
+    for (const { part, failure } of silences) {
       // The own counters come last: where they refuse, those before them are given back.
       if (isDenied || refused.has(ENFORCED)) break;
-      const counted = await countHere(part, asked);
+      const counted = await countHere(part, asked, failure);
       if (!counted) continue;
       replies.push(counted);
       for (const group of refusedIn(counted)) refused.add(group);
@@ -108,12 +106,12 @@ export function createSplit(
       background?.waitUntil(Promise.all(undone));
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
       for (const reply of replies) {
-        if (reply.replies !== reply.part.isolate.fallback) charges.push(chargeOf(reply, isKept, slot));
+        if (reply.source !== "fallback") charges.push(chargeOf(reply, isKept, slot));
       }
       for (const { part, failure } of silences) {
-        const { replies: at, unreleased, missed } = part.isolate;
-        const options = { replies: at, unreleased, slot, background, refusedGroups: refused };
-        const noted = missed.note(decision, part.requests, failure, options);
+        const { replies: at, releaseLater } = part.isolate;
+        const options = { replies: at, releaseLater, slot, background, refusedGroups: refused };
+        const noted = part.isolate.note(decision, part.requests, failure, options);
         decision = noted.decision;
         const own = replies.find((reply) => reply.part === part);
         const keys = keptKeys(part.keys, isKept);
@@ -135,13 +133,7 @@ export function createSplit(
     decide: async (keys, asked) => await keepAlive(run(partsOf(keys), asked), asked.background),
 
     async reset(keys) {
-      undoing.wereReset(keys);
-      try {
-        await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
-      } finally {
-        // Nobody knows whether the reset has removed what was charged meanwhile.
-        undoing.wereReset(keys);
-      }
+      await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
     },
   };
 }
@@ -170,25 +162,25 @@ function knownRefusal(
 
 async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Silence> {
   const { isolate, keys, requests } = part;
-  const { replies, missed } = isolate;
+  const { replies } = isolate;
   let sourced: SourcedReply;
   try {
     sourced = await replies.take({ keys: requests, flag, slot }, background, mayLease);
   } catch (error) {
     return { part, failure: failureOf(error) };
   }
-  missed.tell(sourced.source, background);
+  isolate.repay(sourced.source, background);
   return { ...sourced, part, keys, requests, replies };
 }
 
 /**
  * Decides by the isolate's own counters, because the place is silent. Undefined: no policy of the part says `local`.
  */
-async function countHere(part: Part, { flag, slot }: Asked): Promise<PartReply | undefined> {
+async function countHere(part: Part, { flag, slot }: Asked, failure: StoreFailure): Promise<PartReply | undefined> {
   const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
   if (keys.length === 0) return undefined;
   const requests = keys.map(({ request }) => request);
-  const replies = part.isolate.fallback;
+  const replies = part.isolate.alone(failure);
   return { ...(await replies.take({ keys: requests, flag, slot })), part, keys, requests, replies };
 }
 
@@ -203,11 +195,11 @@ function withHold(
   isKept: (group: number) => boolean,
   slot: number,
 ): Decision {
-  const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at }) => {
+  const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at, source }) => {
     const held = requests.filter(({ group }) => isKept(group));
-    // Own counters forget a slot that is not given back after its timeout.
-    const unreleased = at === part.isolate.fallback ? undefined : part.isolate.unreleased;
-    const one = holdSlots(held, { replies: at, slot, unreleased });
+    // Own counts forget a slot that is not given back after its timeout.
+    const releaseLater = source === "fallback" ? undefined : part.isolate.releaseLater;
+    const one = holdSlots(held, { replies: at, slot, releaseLater });
     return one ? bothHolds(before, one) : before;
   }, undefined);
   return hold ? { ...decision, hold } : decision;

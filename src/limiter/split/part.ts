@@ -14,14 +14,16 @@ export interface Part {
   readonly keys: readonly PolicyKey[];
   /** The requests of `keys`, the same objects. */
   readonly requests: readonly KeyRequest[];
+  /** The last number that the isolate had given away when the decision began. */
+  readonly begun: number;
 }
 
-/** A reply to a part: of its place, or of the isolate's own counters while the place is silent. */
+/** A reply to a part: of its place, or of the isolate's own counts while the place is silent. */
 export interface PartReply extends KeysReply {
   readonly part: Part;
   readonly requests: readonly KeyRequest[];
   /** Where the reply comes from, and where it is undone. */
-  readonly replies: ReplySource;
+  readonly replies: Pick<ReplySource, "take">;
 }
 
 /** A place that had no answer. */

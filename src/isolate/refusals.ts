@@ -1,0 +1,213 @@
+/**
+ * Refusals that need no call to the store: what the counts of the last reply refuse, the store would refuse too. The
+ * store's counts only grow, unless units come back: by a reset, by a higher limit, or from another isolate that gives
+ * units back. A refusal may then be wrong for as long as a reply is trusted.
+ */
+
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { isConcurrency, withoutSlots } from "../core/concurrency.ts";
+import { hasSameNumber, haveSameNumbers } from "../core/numbers.ts";
+import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply } from "../core/take.ts";
+import { type Memory, recordOf } from "./memory.ts";
+import { unitsAsked } from "./pending.ts";
+import type { KeyReply } from "./record.ts";
+import { lastReply, refusingReply } from "./replies.ts";
+import { storeTimeAt } from "./store-clock.ts";
+
+/** Older counts are asked for again, so that resets, refunds and raised limits take effect. */
+export const TRUSTED_ALONE_MS = 5_000;
+/** The longest time that a request waits for its units to come back. Waiting longer is no better than a call. */
+const MAX_WAIT_MS = 50;
+/** How often a request looks for the answer to another request. */
+export const POLL_MS = 4;
+
+/** An instant of the local clock, and for how long counts are trusted after their reply. */
+export interface Now {
+  /** In ms since the epoch. */
+  readonly localAtMs: number;
+  readonly trustedMs: number;
+}
+
+/** The refusal that the remembered counts make certain. undefined: the store must be called. */
+export function knownRefusal(memory: Memory, keys: readonly KeyRequest[], now: Now): TakeReply | undefined {
+  const storeTime = storeTimeAt(memory.clock, now.localAtMs);
+  if (!storeTime) return undefined;
+  // The header fields and the waits need every limit, not only the one that refuses.
+  const at = (nowMs: number) => keys.map((key) => recall(memory, key, now, nowMs));
+  const earliest = at(storeTime.earliestMs);
+  if (!areKnown(earliest)) return undefined;
+  const latest = at(storeTime.latestMs);
+  if (!areKnown(latest)) return undefined;
+  // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest instant,
+  // so that no wait is too short.
+  return refuses(memory, keys, latest, storeTime.latestMs) && isRefusedBy(keys, earliest)
+    ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest }
+    : undefined;
+}
+
+/**
+ * What the remembered counts say about a request that another place refuses. undefined: some key is not known, or may
+ * refuse too. Only the place itself can then tell for how long.
+ */
+export function knownBeside(memory: Memory, keys: readonly KeyRequest[], now: Now): TakeReply | undefined {
+  const storeTime = storeTimeAt(memory.clock, now.localAtMs);
+  if (!storeTime) return undefined;
+  const nowMs = storeTime.earliestMs;
+  const known = keys.map((key) => recallBeside(memory, key, now, nowMs));
+  return areKnown(known) ? { nowMs, allowed: false, keys: known } : undefined;
+}
+
+/**
+ * The refusal that another request was told, if that request was sent after this one came and if the reply refuses this
+ * one too. The store would have refused this request too. A unit may have come back since then.
+ *
+ * @param came the last number that was given away when this request came.
+ */
+export function refusedSince(
+  memory: Memory,
+  keys: readonly KeyRequest[],
+  came: number,
+  now: Now,
+): TakeReply | undefined {
+  const known = keys.map((key) => replyAbout(memory, key));
+  // The counts of the other keys are older. They have only grown since, unless units came back: see the head of this
+  // file.
+  const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);
+  if (!newest || newest.call <= came) return undefined;
+  const nowMs = newest.storeAtMs;
+  const recalled = keys.map((key) => recall(memory, key, now, nowMs));
+  return areKnown(recalled) && refuses(memory, keys, recalled, nowMs)
+    ? { nowMs, allowed: false, keys: recalled }
+    : undefined;
+}
+
+/**
+ * How long a request without a certain refusal should wait before it calls the store, in ms; 0: not at all. It waits
+ * until the store can admit it. Otherwise every request at a used-up limit would be a call.
+ */
+export function callAfterMs(memory: Memory, keys: readonly KeyRequest[], localAtMs: number): number {
+  const storeTime = storeTimeAt(memory.clock, localAtMs);
+  if (!storeTime) return 0;
+  const waits = keys.map((key) => {
+    if (key.group !== ENFORCED) return 0;
+    const others = unitsAsked(recordOf(memory, key.key), localAtMs);
+    // Other requests may be asking for everything that is left. Their answers will show it.
+    if (others > 0) return admittedAfterMs(memory, key, others + key.cost, storeTime.latestMs) > 0 ? POLL_MS : 0;
+    const waitMs = admittedAfterMs(memory, key, key.cost, storeTime.earliestMs);
+    return waitMs <= MAX_WAIT_MS ? waitMs : 0;
+  });
+  return Math.max(...waits);
+}
+
+/**
+ * What was replied about a key with the numbers of this request, in the order of its limits. undefined: only the store
+ * can answer. The reply was about a part of these limits (an extension of a reservation leaves out slots), or about
+ * other numbers.
+ */
+function replyAbout(
+  memory: Memory,
+  { key, limits }: KeyRequest,
+  known: KeyReply | undefined = refusingReply(memory, key),
+): KeyReply | undefined {
+  if (!known || haveSameNumbers(known.limits, limits)) return known;
+  const found = limits.map((limit) => known.limits.findIndex((one) => hasSameNumber(one, limit)));
+  if (found.includes(-1)) return undefined;
+  return { ...known, limits, replies: found.map((l) => known.replies[l]!) };
+}
+
+/** What was replied about one key, brought to an instant of the store. undefined: not known. */
+function recall(
+  memory: Memory,
+  key: KeyRequest,
+  { localAtMs, trustedMs }: Now,
+  nowMs: number,
+  known = replyAbout(memory, key),
+): LimitReply[] | undefined {
+  if (!known || localAtMs - known.receivedAtMs >= trustedMs) return undefined;
+  const recalled = key.limits.map((limit, l) =>
+    algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, key.cost),
+  );
+  return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
+}
+
+/** As `knownBeside`, of one key. How many slots are taken is never known from memory, and is not told (decide.ts). */
+function recallBeside(memory: Memory, key: KeyRequest, now: Now, nowMs: number): LimitReply[] | undefined {
+  const units = { ...key, limits: withoutSlots(key.limits) };
+  const known = replyAbout(memory, units, lastReply(memory, key.key));
+  const replies = units.limits.length > 0 ? recall(memory, units, now, nowMs, known) : [];
+  if (!replies || (key.group === ENFORCED && replies.some(({ refused }) => refused))) return undefined;
+  return key.limits.map((limit) => {
+    if (!isConcurrency(limit)) return replies[units.limits.indexOf(limit)]!;
+    return { refused: false, view: { kind: limit.kind, inFlight: 0 } };
+  });
+}
+
+/** Whether the replies refuse, and the wait is certain. */
+function refuses(
+  memory: Memory,
+  keys: readonly KeyRequest[],
+  replies: readonly (readonly LimitReply[])[],
+  nowMs: number,
+): boolean {
+  let isRefused = false;
+  for (const [k, key] of keys.entries()) {
+    if (key.group !== ENFORCED || !replies[k]!.some(({ refused }) => refused)) continue;
+    if (!hasCertainWait(memory, key, replies[k]!, nowMs)) return false;
+    isRefused = true;
+  }
+  return isRefused;
+}
+
+/**
+ * Whether the wait that a refusal by this key tells is certain. Others may have taken the rest, which makes the wait
+ * longer. The wait is certain if nothing was left, if the store was asked at this very instant, or if others make no
+ * difference to it.
+ *
+ * @param replies what is recalled about the key at this instant.
+ */
+function hasCertainWait(memory: Memory, key: KeyRequest, replies: readonly LimitReply[], nowMs: number): boolean {
+  const { cost, limits } = key;
+  // If one unit is refused, nothing is left: no request changes this key until units come back.
+  if (cost <= 1) return true;
+  const known = replyAbout(memory, key)!;
+  if (known.storeAtMs === nowMs) return true;
+  const isUsedUp = limits.some((limit, l) => {
+    return algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, 1)?.refused;
+  });
+  if (isUsedUp || limits.some((limit, l) => isNever(limit, replies[l]!, cost, nowMs))) return true;
+  // A limit that does not refuse now may refuse later, and for longer.
+  return limits.every((limit, l) => replies[l]!.refused && algorithmOf(limit).hasFixedWait === true);
+}
+
+/** Milliseconds until the remembered counts of this key admit this many units. 0: now, or nothing is known. */
+function admittedAfterMs(memory: Memory, key: KeyRequest, units: number, nowMs: number): number {
+  const known = replyAbout(memory, key);
+  if (!known) return 0;
+  const waits = key.limits.map((limit, l) => {
+    const recalled = algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
+    // What is left now is not known. If the last reply left too little, other requests may be asking for it.
+    if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
+    if (!recalled.refused) return 0;
+    return algorithmOf(limit).tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
+  });
+  return Math.max(...waits);
+}
+
+/** A refusal must name the limit that refuses. Without it, the reply would be read as an admission. */
+function isRefusedBy(keys: readonly KeyRequest[], replies: readonly (readonly LimitReply[])[]): boolean {
+  return keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
+}
+
+/** The units that a limit had left when the store told about it. */
+function lastRemaining({ replies, cost, storeAtMs }: KeyReply, l: number, limit: LimitSpec): number {
+  return algorithmOf(limit).tell(replies[l]!.view, limit, cost, false, storeAtMs).remaining;
+}
+
+/** Whether the limit refuses this cost forever. */
+function isNever(limit: LimitSpec, { view, refused }: LimitReply, cost: number, nowMs: number): boolean {
+  return refused && algorithmOf(limit).tell(view, limit, cost, true, nowMs).retryAfterMs === undefined;
+}
+
+function areKnown(keys: readonly (LimitReply[] | undefined)[]): keys is LimitReply[][] {
+  return keys.every((key) => key !== undefined);
+}
