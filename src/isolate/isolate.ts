@@ -96,7 +96,7 @@ export function createIsolate(
       }
       const reply = await keepAlive(callStore(place, request, { background }), background);
       const isLook = request.flag === Flag.look && mayLease;
-      const looked = isLook && ownErrors.attempt(() => lookedAt(memory, request.keys, reply, timing.nowMs()));
+      const looked = isLook && ownErrors.attempt(() => lookedAt(memory, request.keys, reply, nowAt(place)));
       return { reply: looked || reply, source: store.kind };
     },
     reset: (keys) => resetKeys(place, keys),
@@ -114,7 +114,7 @@ export function createIsolate(
     alone: ({ timeout }) => ({
       async take(request) {
         const forgottenMs = forgottenAfterMs(store.timeoutMs);
-        const reply = takeAlone(memory, request, timing.nowMs(), timeout?.call ?? 0, forgottenMs);
+        const reply = takeAlone(memory, request, nowAt(place), timeout?.call ?? 0, forgottenMs);
         return { reply, source: "fallback" };
       },
     }),

@@ -9,6 +9,7 @@
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import type { LimitReply } from "../core/take.ts";
 import type { Lease } from "./lease.ts";
+import type { Now } from "./store-clock.ts";
 
 /** After this many lives of a lease, demand weighs 1/e as much. At most the remembered demand is leased. */
 const REMEMBERED_LIVES = 14;
@@ -49,17 +50,13 @@ export function keptPart(lease: Lease, localAtMs: number): number {
   return part < FORGOTTEN_PART ? 0 : part;
 }
 
-/**
- * How many units should be leased.
- *
- * @param waiting the units that requests wait for. @param nowMs by the store's clock. undefined: not known.
- */
-export function wanted(lease: Lease, waiting: number, localAtMs: number, nowMs: number | undefined): number {
+/** How many units should be leased. @param waiting the units that requests wait for. */
+export function wanted(lease: Lease, waiting: number, { localAtMs, earliestMs }: Now): number {
   const known = rateOf(lease, localAtMs);
   if (known === 0) return waiting;
   // A waiting demand may have been one burst: the larger its part, the less it tells about the demand to come.
   const rate = (known * known) / (known + waiting / lease.lifeMs);
-  const most = Math.min(lease.mostUnits, rate * Math.min(seenMs(lease, localAtMs), lastsMs(lease, nowMs)));
+  const most = Math.min(lease.mostUnits, rate * Math.min(seenMs(lease, localAtMs), lastsMs(lease, earliestMs)));
   const ahead = Math.max(rate * lease.lifeMs * SCARCE_PART, LEASED_SHARES * shareOf(lease, rate));
   return waiting + Math.floor(spentMeanwhile(lease, rate) + Math.min(most, ahead));
 }
@@ -70,20 +67,11 @@ export function leastWanted(lease: Lease, waiting: number, localAtMs: number): n
   return waiting + spentMeanwhile(lease, rate) + rate * lease.lifeMs * SCARCE_PART;
 }
 
-/**
- * Whether it is time to ask for more: the leased units would run out before the answer arrives. The other parameters
- * are those of `wanted`.
- */
-export function isLow(
-  lease: Lease,
-  leased: number,
-  waiting: number,
-  localAtMs: number,
-  nowMs: number | undefined,
-): boolean {
+/** Whether it is time to ask for more: the leased units would run out before the answer arrives. */
+export function isLow(lease: Lease, leased: number, waiting: number, now: Now): boolean {
   // Nearly every request ends here.
-  if (leased - waiting >= spentMeanwhile(lease, rateOf(lease, localAtMs))) return false;
-  return wanted(lease, waiting, localAtMs, nowMs) >= 2;
+  if (leased - waiting >= spentMeanwhile(lease, rateOf(lease, now.localAtMs))) return false;
+  return wanted(lease, waiting, now) >= 2;
 }
 
 /** How many units may stay leased beyond those that are wanted: as long as much is left, nobody misses them. */

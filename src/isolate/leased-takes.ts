@@ -25,8 +25,8 @@ import {
   wasResetElsewhere,
 } from "./leases.ts";
 import type { Memory } from "./memory.ts";
-import { knownRefusal, type Now, refusedSince } from "./refusals.ts";
-import { storeTimeAt } from "./store-clock.ts";
+import { knownRefusal, refusedSince } from "./refusals.ts";
+import type { Now } from "./store-clock.ts";
 
 /** Units that a request has spent from a lease. */
 export interface Spent {
@@ -52,33 +52,45 @@ function wantsOf(memory: Memory, keys: readonly KeyRequest[]): Want[] {
   return keys.map((key) => ({ key, found: findLease(memory, key) }));
 }
 
-/** Notes that a request has come. */
-export function addDemands(memory: Memory, keys: readonly KeyRequest[], localAtMs: number): void {
-  for (const key of keys) addDemand(leaseFor(memory, key).lease, key.cost, localAtMs);
+/** An admission from leased units. */
+export interface FromLeases extends Admitted {
+  /** Whether it is time to ask for more of some units, or to see that some are returned. */
+  readonly isLow: boolean;
+  readonly isUnreturned: boolean;
 }
 
-/** Answers from leased units if they suffice under every key of the request. */
-export function spendLeased(memory: Memory, keys: readonly KeyRequest[], localAtMs: number): Admitted | undefined {
-  const storeTime = storeTimeAt(memory.clock, localAtMs);
-  if (!storeTime) return undefined;
-  const wants: { key: KeyRequest; found: LeaseOfKey }[] = [];
-  for (const key of keys) {
-    const found = findLease(memory, key);
-    if (!found || spendable(memory, found.lease, localAtMs) < key.cost) return undefined;
-    wants.push({ key, found });
-  }
-  const spent = wants.map(({ key, found }): Spent => {
-    return { key: key.key, lease: found.lease.number, units: spend(memory, found, key.cost, localAtMs) };
+/**
+ * Answers from leased units if they suffice under every key of the request.
+ *
+ * @param isNew the request has come just now: its demand is noted.
+ */
+export function spendLeased(
+  memory: Memory,
+  keys: readonly KeyRequest[],
+  now: Now,
+  isNew: boolean,
+): FromLeases | undefined {
+  const leases = keys.map((key) => leaseFor(memory, key));
+  if (isNew) for (const [k, { cost }] of keys.entries()) addDemand(leases[k]!.lease, cost, now.localAtMs);
+  const nowMs = now.earliestMs;
+  const suffices = leases.every(({ lease }, k) => spendable(lease, now) >= keys[k]!.cost);
+  if (nowMs === undefined || !suffices) return undefined;
+  const spent = leases.map((one, k): Spent => {
+    return { key: one.key, lease: one.lease.number, units: spend(memory, one, keys[k]!.cost, now) };
   });
-  const replies = wants.map(({ key, found }) => replyToKey(key, found, storeTime.earliestMs, true));
-  return { reply: replyOf(replies, storeTime.earliestMs), spent };
+  const reply = replyOf(
+    leases.map((one, k) => replyToKey(keys[k]!, one, nowMs, true)),
+    nowMs,
+  );
+  const isUnreturned = leases.some(({ lease }) => lease.units.length > 0 && lease.returnsUntilMs <= now.localAtMs);
+  return { reply, spent, isLow: leases.some((one) => needsMore(one, now)), isUnreturned };
 }
 
 /** Another place has refused the request: what was spent for it is leased again. */
 export function returnSpent(memory: Memory, spent: readonly Spent[]): void {
-  for (const { key, lease, units } of spent) {
-    const found = numberedLease(memory, key, lease);
-    if (found) putBack(memory, found, units);
+  for (const one of spent) {
+    const found = numberedLease(memory, one);
+    if (found) putBack(memory, found, one.units);
   }
 }
 
@@ -96,7 +108,7 @@ export function refusalBesideLeases(
   const wants = wantsOf(memory, keys);
   const rest: KeyRequest[] = [];
   for (const { key, found } of wants) {
-    const cost = key.cost - (found ? spendable(memory, found.lease, now.localAtMs) : 0);
+    const cost = key.cost - (found ? spendable(found.lease, now) : 0);
     if (cost > 0) rest.push(cost === key.cost ? key : { ...key, cost });
   }
   const known = knownRefusal(memory, rest, now);
@@ -115,18 +127,13 @@ export function refusalBesideLeases(
  * A refusal although the counts may admit: this isolate got fewer units than it needs a moment ago, and does not ask
  * again yet.
  */
-export function refusalWhilePaused(
-  memory: Memory,
-  keys: readonly KeyRequest[],
-  localAtMs: number,
-): TakeReply | undefined {
-  const storeTime = storeTimeAt(memory.clock, localAtMs);
-  if (!storeTime) return undefined;
+export function refusalWhilePaused(memory: Memory, keys: readonly KeyRequest[], now: Now): TakeReply | undefined {
+  const { localAtMs, earliestMs: nowMs } = now;
   const wants = wantsOf(memory, keys);
   const isPaused = ({ key, found }: Want) =>
-    found!.lease.pausedUntilMs > localAtMs && spendable(memory, found!.lease, localAtMs) < key.cost;
-  if (wants.some(({ found }) => !found?.lease.replies) || !wants.some(isPaused)) return undefined;
-  const nowMs = storeTime.earliestMs;
+    found!.lease.pausedUntilMs > localAtMs && spendable(found!.lease, now) < key.cost;
+  if (nowMs === undefined || wants.some(({ found }) => !found?.lease.replies) || !wants.some(isPaused))
+    return undefined;
   const replies = wants.map(({ key, found }) => replyToKey(key, found, nowMs, false));
   const untilMs = Math.max(...wants.filter(isPaused).map(({ found }) => found!.lease.pausedUntilMs));
   const pausedMs = Math.ceil(untilMs - localAtMs);
@@ -148,10 +155,8 @@ export function refusalWhilePaused(
 }
 
 /** The leases of a request whose calls are in flight: the number of each lease, or 0, in the order of the keys. */
-export function callingLeases(memory: Memory, keys: readonly KeyRequest[], localAtMs: number): number[] {
-  return wantsOf(memory, keys).map(({ found }) => {
-    return found && isCalling(found.lease, localAtMs) ? found.lease.number : 0;
-  });
+export function callingLeases(memory: Memory, keys: readonly KeyRequest[], now: Now): number[] {
+  return wantsOf(memory, keys).map(({ found }) => (found && isCalling(found.lease, now) ? found.lease.number : 0));
 }
 
 /** How long the last call of the leases took, in ms. 0: none of them has made a call. */
@@ -177,8 +182,8 @@ export interface Asking {
 export function askFor(
   memory: Memory,
   keys: readonly KeyRequest[],
-  localAtMs: number,
   isAhead: boolean,
+  now: Now,
   forgottenMs: number,
 ): Asking {
   const call = ++memory.last;
@@ -186,8 +191,8 @@ export function askFor(
   const units: number[] = [];
   for (const key of keys) {
     const lease = leaseFor(memory, key);
-    dropAsks(memory, lease, localAtMs, forgottenMs);
-    const { needed, ahead } = ask(memory, lease, call, key.cost, localAtMs, isAhead);
+    dropAsks(memory, lease, now, forgottenMs);
+    const { needed, ahead } = ask(memory, lease, call, key.cost, isAhead, now);
     if (needed + ahead === 0) continue;
     asked.push({ ...key, cost: needed + ahead });
     units.push(needed);
@@ -196,10 +201,10 @@ export function askFor(
 }
 
 /** Asks for more before the leased units of this key run out. undefined: it is not time yet. */
-export function askAhead(memory: Memory, key: KeyRequest, localAtMs: number, forgottenMs: number): Asking | undefined {
+export function askAhead(memory: Memory, key: KeyRequest, now: Now, forgottenMs: number): Asking | undefined {
   const found = findLease(memory, key);
-  if (!found || !needsMore(memory, found, localAtMs)) return undefined;
-  const asking = askFor(memory, [{ ...key, cost: 0 }], localAtMs, true, forgottenMs);
+  if (!found || !needsMore(found, now)) return undefined;
+  const asking = askFor(memory, [{ ...key, cost: 0 }], true, now, forgottenMs);
   if (asking.asked.length > 0) return asking;
   endAsk(memory, found, asking.call);
   return undefined;
@@ -289,11 +294,11 @@ export function bookLateReply(memory: Memory, { call, asked }: Asking, { allowed
 }
 
 /** What a look has told, as a take would be told it: leased units are free. */
-export function lookedAt(memory: Memory, keys: readonly KeyRequest[], reply: TakeReply, localAtMs: number): TakeReply {
+export function lookedAt(memory: Memory, keys: readonly KeyRequest[], reply: TakeReply, now: Now): TakeReply {
   const replies = keys.map((key, k): readonly LimitReply[] => {
     const found = findLease(memory, key);
     if (!found) return reply.keys[k]!;
-    const suffices = spendable(memory, found.lease, localAtMs) >= Math.max(1, key.cost);
+    const suffices = spendable(found.lease, now) >= Math.max(1, key.cost);
     return replyToKey(key, found, reply.nowMs, suffices, reply.keys[k]);
   });
   return { ...reply, allowed: !isRefusal(replies), keys: replies };

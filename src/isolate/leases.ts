@@ -24,7 +24,7 @@ import {
 import { keep, type Memory, noteUnits, recordFor, recordOf } from "./memory.ts";
 import { unitsWaiting } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
-import { storeTimeAt } from "./store-clock.ts";
+import type { Now } from "./store-clock.ts";
 
 /**
  * Leases of one key, each for other numbers: units are spent only with the numbers that they were taken with. One more
@@ -104,10 +104,10 @@ export function leaseFor(memory: Memory, request: KeyRequest): LeaseOfKey {
  * A lease by its number. After a step of a clock nobody spends from it any more, and its units are returned.
  * undefined: the key was reset, or the lease was forgotten.
  */
-export function numberedLease(memory: Memory, key: string, number: number): LeaseOfKey | undefined {
-  const record = recordOf(memory, key);
-  const lease = record?.leases?.find((one) => one.number === number);
-  return lease && { key, record: record!, lease };
+export function numberedLease(memory: Memory, name: { key: string; lease: number }): LeaseOfKey | undefined {
+  const record = recordOf(memory, name.key);
+  const lease = record?.leases?.find(({ number }) => number === name.lease);
+  return lease && { key: name.key, record: record!, lease };
 }
 
 /** The lease that has asked in this call. undefined: as for `numberedLease`. */
@@ -128,34 +128,27 @@ export function addDemand(lease: Lease, units: number, localAtMs: number): void 
 }
 
 /** The units that may be spent. Nothing may be spent while the store's clock is not known. */
-export function spendable(memory: Memory, { units: all }: Lease, localAtMs: number): number {
-  const latestMs = storeTimeAt(memory.clock, localAtMs)?.latestMs;
-  if (latestMs === undefined) return 0;
+export function spendable({ units: all }: Lease, { latestMs }: Now): number {
   let sum = 0;
   for (const { units, endsAtMs } of all) if (endsAtMs > latestMs) sum += units;
   return sum;
 }
 
 /** Spends leased units. @returns what was spent, which may be less. */
-export function spend(
-  memory: Memory,
-  { key, record, lease }: LeaseOfKey,
-  units: number,
-  localAtMs: number,
-): LeasedUnits[] {
-  const latestMs = storeTimeAt(memory.clock, localAtMs)?.latestMs ?? Number.POSITIVE_INFINITY;
+export function spend(memory: Memory, { key, record, lease }: LeaseOfKey, units: number, now: Now): LeasedUnits[] {
   let left = units;
   const spent: LeasedUnits[] = [];
   for (const one of lease.units) {
-    const part = one.endsAtMs > latestMs ? Math.min(left, one.units) : 0;
+    const part = one.endsAtMs > now.latestMs ? Math.min(left, one.units) : 0;
     if (part === 0) continue;
     one.units -= part;
     left -= part;
     spent.push({ ...one, units: part });
   }
-  if (spent.length === 0) return spent;
-  lease.units = lease.units.filter((one) => one.units > 0);
-  if (lease.units.length === 0) keep(memory, record);
+  if (lease.units.some((one) => one.units === 0)) {
+    lease.units = lease.units.filter((one) => one.units > 0);
+    keep(memory, record);
+  }
   noteUnits(memory, key, "spent", units - left);
   return spent;
 }
@@ -183,40 +176,31 @@ export function leasedUnits(
 }
 
 /** Whether it is time to ask for more in the background. */
-export function needsMore(memory: Memory, { record, lease }: LeaseOfKey, localAtMs: number): boolean {
-  if (localAtMs < lease.pausedUntilMs || isCalling(lease, localAtMs)) return false;
-  const waiting = unitsWaiting(record, lease.number, localAtMs);
-  const earliestMs = storeTimeAt(memory.clock, localAtMs)?.earliestMs;
-  return isLow(lease, spendable(memory, lease, localAtMs), waiting, localAtMs, earliestMs);
+export function needsMore({ record, lease }: LeaseOfKey, now: Now): boolean {
+  if (now.localAtMs < lease.pausedUntilMs || isCalling(lease, now)) return false;
+  return isLow(lease, spendable(lease, now), unitsWaiting(record, lease.number, now.localAtMs), now);
 }
 
 /** Whether a call of this lease is in flight. */
-export function isCalling({ asks }: Lease, localAtMs: number): boolean {
-  for (const { isLate, atMs } of asks?.values() ?? []) {
+export function isCalling({ asks }: Lease, { localAtMs }: Now): boolean {
+  if (!asks) return false;
+  for (const { isLate, atMs } of asks.values()) {
     if (!isLate && Math.abs(localAtMs - atMs) < CALL_ENDED_MS) return true;
   }
   return false;
 }
 
 /**
- * What to ask the store for: what the request needs beyond its reserved units, and with `ahead` also units to lease.
+ * What to ask the store for: what the request needs beyond its reserved units, and with `isAhead` also units to lease.
  * From now on a call is in flight.
  */
-export function ask(
-  memory: Memory,
-  one: LeaseOfKey,
-  call: number,
-  cost: number,
-  localAtMs: number,
-  isAhead: boolean,
-): Ask {
+export function ask(memory: Memory, one: LeaseOfKey, call: number, cost: number, isAhead: boolean, now: Now): Ask {
   const { record, lease } = one;
-  const reserved = spend(memory, one, cost, localAtMs);
+  const reserved = spend(memory, one, cost, now);
   const needed = cost - sumOf(reserved);
-  const waiting = unitsWaiting(record, lease.number, localAtMs);
-  const earliestMs = storeTimeAt(memory.clock, localAtMs)?.earliestMs;
-  const target = isAhead ? wanted(lease, waiting, localAtMs, earliestMs) - spendable(memory, lease, localAtMs) : 0;
-  const left = lease.replies ? leftBy(lease, lease.replies, arrivesAtMs(memory, lease, localAtMs)) : 0;
+  const waiting = unitsWaiting(record, lease.number, now.localAtMs);
+  const target = isAhead ? wanted(lease, waiting, now) - spendable(lease, now) : 0;
+  const left = lease.replies ? leftBy(lease, lease.replies, arrivesAtMs(lease, now)) : 0;
   const free = Math.max(0, left - needed);
   // Without leased units, each waiting request would make a call: half of what remains is for them. The part ahead of
   // demand is smaller.
@@ -224,9 +208,9 @@ export function ask(
   const forWaiting = isAhead ? Math.min(waiting, Math.ceil(free * waitingPart)) : 0;
   const share = forWaiting + Math.ceil((free - forWaiting) * Math.max(LARGEST_SHARE, lease.ownPart));
   const ahead = Math.max(0, Math.min(target, share));
-  const isShort =
-    lease.replies !== undefined && ahead < Math.min(target, leastWanted(lease, waiting, localAtMs)) * SHORT_PART;
-  const asked: Ask = { atMs: localAtMs, needed, ahead, reserved, isShort, isLate: false };
+  const least = Math.min(target, leastWanted(lease, waiting, now.localAtMs)) * SHORT_PART;
+  const isShort = lease.replies !== undefined && ahead < least;
+  const asked: Ask = { atMs: now.localAtMs, needed, ahead, reserved, isShort, isLate: false };
   lease.asks ??= new Map();
   lease.asks.set(call, asked);
   keep(memory, record);
@@ -238,9 +222,8 @@ export function ask(
  * possible instant and the middle. The larger this isolate's part of all charges, the nearer to the middle: units that
  * come back meanwhile are then likely to be still there.
  */
-function arrivesAtMs(memory: Memory, { ownPart, repliedAtMs }: Lease, localAtMs: number): number {
-  const time = storeTimeAt(memory.clock, localAtMs);
-  return time ? time.earliestMs + ((time.latestMs - time.earliestMs) / 2) * ownPart : repliedAtMs;
+function arrivesAtMs({ ownPart, repliedAtMs }: Lease, { earliestMs, latestMs }: Now): number {
+  return earliestMs === undefined ? repliedAtMs : earliestMs + ((latestMs - earliestMs) / 2) * ownPart;
 }
 
 /** Ends what a lease has asked in a call. @returns what it was. */
@@ -253,9 +236,9 @@ export function endAsk(memory: Memory, { record, lease }: LeaseOfKey, call: numb
 }
 
 /** Ends calls that were never answered: the runtime has ended their requests. What was reserved lapses. */
-export function dropAsks(memory: Memory, one: LeaseOfKey, localAtMs: number, forgottenMs: number): void {
+export function dropAsks(memory: Memory, one: LeaseOfKey, now: Now, forgottenMs: number): void {
   for (const [call, { atMs }] of one.lease.asks ?? []) {
-    if (Math.abs(localAtMs - atMs) >= forgottenMs) endAsk(memory, one, call);
+    if (Math.abs(now.localAtMs - atMs) >= forgottenMs) endAsk(memory, one, call);
   }
 }
 

@@ -22,7 +22,7 @@ import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts
 import { recentPending } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
 import { lastReply } from "./replies.ts";
-import { storeTimeAt } from "./store-clock.ts";
+import type { Now } from "./store-clock.ts";
 
 /**
  * Decides by the isolate's own counts.
@@ -33,13 +33,14 @@ import { storeTimeAt } from "./store-clock.ts";
 export function takeAlone(
   memory: Memory,
   request: TakeRequest,
-  localAtMs: number,
+  now: Now,
   call: number,
   forgottenMs: number,
 ): TakeReply {
+  const { localAtMs } = now;
   // The earliest instant of the store's clock: no unit that the store told leaves here sooner than there. A reply can
   // make the interval narrower: the isolate's own units then leave sooner, by less than a round trip.
-  const nowMs = storeTimeAt(memory.clock, localAtMs)?.earliestMs ?? localAtMs;
+  const nowMs = now.earliestMs ?? localAtMs;
   for (const { key } of request.keys) beginOwnCounts(memory, key, nowMs, localAtMs);
   if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
   const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call, forgottenMs));

@@ -12,7 +12,7 @@ import { type Memory, recordOf } from "./memory.ts";
 import { unitsAsked } from "./pending.ts";
 import type { KeyReply } from "./record.ts";
 import { lastReply, refusingReply } from "./replies.ts";
-import { storeTimeAt } from "./store-clock.ts";
+import type { Now } from "./store-clock.ts";
 
 /** Older counts are asked for again, so that resets, refunds and raised limits take effect. */
 export const TRUSTED_ALONE_MS = 5_000;
@@ -21,27 +21,20 @@ const MAX_WAIT_MS = 50;
 /** How often a request looks for the answer to another request. */
 export const POLL_MS = 4;
 
-/** An instant of the local clock, and for how long counts are trusted after their reply. */
-export interface Now {
-  /** In ms since the epoch. */
-  readonly localAtMs: number;
-  readonly trustedMs: number;
-}
-
 /** The refusal that the remembered counts make certain. undefined: the store must be called. */
 export function knownRefusal(memory: Memory, keys: readonly KeyRequest[], now: Now): TakeReply | undefined {
-  const storeTime = storeTimeAt(memory.clock, now.localAtMs);
-  if (!storeTime) return undefined;
+  const { earliestMs, latestMs } = now;
+  if (earliestMs === undefined) return undefined;
   // The header fields and the waits need every limit, not only the one that refuses.
   const at = (nowMs: number) => keys.map((key) => recall(memory, key, now, nowMs));
-  const earliest = at(storeTime.earliestMs);
+  const earliest = at(earliestMs);
   if (!areKnown(earliest)) return undefined;
-  const latest = at(storeTime.latestMs);
+  const latest = at(latestMs);
   if (!areKnown(latest)) return undefined;
   // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest instant,
   // so that no wait is too short.
-  return refuses(memory, keys, latest, storeTime.latestMs) && isRefusedBy(keys, earliest)
-    ? { nowMs: storeTime.earliestMs, allowed: false, keys: earliest }
+  return refuses(memory, keys, latest, latestMs) && isRefusedBy(keys, earliest)
+    ? { nowMs: earliestMs, allowed: false, keys: earliest }
     : undefined;
 }
 
@@ -50,9 +43,8 @@ export function knownRefusal(memory: Memory, keys: readonly KeyRequest[], now: N
  * refuse too. Only the place itself can then tell for how long.
  */
 export function knownBeside(memory: Memory, keys: readonly KeyRequest[], now: Now): TakeReply | undefined {
-  const storeTime = storeTimeAt(memory.clock, now.localAtMs);
-  if (!storeTime) return undefined;
-  const nowMs = storeTime.earliestMs;
+  const nowMs = now.earliestMs;
+  if (nowMs === undefined) return undefined;
   const known = keys.map((key) => recallBeside(memory, key, now, nowMs));
   return areKnown(known) ? { nowMs, allowed: false, keys: known } : undefined;
 }
@@ -85,15 +77,15 @@ export function refusedSince(
  * How long a request without a certain refusal should wait before it calls the store, in ms; 0: not at all. It waits
  * until the store can admit it. Otherwise every request at a used-up limit would be a call.
  */
-export function callAfterMs(memory: Memory, keys: readonly KeyRequest[], localAtMs: number): number {
-  const storeTime = storeTimeAt(memory.clock, localAtMs);
-  if (!storeTime) return 0;
+export function callAfterMs(memory: Memory, keys: readonly KeyRequest[], now: Now): number {
+  const { earliestMs, latestMs, localAtMs } = now;
+  if (earliestMs === undefined) return 0;
   const waits = keys.map((key) => {
     if (key.group !== ENFORCED) return 0;
     const others = unitsAsked(recordOf(memory, key.key), localAtMs);
     // Other requests may be asking for everything that is left. Their answers will show it.
-    if (others > 0) return admittedAfterMs(memory, key, others + key.cost, storeTime.latestMs) > 0 ? POLL_MS : 0;
-    const waitMs = admittedAfterMs(memory, key, key.cost, storeTime.earliestMs);
+    if (others > 0) return admittedAfterMs(memory, key, others + key.cost, latestMs) > 0 ? POLL_MS : 0;
+    const waitMs = admittedAfterMs(memory, key, key.cost, earliestMs);
     return waitMs <= MAX_WAIT_MS ? waitMs : 0;
   });
   return Math.max(...waits);

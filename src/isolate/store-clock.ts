@@ -8,10 +8,17 @@ const DRIFT = 1e-4;
 /** Local clocks stand still between I/O in production. A request computes for less than this in between. */
 const STANDSTILL_MS = 5;
 
-/** The store's time lies between these two instants, ms since the epoch. */
-interface StoreTime {
-  readonly earliestMs: number;
+/** An instant by both clocks, in ms since the epoch. */
+export interface Now {
+  readonly localAtMs: number;
+  /**
+   * The store's time lies between these two instants. undefined and infinity: nothing is known, before the first reply
+   * and after a step back of the local clock.
+   */
+  readonly earliestMs: number | undefined;
   readonly latestMs: number;
+  /** For how long a reply may refuse other requests, in milliseconds. */
+  readonly trustedMs: number;
 }
 
 export interface StoreClock {
@@ -47,15 +54,11 @@ export function observe(clock: StoreClock, sentAtMs: number, receivedAtMs: numbe
   return !stepped;
 }
 
-/** The store's time at a local instant; undefined before the first reply, and after a step back of the local clock. */
-export function storeTimeAt(clock: StoreClock, localAtMs: number): StoreTime | undefined {
+export function nowBy(clock: StoreClock, localAtMs: number, trustedMs: number): Now {
   const known = widened(clock, localAtMs);
-  return (
-    known && {
-      earliestMs: Math.max(clock.newestMs, Math.floor(localAtMs + known.low)),
-      latestMs: Math.ceil(localAtMs + known.high) + STANDSTILL_MS,
-    }
-  );
+  if (!known) return { localAtMs, earliestMs: undefined, latestMs: Number.POSITIVE_INFINITY, trustedMs };
+  const earliestMs = Math.max(clock.newestMs, Math.floor(localAtMs + known.low));
+  return { localAtMs, earliestMs, latestMs: Math.ceil(localAtMs + known.high) + STANDSTILL_MS, trustedMs };
 }
 
 /** The offset at a later instant: its interval is wider by the drift of the clocks. */

@@ -6,6 +6,7 @@ import { Flag, type KeyRequest, type TakeReply, take } from "../../src/core/take
 import { learn } from "../../src/isolate/calls.ts";
 import { type Memory, newMemory } from "../../src/isolate/memory.ts";
 import { knownRefusal, TRUSTED_ALONE_MS } from "../../src/isolate/refusals.ts";
+import { nowBy } from "../../src/isolate/store-clock.ts";
 
 /** The store: it holds what Redis would hold, and decides with src/core. */
 export function virtualStore(values = new Map<string, Records | LimitValue>()) {
@@ -54,7 +55,7 @@ export function request(
   delayMs: readonly [there: number, back: number],
 ): Outcome {
   const sentAtMs = nowMs + offsetMs;
-  const refusal = knownRefusal(memory, keys, { localAtMs: sentAtMs, trustedMs: TRUSTED_ALONE_MS });
+  const refusal = knownRefusal(memory, keys, nowBy(memory.clock, sentAtMs, TRUSTED_ALONE_MS));
   if (refusal) return { reply: refusal, local: true };
   const call = ++memory.last;
   const reply = store.take(keys, Flag.take, nowMs + delayMs[0]);

@@ -5,6 +5,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitReply } from "../../src/core/take.ts";
 import type { Lease } from "../../src/isolate/lease.ts";
 import { chargedPerMs, isLow, mayKeep, mostUnits, ownPart, wanted } from "../../src/isolate/lease-size.ts";
+import type { Now } from "../../src/isolate/store-clock.ts";
 
 const WINDOW_MS = 10_000;
 const START_MS = 1_700_000_000_000;
@@ -45,8 +46,13 @@ function leaseOf(left: number, rate: number, rest: Partial<Lease> = {}): Lease {
   };
 }
 
+/** An instant whose store time is known exactly, and as another instant if that is given. */
+const nowOf = (localAtMs: number, storeMs = localAtMs): Now => {
+  return { localAtMs, earliestMs: storeMs, latestMs: storeMs, trustedMs: 0 };
+};
+
 /** At the beginning of a window, or later. */
-const wantedBy = (lease: Lease, afterMs = 0) => wanted(lease, 0, START_MS, START_MS + afterMs);
+const wantedBy = (lease: Lease, afterMs = 0) => wanted(lease, 0, nowOf(START_MS, START_MS + afterMs));
 
 it("with plenty left leased units last for as long as the demand is remembered, or for most of the bucket's rest", () => {
   expect(wantedBy(leaseOf(5_000, 0.1))).toBe(700);
@@ -80,14 +86,14 @@ it("what is leased counts as left, as an isolate's own leased units are no sign 
 
 it("more is asked for when the leased units would be spent before the answer comes", () => {
   const lease = leaseOf(5_000, 0.1, { callMs: 90 });
-  expect(isLow(lease, 12, 0, START_MS, START_MS)).toBe(false);
-  expect(isLow(lease, 11, 0, START_MS, START_MS)).toBe(true);
+  expect(isLow(lease, 12, 0, nowOf(START_MS))).toBe(false);
+  expect(isLow(lease, 11, 0, nowOf(START_MS))).toBe(true);
 });
 
 it("a key that has gone quiet needs nothing, and keeps nothing", () => {
   const [busy, slow] = [leaseOf(5_000, 0.1), leaseOf(5_000, 0.001)];
   const after = (lease: Lease, ms: number) => [
-    wanted(lease, 0, START_MS + ms, START_MS + ms) > 0,
+    wanted(lease, 0, nowOf(START_MS + ms)) > 0,
     mayKeep(lease, START_MS + ms) > 0,
   ];
   expect(after(busy, 500)).toEqual([true, true]);

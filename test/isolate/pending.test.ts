@@ -7,6 +7,7 @@ import { beginCall, beginWaiting, endCall, endWaiting, forgottenAfterMs } from "
 import { type Memory, newMemory, recordOf } from "../../src/isolate/memory.ts";
 import { takeAlone } from "../../src/isolate/own-counts.ts";
 import { recentPending, unitsAsked, unitsWaiting } from "../../src/isolate/pending.ts";
+import { newStoreClock, nowBy } from "../../src/isolate/store-clock.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const FORGOTTEN_MS = 1_000;
@@ -23,10 +24,19 @@ function call(memory: Memory, atMs: number, { budgetMs = 0, cost = 1, needed = 1
   return number;
 }
 
+/** An isolate that knows nothing of the store's clock. */
+const nowOf = (localAtMs: number) => nowBy(newStoreClock(), localAtMs, 0);
+
 /** The units and requests without an answer that a decision of the isolate alone counts beside its own. */
 function unanswered(memory: Memory, atMs: number, own = 0, budgetMs = 0): number {
   const copy = structuredClone(memory);
-  const { keys } = takeAlone(copy, { keys: [request(0)], flag: Flag.take }, atMs, own, forgottenAfterMs(budgetMs));
+  const { keys } = takeAlone(
+    copy,
+    { keys: [request(0)], flag: Flag.take },
+    nowOf(atMs),
+    own,
+    forgottenAfterMs(budgetMs),
+  );
   return (keys[0]![0]!.view as unknown as { count: number }).count;
 }
 
@@ -86,7 +96,7 @@ it("a request counts the units of a call that are for other requests", () => {
   expect(unanswered(memory, 1, own)).toBe(6);
   expect(unanswered(memory, 1)).toBe(10);
   // The isolate's own counts charge the caller's 4 units: the call's other 6 count beside them.
-  takeAlone(memory, { keys: [request(4)], flag: Flag.take }, 1, own, forgottenAfterMs());
+  takeAlone(memory, { keys: [request(4)], flag: Flag.take }, nowOf(1), own, forgottenAfterMs());
   expect(unanswered(memory, 1)).toBe(10);
   expect(recordOf(memory, "k")!.own!.records).toMatchObject([{ count: 4 }]);
 });

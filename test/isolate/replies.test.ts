@@ -9,6 +9,7 @@ import { newMemory } from "../../src/isolate/memory.ts";
 import { takeAlone } from "../../src/isolate/own-counts.ts";
 import type { KeyReply } from "../../src/isolate/record.ts";
 import { lastReply, refusingReply, remember } from "../../src/isolate/replies.ts";
+import { nowBy } from "../../src/isolate/store-clock.ts";
 import { virtualStore } from "./isolates.ts";
 
 const NOW_MS = 1_700_000_000_000;
@@ -32,7 +33,14 @@ function memoryOf() {
   const begin = (key: string) => {
     const known = lastReply(memory, key);
     const copy = known && { ...known };
-    if (known) takeAlone(memory, { keys: [{ ...keyOf(0, window), key }], flag: Flag.look }, NOW_MS, 0, 1);
+    if (known)
+      takeAlone(
+        memory,
+        { keys: [{ ...keyOf(0, window), key }], flag: Flag.look },
+        nowBy(memory.clock, NOW_MS, 0),
+        0,
+        1,
+      );
     return copy;
   };
   return { memory, call, hear, store, begin, refusing: (key: string) => refusingReply(memory, key) };

@@ -7,7 +7,6 @@ import { beginWaiting, endWaiting, forgottenAfterMs } from "../calls.ts";
 import {
   type Admitted,
   type Asking,
-  addDemands,
   askAhead,
   askFor,
   bookFailure,
@@ -22,6 +21,7 @@ import {
 } from "../leased-takes.ts";
 import { callAfterMs, POLL_MS } from "../refusals.ts";
 import { type Background, ignoreStoreError, keepAlive, type SourcedReply } from "../reply-source.ts";
+import type { Now } from "../store-clock.ts";
 import { type DecisionBudget, decisionBudget } from "../timing.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place, tellListener } from "./place.ts";
@@ -32,19 +32,16 @@ const MAX_CALLS = 3;
 
 /** The refusal that is known without a call, if there is one. */
 export function refusalUnderLeases(place: Place, { keys }: TakeRequest): SourcedReply | undefined {
-  return refusedNow(place, keys, place.memory.last);
+  return refusedNow(place, keys, place.memory.last, nowAt(place));
 }
 
 /** Every key of the request must be leasable and cost at least 1. @throws {StoreError} */
 export async function takeLeased(place: Place, { keys }: TakeRequest, background: Background): Promise<SourcedReply> {
-  const { memory, timing } = place;
-  const nowMs = timing.nowMs();
-  addDemands(memory, keys, nowMs);
-  const came = memory.last;
+  const came = place.memory.last;
   const returning = returningIn(background);
-  const answer = answerNow(place, keys, came, returning);
+  const answer = answerNow(place, keys, came, returning, true);
   // A waiting request has been counted. Keep it alive until it is uncounted.
-  return answer ?? (await keepAlive(waitOrCall(place, keys, came, returning, nowMs), background));
+  return answer ?? (await keepAlive(waitOrCall(place, keys, came, returning), background));
 }
 
 /** Answers from leased units, or from what is known in this isolate. */
@@ -53,21 +50,22 @@ function answerNow(
   keys: readonly KeyRequest[],
   came: number,
   returning: Returning,
+  isNew: boolean,
 ): SourcedReply | undefined {
-  const admitted = spendLeased(place.memory, keys, place.timing.nowMs());
-  if (!admitted) return refusedNow(place, keys, came);
-  for (const key of keys) renew(place, key, returning);
-  beginReturns(place, keys, returning);
+  const now = nowAt(place);
+  const admitted = spendLeased(place.memory, keys, now, isNew);
+  if (!admitted) return refusedNow(place, keys, came, now);
+  if (admitted.isLow) for (const key of keys) renew(place, key, returning, now);
+  if (admitted.isUnreturned) beginReturns(place, keys, returning);
   tellListener(place);
   return sourced(place, keys, admitted, "lease", returning);
 }
 
 /** @param came the last number that was given away when the request came. */
-function refusedNow(place: Place, keys: readonly KeyRequest[], came: number): SourcedReply | undefined {
-  const now = nowAt(place);
+function refusedNow(place: Place, keys: readonly KeyRequest[], came: number, now: Now): SourcedReply | undefined {
   const refused = refusalBesideLeases(place.memory, keys, came, now);
   if (refused) return { reply: refused.reply, source: refused.isKnown ? "cache" : place.store.kind };
-  const reply = refusalWhilePaused(place.memory, keys, now.localAtMs);
+  const reply = refusalWhilePaused(place.memory, keys, now);
   return reply && { reply, source: "lease" };
 }
 
@@ -77,19 +75,18 @@ async function waitOrCall(
   keys: readonly KeyRequest[],
   came: number,
   returning: Returning,
-  cameAtMs: number,
 ): Promise<SourcedReply> {
   const { store, memory, timing } = place;
-  const budget = decisionBudget(store.timeoutMs, longestCallMs(memory, keys), cameAtMs);
+  const budget = decisionBudget(store.timeoutMs, longestCallMs(memory, keys), timing.nowMs());
   for (let made = 0; made < MAX_CALLS; ) {
-    const nowMs = timing.nowMs();
-    const calling = callingLeases(memory, keys, nowMs);
+    const now = nowAt(place);
+    const calling = callingLeases(memory, keys, now);
     const isCalling = calling.some((lease) => lease > 0);
-    const mayWaitMs = budget.waitMs(nowMs);
+    const mayWaitMs = budget.waitMs(now.localAtMs);
     if (isCalling && mayWaitMs <= 0) break;
-    const waitMs = Math.min(isCalling ? POLL_MS : callAfterMs(memory, keys, nowMs), mayWaitMs);
+    const waitMs = Math.min(isCalling ? POLL_MS : callAfterMs(memory, keys, now), mayWaitMs);
     if (waitMs > 0) {
-      const waiting = beginWaiting(memory, keys, nowMs, calling);
+      const waiting = beginWaiting(memory, keys, now.localAtMs, calling);
       await timing.sleep(waitMs);
       endWaiting(memory, keys, waiting);
     } else {
@@ -97,7 +94,7 @@ async function waitOrCall(
       const answer = await takeFromStore(place, keys, returning, made < MAX_CALLS, budget);
       if (answer) return answer;
     }
-    const answer = answerNow(place, keys, came, returning);
+    const answer = answerNow(place, keys, came, returning, false);
     if (answer) return answer;
   }
   const { background } = returning;
@@ -113,17 +110,16 @@ async function takeFromStore(
   isAhead: boolean,
   budget: DecisionBudget,
 ): Promise<SourcedReply | undefined> {
-  const { store, memory, timing } = place;
-  const nowMs = timing.nowMs();
-  const asking = askFor(memory, keys, nowMs, isAhead, forgottenAfterMs(store.timeoutMs));
-  const admitted = await send(place, keys, asking, returning, budget.leftMs(nowMs));
+  const { store, memory } = place;
+  const now = nowAt(place);
+  const asking = askFor(memory, keys, isAhead, now, forgottenAfterMs(store.timeoutMs));
+  const admitted = await send(place, keys, asking, returning, budget.leftMs(now.localAtMs));
   return admitted && sourced(place, keys, admitted, store.kind, returning);
 }
 
 /** Asks for more before the leased units run out. */
-function renew(place: Place, key: KeyRequest, returning: Returning): void {
-  const { store, memory, timing } = place;
-  const asking = askAhead(memory, key, timing.nowMs(), forgottenAfterMs(store.timeoutMs));
+function renew(place: Place, key: KeyRequest, returning: Returning, now: Now): void {
+  const asking = askAhead(place.memory, key, now, forgottenAfterMs(place.store.timeoutMs));
   if (asking) returning.background.waitUntil(send(place, [key], asking, returning).catch(ignoreStoreError));
 }
 

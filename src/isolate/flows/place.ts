@@ -4,7 +4,7 @@ import type { Store } from "../../store/store.ts";
 import type { IsolateListener } from "../listener.ts";
 import type { Memory } from "../memory.ts";
 import type { OwnErrors } from "../own-errors.ts";
-import type { Now } from "../refusals.ts";
+import { type Now, nowBy } from "../store-clock.ts";
 import type { Timing } from "../timing.ts";
 
 export interface Place {
@@ -18,8 +18,9 @@ export interface Place {
   readonly listener?: IsolateListener | undefined;
 }
 
-export function nowAt({ timing, trustedMs }: Place): Now {
-  return { localAtMs: timing.nowMs(), trustedMs: trustedMs() };
+/** It is not used after an await. */
+export function nowAt({ memory, timing, trustedMs }: Place): Now {
+  return nowBy(memory.clock, timing.nowMs(), trustedMs());
 }
 
 /** Tells the listener what has become of leased units. */

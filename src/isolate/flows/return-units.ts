@@ -3,6 +3,7 @@
 import { Flag, type KeyRequest } from "../../core/take.ts";
 import {
   bookReturn,
+  type LeaseName,
   noteReturning,
   reviewAfterMs,
   takeUnused,
@@ -12,7 +13,7 @@ import {
 import { noteUnits } from "../memory.ts";
 import { type Background, ignoreStoreError } from "../reply-source.ts";
 import { callStore } from "./call.ts";
-import { type Place, tellListener } from "./place.ts";
+import { nowAt, type Place, tellListener } from "./place.ts";
 
 /**
  * Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). Another request's background takes
@@ -41,39 +42,38 @@ export function returningIn(background: Background): Returning {
 /** Begins to return the unused units of these keys, if the background of no other request does. */
 export function beginReturns(place: Place, keys: readonly KeyRequest[], returning: Returning): void {
   if (returning.callsLeft === 0) return;
-  for (const { key, lease } of unreturnedLeases(place.memory, keys, place.timing.nowMs())) {
-    returning.background.waitUntil(returnUnused(place, key, lease, returning));
+  for (const name of unreturnedLeases(place.memory, keys, nowAt(place))) {
+    returning.background.waitUntil(returnUnused(place, name, returning));
   }
 }
 
-/** @param lease its number. */
-async function returnUnused(place: Place, key: string, lease: number, returning: Returning): Promise<void> {
+async function returnUnused(place: Place, name: LeaseName, returning: Returning): Promise<void> {
   const { memory, timing } = place;
   const startMs = timing.nowMs();
   while (returning.callsLeft > 0) {
-    const nowMs = timing.nowMs();
-    const waitMs = reviewAfterMs(memory, key, lease, nowMs);
-    if (waitMs === undefined || nowMs + waitMs > startMs + MAX_RETURNING_MS) break;
+    const now = nowAt(place);
+    const waitMs = reviewAfterMs(memory, name, now);
+    if (waitMs === undefined || now.localAtMs + waitMs > startMs + MAX_RETURNING_MS) break;
     // A later request takes over in time: this background may end before the key is quiet.
-    const relievedAtMs = Math.min(nowMs + waitMs + RETURNING_LATE_MS, startMs + MAX_RETURNING_MS / 2);
-    noteReturning(memory, key, lease, relievedAtMs);
+    const relievedAtMs = Math.min(now.localAtMs + waitMs + RETURNING_LATE_MS, startMs + MAX_RETURNING_MS / 2);
+    noteReturning(memory, name, relievedAtMs);
     await timing.sleep(waitMs);
-    const unused = takeUnused(memory, key, lease, timing.nowMs(), returning.callsLeft);
+    const unused = takeUnused(memory, name, nowAt(place), returning.callsLeft);
     returning.callsLeft -= unused.length;
-    await Promise.all(unused.map((one) => returnToStore(place, lease, one)));
+    await Promise.all(unused.map((one) => returnToStore(place, name, one)));
   }
-  noteReturning(memory, key, lease, 0);
+  noteReturning(memory, name, 0);
 }
 
 /** Returns units with one call, never repeated. If the outcome is not known, the units lapse with their window. */
-async function returnToStore(place: Place, lease: number, { key, bucketAtMs }: Unused): Promise<void> {
+async function returnToStore(place: Place, name: LeaseName, { key, bucketAtMs }: Unused): Promise<void> {
   const { memory } = place;
   try {
     const reply = await callStore(place, { keys: [key], flag: Flag.giveBack, atMs: bucketAtMs });
-    bookReturn(memory, key, lease, reply.keys[0]!, reply.nowMs);
+    bookReturn(memory, name, key.cost, reply.keys[0]!, reply.nowMs);
   } catch (error) {
     ignoreStoreError(error);
-    noteUnits(memory, key.key, "lapsed", key.cost);
+    noteUnits(memory, name.key, "lapsed", key.cost);
   }
   tellListener(place);
 }

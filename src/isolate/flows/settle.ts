@@ -16,7 +16,7 @@ import type { Background } from "../reply-source.ts";
 import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
 import { addUnreleased } from "../unreleased-slots.ts";
 import { callStore } from "./call.ts";
-import type { Place } from "./place.ts";
+import { nowAt, type Place } from "./place.ts";
 
 /** How the store was called, and what keeps work alive after the answer. */
 export interface NoteOptions extends SlotOptions {
@@ -122,8 +122,8 @@ function owe({ memory, timing }: Place, keys: readonly KeyRequest[]): Added {
   return addDebts(memory, keys, timing.nowMs());
 }
 
-function settleAlone({ memory, timing, store }: Place, request: TakeRequest): void {
-  takeAlone(memory, request, timing.nowMs(), 0, forgottenAfterMs(store.timeoutMs));
+function settleAlone(place: Place, request: TakeRequest): void {
+  takeAlone(place.memory, request, nowAt(place), 0, forgottenAfterMs(place.store.timeoutMs));
 }
 
 /** What requests cost beyond what the store was asked for. */

@@ -38,7 +38,7 @@ async function waitOrCall(
     const now = nowAt(place);
     const shared = refusedSince(memory, keys, came, now);
     if (shared) return { reply: shared, source: store.kind };
-    const waitMs = Math.min(callAfterMs(memory, keys, now.localAtMs), budget.waitMs(now.localAtMs));
+    const waitMs = Math.min(callAfterMs(memory, keys, now), budget.waitMs(now.localAtMs));
     if (waitMs <= 0) {
       const reply = await callStore(place, request, { background, budgetMs: budget.leftMs(now.localAtMs) });
       return { reply, source: store.kind };
