@@ -18,16 +18,16 @@ import { newStoreClock, type StoreClock } from "./store-clock.ts";
  * as much. All rooms together stay below half of an isolate's 128 MiB (Node 24, 2026-11; bench/isolate-memory.ts).
  */
 const ROOM_BYTES: Readonly<Record<Room, number>> = {
-  far: 10 * 1024 * 1024,
-  close: 10 * 1024 * 1024,
-  called: 5 * 1024 * 1024,
-  leased: 12 * 1024 * 1024,
+  far: 10_000_000,
+  close: 10_000_000,
+  called: 5_000_000,
+  leased: 12_000_000,
 };
 /** Keys that one call repays, unless the store has refused a call of several. */
 export const KEYS_PER_CALL = 50;
 /** A record without counts, and what each lease adds to it. */
 const RECORD_BYTES = 512;
-const LEASE_BYTES = 768;
+const LEASE_BYTES = 512;
 
 export interface Memory {
   /**

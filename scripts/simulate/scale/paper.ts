@@ -6,7 +6,7 @@
 import { leasedMs } from "../../../src/core/algorithm.ts";
 import { shareOf } from "./run.ts";
 
-/** As in src/isolate/leases/lease-size.ts, while plenty is left of the limit. */
+/** As in src/isolate/lease-size.ts, while plenty is left of the limit. */
 const REMEMBERED_LIVES = 14;
 const PART_UNTIL_END = 0.85;
 
