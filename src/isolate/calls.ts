@@ -10,28 +10,15 @@ import { decides, forgetRefusals, remember } from "./replies.ts";
 import { observe } from "./store-clock.ts";
 
 /**
- * An answer comes within two budgets of a call. If it has not come this long after them, in ms, it never will: the
- * runtime has ended the request that waited for it.
- */
-const NEVER_ANSWERED_MS = 10_000;
-
-/** After how many ms a call without an answer is forgotten. @param budgetMs the time budget of one call, in ms. */
-export function forgottenAfterMs(budgetMs = 0): number {
-  return 2 * budgetMs + NEVER_ANSWERED_MS;
-}
-
-/**
  * A call is made.
  *
- * @param call its number. @param atMs by the local clock, in ms since the epoch. @param forgottenMs after how many ms
- * it is forgotten. @param needed for each key the units that the request itself needs. Default: all that are asked for.
+ * @param call its number. @param atMs by the local clock, in ms since the epoch. @param needed for each key the units that the request itself needs. Default: all that are asked for.
  */
 export function beginCall(
   memory: Memory,
   request: TakeRequest,
   call: number,
   atMs: number,
-  forgottenMs: number,
   needed?: readonly number[],
 ): void {
   const { keys, flag } = request;
@@ -45,7 +32,7 @@ export function beginCall(
     beginPending(record, "asked", call, { units, atMs }, UNITS_FORGOTTEN_MS);
     if (flag === Flag.take) {
       const one = { units, needed: needed?.[k] ?? units, atMs, isCounted: false };
-      beginPending(record, "unanswered", call, one, forgottenMs);
+      beginPending(record, "unanswered", call, one, memory.forgottenMs);
     }
     keep(memory, record);
   }

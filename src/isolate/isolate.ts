@@ -7,7 +7,7 @@ import type { Decision, Source } from "../core/decision.ts";
 import { Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
 import { isStoreError, type StoreFailure } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
-import { forgottenAfterMs, wasReset } from "./calls.ts";
+import { wasReset } from "./calls.ts";
 import { callStore, resetKeys } from "./flows/call.ts";
 import { refusalUnderLeases, takeLeased } from "./flows/leased.ts";
 import { nowAt, type Place } from "./flows/place.ts";
@@ -78,7 +78,7 @@ export function createIsolate(
   timing: Timing = LOCAL_TIMING,
   { trustedMs = () => TRUSTED_ALONE_MS, listener }: IsolateOptions = {},
 ): Isolate {
-  const memory = newMemory(listener !== undefined);
+  const memory = newMemory(store.timeoutMs, listener !== undefined);
   const ownErrors = createOwnErrors();
   const place: Place = { store, memory, timing, trustedMs, ownErrors, listener };
 
@@ -113,9 +113,7 @@ export function createIsolate(
       }),
     alone: ({ timeout }) => ({
       async take(request) {
-        const forgottenMs = forgottenAfterMs(store.timeoutMs);
-        const reply = takeAlone(memory, request, nowAt(place), timeout?.call ?? 0, forgottenMs);
-        return { reply, source: "fallback" };
+        return { reply: takeAlone(memory, request, nowAt(place), timeout?.call ?? 0), source: "fallback" };
       },
     }),
     note: (decision, keys, failure, options) => noteUnanswered(place, decision, keys, failure, options),

@@ -177,21 +177,15 @@ export interface Asking {
 /**
  * Asks for what the request needs beyond its leased units, which are reserved for it.
  *
- * @param isAhead also for units for later requests. @param forgottenMs after how many ms a call is forgotten.
+ * @param isAhead also for units for later requests.
  */
-export function askFor(
-  memory: Memory,
-  keys: readonly KeyRequest[],
-  isAhead: boolean,
-  now: Now,
-  forgottenMs: number,
-): Asking {
+export function askFor(memory: Memory, keys: readonly KeyRequest[], isAhead: boolean, now: Now): Asking {
   const call = ++memory.last;
   const asked: KeyRequest[] = [];
   const units: number[] = [];
   for (const key of keys) {
     const lease = leaseFor(memory, key);
-    dropAsks(memory, lease, now, forgottenMs);
+    dropAsks(memory, lease, now);
     const { needed, ahead } = ask(memory, lease, call, key.cost, isAhead, now);
     if (needed + ahead === 0) continue;
     asked.push({ ...key, cost: needed + ahead });
@@ -201,10 +195,10 @@ export function askFor(
 }
 
 /** Asks for more before the leased units of this key run out. undefined: it is not time yet. */
-export function askAhead(memory: Memory, key: KeyRequest, now: Now, forgottenMs: number): Asking | undefined {
+export function askAhead(memory: Memory, key: KeyRequest, now: Now): Asking | undefined {
   const found = findLease(memory, key);
   if (!found || !needsMore(found, now)) return undefined;
-  const asking = askFor(memory, [{ ...key, cost: 0 }], true, now, forgottenMs);
+  const asking = askFor(memory, [{ ...key, cost: 0 }], true, now);
   if (asking.asked.length > 0) return asking;
   endAsk(memory, found, asking.call);
   return undefined;

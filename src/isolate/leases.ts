@@ -236,9 +236,9 @@ export function endAsk(memory: Memory, { record, lease }: LeaseOfKey, call: numb
 }
 
 /** Ends calls that were never answered: the runtime has ended their requests. What was reserved lapses. */
-export function dropAsks(memory: Memory, one: LeaseOfKey, now: Now, forgottenMs: number): void {
+export function dropAsks(memory: Memory, one: LeaseOfKey, now: Now): void {
   for (const [call, { atMs }] of one.lease.asks ?? []) {
-    if (Math.abs(now.localAtMs - atMs) >= forgottenMs) endAsk(memory, one, call);
+    if (Math.abs(now.localAtMs - atMs) >= memory.forgottenMs) endAsk(memory, one, call);
   }
 }
 

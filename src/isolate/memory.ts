@@ -25,6 +25,11 @@ const ROOM_BYTES: Readonly<Record<Room, number>> = {
 };
 /** Keys that one call repays, unless the store has refused a call of several. */
 export const KEYS_PER_CALL = 50;
+/**
+ * An answer comes within two budgets of a call. If it has not come this long after them, in ms, it never will: the
+ * runtime has ended the request that waited for it.
+ */
+const NEVER_ANSWERED_MS = 10_000;
 /** A record without counts, and what each lease adds to it. */
 const RECORD_BYTES = 512;
 const LEASE_BYTES = 512;
@@ -42,6 +47,8 @@ export interface Memory {
   readonly clock: StoreClock;
   /** How long the last deciding call took, in ms. 0 before the first call. */
   callMs: number;
+  /** After this many ms a call without an answer is forgotten. */
+  readonly forgottenMs: number;
   readonly records: Map<string, KeyRecord>;
   readonly rooms: Record<Room, { generation: number; bytes: number }>;
   /** The keys that owe units. The key that was charged longest ago is first. */
@@ -91,8 +98,8 @@ export const NO_REPLY = {
   isBegun: false,
 } as const;
 
-/** @param isHeard somebody reads `events`. */
-export function newMemory(isHeard = false): Memory {
+/** @param budgetMs the time budget of one call, in ms. @param isHeard somebody reads `events`. */
+export function newMemory(budgetMs = 0, isHeard = false): Memory {
   const room = () => ({ generation: 1, bytes: 0 });
   return {
     last: 0,
@@ -100,6 +107,7 @@ export function newMemory(isHeard = false): Memory {
     forgottenReset: 0,
     clock: newStoreClock(),
     callMs: 0,
+    forgottenMs: 2 * budgetMs + NEVER_ANSWERED_MS,
     records: new Map(),
     rooms: { far: room(), close: room(), called: room(), leased: room() },
     owing: new Set(),

@@ -28,22 +28,15 @@ import type { Now } from "./store-clock.ts";
  * Decides by the isolate's own counts.
  *
  * @param call the number of the request's own call, whose answer may still come. 0: it has none.
- * @param forgottenMs after how many ms a call without an answer is forgotten.
  */
-export function takeAlone(
-  memory: Memory,
-  request: TakeRequest,
-  now: Now,
-  call: number,
-  forgottenMs: number,
-): TakeReply {
+export function takeAlone(memory: Memory, request: TakeRequest, now: Now, call: number): TakeReply {
   const { localAtMs } = now;
   // The earliest instant of the store's clock: no unit that the store told leaves here sooner than there. A reply can
   // make the interval narrower: the isolate's own units then leave sooner, by less than a round trip.
   const nowMs = now.earliestMs ?? localAtMs;
   for (const { key } of request.keys) beginOwnCounts(memory, key, nowMs, localAtMs);
   if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
-  const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call, forgottenMs));
+  const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call));
   const reply = takeCountingUnanswered(memory, unanswered, request, nowMs);
   if (reply.allowed) for (const { key } of request.keys) noteCounted(memory, key, call);
   return reply;
@@ -87,15 +80,9 @@ interface Unanswered {
 }
 
 /** What is unanswered under a key, without the units of the request's own call and without units that are counted. */
-function unansweredBeside(
-  memory: Memory,
-  request: KeyRequest,
-  localAtMs: number,
-  call: number,
-  forgottenMs: number,
-): Unanswered[] {
+function unansweredBeside(memory: Memory, request: KeyRequest, localAtMs: number, call: number): Unanswered[] {
   const record = recordOf(memory, request.key);
-  const all = record && recentPending(record, "unanswered", localAtMs, forgottenMs);
+  const all = record && recentPending(record, "unanswered", localAtMs, memory.forgottenMs);
   let [units, requests] = [0, 0];
   for (const [number, one] of all ?? []) {
     const others = one.units - (one.isCounted || number === call ? one.needed : 0);

@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag, type KeyRequest } from "../../src/core/take.ts";
-import { beginCall, beginWaiting, endCall, endWaiting, forgottenAfterMs } from "../../src/isolate/calls.ts";
+import { beginCall, beginWaiting, endCall, endWaiting } from "../../src/isolate/calls.ts";
 import { type Memory, newMemory, recordOf } from "../../src/isolate/memory.ts";
 import { takeAlone } from "../../src/isolate/own-counts.ts";
 import { recentPending, unitsAsked, unitsWaiting } from "../../src/isolate/pending.ts";
@@ -18,9 +18,9 @@ const request = (cost = 1): KeyRequest => ({
 });
 
 /** A call. @returns its number. */
-function call(memory: Memory, atMs: number, { budgetMs = 0, cost = 1, needed = 1 } = {}) {
+function call(memory: Memory, atMs: number, { cost = 1, needed = 1 } = {}) {
   const number = ++memory.last;
-  beginCall(memory, { keys: [request(cost)], flag: Flag.take }, number, atMs, forgottenAfterMs(budgetMs), [needed]);
+  beginCall(memory, { keys: [request(cost)], flag: Flag.take }, number, atMs, [needed]);
   return number;
 }
 
@@ -28,7 +28,7 @@ function call(memory: Memory, atMs: number, { budgetMs = 0, cost = 1, needed = 1
 const nowOf = (localAtMs: number) => nowBy(newStoreClock(), localAtMs, 0);
 
 /** The units and requests without an answer that a decision of the isolate alone counts beside its own. */
-function unanswered(memory: Memory, atMs: number, own = 0, budgetMs = 0): number {
+function unanswered(memory: Memory, atMs: number, own = 0): number {
   const copy = structuredClone(memory);
   const { keys } = takeAlone(
     copy,
@@ -84,10 +84,10 @@ it("requests that their runtime ended do not pile up under a busy key", () => {
 
 it("a call is remembered for longer than the two budgets within which its answer may come", () => {
   const budgetMs = 30_000;
-  const memory = newMemory();
-  call(memory, 0, { budgetMs });
-  expect(unanswered(memory, 2 * budgetMs + 2_000, 0, budgetMs)).toBe(1);
-  expect(unanswered(memory, 2 * budgetMs + 10_000, 0, budgetMs)).toBe(0);
+  const memory = newMemory(budgetMs);
+  call(memory, 0);
+  expect(unanswered(memory, 2 * budgetMs + 2_000)).toBe(1);
+  expect(unanswered(memory, 2 * budgetMs + 10_000)).toBe(0);
 });
 
 it("a request counts the units of a call that are for other requests", () => {
@@ -96,7 +96,7 @@ it("a request counts the units of a call that are for other requests", () => {
   expect(unanswered(memory, 1, own)).toBe(6);
   expect(unanswered(memory, 1)).toBe(10);
   // The isolate's own counts charge the caller's 4 units: the call's other 6 count beside them.
-  takeAlone(memory, { keys: [request(4)], flag: Flag.take }, nowOf(1), own, forgottenAfterMs());
+  takeAlone(memory, { keys: [request(4)], flag: Flag.take }, nowOf(1), own);
   expect(unanswered(memory, 1)).toBe(10);
   expect(recordOf(memory, "k")!.own!.records).toMatchObject([{ count: 4 }]);
 });

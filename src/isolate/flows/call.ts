@@ -3,7 +3,7 @@
 import type { TakeReply, TakeRequest } from "../../core/take.ts";
 import { askStore, lateReplyOf } from "../../store/failure.ts";
 import { StoreError } from "../../store/store.ts";
-import { beginCall, beginReset, endCall, endReset, forgottenAfterMs, isVoid, learn } from "../calls.ts";
+import { beginCall, beginReset, endCall, endReset, isVoid, learn } from "../calls.ts";
 import { decides } from "../replies.ts";
 import type { Background } from "../reply-source.ts";
 import { type Place, tellListener } from "./place.ts";
@@ -30,7 +30,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
   const { background, budgetMs, needed, call = ++memory.last } = options;
   const sentAtMs = timing.nowMs();
   let isAnswered = true;
-  attempt(() => beginCall(memory, request, call, sentAtMs, forgottenAfterMs(store.timeoutMs), needed));
+  attempt(() => beginCall(memory, request, call, sentAtMs, needed));
   try {
     const reply = await askStore(store, request, budgetMs);
     attempt(() => {

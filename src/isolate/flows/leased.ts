@@ -3,7 +3,7 @@
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { lateReplyOf } from "../../store/failure.ts";
 import { StoreError } from "../../store/store.ts";
-import { beginWaiting, endWaiting, forgottenAfterMs } from "../calls.ts";
+import { beginWaiting, endWaiting } from "../calls.ts";
 import {
   type Admitted,
   type Asking,
@@ -112,14 +112,14 @@ async function takeFromStore(
 ): Promise<SourcedReply | undefined> {
   const { store, memory } = place;
   const now = nowAt(place);
-  const asking = askFor(memory, keys, isAhead, now, forgottenAfterMs(store.timeoutMs));
+  const asking = askFor(memory, keys, isAhead, now);
   const admitted = await send(place, keys, asking, returning, budget.leftMs(now.localAtMs));
   return admitted && sourced(place, keys, admitted, store.kind, returning);
 }
 
 /** Asks for more before the leased units run out. */
 function renew(place: Place, key: KeyRequest, returning: Returning, now: Now): void {
-  const asking = askAhead(place.memory, key, now, forgottenAfterMs(place.store.timeoutMs));
+  const asking = askAhead(place.memory, key, now);
   if (asking) returning.background.waitUntil(send(place, [key], asking, returning).catch(ignoreStoreError));
 }
 

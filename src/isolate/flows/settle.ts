@@ -7,7 +7,6 @@ import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
 import { asCharged, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
-import { forgottenAfterMs } from "../calls.ts";
 import { chargedInVain, refusedGroups } from "../charged-in-vain.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
 import { takeAlone } from "../own-counts.ts";
@@ -123,7 +122,7 @@ function owe({ memory, timing }: Place, keys: readonly KeyRequest[]): Added {
 }
 
 function settleAlone(place: Place, request: TakeRequest): void {
-  takeAlone(place.memory, request, nowAt(place), 0, forgottenAfterMs(place.store.timeoutMs));
+  takeAlone(place.memory, request, nowAt(place), 0);
 }
 
 /** What requests cost beyond what the store was asked for. */
