@@ -10,19 +10,14 @@ import type { ConcurrencyLimit } from "../core/concurrency.ts";
 import type { KeyRequest } from "../core/take.ts";
 import { bytesOf } from "../store/memory.ts";
 import type { LeaseEvent } from "./listener.ts";
-import type { KeyRecord, OwnCounts, Room } from "./record.ts";
+import { type KeyRecord, type OwnCounts, Room } from "./record.ts";
 import { newStoreClock, type StoreClock } from "./store-clock.ts";
 
 /**
  * The bound of a room in bytes, as `bytesOfRecord` estimates them. A room holds at least this much, and at most twice
  * as much. All rooms together stay below half of an isolate's 128 MiB (Node 24, 2026-11; bench/isolate-memory.ts).
  */
-const ROOM_BYTES: Readonly<Record<Room, number>> = {
-  far: 10_000_000,
-  close: 10_000_000,
-  called: 5_000_000,
-  leased: 12_000_000,
-};
+const ROOM_BYTES = [10_000_000, 10_000_000, 5_000_000, 12_000_000] as const;
 /** Keys that one call repays, unless the store has refused a call of several. */
 export const KEYS_PER_CALL = 50;
 /**
@@ -50,7 +45,8 @@ export interface Memory {
   /** After this many ms a call without an answer is forgotten. */
   readonly forgottenMs: number;
   readonly records: Map<string, KeyRecord>;
-  readonly rooms: Record<Room, { generation: number; bytes: number }>;
+  /** By `Room`. */
+  readonly rooms: { generation: number; bytes: number }[];
   /** The keys that owe units. The key that was charged longest ago is first. */
   readonly owing: Set<string>;
   /** The keys of all repayments under way, by number, the oldest first. */
@@ -109,7 +105,7 @@ export function newMemory(budgetMs = 0, isHeard = false): Memory {
     callMs: 0,
     forgottenMs: 2 * budgetMs + NEVER_ANSWERED_MS,
     records: new Map(),
-    rooms: { far: room(), close: room(), called: room(), leased: room() },
+    rooms: [room(), room(), room(), room()],
     owing: new Set(),
     repaying: new Map(),
     keysPerRepayment: KEYS_PER_CALL,
@@ -121,7 +117,7 @@ export function newMemory(budgetMs = 0, isHeard = false): Memory {
 /** The record of a key, if there is one. Using a record keeps it. */
 export function recordOf(memory: Memory, key: string): KeyRecord | undefined {
   const record = memory.records.get(key);
-  if (record && record.generation < memory.rooms[record.room].generation) keep(memory, record);
+  if (record && record.generation < memory.rooms[record.room]!.generation) keep(memory, record);
   return record;
 }
 
@@ -130,7 +126,7 @@ export function recordFor(memory: Memory, key: string): KeyRecord {
   const found = recordOf(memory, key);
   if (found) return found;
   const record: KeyRecord = {
-    room: "far",
+    room: Room.far,
     generation: 0,
     bytes: RECORD_BYTES,
     // A record of this key may have been forgotten, and with it a reset.
@@ -149,22 +145,22 @@ export function recordFor(memory: Memory, key: string): KeyRecord {
 export function keep(memory: Memory, record: KeyRecord, isResized = false): void {
   const { rooms } = memory;
   const room = roomOf(record);
-  const from = rooms[record.room];
+  const from = rooms[record.room]!;
   if (record.generation === from.generation) {
     if (record.room === room && !isResized) return;
     from.bytes -= record.bytes;
   }
   if (isResized) record.bytes = bytesOfRecord(record);
   record.room = room;
-  record.generation = rooms[room].generation;
-  rooms[room].bytes += record.bytes;
-  if (rooms[room].bytes >= ROOM_BYTES[room]) forgetOldest(memory, room);
+  record.generation = rooms[room]!.generation;
+  rooms[room]!.bytes += record.bytes;
+  if (rooms[room]!.bytes >= ROOM_BYTES[room]) forgetOldest(memory, room);
 }
 
 /** What was not used since the room was full the last time is forgotten. Keys that owe units are never forgotten. */
 function forgetOldest(memory: Memory, room: Room): void {
   const { records, rooms } = memory;
-  const { generation } = rooms[room];
+  const { generation } = rooms[room]!;
   for (const [key, record] of records) {
     if (record.room !== room || record.generation === generation || hasDebts(record)) continue;
     memory.forgottenReset = Math.max(memory.forgottenReset, record.reset);
@@ -174,9 +170,9 @@ function forgetOldest(memory: Memory, room: Room): void {
 }
 
 function roomOf({ leases, pending, mayRefuse, own }: KeyRecord): Room {
-  if (leases) for (const { units, asks } of leases) if (units.length > 0 || asks) return "leased";
-  if (pending) return "called";
-  return mayRefuse || own ? "close" : "far";
+  if (leases) for (const { units, asks } of leases) if (units.length > 0 || asks) return Room.leased;
+  if (pending) return Room.called;
+  return mayRefuse || own ? Room.close : Room.far;
 }
 
 function hasDebts({ own }: KeyRecord): boolean {

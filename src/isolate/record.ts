@@ -13,7 +13,8 @@ import type { Lease } from "./lease.ts";
  * `far`: counts that are far from their limits. `close`: counts that may refuse, and own counts. `called`: a call is in
  * flight, or a request waits. `leased`: the isolate has leased units.
  */
-export type Room = "far" | "close" | "called" | "leased";
+export const Room = { far: 0, close: 1, called: 2, leased: 3 } as const;
+export type Room = (typeof Room)[keyof typeof Room];
 
 /** The newest reply of the store about one key. */
 export interface KeyReply {

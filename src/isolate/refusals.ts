@@ -25,15 +25,16 @@ export const POLL_MS = 4;
 export function knownRefusal(memory: Memory, keys: readonly KeyRequest[], now: Now): TakeReply | undefined {
   const { earliestMs, latestMs } = now;
   if (earliestMs === undefined) return undefined;
+  const known = keys.map((key) => replyAbout(key, refusingReply(memory, key.key)));
   // The header fields and the waits need every limit, not only the one that refuses.
-  const at = (nowMs: number) => keys.map((key) => recall(memory, key, now, nowMs));
+  const at = (nowMs: number) => keys.map((key, k) => recall(key, known[k], now, nowMs));
   const earliest = at(earliestMs);
   if (!areKnown(earliest)) return undefined;
   const latest = at(latestMs);
   if (!areKnown(latest)) return undefined;
   // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest instant,
   // so that no wait is too short.
-  return refuses(memory, keys, latest, latestMs) && isRefusedBy(keys, earliest)
+  return refuses(keys, known, latest, latestMs) && isRefusedBy(keys, earliest)
     ? { nowMs: earliestMs, allowed: false, keys: earliest }
     : undefined;
 }
@@ -61,16 +62,15 @@ export function refusedSince(
   came: number,
   now: Now,
 ): TakeReply | undefined {
-  const known = keys.map((key) => replyAbout(memory, key));
+  const known = keys.map((key) => replyAbout(key, refusingReply(memory, key.key)));
   // The counts of the other keys are older. They have only grown since, unless units came back: see the head of this
   // file.
   const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);
   if (!newest || newest.call <= came) return undefined;
   const nowMs = newest.storeAtMs;
-  const recalled = keys.map((key) => recall(memory, key, now, nowMs));
-  return areKnown(recalled) && refuses(memory, keys, recalled, nowMs)
-    ? { nowMs, allowed: false, keys: recalled }
-    : undefined;
+  const recalled = keys.map((key, k) => recall(key, known[k], now, nowMs));
+  if (!areKnown(recalled) || !refuses(keys, known, recalled, nowMs)) return undefined;
+  return { nowMs, allowed: false, keys: recalled };
 }
 
 /**
@@ -81,11 +81,12 @@ export function callAfterMs(memory: Memory, keys: readonly KeyRequest[], now: No
   const { earliestMs, latestMs, localAtMs } = now;
   if (earliestMs === undefined) return 0;
   const waits = keys.map((key) => {
-    if (key.group !== ENFORCED) return 0;
+    const known = replyAbout(key, refusingReply(memory, key.key));
+    if (key.group !== ENFORCED || !known) return 0;
     const others = unitsAsked(recordOf(memory, key.key), localAtMs);
     // Other requests may be asking for everything that is left. Their answers will show it.
-    if (others > 0) return admittedAfterMs(memory, key, others + key.cost, latestMs) > 0 ? POLL_MS : 0;
-    const waitMs = admittedAfterMs(memory, key, key.cost, earliestMs);
+    if (others > 0) return admittedAfterMs(key, known, others + key.cost, latestMs) > 0 ? POLL_MS : 0;
+    const waitMs = admittedAfterMs(key, known, key.cost, earliestMs);
     return waitMs <= MAX_WAIT_MS ? waitMs : 0;
   });
   return Math.max(...waits);
@@ -96,28 +97,23 @@ export function callAfterMs(memory: Memory, keys: readonly KeyRequest[], now: No
  * can answer. The reply was about a part of these limits (an extension of a reservation leaves out slots), or about
  * other numbers.
  */
-function replyAbout(
-  memory: Memory,
-  { key, limits }: KeyRequest,
-  known: KeyReply | undefined = refusingReply(memory, key),
-): KeyReply | undefined {
+function replyAbout({ limits }: KeyRequest, known: KeyReply | undefined): KeyReply | undefined {
   if (!known || haveSameNumbers(known.limits, limits)) return known;
   const found = limits.map((limit) => known.limits.findIndex((one) => hasSameNumber(one, limit)));
   if (found.includes(-1)) return undefined;
   return { ...known, limits, replies: found.map((l) => known.replies[l]!) };
 }
 
-/** What was replied about one key, brought to an instant of the store. undefined: not known. */
+/** A reply about one key, brought to an instant of the store. undefined: nothing is known. */
 function recall(
-  memory: Memory,
-  key: KeyRequest,
+  { limits, cost }: KeyRequest,
+  known: KeyReply | undefined,
   { localAtMs, trustedMs }: Now,
   nowMs: number,
-  known = replyAbout(memory, key),
 ): LimitReply[] | undefined {
   if (!known || localAtMs - known.receivedAtMs >= trustedMs) return undefined;
-  const recalled = key.limits.map((limit, l) =>
-    algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, key.cost),
+  const recalled = limits.map((limit, l) =>
+    algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, cost),
   );
   return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
 }
@@ -125,8 +121,8 @@ function recall(
 /** As `knownBeside`, of one key. How many slots are taken is never known from memory, and is not told (decide.ts). */
 function recallBeside(memory: Memory, key: KeyRequest, now: Now, nowMs: number): LimitReply[] | undefined {
   const units = { ...key, limits: withoutSlots(key.limits) };
-  const known = replyAbout(memory, units, lastReply(memory, key.key));
-  const replies = units.limits.length > 0 ? recall(memory, units, now, nowMs, known) : [];
+  const known = replyAbout(units, lastReply(memory, key.key) ?? refusingReply(memory, key.key));
+  const replies = units.limits.length > 0 ? recall(units, known, now, nowMs) : [];
   if (!replies || (key.group === ENFORCED && replies.some(({ refused }) => refused))) return undefined;
   return key.limits.map((limit) => {
     if (!isConcurrency(limit)) return replies[units.limits.indexOf(limit)]!;
@@ -134,17 +130,17 @@ function recallBeside(memory: Memory, key: KeyRequest, now: Now, nowMs: number):
   });
 }
 
-/** Whether the replies refuse, and the wait is certain. */
+/** Whether the replies refuse, and the wait is certain. @param replies what is recalled at this instant. */
 function refuses(
-  memory: Memory,
   keys: readonly KeyRequest[],
+  known: readonly (KeyReply | undefined)[],
   replies: readonly (readonly LimitReply[])[],
   nowMs: number,
 ): boolean {
   let isRefused = false;
   for (const [k, key] of keys.entries()) {
     if (key.group !== ENFORCED || !replies[k]!.some(({ refused }) => refused)) continue;
-    if (!hasCertainWait(memory, key, replies[k]!, nowMs)) return false;
+    if (!hasCertainWait(key, known[k]!, replies[k]!, nowMs)) return false;
     isRefused = true;
   }
   return isRefused;
@@ -154,15 +150,15 @@ function refuses(
  * Whether the wait that a refusal by this key tells is certain. Others may have taken the rest, which makes the wait
  * longer. The wait is certain if nothing was left, if the store was asked at this very instant, or if others make no
  * difference to it.
- *
- * @param replies what is recalled about the key at this instant.
  */
-function hasCertainWait(memory: Memory, key: KeyRequest, replies: readonly LimitReply[], nowMs: number): boolean {
-  const { cost, limits } = key;
+function hasCertainWait(
+  { cost, limits }: KeyRequest,
+  known: KeyReply,
+  replies: readonly LimitReply[],
+  nowMs: number,
+): boolean {
   // If one unit is refused, nothing is left: no request changes this key until units come back.
-  if (cost <= 1) return true;
-  const known = replyAbout(memory, key)!;
-  if (known.storeAtMs === nowMs) return true;
+  if (cost <= 1 || known.storeAtMs === nowMs) return true;
   const isUsedUp = limits.some((limit, l) => {
     return algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, 1)?.refused;
   });
@@ -171,11 +167,9 @@ function hasCertainWait(memory: Memory, key: KeyRequest, replies: readonly Limit
   return limits.every((limit, l) => replies[l]!.refused && algorithmOf(limit).hasFixedWait === true);
 }
 
-/** Milliseconds until the remembered counts of this key admit this many units. 0: now, or nothing is known. */
-function admittedAfterMs(memory: Memory, key: KeyRequest, units: number, nowMs: number): number {
-  const known = replyAbout(memory, key);
-  if (!known) return 0;
-  const waits = key.limits.map((limit, l) => {
+/** Milliseconds until the remembered counts of a key admit this many units. 0: now. */
+function admittedAfterMs({ limits }: KeyRequest, known: KeyReply, units: number, nowMs: number): number {
+  const waits = limits.map((limit, l) => {
     const recalled = algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
     // What is left now is not known. If the last reply left too little, other requests may be asking for it.
     if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;

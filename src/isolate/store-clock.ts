@@ -45,25 +45,24 @@ export function observe(clock: StoreClock, sentAtMs: number, receivedAtMs: numbe
     clock.offset = undefined;
     return false;
   }
-  const known = widened(clock, receivedAtMs);
-  const low = Math.max(seen.low, known?.low ?? seen.low);
-  const high = Math.min(seen.high, known?.high ?? seen.high);
-  const stepped = clock.offset !== undefined && (known === undefined || low > high);
+  const { offset } = clock;
+  // The offset at a later instant: its interval is wider by the drift of the clocks.
+  const driftMs = offset ? (receivedAtMs - offset.atMs) * DRIFT : 0;
+  const low = offset ? Math.max(seen.low, offset.low - driftMs) : seen.low;
+  const high = offset ? Math.min(seen.high, offset.high + driftMs) : seen.high;
+  const stepped = driftMs < 0 || low > high;
   clock.offset = { atMs: receivedAtMs, ...(stepped ? seen : { low, high }) };
-  clock.newestMs = known && !stepped ? Math.max(clock.newestMs, storeAtMs) : storeAtMs;
+  clock.newestMs = offset && !stepped ? Math.max(clock.newestMs, storeAtMs) : storeAtMs;
   return !stepped;
 }
 
 export function nowBy(clock: StoreClock, localAtMs: number, trustedMs: number): Now {
-  const known = widened(clock, localAtMs);
-  if (!known) return { localAtMs, earliestMs: undefined, latestMs: Number.POSITIVE_INFINITY, trustedMs };
-  const earliestMs = Math.max(clock.newestMs, Math.floor(localAtMs + known.low));
-  return { localAtMs, earliestMs, latestMs: Math.ceil(localAtMs + known.high) + STANDSTILL_MS, trustedMs };
-}
-
-/** The offset at a later instant: its interval is wider by the drift of the clocks. */
-function widened({ offset }: StoreClock, localAtMs: number): { low: number; high: number } | undefined {
-  if (!offset || localAtMs < offset.atMs) return undefined;
-  const drift = (localAtMs - offset.atMs) * DRIFT;
-  return { low: offset.low - drift, high: offset.high + drift };
+  const { offset, newestMs } = clock;
+  // Every answer from memory comes through here: no other object is made for it.
+  if (!offset || localAtMs < offset.atMs) {
+    return { localAtMs, earliestMs: undefined, latestMs: Number.POSITIVE_INFINITY, trustedMs };
+  }
+  const driftMs = (localAtMs - offset.atMs) * DRIFT;
+  const earliestMs = Math.max(newestMs, Math.floor(localAtMs + offset.low - driftMs));
+  return { localAtMs, earliestMs, latestMs: Math.ceil(localAtMs + offset.high + driftMs) + STANDSTILL_MS, trustedMs };
 }

@@ -7,6 +7,7 @@ import { beginCall, beginWaiting, endCall, endWaiting } from "../../src/isolate/
 import { type Memory, newMemory, recordOf } from "../../src/isolate/memory.ts";
 import { takeAlone } from "../../src/isolate/own-counts.ts";
 import { recentPending, unitsAsked, unitsWaiting } from "../../src/isolate/pending.ts";
+import { Room } from "../../src/isolate/record.ts";
 import { newStoreClock, nowBy } from "../../src/isolate/store-clock.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
@@ -30,13 +31,7 @@ const nowOf = (localAtMs: number) => nowBy(newStoreClock(), localAtMs, 0);
 /** The units and requests without an answer that a decision of the isolate alone counts beside its own. */
 function unanswered(memory: Memory, atMs: number, own = 0): number {
   const copy = structuredClone(memory);
-  const { keys } = takeAlone(
-    copy,
-    { keys: [request(0)], flag: Flag.take },
-    nowOf(atMs),
-    own,
-    forgottenAfterMs(budgetMs),
-  );
+  const { keys } = takeAlone(copy, { keys: [request(0)], flag: Flag.take }, nowOf(atMs), own);
   return (keys[0]![0]!.view as unknown as { count: number }).count;
 }
 
@@ -70,7 +65,7 @@ it("what has ended counts no more, and leaves nothing behind", () => {
   expect(unitsWaiting(record, 0, 1)).toBe(2);
   endWaiting(memory, [request()], second);
   endCall(memory, { keys: [request()], flag: Flag.take }, asked, true);
-  expect(record).toMatchObject({ pending: undefined, room: "far" });
+  expect(record).toMatchObject({ pending: undefined, room: Room.far });
 });
 
 it("requests that their runtime ended do not pile up under a busy key", () => {

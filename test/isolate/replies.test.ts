@@ -33,14 +33,8 @@ function memoryOf() {
   const begin = (key: string) => {
     const known = lastReply(memory, key);
     const copy = known && { ...known };
-    if (known)
-      takeAlone(
-        memory,
-        { keys: [{ ...keyOf(0, window), key }], flag: Flag.look },
-        nowBy(memory.clock, NOW_MS, 0),
-        0,
-        1,
-      );
+    const look = { keys: [{ ...keyOf(0, window), key }], flag: Flag.look };
+    if (known) takeAlone(memory, look, nowBy(memory.clock, NOW_MS, 0), 0);
     return copy;
   };
   return { memory, call, hear, store, begin, refusing: (key: string) => refusingReply(memory, key) };
