@@ -12,7 +12,8 @@ import { observe } from "./store-clock.ts";
 /**
  * A call is made.
  *
- * @param call its number. @param atMs by the local clock, in ms since the epoch. @param needed for each key the units that the request itself needs. Default: all that are asked for.
+ * @param call its number. @param atMs by the local clock, in ms since the epoch. @param needed for each key the units
+ * that the request itself needs. Default: all that are asked for.
  */
 export function beginCall(
   memory: Memory,
