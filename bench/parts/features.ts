@@ -1,8 +1,9 @@
 /** Part 5: what each feature costs: bytes of the Worker, and CPU time of requests that use it and of others. */
 
-import { parseSettings } from "../../src/config/settings.ts";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build, type Plugin } from "esbuild";
 import { startWorkerd as start } from "../../test/support/gateway/workerd.ts";
-import { addedBytes } from "../support/feature-size.ts";
 import { figure, type Part, type Text, table } from "../support/part.ts";
 import { median } from "../support/stats.ts";
 import { bundleWorker, cpuMs } from "../support/workerd.ts";
@@ -73,7 +74,7 @@ const FEATURES: readonly Feature[] = [
   },
   {
     title: `live document, ${OVERRIDES} overrides`,
-    files: /^(limiter\/live\/|store\/(live|object-live|redis-live)\.|http\/admin\/(live|overrides)\.)/,
+    files: /^(limiter\/live\/|store\/live\.|http\/admin\/(live|overrides)\.)/,
     off: {},
     on: { bindings: { ADMIN_TOKEN: TOKEN } },
     unused: ADMITTED,
@@ -112,25 +113,15 @@ const FEATURES: readonly Feature[] = [
     unused: ADMITTED,
   },
   { title: "limits page", files: /^http\/limits\// },
-  ...(isRead("RECORD")
-    ? [
-        {
-          title: "`RECORD`: lines for replay",
-          files: /(^|\/)record(er|ing)?(\/|\.ts$)/,
-          off: {},
-          on: { bindings: { RECORD: "on" } },
-          unused: UNMATCHED,
-          used: ADMITTED,
-        },
-      ]
-    : []),
+  {
+    title: "`RECORD`: lines for replay",
+    files: /(^|\/)record(er|ing)?(\/|\.ts$)/,
+    off: {},
+    on: { bindings: { RECORD: "on" } },
+    unused: UNMATCHED,
+    used: ADMITTED,
+  },
 ];
-
-/** Whether the gateway reads this variable: a value that no variable takes is a mistake then. */
-function isRead(name: string): boolean {
-  const { mistakes = [] } = parseSettings({ POLICIES: [], [name]: "?" });
-  return mistakes.some(({ path }) => path === name);
-}
 
 export const features: Part = async ({ quick, progress }) => {
   const turns = quick ? { counted: 4, warmUp: 2, times: 100 } : { counted: 12, warmUp: 5, times: 300 };
@@ -147,6 +138,50 @@ export const features: Part = async ({ quick, progress }) => {
   const head = ["", "KiB gzip", "µs, not used", "ratio, not used", "µs, used", "ratio, used"];
   return { blocks: [table(head, rows)], targets: [], charts: {}, figures };
 };
+
+const SRC = fileURLToPath(new URL("../../src/", import.meta.url));
+
+/** Replaces files with empty ones. CommonJS: nothing is missing when another file imports from it. */
+function without(files: RegExp, found: Set<string>): Plugin {
+  return {
+    name: "without",
+    setup({ onLoad }) {
+      onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
+        if (!path.startsWith(SRC) || !files.test(path.slice(SRC.length))) return undefined;
+        found.add(path);
+        return { contents: "module.exports = {};", loader: "js" };
+      });
+    },
+  };
+}
+
+async function bundled(plugins: Plugin[]): Promise<number> {
+  const { outputFiles } = await build({
+    entryPoints: [`${SRC}worker.ts`],
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2024",
+    external: ["cloudflare:*"],
+    plugins,
+    write: false,
+    logLevel: "error",
+  });
+  return gzipSync(outputFiles[0]!.contents).length;
+}
+
+let whole: Promise<number> | undefined;
+
+/**
+ * The size of the Worker, minified and gzipped, less that of the Worker without these files of src/, and without what
+ * only they import. NaN: there is no such file.
+ */
+async function addedBytes(files: RegExp): Promise<number> {
+  whole ??= bundled([]);
+  const found = new Set<string>();
+  const rest = await bundled([without(files, found)]);
+  return found.size === 0 ? Number.NaN : (await whole) - rest;
+}
 
 /** @returns for each request the added µs, and the ratio: medians over the turns. */
 async function measure(

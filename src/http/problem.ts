@@ -112,20 +112,23 @@ function problemJson(problem: Problem): string {
 }
 
 function problemPage({ status, title, detail }: Problem, helpPath: string | undefined): string {
+  const help =
+    helpPath === undefined ? [] : [`<a href="${escapeHtml(helpPath)}">Rate limits, and what you have left</a>`];
+  const paragraphs = [escapeHtml(detail), ...help].map((text) => `<p>${text}</p>`);
+  return pageOf(`${status} ${escapeHtml(title)}`, paragraphs.join("\n"));
+}
+
+/** A small page. @param title of the page, and its heading; in HTML, as `body` is. */
+export function pageOf(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>${status} ${escapeHtml(title)}</title>
+<title>${title}</title>
 <style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:15vh auto;max-width:36rem;padding:0 1rem}</style>
-<h1>${status} ${escapeHtml(title)}</h1>
-<p>${escapeHtml(detail)}</p>
-${
-  helpPath === undefined
-    ? ""
-    : `<p><a href="${escapeHtml(helpPath)}">Rate limits, and what you have left</a></p>
-`
-}</html>
+<h1>${title}</h1>
+${body}
+</html>
 `;
 }
 

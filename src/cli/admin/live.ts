@@ -7,8 +7,7 @@ import { isTable } from "../../config/bindings.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { type Access, type Answer, callAdmin } from "./api.ts";
-import { isFieldValue } from "./options.ts";
-import { type AdminOptions, addCommand, type Perform } from "./perform.ts";
+import { type AdminOptions, addCommand, isFieldValue, type Perform } from "./perform.ts";
 import { versionText } from "./show.ts";
 
 const PATH = "/live";

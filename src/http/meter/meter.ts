@@ -2,13 +2,12 @@
 
 import type { Meter, Policy } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
+import { type ErrorOptions, errorBody, retryFields } from "../../llm/errors.ts";
 import { type Estimate, estimateRequest } from "../../llm/estimate.ts";
+import { formatOf } from "../../llm/format.ts";
 import { reservedUnits } from "../../llm/units.ts";
-import { withoutNamedFields } from "../hop-by-hop.ts";
-import { linger } from "./linger.ts";
+import type { ProblemOptions } from "../problem.ts";
 import { type Settling, settling } from "./settling.ts";
-
-export { providerRefusal } from "./provider-refusal.ts";
 
 /** A request whose body was read for an estimate. */
 interface MeteredRequest {
@@ -51,9 +50,7 @@ export async function readMetered(
   return {
     unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
     settling(reservation) {
-      const lingering = linger(given.signal);
-      const asking = askingForPlain(request, lingering.signal);
-      return settling(reservation, { request: asking, signal: given.signal, lingering, meters, estimateOf });
+      return settling(reservation, { request, signal: given.signal, meters, estimateOf });
     },
   };
 }
@@ -77,11 +74,28 @@ async function read(meters: ReadonlyMap<string, Meter>, given: Request) {
   return { request, estimates };
 }
 
-/** The same request, but asking for an answer without compression: a compressed answer could not be read. */
-function askingForPlain(request: Request, signal: AbortSignal): Request {
-  // The program around the limiter has read the body. The program that answers has the body already.
-  if (request.bodyUsed || request.body?.locked) return request;
-  const asking = new Request(withoutNamedFields(request), { signal });
-  asking.headers.set("Accept-Encoding", "identity");
-  return asking;
+/**
+ * A refusal as the providers write theirs: the clients of OpenAI and Anthropic show the message and obey the wait.
+ *
+ * @param request the request to answer: HEAD gets no body.
+ */
+export function providerRefusal(request: Request, error: ErrorOptions, shown: ProblemOptions): Response {
+  const { helpPath, anyOrigin = true } = shown;
+  const format = formatOf(request);
+  const origin = request.headers.get("Origin");
+  const waits = retryFields(error);
+  return new Response(request.method === "HEAD" ? null : errorBody(format, error), {
+    status: error.status,
+    headers: {
+      "Content-Type": "application/json",
+      "Cache-Control": "no-store",
+      ...(origin !== null && {
+        Vary: "Origin",
+        ...(anyOrigin && { "Access-Control-Allow-Origin": origin }),
+        "Access-Control-Expose-Headers": Object.keys(waits).join(", "),
+      }),
+      ...(helpPath !== undefined && { Link: `<${helpPath}>; rel="help"` }),
+      ...waits,
+    },
+  });
 }

@@ -3,7 +3,7 @@
  * charged although another one refused is given back after the answer.
  */
 
-import type { Decision, Hold } from "../../core/decision.ts";
+import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../core/take.ts";
 import { refusedGroups } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
@@ -22,10 +22,8 @@ import {
   withInstants,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
-import { combine } from "./combine.ts";
-import { groupBy } from "./group-by.ts";
-import type { Part, PartReply, Silence } from "./part.ts";
-import { undo } from "./undo.ts";
+import { combine, type Part, type PartReply, type Unanswered, undo } from "./parts.ts";
+import { groupBy } from "./split.ts";
 
 /**
  * How long a reply of a place may refuse other requests, in milliseconds. The units that left no room may belong to a
@@ -48,7 +46,7 @@ export function createSplit(
 ): Decider {
   function partsOf(keys: readonly PolicyKey[]): Part[] {
     return groupBy(keys, ({ request }) => placeOf(request.key)).flatMap(([place, own]) => {
-      return clusters.has(place) ? bySlot(place, own) : [partOf(place, own)];
+      return clusters.has(place) ? byHashSlot(place, own) : [partOf(place, own)];
     });
   }
 
@@ -57,23 +55,23 @@ export function createSplit(
     return { place, isolate, keys, requests: keys.map(({ request }) => request), begun: isolate.lastNumber() };
   }
 
-  /** By hash tag: keys with the same tag lie in the same slot. */
-  function bySlot(place: number, keys: readonly PolicyKey[]): Part[] {
+  /** By hash tag: keys with the same tag lie in the same hash slot. */
+  function byHashSlot(place: number, keys: readonly PolicyKey[]): Part[] {
     return groupBy(keys, ({ request }) => hashTagOf(request.key)).map(([, own]) => partOf(place, own));
   }
 
   function chargeOf({ part, keys, requests, reply }: PartReply, isKept: IsKept, slot: number): Charge {
     const { settle } = part.isolate;
-    // A cluster can run a call over the keys of one slot only.
+    // A cluster can run a call over the keys of one hash slot only.
     const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
     return { keys: keptKeys(withInstants(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
   }
 
-  /** Asks a place. If it is a cluster with the keys in several slots, it has charged nothing: asks slot by slot. */
-  async function askPart(part: Part, asked: Asked): Promise<(PartReply | Silence)[]> {
+  /** Asks a place. A cluster with the keys in several hash slots has charged nothing: each hash slot is asked. */
+  async function askPart(part: Part, asked: Asked): Promise<(PartReply | Unanswered)[]> {
     const outcome = await ask(part, asked);
     if (!("failure" in outcome) || outcome.failure.code !== "CROSSSLOT") return [outcome];
-    const parts = bySlot(part.place, part.keys);
+    const parts = byHashSlot(part.place, part.keys);
     if (parts.length === 1) return [outcome];
     clusters.add(part.place);
     return await Promise.all(parts.map((one) => ask(one, asked)));
@@ -85,11 +83,11 @@ export function createSplit(
     if (known) return { decision: combine(known, [], flag), atMs: known[0]!.reply.nowMs };
 
     const outcomes = (await Promise.all(parts.map((part) => askPart(part, asked)))).flat();
-    const silences = outcomes.filter((one) => "failure" in one);
+    const unanswered = outcomes.filter((one) => "failure" in one);
     const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
     const refused = new Set(replies.flatMap(refusedIn));
-    const isDenied = !refused.has(ENFORCED) && silences.some(({ part }) => part.keys.some(denies));
-    for (const { part, failure } of silences) {
+    const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => part.keys.some(denies));
+    for (const { part, failure } of unanswered) {
       // The own counters come last: where they refuse, those before them are given back.
       if (isDenied || refused.has(ENFORCED)) break;
       const counted = await countHere(part, asked, failure);
@@ -100,7 +98,7 @@ export function createSplit(
 
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
-    let decision = isDenied ? unavailable() : combine(replies, silences, flag);
+    let decision: Decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
     if (flag === Flag.take) {
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));
@@ -108,7 +106,7 @@ export function createSplit(
       for (const reply of replies) {
         if (reply.source !== "fallback") charges.push(chargeOf(reply, isKept, slot));
       }
-      for (const { part, failure } of silences) {
+      for (const { part, failure } of unanswered) {
         const { replies: at, releaseLater } = part.isolate;
         const options = { replies: at, releaseLater, slot, background, refusedGroups: refused };
         const noted = part.isolate.note(decision, part.requests, failure, options);
@@ -118,14 +116,14 @@ export function createSplit(
         charges.push({ keys, atMs: own?.reply.nowMs ?? 0, slot, settle: noted.settle });
       }
     }
-    const [silence] = silences;
-    const silent = silences.flatMap(({ part }) => part.keys);
+    const [first] = unanswered;
+    const silent = unanswered.flatMap(({ part }) => part.keys);
     const charged = decision.allowed && { charges };
     return {
       decision,
       atMs: replies[0]?.reply.nowMs,
       ...charged,
-      ...(silence && { failure: silence.failure.code, silent }),
+      ...(first && { failure: first.failure.code, silent }),
     };
   }
 
@@ -160,7 +158,7 @@ function knownRefusal(
   return known.length === parts.length ? known : undefined;
 }
 
-async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Silence> {
+async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Unanswered> {
   const { isolate, keys, requests } = part;
   const { replies } = isolate;
   let sourced: SourcedReply;
@@ -174,7 +172,8 @@ async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Pro
 }
 
 /**
- * Decides by the isolate's own counters, because the place is silent. Undefined: no policy of the part says `local`.
+ * Decides by the isolate's own counters, because the place has no answer. Undefined: no policy of the part says
+ * `local`.
  */
 async function countHere(part: Part, { flag, slot }: Asked, failure: StoreFailure): Promise<PartReply | undefined> {
   const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
@@ -190,14 +189,14 @@ function refusedIn({ requests, reply }: PartReply): number[] {
 
 /** The slots of an admitted request, wherever they are held. */
 function withHold(
-  decision: Decision,
+  decision: AdmittedDecision,
   replies: readonly PartReply[],
   isKept: (group: number) => boolean,
   slot: number,
-): Decision {
+): AdmittedDecision {
   const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at, source }) => {
     const held = requests.filter(({ group }) => isKept(group));
-    // Own counts forget a slot that is not given back after its timeout.
+    // Own counters forget a slot that is not given back after its timeout.
     const releaseLater = source === "fallback" ? undefined : part.isolate.releaseLater;
     const one = holdSlots(held, { replies: at, slot, releaseLater });
     return one ? bothHolds(before, one) : before;

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Needed } from "../../../../src/cli/replay/log/entry.ts";
 import { WHOLE_SECONDS } from "../../../../src/cli/replay/log/format.ts";
-import { bearerToken, cookieValue, placeOf, queryValue } from "../../../../src/keys/read.ts";
+import { bearerToken, cookieValue, edgeProperty, queryValue } from "../../../../src/keys/read.ts";
 import { type ReadLog, readFiles, readText, seen } from "./read-log.ts";
 
 const NEEDED: readonly Needed[] = [
@@ -90,7 +90,7 @@ describe("Cloudflare Logpush", () => {
       "s-1",
       "name",
     ]);
-    expect([placeOf(head, "country"), placeOf(head, "asn")]).toEqual(["PT", "64496"]);
+    expect([edgeProperty(head, "country"), edgeProperty(head, "asn")]).toEqual(["PT", "64496"]);
   });
 
   const minimal = (other: object) => `${JSON.stringify({ EdgeStartTimestamp: 1_795_377_600_123, ...other })}\n`;
