@@ -3,6 +3,7 @@
 import { isTable } from "../../config/bindings.ts";
 import { describeValue, type Mistake } from "../../config/mistake.ts";
 import { parsePolicies, writePolicy } from "../../config/policies.ts";
+import { BLOCK_INSTEAD } from "../../config/policy-schema.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { timesFactor, withWritten } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
@@ -130,7 +131,10 @@ function checkField(name: string, field: Field, entry: Entry, path: string, poli
   if (value === undefined) return [];
   const problems = problemsOf(name, field, value, policy);
   if (problems.length > 0) {
-    return problems.map(({ id, expected, found }) => mistake(id === undefined ? at : below(at, id), expected, found));
+    return problems.map(({ id, expected, found }) => {
+      if (id === undefined) return mistake(at, expected, found);
+      return mistake(below(at, id), found === 0 ? `${expected}${BLOCK_INSTEAD}` : expected, found);
+    });
   }
   if (field.is === "factor") return checkFactor(value as number, at, policy, entry.plan);
   if (field.is !== "numbers") return [];

@@ -9,11 +9,14 @@ import { isTable } from "../../config/bindings.ts";
 /** An entry of the document as it was read, or as somebody writes it: unchecked. */
 export type Entry = Readonly<Record<string, unknown>>;
 
-/** How the values of a field are written. `flag`: it is `true`, or absent. `text`: of 1 to `maxLength` characters. */
+/**
+ * How the values of a field are written. `choice`: one of some words. `flag`: `true`, or absent; `state` says what the
+ * client is then. `text`: 1 to `maxLength` characters.
+ */
 type Kind =
   | { readonly is: "numbers" | "factor" | "plan" | "instant" }
   | { readonly is: "choice"; readonly of: readonly string[] }
-  | { readonly is: "flag" /** What the client is then. */; readonly state: string }
+  | { readonly is: "flag"; readonly state: string }
   | { readonly is: "text"; readonly maxLength: number };
 
 /** The types of the values. */
@@ -99,6 +102,7 @@ export const OVERRIDE_FIELDS = {
     option: "--until <when>",
     help: 'when it ends: a duration such as "2h", or an instant',
   },
+  ticket: { is: "text", maxLength: 40, isEffect: false, label: "Ticket", option: "--ticket <id>", help: "the ticket" },
   note: {
     is: "text",
     maxLength: 500,

@@ -1,7 +1,6 @@
 /** What is wrong with the value of a field: as whoever writes it is told, and as `GET /live` lists it. */
 
 import { isTable } from "../../config/bindings.ts";
-import { BLOCK_INSTEAD } from "../../config/policy-schema.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Policy } from "../../core/policy.ts";
 import { DOLLARS_EXPECTED, toUnits } from "../../core/units.ts";
@@ -35,8 +34,7 @@ function numberProblem(id: string, number: unknown, { name, limits }: Policy): P
   }
   const units = typeof number === "number" ? toUnits(number, limit.unit) : 0;
   if (Number.isSafeInteger(units) && units >= 1 && units <= MAX_UNITS) return [];
-  const range = limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${MAX_UNITS}`;
-  const expected = number === 0 ? `${range}${BLOCK_INSTEAD}` : range;
+  const expected = limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${MAX_UNITS}`;
   return [{ id, found: number, expected, reason: "not the number of a limit" }];
 }
 

@@ -180,13 +180,8 @@ function knownFields(
   for (const [name, field] of fields) {
     const value = entry[name];
     if (value === undefined) continue;
-    const problems: Pick<Problem, "id" | "reason">[] = problemsOf(name, field, value, policy);
-    const numbers = Object.entries(field.is === "numbers" && isTable(value) ? value : {}).filter(([id, number]) => {
-      if (problems.some((problem) => problem.id === id)) return false;
-      if (attempt(() => withNumbers(policy, { [id]: number as number }))) return true;
-      problems.push({ id, reason: "the number does not fit the limit" });
-      return false;
-    });
+    const problems: Reason[] = problemsOf(name, field, value, policy);
+    const numbers = field.is === "numbers" && isTable(value) ? fittingNumbers(value, policy, problems) : [];
     // A factor multiplies the client's own numbers, which stand before it in the table.
     const multiply = () => withFactor(withNumbers(policy, known.limits as Numbers | undefined), value as number);
     if (field.is === "factor" && problems.length === 0 && !attempt(multiply)) problems.push({ reason: NO_FACTOR });
@@ -197,6 +192,18 @@ function knownFields(
     else if (problems.length > 0) delete known[name];
   }
   return known;
+}
+
+type Reason = Pick<Problem, "id" | "reason">;
+
+/** The numbers that hold. @param problems those of the numbers; gets one more for each number that does not fit. */
+function fittingNumbers(numbers: Entry, policy: Policy, problems: Reason[]): [id: string, number: unknown][] {
+  return Object.entries(numbers).filter(([id, number]) => {
+    if (problems.some((problem) => problem.id === id)) return false;
+    if (attempt(() => withNumbers(policy, { [id]: number as number }))) return true;
+    problems.push({ id, reason: "the number does not fit the limit" });
+    return false;
+  });
 }
 
 /**

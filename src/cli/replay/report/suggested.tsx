@@ -1,13 +1,14 @@
 /** @jsxImportSource hono/jsx */
 
-/** A suggestion: the share of refused requests at each number of the ladder. Both axes are logarithmic. */
+/** A suggestion: the share of refused requests at each number that was tried. Both axes are logarithmic. */
 
 import type { Suggestion } from "../engine/summary.ts";
 import { Chart, type Label, type Mark, SIZE } from "./chart.tsx";
 import { count, limitNumber, percent, share } from "./numbers.ts";
-import { suggestionText } from "./suggested.ts";
+import { Table } from "./table.tsx";
+import { suggestionText } from "./text.ts";
 
-export function Ladder({ id, suggestion }: { id: string; suggestion: Suggestion }) {
+export function Suggested({ id, suggestion }: { id: string; suggestion: Suggestion }) {
   const { rungs, present, suggested, share: asked } = suggestion;
   const title = suggestionText(suggestion);
   const numbers = [...rungs.map(({ limit }) => limit), present];
@@ -39,7 +40,7 @@ export function Ladder({ id, suggestion }: { id: string; suggestion: Suggestion 
     `From ${share(rungs[0]!.refused / Math.max(1, rungs[0]!.requests))} refused at ${limitNumber(rungs[0]!.limit)} ` +
     `to ${share(rungs.at(-1)!.refused / Math.max(1, rungs.at(-1)!.requests))} at ${limitNumber(rungs.at(-1)!.limit)}.`;
   return (
-    <Chart {...{ id, title, description, lines, labels, marks, height: 150 }} table={<LadderTable {...suggestion} />}>
+    <Chart {...{ id, title, description, lines, labels, marks, height: 150 }} table={<NumbersTable {...suggestion} />}>
       <path class="asked" d={`M0 ${unit(1 - y(asked))}H${SIZE}`} />
       <path class="curve" d={path} />
     </Chart>
@@ -57,34 +58,15 @@ function unit(part: number): number {
   return Math.round(part * SIZE * 10) / 10;
 }
 
-function LadderTable({ policy, limit, present, suggested, rungs, share: asked }: Suggestion) {
-  return (
-    <table>
-      <caption>
-        What other numbers of {limit} would have refused under {policy}, if it were the only limit
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Number</th>
-          <th scope="col">Refused</th>
-          <th scope="col">Share</th>
-          <th scope="col">Clients refused</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rungs.map((rung) => (
-          <tr>
-            <th scope="row">
-              {limitNumber(rung.limit)}
-              {rung.limit === present && " (now)"}
-              {rung.limit === suggested && <b> (less than {share(asked)})</b>}
-            </th>
-            <td>{count(rung.refused)}</td>
-            <td>{percent(rung.refused, rung.requests)}</td>
-            <td>{count(rung.refusedClients)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+function NumbersTable({ policy, limit, present, suggested, rungs, share: asked }: Suggestion) {
+  const rows = rungs.map(({ limit, refused, requests, refusedClients }) => [
+    <>
+      {limitNumber(limit)}
+      {limit === present && " (now)"}
+      {limit === suggested && <b> (less than {share(asked)})</b>}
+    </>,
+    ...[count(refused), percent(refused, requests), count(refusedClients)],
+  ]);
+  const caption = `What other numbers of ${limit} would have refused under ${policy}, if it were the only limit`;
+  return <Table caption={caption} headings={["Number", "Refused", "Share", "Clients refused"]} rows={rows} />;
 }
