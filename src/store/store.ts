@@ -101,6 +101,8 @@ export interface LateReply {
    * within 2 s more. Never rejects.
    */
   readonly hasFailed: Promise<boolean>;
+  /** The number of the call in the memory of the isolate that has made it. */
+  readonly call?: number;
   /** The costs that the store was asked for, if they differ from the decision's: leases ask for more or for less. */
   readonly asked?: readonly KeyRequest[];
 }

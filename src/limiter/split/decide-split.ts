@@ -5,11 +5,11 @@
 
 import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../core/take.ts";
+import { refusedGroups } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
-import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
 import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
-import { failureOf } from "../../store/failure.ts";
+import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import {
   type Answered,
   type Asked,
@@ -22,7 +22,7 @@ import {
   withInstants,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
-import { combine, type Part, type PartReply, type Unanswered, Undoing } from "./parts.ts";
+import { combine, type Part, type PartReply, type Unanswered, undo } from "./parts.ts";
 import { groupBy } from "./split.ts";
 
 /**
@@ -44,8 +44,6 @@ export function createSplit(
   placeOf: (key: string) => number,
   clusters: Set<number> = new Set(),
 ): Decider {
-  const undoing = new Undoing();
-
   function partsOf(keys: readonly PolicyKey[]): Part[] {
     return groupBy(keys, ({ request }) => placeOf(request.key)).flatMap(([place, own]) => {
       return clusters.has(place) ? byHashSlot(place, own) : [partOf(place, own)];
@@ -53,7 +51,8 @@ export function createSplit(
   }
 
   function partOf(place: number, keys: readonly PolicyKey[]): Part {
-    return { place, isolate: isolates[place]!, keys, requests: keys.map(({ request }) => request) };
+    const isolate = isolates[place]!;
+    return { place, isolate, keys, requests: keys.map(({ request }) => request), begun: isolate.lastNumber() };
   }
 
   /** By hash tag: keys with the same tag lie in the same hash slot. */
@@ -62,7 +61,7 @@ export function createSplit(
   }
 
   function chargeOf({ part, keys, requests, reply }: PartReply, isKept: IsKept, slot: number): Charge {
-    const { settle } = part.isolate.missed;
+    const { settle } = part.isolate;
     // A cluster can run a call over the keys of one hash slot only.
     const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
     return { keys: keptKeys(withInstants(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
@@ -80,7 +79,6 @@ export function createSplit(
 
   async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
     const { flag, slot, background } = asked;
-    const undo = undoing.begin();
     const known = flag === Flag.take && parts.length > 1 ? knownRefusal(parts, asked) : undefined;
     if (known) return { decision: combine(known, [], flag), atMs: known[0]!.reply.nowMs };
 
@@ -89,10 +87,10 @@ export function createSplit(
     const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
     const refused = new Set(replies.flatMap(refusedIn));
     const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => part.keys.some(denies));
-    for (const { part } of unanswered) {
+    for (const { part, failure } of unanswered) {
       // The own counters come last: where they refuse, those before them are given back.
       if (isDenied || refused.has(ENFORCED)) break;
-      const counted = await countHere(part, asked);
+      const counted = await countHere(part, asked, failure);
       if (!counted) continue;
       replies.push(counted);
       for (const group of refusedIn(counted)) refused.add(group);
@@ -106,12 +104,12 @@ export function createSplit(
       background?.waitUntil(Promise.all(undone));
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
       for (const reply of replies) {
-        if (reply.replies !== reply.part.isolate.fallback) charges.push(chargeOf(reply, isKept, slot));
+        if (reply.source !== "fallback") charges.push(chargeOf(reply, isKept, slot));
       }
       for (const { part, failure } of unanswered) {
-        const { replies: at, unreleased, missed } = part.isolate;
-        const options = { replies: at, unreleased, slot, background, refusedGroups: refused };
-        const noted = missed.note(decision, part.requests, failure, options);
+        const { replies: at, releaseLater } = part.isolate;
+        const options = { replies: at, releaseLater, slot, background, refusedGroups: refused };
+        const noted = part.isolate.note(decision, part.requests, failure, options);
         decision = noted.decision;
         const own = replies.find((reply) => reply.part === part);
         const keys = keptKeys(part.keys, isKept);
@@ -133,13 +131,7 @@ export function createSplit(
     decide: async (keys, asked) => await keepAlive(run(partsOf(keys), asked), asked.background),
 
     async reset(keys) {
-      undoing.wereReset(keys);
-      try {
-        await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
-      } finally {
-        // Nobody knows whether the reset has removed what was charged meanwhile.
-        undoing.wereReset(keys);
-      }
+      await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
     },
   };
 }
@@ -168,14 +160,14 @@ function knownRefusal(
 
 async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Unanswered> {
   const { isolate, keys, requests } = part;
-  const { replies, missed } = isolate;
+  const { replies } = isolate;
   let sourced: SourcedReply;
   try {
     sourced = await replies.take({ keys: requests, flag, slot }, background, mayLease);
   } catch (error) {
     return { part, failure: failureOf(error) };
   }
-  missed.tell(sourced.source, background);
+  isolate.repay(sourced.source, background);
   return { ...sourced, part, keys, requests, replies };
 }
 
@@ -183,11 +175,11 @@ async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Pro
  * Decides by the isolate's own counters, because the place has no answer. Undefined: no policy of the part says
  * `local`.
  */
-async function countHere(part: Part, { flag, slot }: Asked): Promise<PartReply | undefined> {
+async function countHere(part: Part, { flag, slot }: Asked, failure: StoreFailure): Promise<PartReply | undefined> {
   const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
   if (keys.length === 0) return undefined;
   const requests = keys.map(({ request }) => request);
-  const replies = part.isolate.fallback;
+  const replies = part.isolate.alone(failure);
   return { ...(await replies.take({ keys: requests, flag, slot })), part, keys, requests, replies };
 }
 
@@ -202,11 +194,11 @@ function withHold(
   isKept: (group: number) => boolean,
   slot: number,
 ): AdmittedDecision {
-  const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at }) => {
+  const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at, source }) => {
     const held = requests.filter(({ group }) => isKept(group));
     // Own counters forget a slot that is not given back after its timeout.
-    const unreleased = at === part.isolate.fallback ? undefined : part.isolate.unreleased;
-    const one = holdSlots(held, { replies: at, slot, unreleased });
+    const releaseLater = source === "fallback" ? undefined : part.isolate.releaseLater;
+    const one = holdSlots(held, { replies: at, slot, releaseLater });
     return one ? bothHolds(before, one) : before;
   }, undefined);
   return hold ? { ...decision, hold } : decision;

@@ -3,12 +3,11 @@
  * and what a place gets back of a charge because another place has refused.
  */
 
-import { BoundedMap } from "../../bounded-map.ts";
 import { isConcurrency } from "../../core/concurrency.ts";
 import { type Decision, decide, type Source } from "../../core/decision.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
+import { chargedInVain } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
-import { chargedInVain } from "../../isolate/repay/charged-in-vain.ts";
 import type { ReplySource } from "../../isolate/reply-source.ts";
 import { holdSlots } from "../../isolate/slots.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
@@ -22,6 +21,8 @@ export interface Part {
   readonly keys: readonly PolicyKey[];
   /** The requests of `keys`, the same objects. */
   readonly requests: readonly KeyRequest[];
+  /** The last number that the isolate had given away when the decision began. */
+  readonly begun: number;
 }
 
 /** A reply to a part: of its place, or of the isolate's own counters while the place has no answer. */
@@ -29,7 +30,7 @@ export interface PartReply extends KeysReply {
   readonly part: Part;
   readonly requests: readonly KeyRequest[];
   /** Where the reply comes from, and where it is undone. */
-  readonly replies: ReplySource;
+  readonly replies: Pick<ReplySource, "take">;
 }
 
 /** A place that had no answer. */
@@ -64,51 +65,31 @@ function distanceOf(source: Source): number {
   return at < 0 ? 3 : at;
 }
 
-/** Keys that were reset lately. */
-const MAX_RESETS = 1_000;
-
-/** Gives back what places have charged for nothing, unless their keys were reset meanwhile. */
-export class Undoing {
-  #resets = 0;
-  /** By key: the number of its last reset. */
-  readonly #lastReset = new BoundedMap<string, number>({ maxSize: MAX_RESETS });
-
-  /**
-   * A decision begins. Units of a key that is reset from now on are not given back for it: the reset may have removed
-   * them. Slots are: a slot has the number of its request, and no other request loses it.
-   *
-   * @returns gives back what one place has charged, and never rejects because of a place. Its `isKept` says whether
-   * what was charged for a group stays charged.
-   */
-  begin(): (reply: PartReply, isKept: (group: number) => boolean, slot: number) => Promise<void> {
-    const resetsBefore = this.#resets;
-    return async (reply, isKept, slot) => {
-      const keys = chargedInVain(reply.requests, reply.reply, isKept).flatMap((one) => {
-        const wasReset = (this.#lastReset.get(one.key) ?? 0) > resetsBefore;
-        const limits = wasReset ? one.limits.filter(isConcurrency) : one.limits;
-        return limits.length > 0 ? [{ ...one, limits }] : [];
-      });
-      await giveBack(keys, reply, slot);
-    };
-  }
-
-  /** These keys are being reset, or were reset just now. */
-  wereReset(keys: readonly string[]): void {
-    this.#resets++;
-    for (const key of keys) this.#lastReset.set(key, this.#resets);
-  }
-}
-
-async function giveBack(keys: readonly KeyRequest[], from: PartReply, slot: number): Promise<void> {
+/**
+ * Gives back what one place has charged. Units of a key that was reset since the decision began are not given back: the
+ * reset may have removed them. Slots are: a slot has the number of its request, and no other request loses it. Never
+ * rejects because of a place.
+ *
+ * @param isKept whether what was charged for a group stays charged.
+ */
+export async function undo(
+  { part, requests, replies, reply, returnUnits }: PartReply,
+  isKept: (group: number) => boolean,
+  slot: number,
+): Promise<void> {
+  const { isolate, begun } = part;
+  const keys = chargedInVain(requests, reply, isKept).flatMap((one) => {
+    const limits = isolate.wasReset(one.key, begun) ? one.limits.filter(isConcurrency) : one.limits;
+    return limits.length > 0 ? [{ ...one, limits }] : [];
+  });
   if (keys.length === 0) return;
-  const { part, reply, replies, unspend } = from;
   // All policies of a leased request are enforced: nothing of it stays.
-  if (unspend) return unspend();
+  if (returnUnits) return returnUnits();
   try {
     await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot });
   } catch (error) {
     failureOf(error);
     // Units lapse with their window. A slot would be held until its timeout: it is given back later.
-    if (slot) await holdSlots(keys, { replies, slot, unreleased: part.isolate.unreleased })?.release();
+    if (slot) await holdSlots(keys, { replies, slot, releaseLater: isolate.releaseLater })?.release();
   }
 }

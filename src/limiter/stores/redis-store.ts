@@ -3,8 +3,8 @@
 import { checkOptions } from "../../check-options.ts";
 import { reportBreaker, withBreaker } from "../../isolate/breaker.ts";
 import { isolateOf, withIsolate } from "../../isolate/isolate.ts";
-import { TRUSTED_ALONE_MS } from "../../isolate/known-refusals.ts";
 import type { ListenerOf } from "../../isolate/listener.ts";
+import { TRUSTED_ALONE_MS } from "../../isolate/refusals.ts";
 import { redisPlace } from "../../store/redis.ts";
 import { DEFAULT_TIMEOUT_MS, type Store } from "../../store/store.ts";
 import type { Decider } from "../decide.ts";

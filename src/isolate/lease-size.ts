@@ -1,16 +1,17 @@
 /**
- * How many units of a key an isolate should have in stock, and when to ask for more. It is enough that few requests
- * wait, and not more: units in stock cannot be spent elsewhere. How scarce units are follows from what is left, as the
+ * How many units of a key an isolate should lease, and when to ask for more. It is enough that few requests wait, and
+ * not more: leased units cannot be spent elsewhere. How scarce units are follows from what is left, as the
  * last reply told it, and from this isolate's part of what all isolates charge. Pure.
  *
  * The numbers were found by simulation (npm run simulate; docs/consistency.md).
  */
 
-import { algorithmOf, type LimitSpec } from "../../core/algorithms.ts";
-import type { LimitReply } from "../../core/take.ts";
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import type { LimitReply } from "../core/take.ts";
 import type { Lease } from "./lease.ts";
+import type { Now } from "./store-clock.ts";
 
-/** After this many lives of a lease, demand weighs 1/e as much. A stock is at most the demand that is remembered. */
+/** After this many lives of a lease, demand weighs 1/e as much. At most the remembered demand is leased. */
 const REMEMBERED_LIVES = 14;
 /** After a silence in which demand came to weigh less than this, the rate is measured anew. */
 const FORGOTTEN_PART = 0.05;
@@ -22,23 +23,23 @@ const AVERAGED_LIVES = 20;
 const QUIET_GAPS = 4;
 const QUIET_LIVES = 1;
 /**
- * The stock, relative to the isolate's share of what is left. Above 1, because what is left no longer includes the
- * stocks of other isolates.
+ * The leased units, relative to the isolate's share of what is left. Above 1, because what is left no longer includes
+ * what other isolates have leased.
  */
-const STOCKED_SHARES = 2;
+const LEASED_SHARES = 2;
 /**
- * The share of an isolate with a small part of the traffic grows with the square root of the part, times this: a stock
+ * The share of an isolate with a small part of the traffic grows with the square root of the part, times this: a lease
  * in proportion to the rate would hold too few units to save a call.
  */
 const SMALL_SHARE = 0.25;
-/** If nearly nothing is left, the stock lasts for this part of a lease's life. */
+/** If nearly nothing is left, leased units last for this part of a lease's life. */
 const SCARCE_PART = 0.3;
 /**
- * The stock lasts for at most this part of the time until all units end, in all isolates at once: at that moment
+ * Leased units last for at most this part of the time until all units end, in all isolates at once: at that moment
  * unspent units are missing, until they have gone back.
  */
 const PART_UNTIL_END = 0.85;
-/** The largest part of a limit in one stock, if its window is much longer than the demand that is remembered. */
+/** The largest part of a limit that is leased, if its window is much longer than the demand that is remembered. */
 const LONG_WINDOW_PART = 1 / 20;
 
 export const memoryMs = ({ lifeMs }: Lease): number => REMEMBERED_LIVES * lifeMs;
@@ -49,34 +50,31 @@ export function keptPart(lease: Lease, localAtMs: number): number {
   return part < FORGOTTEN_PART ? 0 : part;
 }
 
-/** How many units should be in stock. @param nowMs by the store's clock. undefined: not known. */
-export function wanted(lease: Lease, localAtMs: number, nowMs: number | undefined): number {
+/** How many units should be leased. @param waiting the units that requests wait for. */
+export function wanted(lease: Lease, waiting: number, { localAtMs, earliestMs }: Now): number {
   const known = rateOf(lease, localAtMs);
-  if (known === 0) return lease.waiting;
+  if (known === 0) return waiting;
   // A waiting demand may have been one burst: the larger its part, the less it tells about the demand to come.
-  const rate = (known * known) / (known + lease.waiting / lease.lifeMs);
-  const most = Math.min(lease.mostUnits, rate * Math.min(seenMs(lease, localAtMs), lastsMs(lease, nowMs)));
-  const ahead = Math.max(rate * lease.lifeMs * SCARCE_PART, STOCKED_SHARES * shareOf(lease, rate));
-  return lease.waiting + Math.floor(spentMeanwhile(lease, rate) + Math.min(most, ahead));
+  const rate = (known * known) / (known + waiting / lease.lifeMs);
+  const most = Math.min(lease.mostUnits, rate * Math.min(seenMs(lease, localAtMs), lastsMs(lease, earliestMs)));
+  const ahead = Math.max(rate * lease.lifeMs * SCARCE_PART, LEASED_SHARES * shareOf(lease, rate));
+  return waiting + Math.floor(spentMeanwhile(lease, rate) + Math.min(most, ahead));
 }
 
-/** How many units should be in stock if nearly nothing remains. */
-export function leastWanted(lease: Lease, localAtMs: number): number {
+/** How many units should be leased if nearly nothing remains. @param waiting as for `wanted`. */
+export function leastWanted(lease: Lease, waiting: number, localAtMs: number): number {
   const rate = rateOf(lease, localAtMs);
-  return lease.waiting + spentMeanwhile(lease, rate) + rate * lease.lifeMs * SCARCE_PART;
+  return waiting + spentMeanwhile(lease, rate) + rate * lease.lifeMs * SCARCE_PART;
 }
 
-/**
- * Whether it is time to ask for more: the stock would run out before the answer arrives. The other parameters are those
- * of `wanted`.
- */
-export function isLow(lease: Lease, inStock: number, localAtMs: number, nowMs: number | undefined): boolean {
+/** Whether it is time to ask for more: the leased units would run out before the answer arrives. */
+export function isLow(lease: Lease, leased: number, waiting: number, now: Now): boolean {
   // Nearly every request ends here.
-  if (inStock - lease.waiting >= spentMeanwhile(lease, rateOf(lease, localAtMs))) return false;
-  return wanted(lease, localAtMs, nowMs) >= 2;
+  if (leased - waiting >= spentMeanwhile(lease, rateOf(lease, now.localAtMs))) return false;
+  return wanted(lease, waiting, now) >= 2;
 }
 
-/** How many units may stay in stock beyond those that are wanted: as long as much is left, nobody misses them. */
+/** How many units may stay leased beyond those that are wanted: as long as much is left, nobody misses them. */
 export function mayKeep(lease: Lease, localAtMs: number): number {
   return shareOf(lease, rateOf(lease, localAtMs));
 }
@@ -129,11 +127,11 @@ function rateOf(lease: Lease, localAtMs: number): number {
 }
 
 /** The part of what is left that an isolate with this rate may call its own. */
-function shareOf({ left, grants, chargedPerMs }: Lease, rate: number): number {
+function shareOf({ left, units, chargedPerMs }: Lease, rate: number): number {
   if (rate === 0) return 0;
   const part = rate / Math.max(rate, chargedPerMs);
-  const units = grants.reduce((sum, { units }) => sum + units, left);
-  return units * Math.max(part, SMALL_SHARE * Math.sqrt(part));
+  const all = units.reduce((sum, one) => sum + one.units, left);
+  return all * Math.max(part, SMALL_SHARE * Math.sqrt(part));
 }
 
 /** How many units will be spent during a call. Small numbers vary more (Poisson: by their square root). */
@@ -143,13 +141,13 @@ function spentMeanwhile({ callMs }: Lease, rate: number): number {
 }
 
 /**
- * The most units of one stock. An isolate may end at any time, and its stock then lapses with its window. In a short
- * window that is soon.
+ * The most units that are leased at once. An isolate may end at any time, and its leased units then lapse with their
+ * window. In a short window that is soon.
  */
 export function mostUnits(limits: readonly LimitSpec[], lifeMs: number): number {
   const each = limits.map((limit) => {
     const { units = 0, windowMs = 1 } = algorithmOf(limit).capacity?.(limit) ?? {};
-    return units * Math.max(LONG_WINDOW_PART, (STOCKED_SHARES * REMEMBERED_LIVES * lifeMs) / windowMs);
+    return units * Math.max(LONG_WINDOW_PART, (LEASED_SHARES * REMEMBERED_LIVES * lifeMs) / windowMs);
   });
   return Math.min(...each);
 }

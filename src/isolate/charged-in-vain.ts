@@ -1,6 +1,6 @@
 /** What a take has charged although it was refused elsewhere. */
 
-import { asCharged, ENFORCED, type KeyRequest, type TakeReply } from "../../core/take.ts";
+import { asCharged, ENFORCED, type KeyRequest, type TakeReply } from "../core/take.ts";
 
 /**
  * The keys to give back after a take with `Flag.take`, at the instant of its reply: those that it has charged, and
