@@ -89,7 +89,7 @@ export class Clients {
 const FIRST_SIZE = 1_024;
 
 /** A count for each client. */
-export class Tally {
+export class ClientCounts {
   #counts = new Uint32Array(FIRST_SIZE);
 
   get(client: number): number {

@@ -1,19 +1,19 @@
 /** What becomes different when a candidate replaces the present configuration. */
 
 import type { LogEntry } from "../log/format.ts";
-import { type Clients, Tally } from "./clients.ts";
+import { ClientCounts, type Clients } from "./clients.ts";
 import type { ConfigurationRun } from "./configuration-run.ts";
-import type { PolicyRun, Take } from "./policy-run.ts";
+import type { PolicyRun, PolicyTake } from "./policy-run.ts";
 import type { ChangedCount, ChangedExample, Comparison, Named } from "./summary.ts";
 
 const MAX_EXAMPLES = 5;
 /** How many of the clients whose requests changed may become examples: about 300 bytes each. */
-const MAX_CANDIDATES = 50_000;
+const MAX_FIRSTS = 50_000;
 
 /** Requests that changed in one way. */
 class Changes {
   #requests = 0;
-  readonly #requestsOf = new Tally();
+  readonly #requestsOf = new ClientCounts();
   readonly #firstOf = new Map<number, Omit<ChangedExample, "requests" | keyof Named>>();
   readonly #run: ConfigurationRun;
   readonly #clients: Clients;
@@ -26,14 +26,14 @@ class Changes {
     this.#clients = clients;
   }
 
-  count({ run: { policy }, client: { number } }: Take, entry: LogEntry, nowMs: number): void {
+  count({ run: { policy }, client: { number } }: PolicyTake, entry: LogEntry, nowMs: number): void {
     this.#requests++;
     if (!this.#clients.isCounted(number)) {
       this.hasMoreClients = true;
       return;
     }
     this.#requestsOf.increment(number);
-    if (this.#firstOf.size >= MAX_CANDIDATES || this.#firstOf.has(number)) return;
+    if (this.#firstOf.size >= MAX_FIRSTS || this.#firstOf.has(number)) return;
     this.#firstOf.set(number, { atMs: nowMs, policy: policy.name, request: requestOf(entry) });
   }
 
@@ -134,7 +134,7 @@ function namesOf({ settings }: ConfigurationRun): string[] {
 }
 
 /** @param isReal whether a policy in shadow refuses nothing. An operator's block refuses also there. */
-function refuses(take: Take | undefined, isReal: boolean): boolean {
+function refuses(take: PolicyTake | undefined, isReal: boolean): boolean {
   if (!take?.refused) return false;
   return !isReal || take.run.policy.mode === "enforce" || take.isBlocked;
 }

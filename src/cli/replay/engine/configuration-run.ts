@@ -16,7 +16,7 @@ import { type CountsOf, takeFrom } from "./counts.ts";
 import { type HashText, hasherOf } from "./hash.ts";
 import { Matched } from "./matched.ts";
 import { type NeedOptions, whySkipped } from "./needs.ts";
-import { PolicyRun, type Take } from "./policy-run.ts";
+import { PolicyRun, type PolicyTake } from "./policy-run.ts";
 import { RecordedTakes } from "./recorded.ts";
 import type { ConfigurationSummary, Named, SkippedPolicy } from "./summary.ts";
 import type { TimeAxis } from "./timeline.ts";
@@ -43,11 +43,11 @@ export interface RunOptions extends NeedOptions {
 
 /** A policy as it is applied to a client, and the take that it is for. */
 interface Applied extends AppliedPolicy {
-  readonly take: Take;
+  readonly take: PolicyTake;
 }
 
 /** The request that is decided. */
-interface Asked {
+interface DecidedRequest {
   readonly flag: Flag;
   /** When it ends. Undefined: the log does not tell it. */
   readonly endMs: number | undefined;
@@ -65,7 +65,7 @@ export class ConfigurationRun {
   /** Whether the last request would have been admitted. */
   allowed = true;
   /** The policies that the last request took from, before the live document. */
-  takes: readonly Take[] = [];
+  takes: readonly PolicyTake[] = [];
   /** The region that answers the last request. */
   region: () => string = () => "";
 
@@ -182,7 +182,7 @@ export class ConfigurationRun {
   }
 
   /** Takes from the counts of all policies, and counts what became of each limit. */
-  #isAdmitted(applied: readonly Applied[], { flag, endMs, request, region }: Asked, nowMs: number): boolean {
+  #isAdmitted(applied: readonly Applied[], { flag, endMs, request, region }: DecidedRequest, nowMs: number): boolean {
     const keys = keysOf(applied, region);
     if (keys.length === 0) return true;
     const counts = keys.map((key): CountsOf => {

@@ -8,7 +8,7 @@ import { regionOf, UNKNOWN } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
 import type { Carried } from "../log/format.ts";
 import { type Clients, ownText, textOf } from "./clients.ts";
-import type { PolicyRun, Take } from "./policy-run.ts";
+import type { PolicyRun, PolicyTake } from "./policy-run.ts";
 
 /** A log shows many more paths than an isolate meets in its life. About 10 MiB. */
 const REMEMBERED_LINES = 20_000;
@@ -43,10 +43,10 @@ export class Matched {
     this.#lacksPreflights = carried.lacks("preflights") !== undefined;
   }
 
-  takes(head: RequestHead, region: () => string): Take[] {
-    const read: Take["client"][] = [];
+  takes(head: RequestHead, region: () => string): PolicyTake[] {
+    const read: PolicyTake["client"][] = [];
     const matched = this.#match(head.url.length > LONGEST_KEPT_URL ? withoutQuery(head) : head);
-    const takes = matched.map(({ policy, cost }): Take => {
+    const takes = matched.map(({ policy, cost }): PolicyTake => {
       const { run, first } = this.#runs.get(policy)!;
       const plan = policy.plan === undefined ? undefined : namedPlan(policy.plan, head, region);
       const client = read[first] ?? this.#clientOf(policy, head, region);
@@ -60,7 +60,7 @@ export class Matched {
     return takes;
   }
 
-  #clientOf({ key }: Policy, head: RequestHead, region: () => string): Take["client"] {
+  #clientOf({ key }: Policy, head: RequestHead, region: () => string): PolicyTake["client"] {
     const { kind, values } = clientKey(key, head, region);
     const text = textOf(values);
     return { kind, text, number: this.#clients.numberOf(kind, text) };
@@ -97,6 +97,6 @@ function withoutQuery({ method, url, headers }: RequestHead): RequestHead {
 }
 
 /** A policy that names OPTIONS counts preflights, too. */
-function passesPreflights({ run: { policy } }: Take): boolean {
+function passesPreflights({ run: { policy } }: PolicyTake): boolean {
   return !policy.match.method?.includes("OPTIONS");
 }

@@ -4,7 +4,7 @@ import { algorithmOf } from "../../../core/algorithms.ts";
 import type { Limit, Policy } from "../../../core/policy.ts";
 import type { LimitReply } from "../../../core/take.ts";
 import { describeQuota } from "../../../http/quota.ts";
-import { type Client, type Clients, Tally } from "./clients.ts";
+import { type Client, ClientCounts, type Clients } from "./clients.ts";
 import { Counts } from "./counts.ts";
 import type { Named, PolicySummary } from "./summary.ts";
 import type { StepCounts, TimeAxis } from "./timeline.ts";
@@ -19,7 +19,7 @@ const [TENTHS, IS_NEAR, IS_REFUSED] = [15, 16, 32];
 const REFUSED_CLASS = 10;
 
 /** A policy that a request takes from, and what becomes of it. */
-export interface Take {
+export interface PolicyTake {
   readonly run: PolicyRun;
   /** Units. */
   readonly cost: number;
@@ -45,11 +45,11 @@ export class PolicyRun {
   readonly #clients: Clients;
   /** By region; under "" the counts of all regions. */
   readonly #counts = new Map<string, Counts>();
-  readonly #requestsOf = new Tally();
-  readonly #refusedOf = new Tally();
+  readonly #requestsOf = new ClientCounts();
+  readonly #refusedOf = new ClientCounts();
   /** By limit. */
   readonly #refusedBy: number[];
-  readonly #peaks: readonly Tally[];
+  readonly #peaks: readonly ClientCounts[];
   readonly #axis: TimeAxis;
   readonly #timeline: StepCounts;
 
@@ -58,7 +58,7 @@ export class PolicyRun {
     this.policy = policy;
     this.#clients = clients;
     this.#refusedBy = policy.limits.map(() => 0);
-    this.#peaks = policy.limits.map(() => new Tally());
+    this.#peaks = policy.limits.map(() => new ClientCounts());
     this.#axis = axis;
     this.#timeline = axis.line();
   }
@@ -74,7 +74,7 @@ export class PolicyRun {
   }
 
   /** What became of a request. @param step of the time axis. */
-  count({ client, cost, refused }: Take, step: number): void {
+  count({ client, cost, refused }: PolicyTake, step: number): void {
     this.requests++;
     this.#units += cost;
     this.#timeline[refused ? "refused" : "admitted"][step]!++;
@@ -149,7 +149,7 @@ export class PolicyRun {
   }
 }
 
-function peakClasses({ counts }: Tally): number[] {
+function peakClasses({ counts }: ClientCounts): number[] {
   const classes = new Array<number>(REFUSED_CLASS + 1).fill(0);
   for (const peak of counts) if (peak > 0) classes[peak & IS_REFUSED ? REFUSED_CLASS : (peak & TENTHS) - 1]!++;
   return classes;

@@ -2,7 +2,7 @@
 
 import type { LogEntry, Recorded } from "../log/format.ts";
 import type { Clients } from "./clients.ts";
-import type { PolicyRun, Take } from "./policy-run.ts";
+import type { PolicyRun, PolicyTake } from "./policy-run.ts";
 import type { SkippedPolicy } from "./summary.ts";
 
 interface RecordedOptions {
@@ -29,9 +29,9 @@ export class RecordedTakes {
     this.#byName = new Map(options.runs.map((run) => [run.policy.name, run]));
   }
 
-  takes(recorded: Recorded): Take[] {
+  takes(recorded: Recorded): PolicyTake[] {
     const { clients, skipped } = this.#options;
-    const takes: Take[] = [];
+    const takes: PolicyTake[] = [];
     for (const { policy, kind, partition, cost, plan } of recorded.takes) {
       const run = this.#byName.get(policy);
       if (run) {

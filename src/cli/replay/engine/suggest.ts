@@ -1,4 +1,4 @@
-/** How much other numbers would refuse: every limit alone, with every number that is tried, in the same pass. */
+/** How much other numbers would refuse: every limit alone, with every candidate for its number, in the same pass. */
 
 import type { KeptValue } from "../../../core/algorithm.ts";
 import { algorithmOf, type LimitRecord, type LimitValue } from "../../../core/algorithms.ts";
@@ -8,17 +8,17 @@ import type { Limit, Policy } from "../../../core/policy.ts";
 import { toWritten } from "../../../core/units.ts";
 import { numbersOf, withNumbers } from "../../../limiter/numbers.ts";
 import type { LogEntry } from "../log/format.ts";
-import { type Clients, Tally } from "./clients.ts";
+import { ClientCounts, type Clients } from "./clients.ts";
 import type { ConfigurationRun } from "./configuration-run.ts";
 import { Expiring } from "./counts.ts";
-import type { PolicyRun, Take } from "./policy-run.ts";
+import type { PolicyRun, PolicyTake } from "./policy-run.ts";
 import type { Suggestion } from "./summary.ts";
 
 export class Suggesting {
   readonly #run: ConfigurationRun;
   readonly #share: number;
-  readonly #limits: ReadonlyMap<PolicyRun, readonly TriedLimit[]>;
-  readonly #all: readonly TriedLimit[];
+  readonly #limits: ReadonlyMap<PolicyRun, readonly LimitCandidates[]>;
+  readonly #all: readonly LimitCandidates[];
 
   /** @param share of refused requests that is too much, 0 to 1. */
   constructor(run: ConfigurationRun, share: number, clients: Clients) {
@@ -27,7 +27,7 @@ export class Suggesting {
     this.#limits = new Map(
       run.policies.map((policyRun) => {
         const { configured } = policyRun;
-        return [policyRun, configured.limits.map((limit) => new TriedLimit(configured, limit, clients))];
+        return [policyRun, configured.limits.map((limit) => new LimitCandidates(configured, limit, clients))];
       }),
     );
     this.#all = [...this.#limits.values()].flat();
@@ -65,7 +65,7 @@ const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
 const REACH = 100;
 
 /** Rising numbers as they are written in the configuration: round ones, and the present one. */
-function numbersAround(limit: Limit): number[] {
+function candidatesOf(limit: Limit): number[] {
   const present = toWritten(limit.limit, limit.unit);
   const [least, most] = [present / REACH, present * REACH];
   const numbers = new Set([present]);
@@ -79,21 +79,21 @@ function numbersAround(limit: Limit): number[] {
   return [...numbers].sort((a, b) => a - b);
 }
 
-/** The counts of neighbouring numbers, which have admitted the same requests until now. */
+/** The counts of neighbouring candidates, which have admitted the same requests until now. */
 interface Group {
-  /** The position after the last number. */
+  /** The position after the last candidate. */
   end: number;
   readonly record: LimitRecord | undefined;
   readonly value: LimitValue | undefined;
 }
 
-/** What all numbers count for a client. */
-interface Tried {
+/** What all candidates count for a client. */
+interface CandidateCounts {
   groups: readonly Group[];
   expiresAtMs: number;
 }
 
-interface Asked {
+interface CountedRequest {
   readonly region: () => string;
   /** Undefined: the log does not tell it. */
   readonly durationMs: number | undefined;
@@ -102,31 +102,31 @@ interface Asked {
 }
 
 /**
- * One limit with each of the numbers in place of its own. The algorithms are those of the gateway. Numbers that have
- * admitted the same requests have the same counts, and are decided together. By the same counts, a larger number admits
- * whatever a smaller one admits: a group falls into at most two, the refusing numbers and the admitting ones.
+ * One limit with each candidate instead of its own number. The algorithms are those of the gateway. Candidates that
+ * have admitted the same requests have the same counts, and are decided together. By the same counts, a larger number
+ * admits whatever a smaller one admits: a group falls into at most two, the refusing candidates and the admitting ones.
  */
-class TriedLimit {
+class LimitCandidates {
   readonly #policy: string;
   readonly #limit: Limit;
   readonly #clients: Clients;
   readonly #numbers: readonly number[];
-  /** The limit by number; by plan for clients on a plan that gives the limit a number. */
+  /** The limit by candidate; by plan for clients on a plan that gives the limit a number. */
   readonly #limits: readonly Limit[];
   readonly #planned: ReadonlyMap<string, readonly Limit[]>;
   /** By region; under "" the counts of all regions. */
-  readonly #tried = new Map<string, Expiring<Tried>>();
+  readonly #counts = new Map<string, Expiring<CandidateCounts>>();
   #requests = 0;
   readonly #refusedBy: number[];
   readonly #refusedClients: number[];
-  /** The numbers that have refused a client, as bits. */
-  readonly #bits = [new Tally(), new Tally()] as const;
+  /** The candidates that have refused a client, as bits. */
+  readonly #bits = [new ClientCounts(), new ClientCounts()] as const;
 
   constructor({ plans = {}, ...policy }: Policy, limit: Limit, clients: Clients) {
     this.#policy = policy.name;
     this.#limit = limit;
     this.#clients = clients;
-    this.#numbers = numbersAround(limit);
+    this.#numbers = candidatesOf(limit);
     const alone = { ...policy, plans, limits: [limit] };
     const numbered = this.#numbers.map((number) => withNumbers(alone, { [limit.id]: number }));
     const numbers = numbersOf([alone]);
@@ -138,10 +138,10 @@ class TriedLimit {
     this.#refusedClients = this.#numbers.map(() => 0);
   }
 
-  take({ client, cost, plan }: Take, { region, durationMs, request, nowMs }: Asked): void {
+  take({ client, cost, plan }: PolicyTake, { region, durationMs, request, nowMs }: CountedRequest): void {
     this.#requests++;
     const limits = (plan === undefined ? undefined : this.#planned.get(plan)) ?? this.#limits;
-    const tried = this.#triedBy(client.number, this.#limit.scope === "region" ? region() : "");
+    const counts = this.#countsOf(client.number, this.#limit.scope === "region" ? region() : "");
     const algorithm = algorithmOf(this.#limit);
     // The number may be a part of the counts, as the rate at which a bucket refills is.
     const isShared = algorithm.viewAdmits !== undefined;
@@ -151,7 +151,7 @@ class TriedLimit {
     const add = (state: ReturnType<typeof algorithm.read>, limit: Limit, end: number) => {
       const kept: KeptValue<LimitValue> | undefined = algorithm.keptValue?.(state, limit, nowMs);
       const resetAfterMs = algorithm.resetAfterMs(state, limit, nowMs);
-      tried.expiresAtMs = Math.max(tried.expiresAtMs, nowMs + resetAfterMs, nowMs + (kept?.expiryMs ?? 0));
+      counts.expiresAtMs = Math.max(counts.expiresAtMs, nowMs + resetAfterMs, nowMs + (kept?.expiryMs ?? 0));
       const isNew = resetAfterMs === 0 && !kept;
       const last = groups.at(-1);
       if (isNew && last && isAsNew(last)) last.end = end;
@@ -159,7 +159,7 @@ class TriedLimit {
     };
 
     let start = 0;
-    for (const { end: groupEnd, record, value } of tried.groups) {
+    for (const { end: groupEnd, record, value } of counts.groups) {
       while (start < groupEnd) {
         const end = isShared ? groupEnd : start + 1;
         const limit = heldFor(limits[start]!, durationMs);
@@ -173,39 +173,39 @@ class TriedLimit {
         start = end;
       }
     }
-    tried.groups = groups;
+    counts.groups = groups;
   }
 
-  #triedBy(client: number, region: string): Tried {
-    let ofRegion = this.#tried.get(region);
+  #countsOf(client: number, region: string): CandidateCounts {
+    let ofRegion = this.#counts.get(region);
     if (!ofRegion) {
       ofRegion = new Expiring(({ expiresAtMs }) => expiresAtMs);
-      this.#tried.set(region, ofRegion);
+      this.#counts.set(region, ofRegion);
     }
-    let tried = ofRegion.get(client);
-    if (!tried) {
-      tried = { groups: [{ end: this.#numbers.length, record: undefined, value: undefined }], expiresAtMs: 0 };
-      ofRegion.set(client, tried);
+    let counts = ofRegion.get(client);
+    if (!counts) {
+      counts = { groups: [{ end: this.#numbers.length, record: undefined, value: undefined }], expiresAtMs: 0 };
+      ofRegion.set(client, counts);
     }
-    return tried;
+    return counts;
   }
 
   #countRefused(position: number, client: number): void {
     this.#refusedBy[position]!++;
     if (!this.#clients.isCounted(client)) return;
-    const tally = this.#bits[position < 32 ? 0 : 1];
-    const [bits, bit] = [tally.get(client), (1 << (position & 31)) >>> 0];
+    const counts = this.#bits[position < 32 ? 0 : 1];
+    const [bits, bit] = [counts.get(client), (1 << (position & 31)) >>> 0];
     if (bits & bit) return;
-    tally.set(client, bits | bit);
+    counts.set(client, bits | bit);
     this.#refusedClients[position]!++;
   }
 
   hasCounts(client: number): boolean {
-    return [...this.#tried.values()].some((tried) => tried.get(client) !== undefined);
+    return [...this.#counts.values()].some((counts) => counts.get(client) !== undefined);
   }
 
   sweep(nowMs: number): void {
-    for (const tried of this.#tried.values()) tried.sweep(nowMs);
+    for (const counts of this.#counts.values()) counts.sweep(nowMs);
   }
 
   summary(share: number): Suggestion {

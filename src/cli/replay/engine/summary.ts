@@ -139,13 +139,13 @@ export interface Suggestion {
   readonly present: number;
   /** The share of refused requests that was asked for. */
   readonly share: number;
-  /** The smallest number that refuses less than that share. Absent: none does, or there were no requests. */
+  /** The smallest candidate that refuses less than that share. Absent: none does, or there were no requests. */
   readonly suggested?: number;
-  /** What each of the numbers would have refused; the numbers rise. Empty: no request matched the policy. */
-  readonly rungs: readonly TriedNumber[];
+  /** The candidates, by rising numbers. Empty: no request matched the policy. */
+  readonly rungs: readonly Candidate[];
 }
 
-export interface TriedNumber extends Counted {
+export interface Candidate extends Counted {
   /** As it would be written in the configuration. */
   readonly limit: number;
   readonly refusedClients: number;

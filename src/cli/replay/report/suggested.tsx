@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 
-/** A suggestion: the share of refused requests at each number that was tried. Both axes are logarithmic. */
+/** A suggestion: the share of refused requests of each candidate. Both axes are logarithmic. */
 
 import type { Suggestion } from "../engine/summary.ts";
 import { Chart, type Label, type Mark, SIZE } from "./chart.tsx";
@@ -40,7 +40,10 @@ export function Suggested({ id, suggestion }: { id: string; suggestion: Suggesti
     `From ${share(rungs[0]!.refused / Math.max(1, rungs[0]!.requests))} refused at ${limitNumber(rungs[0]!.limit)} ` +
     `to ${share(rungs.at(-1)!.refused / Math.max(1, rungs.at(-1)!.requests))} at ${limitNumber(rungs.at(-1)!.limit)}.`;
   return (
-    <Chart {...{ id, title, description, lines, labels, marks, height: 150 }} table={<NumbersTable {...suggestion} />}>
+    <Chart
+      {...{ id, title, description, lines, labels, marks, height: 150 }}
+      table={<CandidatesTable {...suggestion} />}
+    >
       <path class="asked" d={`M0 ${unit(1 - y(asked))}H${SIZE}`} />
       <path class="curve" d={path} />
     </Chart>
@@ -58,7 +61,7 @@ function unit(part: number): number {
   return Math.round(part * SIZE * 10) / 10;
 }
 
-function NumbersTable({ policy, limit, present, suggested, rungs, share: asked }: Suggestion) {
+function CandidatesTable({ policy, limit, present, suggested, rungs, share: asked }: Suggestion) {
   const rows = rungs.map(({ limit, refused, requests, refusedClients }) => [
     <>
       {limitNumber(limit)}

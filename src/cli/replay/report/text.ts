@@ -3,6 +3,7 @@
 import { printable } from "../../printable.ts";
 import { table } from "../../table.ts";
 import type {
+  Candidate,
   Changed,
   Comparison,
   ConfigurationSummary,
@@ -10,7 +11,6 @@ import type {
   PolicySummary,
   Suggestion,
   Summary,
-  TriedNumber,
 } from "../engine/summary.ts";
 import type { LogFacts } from "../log/facts.ts";
 import { bytes, count, instant, limitNumber, percent, plural, share } from "./numbers.ts";
@@ -25,7 +25,7 @@ export function textReport(summary: Summary): string {
     logText(log),
     ...configurations.map(configurationText),
     ...(comparison ? [comparisonText(comparison, configurations)] : []),
-    ...suggestions.map(numbersText),
+    ...suggestions.map(candidatesText),
     notes.map((note) => wrapped(`note: ${printable(note)}`)).join(""),
   ];
   // Tables make their cells printable themselves.
@@ -112,10 +112,10 @@ function examplesText(what: string, { examples }: Changed["newlyRefused"]): stri
   return `\n${table([`${what} first`, "client", "policy", "requests", "for example"], rows, [3])}`;
 }
 
-function numbersText(suggestion: Suggestion): string {
+function candidatesText(suggestion: Suggestion): string {
   const text = `${printable(suggestionText(suggestion))}\n`;
   if (suggestion.rungs.length === 0) return text;
-  const rows = shownNumbers(suggestion).map((shown) => {
+  const rows = shownCandidates(suggestion).map((shown) => {
     if (shown === "gap") return ["…", "", "", "", ""];
     const { limit, requests, refused, refusedClients } = shown;
     const marks = [
@@ -133,12 +133,12 @@ function numbersText(suggestion: Suggestion): string {
   return `${text}\n${table(["number", "refused", "share", "clients", ""], rows, [0, 1, 2, 3])}`;
 }
 
-/** How many numbers are shown on each side of the present and of the suggested one. */
+/** How many candidates are shown on each side of the present and of the suggested one. */
 const AROUND = 2;
 
-/** The numbers that a reader compares, and where others are left out. */
-function shownNumbers({ rungs, present, suggested }: Suggestion): readonly (TriedNumber | "gap")[] {
-  // The numbers grow by a factor: the nearest one is the one with the nearest logarithm.
+/** The candidates that a reader compares, and where others are left out. */
+function shownCandidates({ rungs, present, suggested }: Suggestion): readonly (Candidate | "gap")[] {
+  // Candidates grow by a factor: the nearest one is the one with the nearest logarithm.
   const distances = rungs.map(({ limit }) => Math.abs(Math.log(limit / present)));
   const middles = [
     distances.indexOf(Math.min(...distances)),

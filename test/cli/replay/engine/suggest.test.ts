@@ -1,4 +1,4 @@
-// Every number of a suggestion is what a run with that limit alone decides.
+// Every candidate of a suggestion is what a run with that limit alone decides.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -61,7 +61,7 @@ const POLICY = {
 /** All of them admit together what none refuses: each suggestion must still be of its limit alone. */
 const present = configuration([POLICY, { name: "other", limits: [{ limit: 3, window: "1m" }] }]);
 
-it("agrees at every number with a run of that limit alone, on ten logs", async () => {
+it("agrees at every candidate with a run of that limit alone, on ten logs", async () => {
   const logs = firstOf(fc.sample(entries, { numRuns: 10, seed: 20_261_122 }));
   for (const [l, log] of logs.entries()) {
     const { suggestions } = await replay({ log: logOf(log), configurations: [present], suggest: 0.01 });
@@ -99,7 +99,7 @@ it("says that no request matched a policy, the same in all reports", async () =>
   expect(recorded.suggestions!.map(({ policy }) => policy)).toEqual(["api"]);
 });
 
-it("keeps the number of a client for which a number that is tried counts", () => {
+it("keeps the number of a client for which a candidate counts", () => {
   const [clients, axis] = [new Clients(0), new TimeAxis()];
   const options = {
     carried: { lacks: () => undefined },
