@@ -82,6 +82,14 @@ export interface CountedPolicy {
   readonly onStoreFailure: "local" | "allow" | "deny";
 }
 
+export interface BreakerChange {
+  readonly isolate: number;
+  readonly place: string;
+  /** Microseconds on the recorder's clock. */
+  readonly at: number;
+  readonly to: "open" | "closed";
+}
+
 export interface History {
   readonly format: typeof FORMAT;
   /**
@@ -93,6 +101,8 @@ export interface History {
   readonly about: string;
   /** Only of `several-places`. */
   readonly policies?: Readonly<Record<string, CountedPolicy>>;
+  /** Only of `several-places`: when isolates stopped to call places, and called them again. */
+  readonly breakers?: readonly BreakerChange[];
   readonly operations: readonly Operation[];
 }
 

@@ -31,7 +31,7 @@ export interface Recorder {
    * Ends the recording. Calls without an answer stay without one. Undefined: the wall clock was set back meanwhile, and
    * the instants of the stores say nothing.
    */
-  end(head: Pick<History, "promise" | "about" | "policies">): History | undefined;
+  end(head: Pick<History, "promise" | "about" | "policies" | "breakers">): History | undefined;
 }
 
 /** Records until the wall clock was not set back meanwhile. */

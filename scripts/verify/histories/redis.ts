@@ -18,7 +18,7 @@ import { type FaultProxy, type ProxyFault, startFaultProxy } from "../../../test
 import { mulberry32 } from "../../../test/support/mulberry32.ts";
 import { createBridge } from "../../bridge/bridge.ts";
 import { startRedisServer } from "../../machine/redis-server.ts";
-import type { CountedPolicy, History, LimiterOperation } from "./history.ts";
+import type { BreakerChange, CountedPolicy, History, LimiterOperation } from "./history.ts";
 import { type Asker, createRecorder, recordSteadily } from "./recorder.ts";
 
 /** Nothing comes back by itself while a history lasts. The digit of a name is its place. */
@@ -88,7 +88,9 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
   const works: Promise<unknown>[] = [];
   const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
 
-  function limiterOf(): InsideLimiter {
+  const breakers: BreakerChange[] = [];
+
+  function limiterOf(_: unknown, isolate: number): InsideLimiter {
     const stores = places.map(({ proxy, token }, place) => {
       const recorded = recorder.recorded(
         `redis${place}`,
@@ -111,7 +113,10 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
         reset: (keys) => recorded.reset(keys),
         async ping() {},
       };
-      return remoteStore(store, { timeoutMs: BUDGET_MS, onBreakerChange() {} });
+      const onBreakerChange = ({ state: to }: { readonly state: BreakerChange["to"] }) => {
+        breakers.push({ isolate, place: `redis${place}`, at: recorder.now(), to });
+      };
+      return remoteStore(store, { timeoutMs: BUDGET_MS, onBreakerChange });
     });
     const store = splitStore(stores, placeOf);
     return createLimiter({ policies, store, keySecret: "a secret of this test", onDecision() {} }) as InsideLimiter;
@@ -239,6 +244,7 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
       promise: "several-places",
       about: `limiters over ${PLACES} Redis: ${about}`,
       policies: Object.fromEntries(counted),
+      breakers,
     });
   } finally {
     await Promise.all(places.map((place) => place.stop()));

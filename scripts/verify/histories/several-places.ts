@@ -23,8 +23,8 @@ import { ms } from "./words.ts";
 
 /** For how long an isolate over several places trusts a reply, with room for clocks that read whole ms. */
 const TRUSTED_US = 1_050_000;
-/** An isolate that waits longer for an answer may decide without it. */
-const LATE_US = 100_000;
+/** An isolate that waits longer for an answer may decide without it: half of its time budget, and less. */
+const LATE_US = 250_000;
 
 export interface JudgedPlaces {
   readonly decisions: number;
@@ -67,14 +67,20 @@ interface Change {
   readonly units: number;
 }
 
-export function checkPlaces({ operations, policies = {} }: History): JudgedPlaces {
+export function checkPlaces(history: History): JudgedPlaces {
+  const { operations, policies = {} } = history;
   const decisions = operations.filter((one): one is Decided => one.op === "decide" && one.output !== undefined);
   const keys = keyed(operations, policies, decisions);
-  const hasFailed = failuresIn(operations);
-  const violations = unavailableForNothing(decisions, keys, hasFailed);
+  const trouble = troubleIn(history);
+  const violations = unavailableForNothing(decisions, keys, trouble);
   const explained = { counts: new Set<Decided>(), returning: new Set<Decided>() };
   for (const one of keys) {
-    violations.push(...exceeded(one), ...exceededAlone(one), ...silentForNothing(one, hasFailed), ...heldWrongly(one));
+    violations.push(
+      ...exceeded(one),
+      ...exceededAlone(one),
+      ...silentForNothing(one, trouble),
+      ...heldWrongly(one, trouble),
+    );
     for (const decision of one.decisions.filter(({ output }) => output.refusedBy.includes(one.name))) {
       const by = explanationOf(decision, one);
       if (by) explained[by].add(decision);
@@ -229,21 +235,29 @@ function aboveLimit(
   );
 }
 
-/** Whether a call of an isolate to a place had no answer, or a late one, before an instant of the recorder. */
-type HasFailed = (isolate: number, place: string, before: number) => boolean;
-
-function failuresIn(operations: History["operations"]): HasFailed {
-  const first = new Map<string, number>();
-  for (const one of operations.filter(isStoreOperation)) {
-    const { isolate, place, call, return: returned = Number.POSITIVE_INFINITY, failed } = one;
-    if (failed === undefined && returned - call < LATE_US) continue;
-    const key = `${isolate} ${place}`;
-    first.set(key, Math.min(first.get(key) ?? Number.POSITIVE_INFINITY, call));
-  }
-  return (isolate, place, before) => (first.get(`${isolate} ${place}`) ?? Number.POSITIVE_INFINITY) < before;
+/** What an isolate may have known about a place at an instant of the recorder. */
+interface Trouble {
+  /** Whether a call had failed before: it had no answer, or a late one. */
+  hasFailed(isolate: number, place: string, before: number): boolean;
+  /** Whether the isolate does not call the place at this instant. */
+  isOpen(isolate: number, place: string, at: number): boolean;
 }
 
-function silentForNothing({ name, decisions, calls, policy }: Keyed, hasFailed: HasFailed): string[] {
+function troubleIn({ operations, breakers = [] }: History): Trouble {
+  const failed = new Map<string, number>();
+  for (const one of operations.filter(isStoreOperation)) {
+    if (one.failed === undefined && (one.return ?? Number.POSITIVE_INFINITY) - one.call <= LATE_US) continue;
+    const key = `${one.isolate} ${one.place}`;
+    failed.set(key, Math.min(failed.get(key) ?? Number.POSITIVE_INFINITY, one.call));
+  }
+  return {
+    hasFailed: (isolate, place, before) => (failed.get(`${isolate} ${place}`) ?? Number.POSITIVE_INFINITY) < before,
+    isOpen: (isolate, place, at) =>
+      breakers.findLast((one) => one.isolate === isolate && one.place === place && one.at <= at)?.to === "open",
+  };
+}
+
+function silentForNothing({ name, decisions, calls, policy }: Keyed, trouble: Trouble): string[] {
   const place = calls[0]?.place;
   return decisions.flatMap((decision): string[] => {
     const { isolate, output } = decision;
@@ -251,17 +265,18 @@ function silentForNothing({ name, decisions, calls, policy }: Keyed, hasFailed: 
     if (isSilent && policy.onStoreFailure === "deny") {
       return [`${describe(decision)}, although the place of ${name} had not answered, and ${name} denies then`];
     }
-    if (!isSilent || place === undefined || hasFailed(isolate, place, decision.return)) return [];
+    if (!isSilent || place === undefined || trouble.hasFailed(isolate, place, decision.return)) return [];
     return [`${describe(decision)} alone, although every call of this isolate to ${place} had its answer in time`];
   });
 }
 
 /** An answer that nobody decided is right only if a place of one of its policies had no answer. */
-function unavailableForNothing(decisions: readonly Decided[], keys: readonly Keyed[], hasFailed: HasFailed): string[] {
+function unavailableForNothing(decisions: readonly Decided[], keys: readonly Keyed[], trouble: Trouble): string[] {
   const places = new Map(keys.map(({ key, calls }) => [key, calls[0]?.place]));
   return decisions.flatMap((decision) => {
     const asked = Object.values(decision.input.keys).flatMap((key) => places.get(key) ?? []);
-    const isRight = asked.length === 0 || asked.some((place) => hasFailed(decision.isolate, place, decision.return));
+    const isRight =
+      asked.length === 0 || asked.some((place) => trouble.hasFailed(decision.isolate, place, decision.return));
     return !decision.output.unavailable || isRight ? [] : [`${describe(decision)}, although its places answered`];
   });
 }
@@ -314,7 +329,7 @@ function mostIn(changes: readonly Change[], from: number, to: number): number {
 }
 
 function explanationOf(decision: Decided, one: Keyed): "counts" | "returning" | undefined {
-  const { isolate, input } = decision;
+  const { input } = decision;
   const units = one.policy.counts === "slots" ? Math.min(1, input.units) : input.units;
   const own = one.calls.find(
     (call) => call.decision === decision.decision && call.input.flag === Flag.take && call.output,
@@ -328,10 +343,20 @@ function explanationOf(decision: Decided, one: Keyed): "counts" | "returning" | 
   if (mostIn(all, from, to) + units > one.policy.limit) return "returning";
   // An isolate alone begins with what it was told last, and adds what it has admitted itself.
   if (one.policy.onStoreFailure !== "local") return undefined;
-  const alone = piecesOf(one)
-    .filter((piece) => piece.isAlone && piece.decision.isolate === isolate && piece.decision.call < decision.return)
-    .reduce((sum, piece) => sum + piece.units, 0);
-  return mostIn(all, 0, decision.return) + alone + units > one.policy.limit ? "returning" : undefined;
+  const mostAlone = mostIn(all, 0, decision.return) + aloneBefore(decision, one);
+  return mostAlone + units > one.policy.limit ? "returning" : undefined;
+}
+
+/** What an isolate may have counted by itself: units that it admitted alone, and what was used beyond reservations. */
+function aloneBefore({ isolate, return: before }: Decided, one: Keyed): number {
+  const own = piecesOf(one).filter(({ decision }) => decision.isolate === isolate && decision.call < before);
+  let units = own.reduce((sum, piece) => sum + (piece.isAlone ? piece.units : 0), 0);
+  for (const [root, pieces] of Map.groupBy(own, ({ decision }) => rootOf(decision))) {
+    const settlement = one.settled.get(root);
+    if (!settlement || settlement.call > before || one.policy.counts === "slots") continue;
+    units += Math.max(0, settlement.input.units - pieces.reduce((sum, piece) => sum + piece.units, 0));
+  }
+  return units;
 }
 
 /** When the replies were decided that the isolate may have remembered. */
@@ -343,30 +368,69 @@ function rememberedIn({ isolate, call, return: returned }: Decided, { calls }: K
   return [Math.min(since, ...replies.map((one) => one.call)), returned];
 }
 
-/** In the end the place holds at least what is still paid for, and at most what may have been charged. */
-function heldWrongly(one: Keyed): string[] {
-  const look = one.calls.findLast(
-    ({ input, output, isolate }) => isolate === undefined && output && input.flag === Flag.look,
-  );
+/** In the end the place holds at least what is still paid for, and at most what may have stayed charged. */
+function heldWrongly(one: Keyed, trouble: Trouble): string[] {
+  const look = one.calls.findLast(({ input, output, decision }) => {
+    return decision === undefined && output && input.flag === Flag.look;
+  });
   if (!look) return [];
   const all = piecesOf(one);
   const given = givenBack(all, one);
   const paying = all.filter(({ isAlone }) => !isAlone);
-  const least = paying.reduce((sum, piece) => sum + piece.units - (given.get(piece)?.units ?? 0), 0);
-  const most = mostIn(
-    possible(one, () => true),
-    look.call,
-    look.return!,
-  );
+  const keptOf = (pieces: readonly Piece[]) =>
+    pieces.reduce((sum, piece) => sum + piece.units - (given.get(piece)?.units ?? 0), 0);
+  const least = keptOf(paying);
+  const most = mostKept(one, paying, keptOf, trouble);
   const held = heldIn(look, one.key);
   if (held >= least && held <= most) return [];
   const { counts } = one.policy;
+  const expected = least === most ? `${least}` : `${least} to ${most}`;
   return [
     [
-      `${nameOf(one)}: in the end ${look.place} holds ${held} ${counts}; admitted requests hold ${least}, charged were at most ${most}`,
-      ...paying.map(({ decision, units }) => `  ${units} by ${describe(decision)}`),
+      `${nameOf(one)}: in the end ${look.place} holds ${held} ${counts}, expected are ${expected}`,
+      ...paying.map((piece) => `  ${keptOf([piece])} of ${piece.units} by ${describe(piece.decision)}`),
     ].join("\n"),
   ];
+}
+
+/**
+ * Units stay charged that are paid for, and those that are charged whatever the limit says: repayments, and what was
+ * used beyond a reservation. If a call had no answer, came too late for its decision, or was left out because the
+ * breaker was open, all units of that request may stay: they lapse with their window.
+ */
+function mostKept(
+  one: Keyed,
+  paying: readonly Piece[],
+  keptOf: (pieces: readonly Piece[]) => number,
+  trouble: Trouble,
+): number {
+  const returns = new Map(one.decisions.map((decided) => [decided.decision, decided]));
+  const rootOfCall = ({ decision }: TakeOperation) => {
+    const decided = returns.get(decision ?? 0);
+    return decided ? rootOf(decided) : (decision ?? 0);
+  };
+  const payingBy = Map.groupBy(paying, ({ decision }) => rootOf(decision));
+  let most = 0;
+  for (const [root, calls] of Map.groupBy(one.calls, rootOfCall)) {
+    const charging = calls.flatMap((call) => {
+      const { cost, flag = call.input.flag, group } = call.input.keys.find(({ key }) => key === one.key)!;
+      const isCharged = call.failed === undefined && (!call.output || flag !== Flag.take || !isRefused(call, group));
+      const units = one.policy.counts === "slots" ? Math.min(1, cost) : cost;
+      return isCharged && (flag === Flag.take || flag === Flag.chargeAnyway) ? [{ call, flag, units }] : [];
+    });
+    const decidedAt = (call: TakeOperation) => returns.get(call.decision ?? 0)?.return ?? Number.POSITIVE_INFINITY;
+    const inTime = charging.every(({ call, flag }) => flag !== Flag.take || call.return! <= decidedAt(call));
+    const settled = one.settled.get(root);
+    const isCalled = calls.every(({ isolate, place, decision }) =>
+      [returns.get(decision ?? 0)?.return, settled?.call, settled?.return].every((at) => {
+        return at === undefined || !trouble.isOpen(isolate ?? -1, place, at);
+      }),
+    );
+    const isClean = inTime && isCalled && calls.every((call) => call.output);
+    for (const { flag, units } of charging) if (!isClean || flag === Flag.chargeAnyway) most += units;
+    if (isClean) most += keptOf(payingBy.get(root) ?? []);
+  }
+  return most;
 }
 
 function heldIn({ input, output }: TakeOperation, key: string): number {

@@ -63,6 +63,22 @@ const GOOD: Readonly<Record<string, Written>> = {
       ...took(2, 20, 1, { refuses: LIMIT }),
     ],
   },
+  "what was not given back for want of an answer stays charged": {
+    operations: [
+      ...REFUSED_ELSEWHERE,
+      call([50], [], { ...of("a", 3), decision: 1, flag: Flag.giveBack }),
+      look([80, 90], 3, { of: { a: 1 }, place: "place of a" }),
+    ],
+  },
+  "an isolate alone counts what was used beyond a reservation": {
+    onStoreFailure: "local",
+    operations: [
+      call([0], [], { ...of("a", 2), decision: 1, untilMs: 1 }),
+      decide(1, [0, 10], 2, { silent: ["a"] }),
+      settle(1, [20, 21], 3),
+      decide(2, [30, 31], 1, { by: "a" }),
+    ],
+  },
   "an isolate alone admits one limit more under local": {
     onStoreFailure: "local",
     operations: [
@@ -87,6 +103,9 @@ const BAD: Readonly<Record<string, Written>> = {
       givenBack(61, 70),
       look([80, 90], 0, { of: { a: 1 }, place: "place of a" }),
     ],
+  },
+  "what a refused request had is never given back": {
+    operations: [...REFUSED_ELSEWHERE, look([80, 90], 3, { of: { a: 1 }, place: "place of a" })],
   },
   "in the end a place holds units that nobody has charged": {
     operations: [...took(1, 0, 2, 2), look([20, 30], 4, { of: { a: 1 }, place: "place of a" })],
