@@ -13,7 +13,7 @@ import { Kind } from "../../../src/core/layout.ts";
 import { Flag, type KeyRequest, type TakeReply } from "../../../src/core/take.ts";
 
 /** The beginning of a window. */
-const BEGIN_MS = 20_000 * 86_400_000;
+export const BEGIN_MS = 20_000 * 86_400_000;
 const WINDOW_MS = 86_400_000;
 export const LIMIT = 5;
 

@@ -1,10 +1,14 @@
 // Histories of a store that are known to be right, and known to be wrong.
 
+import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { StoreOperation } from "../../../scripts/verify/histories/history.ts";
+import type { StoreOperation, TakeOperation } from "../../../scripts/verify/histories/history.ts";
 import { checkLinearizable } from "../../../scripts/verify/histories/linearizable.ts";
-import { Flag } from "../../../src/core/take.ts";
-import { call, giveBack, historyOf, LIMIT, look, reset } from "./by-hand.ts";
+import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
+import { Flag, type LimitReply } from "../../../src/core/take.ts";
+import { memoryStore } from "../../../src/store/memory.ts";
+import { draws } from "../../support/cases/draws.ts";
+import { BEGIN_MS, call, giveBack, historyOf, LIMIT, look, reset, type Span } from "./by-hand.ts";
 
 type Named = Readonly<Record<string, readonly StoreOperation[]>>;
 
@@ -125,6 +129,55 @@ it("checks a repayment of several keys key by key, and still sees a wrong count"
   expect(checkLinearizable(historyOf([...before, repaid([3, 4])])).violations).toHaveLength(1);
 });
 
+const drawnCall = fc.record({
+  flag: fc.constantFrom(Flag.take, Flag.take, Flag.chargeAnyway, Flag.giveBack, Flag.look),
+  cost: fc.integer({ min: 1, max: 3 }),
+  key: fc.constantFrom("k", "other"),
+  beforeMs: fc.integer({ min: 0, max: 40 }),
+  afterMs: fc.integer({ min: 1, max: 40 }),
+  isAnswered: fc.boolean(),
+});
+
+type DrawnCall = typeof drawnCall extends fc.Arbitrary<infer C> ? C : never;
+
+/** What a right store answers whose calls each run at one instant; some answers get lost. */
+async function answered(calls: readonly DrawnCall[], loses: boolean): Promise<TakeOperation[]> {
+  const store = memoryStore();
+  const operations: TakeOperation[] = [];
+  for (const [i, { flag, cost, key, beforeMs, afterMs, isAnswered }] of calls.entries()) {
+    const atMs = 100 + 3 * i;
+    const asked = { flag, of: { [key]: cost }, process: i, atMs };
+    const span = [atMs - beforeMs, loses && !isAnswered ? undefined : atMs + afterMs] as const;
+    const operation = call(span as Span, [0], asked);
+    const output = await store.take(operation.input, BEGIN_MS + atMs);
+    operations.push({ ...operation, ...(operation.output && { output }) });
+  }
+  return distinct(operations);
+}
+
+it("accepts whatever a right store does, with lost answers too", async () => {
+  const property = fc.asyncProperty(fc.array(drawnCall, { maxLength: 25 }), async (calls) => {
+    expect(checkLinearizable(historyOf(await answered(calls, true))).violations).toEqual([]);
+  });
+  await fc.assert(property, draws(300));
+});
+
+it("refuses a count that is wrong by 1, wherever it is told", async () => {
+  const told = fc.array(drawnCall, { minLength: 1, maxLength: 12 });
+  const property = fc.asyncProperty(told, fc.nat(), async (calls, drawn) => {
+    // One after another: nothing else can explain the count.
+    const alone = calls.map((one) => ({ ...one, beforeMs: 0, afterMs: 1 }));
+    const operations = await answered(alone, false);
+    const at = drawn % operations.length;
+    const { input, output } = operations[at]!;
+    const [[reply]] = output!.keys as [[LimitReply]];
+    const view = { ...reply.view, count: (reply.view as FixedWindowRecord).count + 1 };
+    const wrong = { ...operations[at]!, input, output: { ...output!, keys: [[{ ...reply, view }]] } };
+    expect(checkLinearizable(historyOf(operations.with(at, wrong))).violations).toHaveLength(1);
+  });
+  await fc.assert(property, draws(200));
+});
+
 it("is quick where many calls overlap, and in a long history", () => {
   // Twelve calls at once have 479,001,600 orders.
   const atOnce = Array.from({ length: 12 }, (_, p) =>
@@ -136,10 +189,9 @@ it("is quick where many calls overlap, and in a long history", () => {
 });
 
 /** No two events have the same instant. */
-function distinct(operations: readonly StoreOperation[]): StoreOperation[] {
-  return operations.map((one, i) => ({
-    ...one,
-    call: one.call + (i % 900) / 1_000,
-    return: one.return! + (i % 900) / 1_000,
-  }));
+function distinct<O extends StoreOperation>(operations: readonly O[]): O[] {
+  return operations.map((one, i) => {
+    const more = (i % 900) / 1_000;
+    return { ...one, call: one.call + more, ...(one.return !== undefined && { return: one.return + more }) };
+  });
 }
