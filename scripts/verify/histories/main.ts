@@ -33,7 +33,7 @@ const OBJECT = values.quick
   : { operations: 5_000, processes: 16, kills: 3, crashes: 9 };
 const REDIS = values.quick
   ? { decisions: 400, isolates: 3, processes: 6, faultEvery: 40 }
-  : { decisions: 1_200, isolates: 3, processes: 6, faultEvery: 60 };
+  : { decisions: 1_500, isolates: 3, processes: 6, faultEvery: 120 };
 
 const isBroken = values.check ? judge(readHistory(readFileSync(values.check, "utf8")), "checked") : await recordAll();
 process.exit(isBroken ? 1 : 0);

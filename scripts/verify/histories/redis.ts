@@ -37,7 +37,7 @@ const isSlots = (name: string) => POLICIES[name]!.algorithm === "concurrency";
 const PLACES = 3;
 const placeOf = (key: string) => Number(policyOf(key).at(-1));
 
-/** What goes wrong, each for a few commands at one place. No reply is exchanged with another: that breaks every promise. */
+/** What goes wrong, for a few commands at one place. No reply is exchanged with another: that breaks every promise. */
 const FAULTS: readonly ProxyFault[] = [
   ...(["lost-reply", "reset-after", "slow", "truncated", "wrong-shape", "reset", "refused"] as const),
   ...(["blackholed", "status-500", "status-429", "readonly", "oom", "loading"] as const),

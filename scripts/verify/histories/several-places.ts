@@ -274,9 +274,11 @@ function silentForNothing({ name, decisions, calls, policy }: Keyed, trouble: Tr
 function unavailableForNothing(decisions: readonly Decided[], keys: readonly Keyed[], trouble: Trouble): string[] {
   const places = new Map(keys.map(({ key, calls }) => [key, calls[0]?.place]));
   return decisions.flatMap((decision) => {
-    const asked = Object.values(decision.input.keys).flatMap((key) => places.get(key) ?? []);
-    const isRight =
-      asked.length === 0 || asked.some((place) => trouble.hasFailed(decision.isolate, place, decision.return));
+    const asked = Object.values(decision.input.keys).map((key) => places.get(key));
+    // A key that was never called says nothing about its place: its breaker may have been open all the time.
+    const isRight = asked.some((place) => {
+      return place === undefined || trouble.hasFailed(decision.isolate, place, decision.return);
+    });
     return !decision.output.unavailable || isRight ? [] : [`${describe(decision)}, although its places answered`];
   });
 }

@@ -79,6 +79,9 @@ const GOOD: Readonly<Record<string, Written>> = {
       decide(2, [30, 31], 1, { by: "a" }),
     ],
   },
+  "nobody decides over a key whose place was never called": {
+    operations: [...took(1, 0, 1, 1), decide(2, [20, 21], 1, { unavailable: true }, ["a", "b"])],
+  },
   "an isolate alone admits one limit more under local": {
     onStoreFailure: "local",
     operations: [
