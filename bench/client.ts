@@ -1,7 +1,7 @@
 /**
- * One client makes 20 calls, at once or in turn, through the gateway, to a real Redis, under each algorithm:
- * headgate/client beside other HTTP clients that try again. All clients of a run begin at the same instant, each with
- * its own key. A forwarder in front of the gateway counts each client's refusals. Prints the tables of docs/client.md.
+ * One client makes 20 calls at once through the gateway, to a real Redis, under each algorithm: headgate/client beside
+ * other HTTP clients that try again. All clients of a run begin at the same instant, each with its own key. A forwarder
+ * in front of the gateway counts each client's refusals. Prints the table of docs/client.md.
  */
 
 import { createServer } from "node:http";
@@ -9,8 +9,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBridge } from "../scripts/bridge/bridge.ts";
 import { startRedisServer } from "../scripts/machine/redis-server.ts";
-import { type BenchClient, CLIENTS, NAIVE } from "./support/clients.ts";
-import { countRefusals } from "./support/forwarder.ts";
+import { CLIENTS, countRefusals } from "./support/clients.ts";
 import { describeMachine } from "./support/machine.ts";
 import { markdownTable } from "./support/show.ts";
 import { median } from "./support/stats.ts";
@@ -31,32 +30,8 @@ const LIMITS: Readonly<Record<string, object>> = {
   concurrency: { limit: 5 },
 };
 
-/** How a client makes its calls. The last column divides the slower of ours by the best of these clients. */
-interface Manner {
-  readonly algorithms: readonly string[];
-  readonly others: readonly string[];
-  readonly column: string;
-  callAll(client: BenchClient): Promise<unknown>;
-}
-
 const OURS = Object.keys(CLIENTS).filter((name) => name.startsWith("`"));
-const MANNERS: readonly Manner[] = [
-  {
-    algorithms: Object.keys(LIMITS),
-    others: Object.keys(CLIENTS).filter((name) => !OURS.includes(name)),
-    column: "slower of ours to best of theirs, worst run",
-    callAll: (client) => Promise.all(Array.from({ length: CALLS }, () => client.call())),
-  },
-  {
-    // In turn there is never more than one request in flight.
-    algorithms: Object.keys(LIMITS).filter((algorithm) => algorithm !== "concurrency"),
-    others: [NAIVE],
-    column: "slower of ours to the naive loop, worst run",
-    async callAll(client) {
-      for (let i = 0; i < CALLS; i++) await client.call();
-    },
-  },
-];
+const OTHERS = Object.keys(CLIENTS).filter((name) => !OURS.includes(name));
 
 interface Result {
   readonly tookMs: number;
@@ -86,12 +61,12 @@ const workerd = await startWorkerd(await bundleWorker("gateway.mjs"), {
 const forwarder = await countRefusals(workerd.port);
 
 /** Runs all clients from the same instant on, each with its own key. */
-async function run(manner: Manner, algorithm: string, turn: number): Promise<Readonly<Record<string, Result>>> {
+async function run(algorithm: string, turn: number): Promise<Readonly<Record<string, Result>>> {
   const all = Object.entries(CLIENTS).map(async ([name, make], i) => {
     const key = `${turn}-${i}`;
     const client = make(new URL(`/${algorithm}/`, forwarder.url), key);
     const startedAt = performance.now();
-    await manner.callAll(client);
+    await Promise.all(Array.from({ length: CALLS }, () => client.call()));
     const tookMs = performance.now() - startedAt;
     await client.close?.();
     return [name, { tookMs, refusals: forwarder.refusals(key) }] as const;
@@ -99,15 +74,16 @@ async function run(manner: Manner, algorithm: string, turn: number): Promise<Rea
   return Object.fromEntries(await Promise.all(all));
 }
 
-async function measure(manner: Manner): Promise<string> {
+async function measure(): Promise<string> {
   const names = Object.keys(CLIENTS);
   const rows: string[][] = [];
-  for (const algorithm of manner.algorithms) {
+  let turn = 0;
+  for (const algorithm of Object.keys(LIMITS)) {
     const runs: Readonly<Record<string, Result>>[] = [];
     while (runs.length < RUNS) {
       // Each run begins at another moment of the window.
       await sleep(370 * runs.length);
-      runs.push(await run(manner, algorithm, ++turn));
+      runs.push(await run(algorithm, ++turn));
       console.error(`${algorithm}, run ${runs.length} of ${RUNS}: ${JSON.stringify(runs.at(-1))}`);
     }
     const cells = names.map((name) => {
@@ -116,17 +92,15 @@ async function measure(manner: Manner): Promise<string> {
     });
     const ratios = runs.map((one) => {
       const took = (clients: readonly string[]) => clients.map((name) => one[name]!.tookMs);
-      return Math.max(...took(OURS)) / Math.min(...took(manner.others));
+      return Math.max(...took(OURS)) / Math.min(...took(OTHERS));
     });
     rows.push([algorithm, ...cells, Math.max(...ratios).toFixed(2)]);
   }
-  return markdownTable(["", ...names, manner.column], rows);
+  return markdownTable(["", ...names, "ours to the best, at most"], rows);
 }
 
-let turn = 0;
 try {
-  console.log(await describeMachine());
-  for (const manner of MANNERS) console.log(`\n${await measure(manner)}`);
+  console.log(`${await describeMachine()}\n\n${await measure()}`);
 } finally {
   await forwarder.close();
   await workerd.stop();

@@ -1,6 +1,5 @@
 /**
- * What metering costs in CPU: milliseconds per MiB of an answer, for each format, and of a request. Chunks are 16 KiB;
- * the last column has one chunk for each event.
+ * What metering costs in CPU: milliseconds per MiB of an answer, for each format, and of a request. Chunks are 16 KiB.
  *
  *   npm run bench:llm
  */
@@ -100,10 +99,9 @@ const rows = Object.entries(CASES).map(([what, parts]) => {
   const even = Array.from({ length: Math.ceil(all.length / CHUNK) }, (_, i) =>
     all.subarray(i * CHUNK, (i + 1) * CHUNK),
   );
-  const single = parts.map((part) => encoder.encode(part));
-  return `| ${what} | ${msPerMib(all.length, () => scan(even, type))} | ${msPerMib(all.length, () => scan(single, type))} |`;
+  return `| ${what} | ${msPerMib(all.length, () => scan(even, type))} |`;
 });
-console.log("| answer | ms per MiB | a chunk for each event |\n|---|---|---|");
+console.log("| answer | ms per MiB |\n|---|---|");
 console.log(rows.join("\n"));
 
 const body = JSON.stringify({ model: "gpt-5.2", messages: [{ role: "user", content: TEXT.slice(0, 900_000) }] });

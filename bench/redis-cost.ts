@@ -13,7 +13,7 @@ import { cpus } from "node:os";
 import { Kind } from "../src/core/algorithm.ts";
 import type { LimitSpec } from "../src/core/algorithms.ts";
 import { Flag } from "../src/core/take.ts";
-import { type Call, keyOf, startCostRedis, take } from "./support/commands.ts";
+import { type Call, keyOf, limitOf, startCostRedis, take } from "./support/commands.ts";
 import { median } from "./support/stats.ts";
 
 const quick = process.argv.includes("--quick");
@@ -43,18 +43,8 @@ interface Case {
 const each = (count: number, call: (i: number) => readonly Call[]) =>
   Array.from({ length: count }, (_, i) => call(i)).flat();
 
-// Limits by their number of units.
-
-const sliding = (limit: number, buckets = 1, windowMs = HOUR_MS): LimitSpec => {
-  return { kind: Kind.weighted, limit, bucketMs: windowMs / buckets, buckets };
-};
-const eight = (limit: number) => Array.from({ length: 8 }, (_, i) => sliding(limit, 1, (i + 1) * HOUR_MS));
-const fixed = (limit: number): LimitSpec => ({ kind: Kind.fixedWindow, limit, windowMs: HOUR_MS });
-const bucket = (burst: number): LimitSpec => {
-  return { kind: Kind.bucket, limit: 1, windowMs: HOUR_MS, burst, maxDelayMs: 0 };
-};
-const log = (limit: number, windowMs = HOUR_MS): LimitSpec => ({ kind: Kind.log, limit, windowMs });
-const concurrency = (limit: number): LimitSpec => ({ kind: Kind.concurrency, limit, timeoutMs: HOUR_MS });
+const eight = (limit: (units: number, n: number) => LimitSpec, units: number) =>
+  Array.from({ length: 8 }, (_, i) => limit(units, i + 1));
 
 /** Requests that are always admitted, and requests that are always refused. The latter's key is charged first. */
 function pair(title: string, name: string, limits: (units: number) => readonly LimitSpec[]): Case[] {
@@ -79,13 +69,13 @@ function logCases(): Case[] {
   const fill = (name: string, nowMs: (entry: number) => number, limit: LimitSpec) =>
     each(KEYS, (i) => each(LOG_ENTRIES, (entry) => [take(nameOf(name, i), [limit], { nowMs: nowMs(entry) })]));
   const now = () => 0;
-  const full = log(LOG_ENTRIES);
-  const moving = log(LOG_ENTRIES, LOG_ENTRIES * STEP_MS);
+  const full = limitOf.log(LOG_ENTRIES);
+  const moving: LimitSpec = { kind: Kind.log, limit: LOG_ENTRIES, windowMs: LOG_ENTRIES * STEP_MS };
   return [
     {
       title: "sliding-log, admitted",
-      prepare: fill("loga", now, log(10_000)),
-      call: (n) => take(nameOf("loga", n % KEYS), [log(10_000)]),
+      prepare: fill("loga", now, limitOf.log(10_000)),
+      call: (n) => take(nameOf("loga", n % KEYS), [limitOf.log(10_000)]),
     },
     {
       // The clock is an argument (no TIME), so that exactly one entry expires at each call.
@@ -112,7 +102,7 @@ function logCases(): Case[] {
 /** The most that a full log of the largest size can cost in one call. */
 function largestLogCases(): Case[] {
   const LARGEST = 10_000;
-  const limit = log(LARGEST);
+  const limit = limitOf.log(LARGEST);
   const full = (name: string, lastAtMs: number) =>
     each(LARGEST, (entry) => {
       const nowMs = entry === LARGEST - 1 ? lastAtMs : EPOCH_MS;
@@ -137,23 +127,24 @@ function largestLogCases(): Case[] {
 function concurrencyCases(): Case[] {
   const HELD = 5;
   const hold = (name: string) =>
-    each(KEYS, (i) => each(HELD, (slot) => [take(nameOf(name, i), [concurrency(HELD)], { slot: slot + 1 })]));
+    each(KEYS, (i) => each(HELD, (slot) => [take(nameOf(name, i), [limitOf.concurrency(HELD)], { slot: slot + 1 })]));
   const slot = (n: number) => 1_000_000 + n;
   return [
     {
       title: "concurrency, admitted",
       prepare: hold("conca"),
-      call: (n) => take(nameOf("conca", n % KEYS), [concurrency(UNLIMITED)], { slot: slot(n) }),
+      call: (n) => take(nameOf("conca", n % KEYS), [limitOf.concurrency(UNLIMITED)], { slot: slot(n) }),
     },
     {
       // Releases the slots that the previous case took in the same round.
       title: "concurrency, released",
-      call: (n) => take(nameOf("conca", n % KEYS), [concurrency(UNLIMITED)], { slot: slot(n), flag: Flag.giveBack }),
+      call: (n) =>
+        take(nameOf("conca", n % KEYS), [limitOf.concurrency(UNLIMITED)], { slot: slot(n), flag: Flag.giveBack }),
     },
     {
       title: "concurrency, refused",
       prepare: hold("concr"),
-      call: (n) => take(nameOf("concr", n % KEYS), [concurrency(HELD)], { slot: slot(n) }),
+      call: (n) => take(nameOf("concr", n % KEYS), [limitOf.concurrency(HELD)], { slot: slot(n) }),
     },
   ];
 }
@@ -168,16 +159,16 @@ try {
       title: "`GET` + `SET`",
       call: (n) => ({ text: BASELINE, keys: [nameOf("base", n % KEYS)], args: [record, HOUR_MS] }),
     },
-    ...pair("fixed-window", "fix", (units) => [fixed(units)]),
-    ...pair("sliding-window, 1 bucket", "win1", (units) => [sliding(units)]),
-    ...pair("sliding-window, 10 buckets", "win10", (units) => [sliding(units, 10)]),
-    ...pair("sliding-window, 60 buckets", "win60", (units) => [sliding(units, 60)]),
-    ...pair("token-bucket, leaky-bucket", "buck", (units) => [bucket(Math.min(units, 1_000_000))]),
+    ...pair("fixed-window", "fix", (units) => [limitOf.fixed(units)]),
+    ...pair("sliding-window, 1 bucket", "win1", (units) => [limitOf.weighted(units)]),
+    ...pair("sliding-window, 10 buckets", "win10", (units) => [limitOf.weighted10(units)]),
+    ...pair("sliding-window, 60 buckets", "win60", (units) => [limitOf.weighted60(units)]),
+    ...pair("token-bucket, leaky-bucket", "buck", (units) => [limitOf.bucket(Math.min(units, 1_000_000))]),
     ...logCases(),
     ...largestLogCases(),
     ...concurrencyCases(),
-    ...pair("3 sliding windows of 1 bucket", "win3", (units) => eight(units).slice(0, 3)),
-    ...pair("8 sliding windows of 1 bucket", "win8", eight),
+    ...pair("3 sliding windows of 1 bucket", "win3", (units) => eight(limitOf.weighted, units).slice(0, 3)),
+    ...pair("8 sliding windows of 1 bucket", "win8", (units) => eight(limitOf.weighted, units)),
   ];
 
   const commands = new Map<Case, Record<string, number>>();
@@ -218,15 +209,15 @@ try {
 
   console.log("\n| Keys of one client | bytes |\n|---|---|");
   const sizes: readonly (readonly [title: string, limits: readonly LimitSpec[], requests: number])[] = [
-    ["fixed-window", [fixed(UNLIMITED)], 50],
-    ["sliding-window, 1 bucket", [sliding(UNLIMITED)], 50],
-    ["sliding-window, 10 buckets", [sliding(UNLIMITED, 10)], 50],
-    ["sliding-window, 60 buckets", [sliding(UNLIMITED, 60)], 50],
-    ["8 sliding windows of 1 bucket", eight(UNLIMITED), 50],
-    ["8 sliding windows of 60 buckets", eight(UNLIMITED).map((_, i) => sliding(UNLIMITED, 60, (i + 1) * HOUR_MS)), 50],
-    ["token-bucket, leaky-bucket", [bucket(1_000_000)], 50],
-    ...[1, 50, 1_000, 10_000].map((n) => [`sliding-log, ${n} entries`, [log(10_000)], n] as const),
-    ...[1, 50, 1_000].map((n) => [`concurrency, ${n} in flight`, [concurrency(UNLIMITED)], n] as const),
+    ["fixed-window", [limitOf.fixed(UNLIMITED)], 50],
+    ["sliding-window, 1 bucket", [limitOf.weighted(UNLIMITED)], 50],
+    ["sliding-window, 10 buckets", [limitOf.weighted10(UNLIMITED)], 50],
+    ["sliding-window, 60 buckets", [limitOf.weighted60(UNLIMITED)], 50],
+    ["8 sliding windows of 1 bucket", eight(limitOf.weighted, UNLIMITED), 50],
+    ["8 sliding windows of 60 buckets", eight(limitOf.weighted60, UNLIMITED), 50],
+    ["token-bucket, leaky-bucket", [limitOf.bucket(1_000_000)], 50],
+    ...[1, 50, 1_000, 10_000].map((n) => [`sliding-log, ${n} entries`, [limitOf.log(10_000)], n] as const),
+    ...[1, 50, 1_000].map((n) => [`concurrency, ${n} in flight`, [limitOf.concurrency(UNLIMITED)], n] as const),
   ];
   for (const [title, limits, requests] of sizes) {
     await redis.flush();

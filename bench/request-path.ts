@@ -1,131 +1,74 @@
 /**
- * How much the limiter adds to a request in workerd, in microseconds of CPU: matching, keys, decision, header fields.
- * The same Worker runs with and without it, in one run. No request waits for the network: the store is in memory, or it
- * is a Redis that need not be asked (a lease, or a remembered refusal). Leases are renewed in the background. The last
- * column counts the calls to Redis in all batches. What metrics add is measured by `npm run bench -- features`.
+ * What a decision costs the gateway, in µs of CPU: matching, keys, decision, header fields. Each case answers in turns
+ * with the same gateway without a policy that matches. The last column counts the calls to Redis: a lease and a
+ * remembered refusal need none for a request.
  *
- *   npm run bench:path -- --quick
+ *   npm run bench:path [-- --quick]
+ *   npm run bench:path -- --before ../clone   in turns with the same case in another clone: before a change, and after
  */
 
-import { build } from "esbuild";
-import { Redis } from "ioredis";
-import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { createBridge } from "../scripts/bridge/bridge.ts";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
 import { startRedisServer } from "../scripts/machine/redis-server.ts";
-import type { PathBatch } from "./support/path-batch.ts";
+import { compare, type Sent } from "./support/pair.ts";
+import { startService } from "./support/service.ts";
+import { markdownTable } from "./support/show.ts";
+import { bundleWorker } from "./support/workerd.ts";
 
-const quick = process.argv.includes("--quick");
-const BATCHES = quick ? 5 : 15;
-const REQUESTS = 500;
-/** Batches for warming up: the JIT compiler runs, and a lease grows. */
-const WARM_UP = 10;
+const { quick, before } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, before: { type: "string" } },
+}).values;
+const TURNS = quick ? { counted: 6, warmUp: 4, times: 200 } : { counted: 30, warmUp: 10, times: 500 };
+const MANY = 1_000_000_000;
 
-const bundled = await build({
-  entryPoints: [new URL("request-path.worker.ts", import.meta.url).pathname],
-  bundle: true,
-  format: "esm",
-  target: "es2024",
-  conditions: ["workerd", "worker", "browser"],
-  write: false,
-});
 const server = await startRedisServer();
-const bridge = await createBridge({ redisUrl: server.url, token: "bench" });
-const redis = new Redis(server.url, { disableClientInfo: true });
-const miniflare = new Miniflare(
-  convertV4MiniflareOptions({
-    modules: [{ type: "ESModule", path: "worker.js", contents: bundled.outputFiles[0]!.text }],
-    compatibilityDate: "2026-10-01",
-    compatibilityFlags: ["enable_request_signal"],
-    cf: false,
-    handleStructuredLogs() {},
-  }),
-);
+const service = await startService(server.url);
 
-/** `policies` policies with `limits` limits each. Every policy matches, or only the first one. */
-function bindings(policies: number, limits: number, matching: "all" | "one"): Record<string, unknown> {
-  const windows = Array.from({ length: limits }, (_, i) => ({ limit: 1_000_000, window: `${i + 1}m` }));
-  const all = Array.from({ length: policies }, (_, i) => ({
+const ADMITTED: Sent = { path: "/v1/search?q=1", headers: { "CF-Connecting-IP": "198.51.100.1" }, status: 200 };
+const REFUSED: Sent = { ...ADMITTED, status: 429 };
+
+/** One policy, counted by the Redis of the run. */
+const byRedis = (consistency: "strict" | "leased", limit: number) => ({
+  POLICIES: [{ name: "site", consistency, limits: [{ limit, window: "1h" }] }],
+  UPSTASH_REDIS_REST_URL: `${service.url}/path`,
+  UPSTASH_REDIS_REST_TOKEN: service.token,
+  REDIS_TIMEOUT_MS: 10_000,
+});
+
+/** Policies with so many limits each, counted in memory. Every policy matches, or only the first one. */
+const inMemory = (policies: number, limits: number, matching: "all" | "one") => ({
+  POLICIES: Array.from({ length: policies }, (_, i) => ({
     name: `p${i}`,
     match: { path: matching === "all" || i === 0 ? "/v1/*" : `/v${i + 1}/*` },
-    key: i % 2 === 0 ? ["ip"] : ["bearer", "ip"],
-    limits: windows,
-  }));
-  // Five policies fit into the 5 KB that Cloudflare allows for one variable.
-  const parts = Array.from({ length: Math.ceil(policies / 5) }, (_, i) => all.slice(5 * i, 5 * i + 5));
-  return Object.fromEntries(parts.map((part, i) => [i === 0 ? "POLICIES" : `POLICIES_${i + 1}`, part]));
-}
+    limits: Array.from({ length: limits }, (_, n) => ({ limit: 1_000_000, window: `${n + 1}m` })),
+  })),
+});
 
-/** One policy over Redis for which the isolate itself answers. */
-function local(consistency: string, limit: number, path = "/*"): Record<string, unknown> {
-  return {
-    POLICIES: [{ name: consistency, match: { path }, limits: [{ limit, window: "1h" }], consistency }],
-    UPSTASH_REDIS_REST_URL: bridge.url,
-    UPSTASH_REDIS_REST_TOKEN: bridge.token,
-    REDIS_TIMEOUT_MS: 10_000,
-  };
-}
-
-/** The number of EVALSHA calls since Redis started. */
-async function callsSoFar(): Promise<number> {
-  return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await redis.info("commandstats"))?.[1] ?? 0);
-}
-
-/** The µs that a request took in each batch, in rising order. */
-async function batchesOf(run: { bindings: unknown; distinct: boolean; wrapped: boolean }, status: number) {
-  const body = JSON.stringify({ ...run, batches: WARM_UP + BATCHES, requests: REQUESTS });
-  const response = await miniflare.dispatchFetch("http://bench/", { method: "POST", body });
-  const batches = ((await response.json()) as PathBatch[]).slice(WARM_UP);
-  if (batches.some(({ statuses }) => statuses[status] !== REQUESTS)) {
-    throw new Error(`request-path: expected ${REQUESTS} times ${status}, found ${JSON.stringify(batches)}`);
-  }
-  return batches.map(({ perRequestUs }) => perRequestUs);
-}
-
-const medianOf = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
-
-async function measure(run: Parameters<typeof batchesOf>[0], status: number) {
-  const before = await callsSoFar();
-  const us = await batchesOf(run, status);
-  return { medianUs: medianOf(us), leastUs: Math.min(...us), calls: (await callsSoFar()) - before };
-}
-
-const WRAPPED = "withRateLimit";
-const cases: readonly (readonly [name: string, bindings: unknown, distinct?: boolean, status?: number])[] = [
-  ["no limiter", null],
-  [`${WRAPPED}, admitted from a lease`, local("leased", 1_000_000_000)],
-  [`${WRAPPED}, refused from memory`, local("strict", 1), false, 429],
-  ["the gateway, no policy matches", local("strict", 1, "/none")],
-  ["the gateway, admitted from a lease", local("leased", 1_000_000_000)],
-  ["the gateway, refused from memory", local("strict", 1), false, 429],
-  ["1 policy of 1 limit, one client", bindings(1, 1, "all")],
-  ["1 policy of 1 limit, a new client each time", bindings(1, 1, "all"), true],
-  ["1 policy of 8 limits, one client", bindings(1, 8, "all")],
-  ["50 policies of 8 limits, 1 matches", bindings(50, 8, "one")],
-  ["50 policies of 8 limits, all match", bindings(50, 8, "all")],
+const CASES: readonly (readonly [title: string, bindings: Readonly<Record<string, unknown>>, request: Sent])[] = [
+  ["admitted from a lease", byRedis("leased", MANY), ADMITTED],
+  ["refused from memory", byRedis("strict", 1), REFUSED],
+  ["strict, admitted by Redis", byRedis("strict", MANY), ADMITTED],
+  ["in memory: 1 policy of 1 limit", inMemory(1, 1, "all"), ADMITTED],
+  ["in memory: 1 policy of 8 limits", inMemory(1, 8, "all"), ADMITTED],
+  ["in memory: 10 policies of 8 limits, 1 matches", inMemory(10, 8, "one"), ADMITTED],
+  ["in memory: 10 policies of 8 limits, all match", inMemory(10, 8, "all"), ADMITTED],
 ];
-
-async function measureAll(): Promise<void> {
-  console.log(
-    `| case | µs a request | added by the limiter | added, quickest batches | calls to Redis in ${REQUESTS * (WARM_UP + BATCHES)} requests |`,
-  );
-  console.log("|---|---|---|---|---|");
-  let baseline = { medianUs: 0, leastUs: 0 };
-  for (const [name, config, distinct = false, status = 200] of cases) {
-    const { medianUs, leastUs, calls } = await measure(
-      { bindings: config, distinct, wrapped: name.startsWith(WRAPPED) },
-      status,
-    );
-    if (config === null) baseline = { medianUs, leastUs };
-    const added = [medianUs - baseline.medianUs, leastUs - baseline.leastUs].map((us) => us.toFixed(1));
-    console.log(`| ${name} | ${medianUs.toFixed(1)} | ${added.join(" | ")} | ${calls} |`);
-  }
-}
+const UNMATCHED = { POLICIES: [{ name: "none", match: { path: "/none" }, limits: [{ limit: 1, window: "1h" }] }] };
 
 try {
-  await measureAll();
+  const code = await bundleWorker("features.mjs");
+  const other = before === undefined ? undefined : await bundleWorker("features.mjs", pathToFileURL(`${before}/`));
+  const rows: string[][] = [];
+  for (const [title, bindings, request] of CASES) {
+    const callsBefore = service.calls("path");
+    const first = other === undefined ? { code, bindings: UNMATCHED, status: 200 } : { code: other, bindings };
+    const [found] = await compare([first, { code, bindings }], [request], TURNS);
+    const calls = service.calls("path") - callsBefore;
+    rows.push([title, found!.us.toFixed(1), found!.addedUs.toFixed(1), found!.ratio.toFixed(3), String(calls)]);
+  }
+  const than = before === undefined ? "no policy matches" : before;
+  console.log(markdownTable(["case", "µs a request", `more than ${than}, µs`, "ratio", "calls to Redis"], rows));
 } finally {
-  await miniflare.dispose();
-  redis.disconnect();
-  await bridge.close();
+  await service.stop();
   await server.stop();
 }

@@ -1,16 +1,15 @@
 /** Checks options when an object is made: a request should not be the first to meet an unknown name or a wrong type. */
 
+import { nearest } from "./nearest.ts";
+
 /**
  * The type of each option, as `typeof` names it, for example `"number or function"`. `"any"`: another function checks
  * the value.
  */
 type OptionTypes = Readonly<Record<string, string>>;
 
-/**
- * Two names are alike if they share this part of the letter pairs of the longer name, or of the shorter one if the
- * longer one contains it. A name of four letters with one letter missing, doubled or swapped still shares 0.4.
- */
-const ALIKE = 0.4;
+/** Fewer letters are a part of too many names. */
+const SHORTEST_PART = 3;
 
 /**
  * Throws for an unknown option and for one of a wrong type. An option that is `undefined` counts as absent. Messages do
@@ -40,20 +39,11 @@ export function describeType(value: unknown): string {
   return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
 }
 
+/** The option that was meant: the nearest name, or else one that contains the wrong name or is a part of it. */
 function instead(name: string, types: OptionTypes): string {
   const names = Object.keys(types);
-  const pairs = pairsOf(name);
-  const likeness = (other: string) => {
-    const others = pairsOf(other);
-    const [a, b] = [name.toLowerCase(), other.toLowerCase()];
-    const count = (a.includes(b) || b.includes(a) ? Math.min : Math.max)(pairs.length, others.length);
-    return others.filter((pair) => pairs.includes(pair)).length / count;
-  };
-  const nearest = names.reduce((a, b) => (likeness(b) > likeness(a) ? b : a));
-  return likeness(nearest) >= ALIKE ? `did you mean ${nearest}?` : `expected one of ${names.join(", ")}`;
-}
-
-/** Pairs of neighbouring letters. The beginning and the end of a name count as letters. */
-function pairsOf(name: string): string[] {
-  return [...` ${name.toLowerCase()}`].map((letter, i, letters) => letter + (letters[i + 1] ?? " "));
+  const typed = name.toLowerCase();
+  const isPart = (other: string) => typed.includes(other.toLowerCase()) || other.toLowerCase().includes(typed);
+  const meant = nearest(name, names) ?? (typed.length >= SHORTEST_PART ? names.find(isPart) : undefined);
+  return meant === undefined ? `expected one of ${names.join(", ")}` : `did you mean ${meant}?`;
 }

@@ -10,7 +10,7 @@ import { membersOf, onceForEqual } from "./config/env.ts";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { explainWarnings, policyWarnings, regionWarnings } from "./config/warnings.ts";
-import { createPlacesProbe, createProbe, type Probe, statusOf } from "./health.ts";
+import { createProbe, statusOf } from "./health.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { backgroundOf } from "./http/background.ts";
 import { createEnforce } from "./http/enforce.ts";
@@ -22,8 +22,7 @@ import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { recordDecisions } from "./http/record.ts";
 import { regionOf } from "./http/region.ts";
-import { isReserved, NO_SUCH_PATH } from "./http/reserved.ts";
-import { serveIndex } from "./http/serve-index.ts";
+import { isReserved, NO_SUCH_PATH, serveIndex } from "./http/reserved.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
@@ -80,7 +79,9 @@ function gateway(settings: Settings): Gateway {
   const enforce = createEnforce(answering);
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
-  const probe = probeOf(settings, store, places);
+  const central = settings.redis ?? settings.counts;
+  // Without one there is nothing far away to ask.
+  const probe = central && createProbe(new Map(places), central.timeoutMs);
 
   const notes = storeAndOriginNotes(settings);
   // Everybody can read health. Warnings say which policies a client can evade: they go to the operator's log only.
@@ -114,7 +115,7 @@ function gateway(settings: Settings): Gateway {
     const refused = loops.refuse(request);
     if (refused) return refused;
     const own = withoutNamedFields(request);
-    return enforce(own, forward, background, explain?.rules(own));
+    return enforce(own, forward, background, explain && { rules: explain.rules, c: own });
   });
   return { fetch: app.fetch, limiter };
 }
@@ -143,14 +144,6 @@ function namedPlaces({ redis }: Settings, store: Store): NamedPlaces {
   const places = placesOf(store);
   const nameOf = (at: number) => redis?.nodes[at]?.name ?? (places.length === 1 ? store.kind : `shard ${at}`);
   return places.map((place, at) => [nameOf(at), place]);
-}
-
-/** Undefined: there is nothing far away to ask. */
-function probeOf({ redis, counts }: Settings, store: Store, places: NamedPlaces): Probe | undefined {
-  const central = redis ?? counts;
-  if (!central) return undefined;
-  if (places.length === 1) return createProbe(store, central.timeoutMs);
-  return createPlacesProbe(new Map(places), central.timeoutMs);
 }
 
 /** Notes about a valid configuration that may not be what the operator meant. */

@@ -4,24 +4,27 @@ import type { Background } from "./isolate/reply-source.ts";
 import { failureOf } from "./store/failure.ts";
 import type { Store } from "./store/store.ts";
 
-/** What a health answer says about the store. */
-interface StoreHealth {
+/** What a health answer says about a place that holds counts. */
+interface PlaceHealth {
   readonly reachable: boolean;
   /** The round trip of one PING, in whole milliseconds. */
   readonly latencyMs?: number;
-  /** Why the store was not reached (`StoreErrorCode`). */
+  /** Why the place was not reached (`StoreErrorCode`). */
   readonly error?: string;
-  /** `open`: this isolate does not call the store; about once a second one request tries whether it works again. */
+  /** `open`: this isolate does not call the place; about once a second one request tries whether it works again. */
   readonly breaker?: "closed" | "open";
 }
 
-/** What a health answer says about a store of several places. */
-interface PlacesHealth extends StoreHealth {
-  /** Each place by itself. `reachable` beside it says whether all of them are, and `latencyMs` is the longest. */
-  readonly places: readonly (StoreHealth & { readonly name: string })[];
+/** What a health answer says about the store. */
+interface StoreHealth extends PlaceHealth {
+  /**
+   * Each of several places by itself. `reachable` beside it says whether all of them are, and `latencyMs` is the
+   * longest. Absent: the store is one place.
+   */
+  readonly places?: readonly (PlaceHealth & { readonly name: string })[];
 }
 
-export type Probe<T extends StoreHealth = StoreHealth> = (background: Background) => Promise<T>;
+type Probe<Health> = (background: Background) => Promise<Health>;
 
 /** How long a result is reused, ms. */
 const REUSE_MS = 5_000;
@@ -30,52 +33,11 @@ const LOOK_EVERY_MS = 20;
 /** A PING ends at most this much later than its budget, ms. */
 const LAPSE_MS = 100;
 
-/**
- * Makes a function that probes the store at most every 5 s, one PING at a time: health must not become a way to load
- * Redis. A request that arrives during another request's PING waits for that PING's result.
- *
- * Requests share numbers and no promise: in workerd one request may not await a promise of another.
- *
- * @param budgetMs the longest time that a PING takes, in milliseconds.
- */
-export function createProbe(store: Store, budgetMs: number): Probe {
-  let known: { readonly atMs: number; readonly health: StoreHealth } | undefined;
-  let askedAtMs: number | undefined;
-
+/** Probes every place at once. @param places by name. @param budgetMs the longest time of a PING, in milliseconds. */
+export function createProbe(places: ReadonlyMap<string, Store>, budgetMs: number): Probe<StoreHealth> {
+  const probes = [...places].map(([name, place]) => ({ name, probe: createPlaceProbe(place, budgetMs) }));
   return async (background) => {
-    const health = await reachability(background);
-    return store.breaker ? { ...health, breaker: store.breaker() } : health;
-  };
-
-  async function reachability(background: Background): Promise<StoreHealth> {
-    for (;;) {
-      if (known && isWithin(REUSE_MS, known.atMs)) return known.health;
-      if (askedAtMs === undefined || !isWithin(budgetMs + LAPSE_MS, askedAtMs)) break;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
-    }
-    const asked = ask();
-    // Other requests wait for this PING: it must end even if its own client goes away.
-    background.waitUntil(asked.catch(() => {}));
-    return await asked;
-  }
-
-  async function ask(): Promise<StoreHealth> {
-    const startMs = Date.now();
-    askedAtMs = startMs;
-    try {
-      const health = await probe(store, startMs);
-      known = { atMs: Date.now(), health };
-      return health;
-    } finally {
-      if (askedAtMs === startMs) askedAtMs = undefined;
-    }
-  }
-}
-
-/** Probes every place at once. @param places the stores, by name. @param budgetMs as for `createProbe`. */
-export function createPlacesProbe(places: ReadonlyMap<string, Store>, budgetMs: number): Probe<PlacesHealth> {
-  const probes = [...places].map(([name, store]) => ({ name, probe: createProbe(store, budgetMs) }));
-  return async (background) => {
+    if (probes.length === 1) return await probes[0]!.probe(background);
     const found = await Promise.all(probes.map(async ({ name, probe }) => ({ name, ...(await probe(background)) })));
     const failed = found.find(({ reachable }) => !reachable);
     return {
@@ -88,8 +50,51 @@ export function createPlacesProbe(places: ReadonlyMap<string, Store>, budgetMs: 
   };
 }
 
+/**
+ * Makes a function that probes a place at most every 5 s, one PING at a time: health must not become a way to load
+ * Redis. A request that arrives during another request's PING waits for that PING's result.
+ *
+ * Requests share numbers and no promise: in workerd one request may not await a promise of another.
+ */
+function createPlaceProbe(place: Store, budgetMs: number): Probe<PlaceHealth> {
+  let known: { readonly atMs: number; readonly health: PlaceHealth } | undefined;
+  let askedAtMs: number | undefined;
+
+  return async (background) => {
+    const health = await reachability(background);
+    return place.breaker ? { ...health, breaker: place.breaker() } : health;
+  };
+
+  async function reachability(background: Background): Promise<PlaceHealth> {
+    for (;;) {
+      if (known && isWithin(REUSE_MS, known.atMs)) return known.health;
+      if (askedAtMs === undefined || !isWithin(budgetMs + LAPSE_MS, askedAtMs)) break;
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    }
+    const asked = ask();
+    // Other requests wait for this PING: it must end even if its own client goes away.
+    background.waitUntil(asked);
+    return await asked;
+  }
+
+  async function ask(): Promise<PlaceHealth> {
+    const startMs = Date.now();
+    askedAtMs = startMs;
+    let health: PlaceHealth;
+    try {
+      await place.ping();
+      health = { reachable: true, latencyMs: Date.now() - startMs };
+    } catch (error) {
+      health = { reachable: false, error: failureOf(error).code };
+    }
+    known = { atMs: Date.now(), health };
+    if (askedAtMs === startMs) askedAtMs = undefined;
+    return health;
+  }
+}
+
 /** `ok`: every place answers. `degraded`: not all of them, or one is only probed. `unavailable`: none answers. */
-export function statusOf(found: (StoreHealth & Partial<PlacesHealth>) | undefined): "ok" | "degraded" | "unavailable" {
+export function statusOf(found: StoreHealth | undefined): "ok" | "degraded" | "unavailable" {
   if (!found) return "ok";
   if (!(found.places ?? [found]).some(({ reachable }) => reachable)) return "unavailable";
   return found.reachable && found.breaker !== "open" ? "ok" : "degraded";
@@ -99,13 +104,4 @@ export function statusOf(found: (StoreHealth & Partial<PlacesHealth>) | undefine
 function isWithin(durationMs: number, atMs: number): boolean {
   const agoMs = Date.now() - atMs;
   return agoMs >= 0 && agoMs < durationMs;
-}
-
-async function probe(store: Store, startMs: number): Promise<StoreHealth> {
-  try {
-    await store.ping();
-    return { reachable: true, latencyMs: Date.now() - startMs };
-  } catch (error) {
-    return { reachable: false, error: failureOf(error).code };
-  }
 }

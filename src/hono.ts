@@ -3,7 +3,8 @@
 import type { Context, Env, MiddlewareHandler } from "hono";
 import { cloneRawRequest } from "hono/request";
 import type { Decision } from "./core/decision.ts";
-import { enforceFor, type LimiterSource, ownRules, type RateLimitOptions } from "./http/options.ts";
+import type { OwnRules, RateLimitOptions } from "./http/enforce.ts";
+import { enforceFor, type LimiterSource } from "./http/options.ts";
 import type { Background } from "./limiter.ts";
 
 export type { Decision, LimiterSource, RateLimitOptions };
@@ -54,25 +55,20 @@ export function rateLimit<E extends Env = Env>(
   options: RateLimitOptions<Context<E>> = {},
 ): MiddlewareHandler {
   const enforceOf = enforceFor("rateLimit", limiter, options);
+  const { key, cost, plan, limits, response } = options;
+  const rules: OwnRules<Context<E>> = {
+    key: key && keepingBody(key),
+    cost: typeof cost === "function" ? keepingBody(cost) : cost,
+    plan: plan && keepingBody(plan),
+    limits: limits && keepingBody(limits),
+    unread,
+    onDecision: note,
+    response: async (decision, c, standard) =>
+      withEarlier(response ? await response(decision, c, standard) : standard, c.res.headers),
+  };
 
   return async (c, next) => {
     if (await options.skip?.(c)) return await next();
-    const { refused, ...rules } = ownRules(options, c);
-    let isRefused = false;
-    const own = {
-      ...rules,
-      ...(rules.cost && { cost: () => keepingBody(c, rules.cost!) }),
-      ...(rules.key && { key: () => keepingBody(c, rules.key!) }),
-      ...(rules.plan && { plan: () => keepingBody(c, rules.plan!) }),
-      ...(rules.limits && { limits: () => keepingBody(c, rules.limits!) }),
-      unread: () => unread(c),
-      onDecision: (decision: Decision) => note(c, decision),
-      refused: async (standard: Response, decision: Decision) => {
-        isRefused = true;
-        const answer = refused ? await refused(standard, decision) : standard;
-        return withEarlier(answer, c.res.headers);
-      },
-    };
     const given = c.req.raw;
     const goOn = async (request: Request) => {
       const { raw } = c.req;
@@ -82,20 +78,23 @@ export function rateLimit<E extends Env = Env>(
       if (request !== given) c.req.raw = raw;
       return c.res;
     };
-    const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), own);
-    if (answer === c.res && !isRefused) return;
+    const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), { rules, c });
+    // No policy matches. Every other answer is a new one.
+    if (answer === c.res) return;
     // Without this line Hono copies the earlier answer's headers over the new ones.
     c.res = undefined;
     c.res = answer;
   };
 }
 
-/** Gives handlers an unread body: a platform request can be read only once. */
-async function keepingBody<T>(c: Context, read: () => T | Promise<T>): Promise<T> {
-  const wasUsed = c.req.raw.bodyUsed;
-  const result = await read();
-  if (!wasUsed) await unread(c);
-  return result;
+/** The same function, after which handlers have an unread body: a platform request can be read only once. */
+function keepingBody<C extends Context, T>(read: (c: C) => T | Promise<T>): (c: C) => Promise<T> {
+  return async (c) => {
+    const wasUsed = c.req.raw.bodyUsed;
+    const result = await read(c);
+    if (!wasUsed) await unread(c);
+    return result;
+  };
 }
 
 async function unread(c: Context): Promise<Request> {
@@ -103,7 +102,7 @@ async function unread(c: Context): Promise<Request> {
   return c.req.raw;
 }
 
-function note(c: Context, decision: Decision): void {
+function note(decision: Decision, c: Context): void {
   const earlier = c.get("rateLimit");
   const left = ({ remaining = Number.POSITIVE_INFINITY }: Decision) => remaining;
   if (!earlier || !decision.allowed || left(decision) <= left(earlier)) c.set("rateLimit", decision);

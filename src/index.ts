@@ -1,7 +1,6 @@
 /** `headgate`: the library, a limiter to use in other Workers. */
 
 export type { CountsNamespace, LocationHint } from "./config/counts.ts";
-export type { Duration } from "./config/duration.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
 export type {
   ConcurrencyInput,
@@ -19,10 +18,22 @@ export type {
 } from "./config/policy-input.ts";
 export type { RegionNames } from "./config/regions.ts";
 export type { RateLimitHeaders } from "./config/settings.ts";
-export type { Decision, Hold, LimitDecision, Source } from "./core/decision.ts";
+export type {
+  AdmittedDecision,
+  BlockedDecision,
+  Decision,
+  DecisionBase,
+  Hold,
+  LimitDecision,
+  RefusedDecision,
+  Source,
+  UnavailableDecision,
+} from "./core/decision.ts";
+export type { Duration } from "./core/duration.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
-export type { LimiterSource, RateLimitOptions } from "./http/options.ts";
+export type { RateLimitOptions } from "./http/enforce.ts";
+export type { LimiterSource } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";
@@ -46,4 +57,4 @@ export {
 } from "./limiter.ts";
 export { type MemoryStoreOptions, memoryStore } from "./store/memory.ts";
 export { type LateReply, type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
-export { takeFrom, type Write } from "./store/take-from.ts";
+export { takeFrom, type Write } from "./store/value-text.ts";

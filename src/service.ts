@@ -3,12 +3,12 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Bindings } from "./config/settings.ts";
 import { isConcurrency } from "./core/concurrency.ts";
-import type { Decision } from "./core/decision.ts";
+import type { AdmittedDecision, Decision } from "./core/decision.ts";
 import { gatewayOf } from "./gateway.ts";
 import type { Limiter, PolicyTake, TakeOptions } from "./limiter.ts";
 
 /** A decision as another Worker receives it: data only. */
-export type PlainDecision = Omit<Decision, "hold">;
+export type PlainDecision = Omit<AdmittedDecision, "hold"> | Exclude<Decision, AdmittedDecision>;
 
 /** Options of a call; see {@link TakeOptions}. Default of `region`: the gateway's `REGION`; without one, `local`. */
 export type ServiceOptions = Omit<TakeOptions, "background">;

@@ -1,26 +1,14 @@
 /** Part 5: what each feature costs: bytes of the Worker, and CPU time of requests that use it and of others. */
 
-import { parseSettings } from "../../src/config/settings.ts";
-import { startWorkerd as start } from "../../test/support/gateway/workerd.ts";
-import { addedBytes } from "../support/feature-size.ts";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build, type Plugin } from "esbuild";
+import { compare, type Sent, type Side, type Turns } from "../support/pair.ts";
 import { figure, type Part, type Text, table } from "../support/part.ts";
-import { median } from "../support/stats.ts";
-import { bundleWorker, cpuMs } from "../support/workerd.ts";
-
-interface Sent {
-  readonly path: string;
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly status: number;
-}
+import { bundleWorker } from "../support/workerd.ts";
 
 /** What a gateway has in addition to POLICIES. */
-interface Setup {
-  readonly bindings?: Readonly<Record<string, unknown>>;
-  readonly counts?: true;
-  readonly stats?: true;
-}
+type Setup = Partial<Omit<Side, "code">>;
 
 interface Feature {
   readonly title: string;
@@ -73,7 +61,7 @@ const FEATURES: readonly Feature[] = [
   },
   {
     title: `live document, ${OVERRIDES} overrides`,
-    files: /^(limiter\/live\/|store\/(live|object-live|redis-live)\.|http\/admin\/(live|overrides)\.)/,
+    files: /^(limiter\/live\/|store\/live\.|http\/admin\/(live|overrides)\.)/,
     off: {},
     on: { bindings: { ADMIN_TOKEN: TOKEN } },
     unused: ADMITTED,
@@ -112,25 +100,15 @@ const FEATURES: readonly Feature[] = [
     unused: ADMITTED,
   },
   { title: "limits page", files: /^http\/limits\// },
-  ...(isRead("RECORD")
-    ? [
-        {
-          title: "`RECORD`: lines for replay",
-          files: /(^|\/)record(er|ing)?(\/|\.ts$)/,
-          off: {},
-          on: { bindings: { RECORD: "on" } },
-          unused: UNMATCHED,
-          used: ADMITTED,
-        },
-      ]
-    : []),
+  {
+    title: "`RECORD`: lines for replay",
+    files: /(^|\/)record(er|ing)?(\/|\.ts$)/,
+    off: {},
+    on: { bindings: { RECORD: "on" } },
+    unused: UNMATCHED,
+    used: ADMITTED,
+  },
 ];
-
-/** Whether the gateway reads this variable: a value that no variable takes is a mistake then. */
-function isRead(name: string): boolean {
-  const { mistakes = [] } = parseSettings({ POLICIES: [], [name]: "?" });
-  return mistakes.some(({ path }) => path === name);
-}
 
 export const features: Part = async ({ quick, progress }) => {
   const turns = quick ? { counted: 4, warmUp: 2, times: 100 } : { counted: 12, warmUp: 5, times: 300 };
@@ -141,64 +119,68 @@ export const features: Part = async ({ quick, progress }) => {
     progress(feature.title);
     const kib = feature.files ? (await addedBytes(feature.files)) / 1024 : 0;
     const [unused, used] = await measure(code, feature, turns);
-    rows.push([feature.title, figure(kib), ...unused, ...used]);
+    rows.push([feature.title, figure(kib), ...unused!, ...used!]);
     figures[`KiB ${feature.title}`] = kib;
   }
   const head = ["", "KiB gzip", "µs, not used", "ratio, not used", "µs, used", "ratio, used"];
   return { blocks: [table(head, rows)], targets: [], charts: {}, figures };
 };
 
-/** @returns for each request the added µs, and the ratio: medians over the turns. */
-async function measure(
-  code: string,
-  { off, on, unused, used, prepare }: Feature,
-  turns: { readonly counted: number; readonly warmUp: number; readonly times: number },
-): Promise<[unused: Text[], used: Text[]]> {
-  const requests = [unused, used];
-  const us = requests.map(() => ({ off: [] as number[], on: [] as number[] }));
-  if (off && on) {
-    const sides = await Promise.all(
-      (
-        [
-          ["off", off],
-          ["on", on],
-        ] as const
-      ).map(async ([side, { bindings, ...objects }]) => {
-        const all = { POLICIES: policies({}), ...bindings };
-        return { side, ...(await start([{ name: "main", code, bindings: all, ...objects }])) };
-      }),
-    );
-    try {
-      await prepare?.(`http://127.0.0.1:${sides[1]!.port}`);
-      for (let turn = -turns.warmUp; turn < turns.counted; turn++) {
-        for (const [r, request] of requests.entries()) {
-          if (!request) continue;
-          // Each is first in half of the turns.
-          for (const { side, port, pid } of turn % 2 === 0 ? sides : sides.toReversed()) {
-            const before = cpuMs(pid) ?? Number.NaN;
-            await send(port, request, turns.times);
-            const after = cpuMs(pid) ?? Number.NaN;
-            if (turn >= 0) us[r]![side].push((1_000 * (after - before)) / turns.times);
-          }
-        }
-      }
-    } finally {
-      for (const { stop } of sides) await stop();
-    }
-  }
-  const [first, second] = us.map((one): Text[] => [
-    figure(median(one.on.map((value, i) => value - one.off[i]!))),
-    figure(median(one.on.map((value, i) => value / one.off[i]!))),
-  ]);
-  return [first!, second!];
+const SRC = fileURLToPath(new URL("../../src/", import.meta.url));
+
+/** Replaces files with empty ones. CommonJS: nothing is missing when another file imports from it. */
+function without(files: RegExp, found: Set<string>): Plugin {
+  return {
+    name: "without",
+    setup({ onLoad }) {
+      onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
+        if (!path.startsWith(SRC) || !files.test(path.slice(SRC.length))) return undefined;
+        found.add(path);
+        return { contents: "module.exports = {};", loader: "js" };
+      });
+    },
+  };
 }
 
-async function send(port: number, { status, ...request }: Sent, times: number): Promise<void> {
-  const body = JSON.stringify({ ...request, times });
-  const statuses = await (await fetch(`http://127.0.0.1:${port}/bench`, { method: "POST", body })).json();
-  const expected = (statuses as Record<string, number>)[status] ?? 0;
-  // The first request of a client with one request a day is admitted.
-  if (expected < times - 1) throw new Error(`${request.path}: expected ${status}, found ${JSON.stringify(statuses)}`);
+async function bundled(plugins: Plugin[]): Promise<number> {
+  const { outputFiles } = await build({
+    entryPoints: [`${SRC}worker.ts`],
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2024",
+    external: ["cloudflare:*"],
+    plugins,
+    write: false,
+    logLevel: "error",
+  });
+  return gzipSync(outputFiles[0]!.contents).length;
+}
+
+let whole: Promise<number> | undefined;
+
+/**
+ * The size of the Worker, minified and gzipped, less that of the Worker without these files of src/, and without what
+ * only they import. NaN: there is no such file.
+ */
+async function addedBytes(files: RegExp): Promise<number> {
+  whole ??= bundled([]);
+  const found = new Set<string>();
+  const rest = await bundled([without(files, found)]);
+  return found.size === 0 ? Number.NaN : (await whole) - rest;
+}
+
+/** @returns for each request the added µs, and the ratio. */
+async function measure(code: string, { off, on, unused, used, prepare }: Feature, turns: Turns): Promise<Text[][]> {
+  const sideOf = ({ bindings, ...objects }: Setup): Side => {
+    return { code, bindings: { POLICIES: policies({}), ...bindings }, ...objects };
+  };
+  const requests = [unused, used].filter((request) => request !== undefined);
+  const measured = off && on ? await compare([sideOf(off), sideOf(on)], requests, turns, prepare) : [];
+  return [unused, used].map((request): Text[] => {
+    const { addedUs, ratio } = measured[requests.indexOf(request!)] ?? { addedUs: Number.NaN, ratio: Number.NaN };
+    return [figure(addedUs), figure(ratio)];
+  });
 }
 
 /** Sets an override of the client that is known, and so many of others. */

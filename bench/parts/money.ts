@@ -5,14 +5,14 @@
 
 import { WORKERS } from "../support/limiters.ts";
 import { figure, type Part, table } from "../support/part.ts";
-import { dollarsPerMillion, type Prices } from "../support/stats.ts";
+import { dollarsPerMillion } from "../support/stats.ts";
 
 /**
  * Upstash Redis, pay as you go: $0.20 per 100,000 commands (upstash.com/docs/redis/overall/billing, read on
  * 2026-11-09). Cloudflare Workers, Standard: $0.30 per million requests and $0.02 per million ms of CPU above what the
  * plan includes (developers.cloudflare.com/workers/platform/pricing, read in copies of that page on 2026-11-21).
  */
-const PRICES: Prices = { perCommand: 0.2 / 100_000, perRequest: 0.3 / 1e6, perCpuMs: 0.02 / 1e6 };
+const PRICES = { perCommand: 0.2 / 100_000, perRequest: 0.3 / 1e6, perCpuMs: 0.02 / 1e6 };
 
 /** For each worker, the row of part 1 that says how many commands one call runs. */
 const SCRIPT: Readonly<Record<string, string>> = {
@@ -43,15 +43,15 @@ export const money: Part = async ({ figures }) => {
       // limiter may admit many requests.
       const admissions = Math.min(calls, admitted);
       const perRequest = admissions * commands("admitted") + Math.max(0, calls - admissions) * commands("refused");
-      return dollarsPerMillion(PRICES, { commandsPerRequest: perRequest, cpuMsPerRequest: 0 });
+      return dollarsPerMillion(PRICES, perRequest);
     });
     const hammered = latency[`hammered calls ${id}`]! * commands("refused");
     return {
       title,
-      dollars: [...dollars, dollarsPerMillion(PRICES, { commandsPerRequest: hammered, cpuMsPerRequest: 0 })],
+      dollars: [...dollars, dollarsPerMillion(PRICES, hammered)],
     };
   });
-  const none = dollarsPerMillion(PRICES, { commandsPerRequest: 0, cpuMsPerRequest: 0 });
+  const none = dollarsPerMillion(PRICES, 0);
   const dollars = (value: number) => figure(value, "dollars");
   const head = ["", ...cases.map(([name]) => name), "a refused client that hammers"];
   const blocks = [

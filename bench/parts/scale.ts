@@ -135,28 +135,10 @@ export const scale: Part = async ({ quick, progress }) => {
         ],
       ),
     ];
-    const series = (rows: readonly number[][]) =>
-      ["headgate", "@upstash/ratelimit"].map((name, i) => ({
-        name,
-        points: rows.map((row) => [row[0]!, row[i + 1]!] as const),
-      }));
     return {
       blocks,
       targets: [],
-      charts: {
-        "keys.svg": {
-          title: "Redis CPU of a decision by keys in Redis",
-          xName: "keys",
-          yName: "µs",
-          series: series(keyRows),
-        },
-        "limits.svg": {
-          title: "Redis CPU of a decision by limits of a request",
-          xName: "limits",
-          yName: "µs",
-          series: series(limitRows),
-        },
-      },
+      charts: {},
       figures: { slope, ...remembered },
     };
   } finally {

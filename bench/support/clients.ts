@@ -1,6 +1,7 @@
 /** HTTP clients that try again, configured as their documentation shows, with enough retries for 20 calls at once. */
 
-import { setTimeout as sleep } from "node:timers/promises";
+import { createServer, Agent as HttpAgent, request as send } from "node:http";
+import type { AddressInfo } from "node:net";
 import axios from "axios";
 import axiosRetry from "axios-retry";
 import got from "got";
@@ -8,15 +9,13 @@ import ky from "ky";
 import { Agent, interceptors, RetryAgent, request } from "undici";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
 
-export interface BenchClient {
+interface BenchClient {
   /** Resolves when a request was admitted and its answer has been read. */
   call(): Promise<unknown>;
   close?(): Promise<void>;
 }
 
 const RETRIES = 100;
-/** The loop that many programs write by hand: it waits exactly `Retry-After`. */
-export const NAIVE = "naive loop";
 
 async function read(response: Response): Promise<void> {
   await response.text();
@@ -31,16 +30,6 @@ export const CLIENTS: Readonly<Record<string, (url: URL, key: string) => BenchCl
   },
   "`fetchWithBackoff`": (url, key) => ({
     call: async () => read(await fetchWithBackoff(url, { headers: { "X-Client": key } })),
-  }),
-  [NAIVE]: (url, key) => ({
-    async call() {
-      for (;;) {
-        const response = await fetch(url, { headers: { "X-Client": key } });
-        if (response.status !== 429) return await read(response);
-        await response.body?.cancel();
-        await sleep(Number(response.headers.get("Retry-After")) * 1000);
-      }
-    },
   }),
   got: (url, key) => ({
     call: () => got(url, { headers: { "X-Client": key }, retry: { limit: RETRIES } }).text(),
@@ -82,5 +71,42 @@ function axiosWith(options: Parameters<typeof axiosRetry>[1]) {
     const client = axios.create({ headers: { "X-Client": key } });
     axiosRetry(client, { retries: RETRIES, ...options });
     return { call: () => client.get(url.href) };
+  };
+}
+
+interface Forwarder {
+  readonly url: URL;
+  /** How many requests with this key were answered with 429. */
+  refusals(key: string): number;
+  close(): Promise<void>;
+}
+
+/**
+ * Passes requests on to the gateway, and counts its refusals by the header `X-Client`. It works with every HTTP client.
+ */
+export async function countRefusals(port: number): Promise<Forwarder> {
+  const refusals = new Map<string, number>();
+  const agent = new HttpAgent({ keepAlive: true });
+  const server = createServer((request, response) => {
+    const key = String(request.headers["x-client"]);
+    const { method, url: path, headers } = request;
+    const forwarded = send({ host: "127.0.0.1", port, method, path, headers, agent }, (answer) => {
+      const { statusCode = 502 } = answer;
+      if (statusCode === 429) refusals.set(key, (refusals.get(key) ?? 0) + 1);
+      response.writeHead(statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    forwarded.on("error", () => response.destroy());
+    request.pipe(forwarded);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    refusals: (key) => refusals.get(key) ?? 0,
+    async close() {
+      agent.destroy();
+      server.close();
+      server.closeAllConnections();
+    },
   };
 }

@@ -129,15 +129,15 @@ export function takeOf(request: TakeRequest, nowMs = 0): Call {
 
 const HOUR_MS = 3_600_000;
 
+const weighted = (buckets: number, limit: number, n: number): LimitSpec => {
+  return { kind: Kind.weighted, limit, bucketMs: (n * HOUR_MS) / buckets, buckets };
+};
+
 /** Limits of each kind by their units. `n` makes the window n times as long. */
 export const limitOf = {
-  weighted: (limit: number, n = 1): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: n * HOUR_MS, buckets: 1 }),
-  weighted10: (limit: number, n = 1): LimitSpec => ({
-    kind: Kind.weighted,
-    limit,
-    bucketMs: (n * HOUR_MS) / 10,
-    buckets: 10,
-  }),
+  weighted: (limit: number, n = 1): LimitSpec => weighted(1, limit, n),
+  weighted10: (limit: number, n = 1): LimitSpec => weighted(10, limit, n),
+  weighted60: (limit: number, n = 1): LimitSpec => weighted(60, limit, n),
   fixed: (limit: number, n = 1): LimitSpec => ({ kind: Kind.fixedWindow, limit, windowMs: n * HOUR_MS }),
   bucket: (limit: number, n = 1): LimitSpec => ({
     kind: Kind.bucket,

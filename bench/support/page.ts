@@ -3,9 +3,8 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { draw } from "./chart.ts";
 import { peerVersions } from "./machine.ts";
-import { noiseOf } from "./noise.ts";
 import type { Section } from "./part.ts";
-import { chartOf, markdownTable, showBlocks, targetRows } from "./show.ts";
+import { chartOf, markdownTable, noiseOf, showBlocks, targetRows } from "./show.ts";
 import { summaryOf, TOP_CHARTS } from "./summary.ts";
 
 /** In the order of the page. */

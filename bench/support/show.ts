@@ -113,18 +113,28 @@ export function targetRows(runs: readonly Section[]): string[][] {
 /** One chart of the medians. A bar's smallest and largest values become its whiskers. */
 export function chartOf(charts: readonly Chart[]): Chart {
   const [first] = charts as [Chart];
-  if ("series" in first) {
-    const all = charts as readonly (typeof first)[];
-    const series = first.series.map(({ name, points }, s) => ({
-      name,
-      points: points.map(([x], p) => [x, median(all.map((one) => one.series[s]!.points[p]![1]))] as const),
-    }));
-    return { ...first, series };
-  }
-  const all = charts as readonly (typeof first)[];
   const rows = first.rows.map(({ name }, i) => {
-    const values = all.map((one) => one.rows[i]!.value);
+    const values = charts.map((one) => one.rows[i]!.value);
     return { name, value: median(values), from: Math.min(...values), to: Math.max(...values) };
   });
   return { ...first, rows };
+}
+
+/**
+ * What the part `features` cannot tell from nothing. A request that does not use a feature costs about as much as
+ * without it, so the spread of these cells over the repetitions is noise. The widest one says which differences of this
+ * table mean nothing.
+ */
+export function noiseOf(runs: readonly Section[]): string {
+  const widest = (column: string) =>
+    Math.max(
+      ...(runs[0]!.blocks[0] as Table).rows.map((_, r) => {
+        const values = runs.flatMap(({ blocks }) => {
+          const { head, rows } = blocks[0] as Table;
+          return (rows[r]![head.indexOf(column)] as Figure).value ?? [];
+        });
+        return values.length === 0 ? 0 : Math.max(...values) - Math.min(...values);
+      }),
+    );
+  return `A request that does not use a feature should cost hardly more than without the feature. Yet repetitions of one such cell differ by up to ${number(widest("µs, not used"))} µs and by a ratio of up to ${number(widest("ratio, not used"))}: smaller differences mean nothing, in the last two columns too.`;
 }

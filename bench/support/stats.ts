@@ -64,13 +64,9 @@ export function retryError(retries: readonly Retry[]): { readonly early: number;
 export interface Prices {
   readonly perCommand: number;
   readonly perRequest: number;
-  readonly perCpuMs: number;
 }
 
 /** What a million requests cost above what the plans include. */
-export function dollarsPerMillion(
-  { perCommand, perRequest, perCpuMs }: Prices,
-  use: { readonly commandsPerRequest: number; readonly cpuMsPerRequest: number },
-): number {
-  return 1e6 * (perRequest + use.commandsPerRequest * perCommand + use.cpuMsPerRequest * perCpuMs);
+export function dollarsPerMillion({ perCommand, perRequest }: Prices, commandsPerRequest: number): number {
+  return 1e6 * (perRequest + commandsPerRequest * perCommand);
 }

@@ -21,10 +21,14 @@ export interface Workerd {
   stop(): Promise<void>;
 }
 
-/** Bundles a Worker of bench/workers, minified as for `wrangler deploy`. Peers come from bench/node_modules. */
-export async function bundleWorker(name: string): Promise<string> {
+/**
+ * Bundles a Worker of bench/workers, minified as for `wrangler deploy`. Peers come from bench/node_modules.
+ *
+ * @param root this repository, or another clone of it.
+ */
+export async function bundleWorker(name: string, root = ROOT): Promise<string> {
   const options: BuildOptions & { write: false } = {
-    entryPoints: [fileURLToPath(new URL(`bench/workers/${name}`, ROOT))],
+    entryPoints: [fileURLToPath(new URL(`bench/workers/${name}`, root))],
     bundle: true,
     minify: true,
     format: "esm",

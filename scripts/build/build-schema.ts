@@ -6,63 +6,22 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { type ConversionConfig, type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { BOUNDS, LIMIT_SCHEMAS, METERED_LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
-import { MAX_UNITS } from "../../src/core/layout.ts";
+import { CHOICES, LIMIT_SCHEMAS, METERED_LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
 
 const OUTPUT = new URL("../../docs/wrangler.schema.json", import.meta.url);
 
-const text = (pattern: string) => ({ type: "string", pattern });
-const integer = (minimum: number) => ({
-  anyOf: [{ type: "integer", minimum, maximum: MAX_UNITS }, text("^\\d{1,10}$")],
-});
-const price = { anyOf: [{ type: "number", minimum: 0 }, text("^\\d{1,10}(\\.\\d{1,20})?$")] };
-const prices = {
-  type: "object",
-  required: ["input", "output"],
-  properties: { input: price, cachedInput: price, output: price },
-  additionalProperties: false,
-};
-const meterOf = (unit: string, more: object, required: readonly string[]) => ({
-  type: "object",
-  required: ["unit", ...required],
-  properties: {
-    unit: { const: unit },
-    maxOutput: { ...integer(1), default: 4_096 },
-    perImage: { ...integer(0), default: 1_000 },
-    onExceeded: { enum: ["finish", "cut"], default: "finish" },
-    ...more,
-  },
-  additionalProperties: false,
-});
-/** By unit. src/config/meter.ts checks the fields of a meter without valibot. */
-const METERS = {
-  tokens: meterOf("tokens", {}, []),
-  usd: meterOf(
-    "usd",
-    {
-      prices: {
-        type: "object",
-        required: ["default"],
-        propertyNames: { pattern: "^[\\w*.:/@+-]{1,128}$" },
-        additionalProperties: prices,
-      },
-    },
-    ["prices"],
-  ),
-};
-
-/** Valibot's converter does not see what code checks. Undefined: nothing is added. */
-function bounded(schema: v.GenericSchema, json: JsonSchema): JsonSchema | undefined {
-  const bounds = BOUNDS.get(schema);
-  if (bounds === undefined) return undefined;
-  if (bounds instanceof RegExp) return { ...json, pattern: bounds.source };
-  if ("anyOf" in bounds) return { anyOf: bounds.anyOf.map((one) => convert(one)) };
-  const [min, max] = bounds;
-  if (schema.type === "array") {
-    return { ...json, ...(min > 0 && { minItems: min }), ...(max < Number.POSITIVE_INFINITY && { maxItems: max }) };
-  }
-  // Dollars have decimals.
-  return { type: Number.isInteger(min) ? "integer" : "number", minimum: min, maximum: max };
+/** Valibot's converter does not see which schema code chooses. Undefined: it does not choose. */
+function chosen(schema: v.GenericSchema): JsonSchema | undefined {
+  const choice = CHOICES.get(schema);
+  if (choice === undefined) return undefined;
+  if ("anyOf" in choice) return { anyOf: choice.anyOf.map((one) => convert(one)) };
+  const { item, names, required } = choice;
+  return {
+    type: "object",
+    ...(required ? { required: [...required] } : { minProperties: 1 }),
+    ...(names && { propertyNames: { pattern: names.source } }),
+    additionalProperties: convert(item),
+  };
 }
 
 // JSON Schema cannot express what only code checks (patterns, divisibility, unique names). The Worker checks these.
@@ -70,7 +29,7 @@ const options: ConversionConfig = {
   typeMode: "input",
   errorMode: "ignore",
   target: "draft-07",
-  overrideSchema: ({ valibotSchema, jsonSchema }) => bounded(valibotSchema as v.GenericSchema, jsonSchema),
+  overrideSchema: ({ valibotSchema }) => chosen(valibotSchema as v.GenericSchema),
 };
 
 function convert(schema: v.GenericSchema, more: ConversionConfig = {}): JsonSchema {
@@ -79,22 +38,18 @@ function convert(schema: v.GenericSchema, more: ConversionConfig = {}): JsonSche
 }
 
 export function generate(): string {
-  const table = (items: object) => ({ type: "object" as const, minProperties: 1, additionalProperties: items });
-
   /** @param unit of the policy's meter. @param limits the schemas of its limits by algorithm. */
   const policyOf = (unit: keyof typeof SCHEMAS, limits: object) => {
-    const { policy, limit, number, plans } = SCHEMAS[unit];
-    const [anyLimit, planned] = [convert(v.variant("algorithm", Object.values(limits) as never)), convert(number)];
+    const { policy, limit } = SCHEMAS[unit];
+    const anyLimit = convert(v.variant("algorithm", Object.values(limits) as never));
     const { properties, required, ...rest } = convert(policy, {
-      // Code chooses the schema of a limit. The names of plans are the operator's own.
-      overrideSchema(context) {
-        if (context.valibotSchema === limit) return anyLimit;
-        return context.valibotSchema === plans ? table(table(planned)) : options.overrideSchema!(context);
-      },
+      // Code chooses the schema of a limit.
+      overrideSchema: (context) => (context.valibotSchema === limit ? anyLimit : options.overrideSchema!(context)),
     });
-    const { meter: _, ...others } = properties!;
+    const { meter, ...others } = properties! as Record<string, JsonSchema>;
     if (unit === "none") return { ...rest, properties: others, required };
-    return { ...rest, properties: { ...others, meter: METERS[unit] }, required: [...required!, "meter"] };
+    const ofUnit = { ...meter, properties: { ...meter!.properties, unit: { const: unit } } };
+    return { ...rest, properties: { ...others, meter: ofUnit }, required: [...required!, "meter"] };
   };
   const policies = {
     type: "array",

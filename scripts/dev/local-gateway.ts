@@ -4,25 +4,14 @@ import { readFileSync } from "node:fs";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { parse } from "smol-toml";
-import type { Batch } from "../../src/stats/batch.ts";
-import { STATS_NAME } from "../../src/stats/object/door.ts";
-import type { StatsObject } from "../../src/stats/object/told.ts";
 
 export interface LocalGateway {
   readonly url: URL;
-  /** A request of this address, of a client on this continent. */
-  send(path: string, sent: Sent): Promise<SentAnswer>;
-  /** Hands counts on to `STATS`, as an isolate does. Only with the console. */
-  add(batch: Batch): Promise<void>;
+  /** A request of a client with this address. */
+  send(path: string, address: string): Promise<SentAnswer>;
   stop(): Promise<void>;
 }
 
-export interface Sent {
-  readonly address: string;
-  /** `request.cf.continent`: `EU`. */
-  readonly continent?: string;
-  readonly method?: string;
-}
 type SentAnswer = Awaited<ReturnType<Miniflare["dispatchFetch"]>>;
 
 interface LocalOptions {
@@ -92,17 +81,11 @@ export async function startLocalGateway(
   const url = await miniflare.ready;
   return {
     url,
-    send: (path, { address, continent, method = "GET" }) =>
+    send: (path, address) =>
       miniflare.dispatchFetch(new URL(path, url), {
-        method,
         headers: { "CF-Connecting-IP": address },
         redirect: "manual",
-        ...(continent !== undefined && { cf: { continent } as never }),
       }),
-    async add(batch) {
-      const stats = await miniflare.getDurableObjectNamespace("STATS");
-      await (stats.get(stats.idFromName(STATS_NAME)) as unknown as StatsObject).add(batch);
-    },
     stop: () => miniflare.dispose(),
   };
 }

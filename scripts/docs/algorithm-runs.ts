@@ -29,14 +29,20 @@ export interface Run {
 }
 
 /** No requests at first, then 50 in the last ms before a boundary, then 50 a second, evenly spaced. */
-const ASKED_MS = [...Array<number>(50).fill(-1), ...Array.from({ length: (TO_MS / 1000) * 50 }, (_, i) => 20 * i)];
+export const WORST_MS = [
+  ...Array<number>(50).fill(-1),
+  ...Array.from({ length: (TO_MS / 1000) * 50 }, (_, i) => 20 * i),
+];
+/** 50 requests at once, one second before a boundary, and as many one second after it. */
+export const BURSTS_MS = [...Array<number>(50).fill(-1_000), ...Array<number>(50).fill(1_000)];
 
-export async function runAtBoundary(limitInput: LimitInput): Promise<Run> {
+/** @param askedMs when requests arrive, in ms from the boundary, in order. */
+export async function runAtBoundary(limitInput: LimitInput, askedMs: readonly number[]): Promise<Run> {
   const { policy, limit } = policyOf(limitInput);
   const store = memoryStore();
   const admittedMs: number[] = [];
   let held = 0;
-  for (const ms of ASKED_MS) {
+  for (const ms of askedMs) {
     const nowMs = BOUNDARY_AT_MS + ms;
     const { keys } = await store.take(
       { keys: [{ key: "k", group: 0, cost: 1, limits: [limit] }], flag: Flag.take },
@@ -47,7 +53,7 @@ export async function runAtBoundary(limitInput: LimitInput): Promise<Run> {
     if (delayMs > 0) held++;
     if (ms + delayMs < TO_MS) admittedMs.push(ms + delayMs);
   }
-  return { askedMs: ASKED_MS, admittedMs: admittedMs.sort((a, b) => a - b), held };
+  return { askedMs, admittedMs: admittedMs.sort((a, b) => a - b), held };
 }
 
 interface SlotsRun extends Run {

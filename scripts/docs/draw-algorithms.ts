@@ -1,11 +1,20 @@
 /**
- * `npm run docs:algorithms`: draws the pictures of docs/algorithms.md from runs of the algorithms. Every run gives the
- * same bytes; a test compares them with the committed files.
+ * `npm run docs:algorithms`: draws the pictures of docs/algorithms.md from runs of the algorithms, and prints its table
+ * of two bursts at a boundary. Every run gives the same bytes; a test compares them with the committed files.
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { draw } from "./algorithm-picture.ts";
-import { FROM_MS, type Run, runAtBoundary, runInFlight, TO_MS, WINDOW_MS } from "./algorithm-runs.ts";
+import {
+  BURSTS_MS,
+  FROM_MS,
+  type Run,
+  runAtBoundary,
+  runInFlight,
+  TO_MS,
+  WINDOW_MS,
+  WORST_MS,
+} from "./algorithm-runs.ts";
 
 const OUTPUT = new URL("../../docs/algorithms/", import.meta.url);
 const LIMIT = 50;
@@ -13,32 +22,74 @@ const LIMIT = 50;
 const SAMPLE_MS = 100;
 
 const window = { limit: LIMIT, window: `${WINDOW_MS}ms` } as const;
+/** The limits of the pictures. `bursts`: how many of two bursts are admitted, as a formula. */
 const AT_BOUNDARY = [
-  ["fixed-window", "fixed-window", { algorithm: "fixed-window", ...window }],
-  ["sliding-window", "sliding-window", { algorithm: "sliding-window", ...window }],
-  ["sliding-window-10", "sliding-window, 10 buckets", { algorithm: "sliding-window", ...window, buckets: 10 }],
-  [
-    "sliding-window-whole",
-    'sliding-window, 10 buckets, oldest = "whole"',
-    { algorithm: "sliding-window", ...window, buckets: 10, oldest: "whole" },
-  ],
-  ["sliding-log", "sliding-log", { algorithm: "sliding-log", ...window }],
-  ["token-bucket", "token-bucket", { algorithm: "token-bucket", ...window }],
-  [
-    "leaky-bucket",
-    'leaky-bucket, burst = 10, maxDelay = "4s"',
-    { algorithm: "leaky-bucket", ...window, burst: 10, maxDelay: "4s" },
-  ],
+  {
+    name: "fixed-window",
+    title: "fixed-window",
+    limit: { algorithm: "fixed-window", ...window },
+    bursts: "2 * limit",
+  },
+  {
+    name: "sliding-window",
+    title: "sliding-window",
+    limit: { algorithm: "sliding-window", ...window },
+    bursts: "limit + limit * 1 s / 10 s",
+  },
+  {
+    name: "sliding-window-10",
+    title: "sliding-window, 10 buckets",
+    limit: { algorithm: "sliding-window", ...window, buckets: 10 },
+    bursts: "limit",
+  },
+  {
+    name: "sliding-window-whole",
+    title: 'sliding-window, 10 buckets, oldest = "whole"',
+    limit: { algorithm: "sliding-window", ...window, buckets: 10, oldest: "whole" },
+    bursts: "limit",
+  },
+  {
+    name: "sliding-log",
+    title: "sliding-log",
+    limit: { algorithm: "sliding-log", ...window },
+    bursts: "limit",
+  },
+  {
+    name: "token-bucket",
+    title: "token-bucket",
+    limit: { algorithm: "token-bucket", ...window },
+    bursts: "limit + limit * 2 s / 10 s",
+  },
+  {
+    // It holds requests, so a burst that it admits does not reach the origin as a burst.
+    name: "leaky-bucket",
+    title: 'leaky-bucket, burst = 10, maxDelay = "4s"',
+    limit: { algorithm: "leaky-bucket", ...window, burst: 10, maxDelay: "4s" },
+  },
 ] as const;
 
 /** Maps each file's name without `.svg` to its text. */
 export async function pictures(): Promise<Map<string, string>> {
   const drawn = new Map<string, string>();
-  for (const [name, title, limit] of AT_BOUNDARY) {
-    drawn.set(name, drawAtBoundary(`${title}: ${LIMIT} per 10 s`, await runAtBoundary(limit)));
+  for (const { name, title, limit } of AT_BOUNDARY) {
+    drawn.set(name, drawAtBoundary(`${title}: ${LIMIT} per 10 s`, await runAtBoundary(limit, WORST_MS)));
   }
   drawn.set("concurrency", await drawInFlight());
   return drawn;
+}
+
+/** What each algorithm admits of two bursts, as lines of text. */
+export async function twoBursts(): Promise<string> {
+  const lines = ["admitted in the burst                         before  after   both"];
+  for (const row of AT_BOUNDARY) {
+    if (!("bursts" in row)) continue;
+    const { admittedMs } = await runAtBoundary(row.limit, BURSTS_MS);
+    const before = admittedMs.filter((ms) => ms < 0).length;
+    const counts = [before, admittedMs.length - before, admittedMs.length];
+    const cells = counts.map((count) => String(count).padStart(7)).join("");
+    lines.push(`${row.title.padEnd(45)}${cells} = ${row.bursts}`);
+  }
+  return `${lines.join("\n")}\n`;
 }
 
 function drawAtBoundary(title: string, { askedMs, admittedMs, held }: Run): string {
@@ -110,4 +161,5 @@ if (import.meta.main) {
     writeFileSync(new URL(`${name}.svg`, OUTPUT), svg);
     console.log(`docs/algorithms/${name}.svg: ${svg.length} bytes`);
   }
+  console.log(`\n${await twoBursts()}`);
 }

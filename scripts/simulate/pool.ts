@@ -1,33 +1,40 @@
-/** Runs scenarios on all processors. */
+/** Runs scenarios on all processors. This file is also what the threads run. */
 
 import { availableParallelism } from "node:os";
-import { parentPort, Worker } from "node:worker_threads";
+import { parentPort, Worker, workerData } from "node:worker_threads";
 
 /**
- * @param file of the worker: it calls `serve`. @param onDone is called with the number of finished runs.
+ * Shows the progress on stderr.
+ *
+ * @param program its name in the progress. @param simulation the file that exports `simulate`. @param scenarios the
+ * longest first, so that no long run begins at the end.
  * @returns the results in the order of the scenarios.
  */
 export async function runAll<Scenario, Measured>(
-  file: URL,
+  program: string,
+  simulation: URL,
   scenarios: readonly Scenario[],
-  onDone: (done: number) => void,
 ): Promise<Measured[]> {
   const measured: Measured[] = [];
   let next = 0;
   let done = 0;
+  const show = () => process.stderr.write(`\r${program}: ${done} of ${scenarios.length} runs`);
   const work = async () => {
-    const worker = new Worker(file);
+    const worker = new Worker(new URL(import.meta.url), { workerData: { simulation: simulation.href } });
     try {
       while (next < scenarios.length) {
         const at = next++;
         measured[at] = await ask<Scenario, Measured>(worker, scenarios[at]!);
-        onDone(++done);
+        done++;
+        show();
       }
     } finally {
       await worker.terminate();
     }
   };
+  show();
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), scenarios.length) }, work));
+  process.stderr.write("\n");
   return measured;
 }
 
@@ -42,8 +49,7 @@ function ask<Scenario, Measured>(worker: Worker, scenario: Scenario): Promise<Me
   });
 }
 
-/** In a worker: answers each scenario with what it measured. */
-export function serve<Scenario, Measured>(simulate: (scenario: Scenario) => Promise<Measured>): void {
-  const port = parentPort!;
-  port.on("message", async (scenario: Scenario) => port.postMessage(await simulate(scenario)));
+if (workerData !== null) {
+  const { simulate } = await import(workerData.simulation);
+  parentPort!.on("message", async (scenario) => parentPort!.postMessage(await simulate(scenario)));
 }

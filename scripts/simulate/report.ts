@@ -17,7 +17,7 @@ const HEADINGS = [
   "calls / request",
   "no wait",
   "counted",
-  "most / strict",
+  "most / limit",
   "used",
   "",
 ];
@@ -39,7 +39,7 @@ export function reportOf(results: readonly Result[]): string {
   return table([HEADINGS, ...lines]);
 }
 
-export function table(lines: readonly (readonly string[])[]): string {
+function table(lines: readonly (readonly string[])[]): string {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
   return lines
     .map((line) => `| ${line.map((cell, c) => cell.padEnd(widths[c]!)).join(" | ")} |`)

@@ -2,7 +2,7 @@
 
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
-import { direct, type SourcedReply } from "../../src/isolate/reply-source.ts";
+import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import type { VirtualTime } from "../../test/support/virtual-time.ts";
@@ -16,8 +16,7 @@ export interface Isolate {
   offsetMs: number;
 }
 
-/** `direct`: every request calls the store. It admits the same as `strict`. */
-export type Mode = "strict" | "leased" | "direct";
+export type Mode = "strict" | "leased";
 
 export interface Link {
   /** The delay of the next message to the store or back, in ms. */
@@ -83,13 +82,12 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
         ping: () => memory.ping(),
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
-      const [near, far] = [createIsolate(store, timing).replies, direct(store)];
+      const { replies } = createIsolate(store, timing);
       const background = { waitUntil() {} };
       const isolate: Isolate = {
         offsetMs,
-        reset: (keys) => near.reset(keys),
-        take: (keys, mode) =>
-          (mode === "direct" ? far : near).take({ keys, flag: Flag.take }, mode === "leased" ? background : undefined),
+        reset: (keys) => replies.reset(keys),
+        take: (keys, mode) => replies.take({ keys, flag: Flag.take }, mode === "leased" ? background : undefined),
       };
       return isolate;
     },

@@ -2,8 +2,7 @@
  * `npm run soak`: an hour in the life of a gateway, compressed: several policies, clients that come and go, and a fault
  * in every minute. Watches workerd's memory and what remains in Redis. Exits with 1 if a bound is broken.
  *
- * A minute takes 10 s and has 5,000 requests. `--quick`: 6 minutes of 1,500 requests. `--json`: the measurements as
- * JSON.
+ * A minute takes 10 s and has 5,000 requests. `--quick`: 6 minutes of 1,500 requests.
  */
 
 import { readFileSync } from "node:fs";
@@ -14,7 +13,7 @@ import { commandLine, descendants } from "../../test/support/gateway/processes.t
 import { startLocalGateway } from "../dev/local-gateway.ts";
 
 const { values } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, json: { type: "boolean", default: false } },
+  options: { quick: { type: "boolean", default: false } },
 });
 const MINUTES = values.quick ? 6 : 60;
 const REQUESTS_PER_MINUTE = values.quick ? 1_500 : 5_000;
@@ -143,25 +142,12 @@ const broken = [
   ...(maxMs > HANGS_AFTER_MS ? [`an answer after ${maxMs.toFixed(0)} ms`] : []),
   ...(uncaught.length > 0 ? [`${uncaught.length} uncaught: ${uncaught[0]}`] : []),
 ];
-const measured = {
-  requests: all.length,
-  statuses,
-  maxMs,
-  p99Ms: percentile(all, 99),
-  warmMiB: warm,
-  endMiB: end,
-  keys: keys.length,
-  forever,
-};
 process.stderr.write("\n");
-if (values.json) console.log(JSON.stringify({ ...measured, memoryMiB, broken }));
-else {
-  console.log(`${measured.requests} requests, ${MINUTES} faults: ${JSON.stringify(statuses)}`);
-  console.log(`99 % within ${measured.p99Ms.toFixed(0)} ms, slowest ${maxMs.toFixed(0)} ms`);
-  console.log(
-    `workerd: ${warm.toFixed(0)} MiB after warm-up, ${end.toFixed(0)} MiB at the end (${(100 * grown).toFixed(1)} %)`,
-  );
-  console.log(`Redis: ${keys.length} keys, ${forever} without expiry`);
-}
+console.log(`${all.length} requests, ${MINUTES} faults: ${JSON.stringify(statuses)}`);
+console.log(`99 % within ${percentile(all, 99).toFixed(0)} ms, slowest ${maxMs.toFixed(0)} ms`);
+console.log(
+  `workerd: ${warm.toFixed(0)} MiB after warm-up, ${end.toFixed(0)} MiB at the end (${(100 * grown).toFixed(1)} %)`,
+);
+console.log(`Redis: ${keys.length} keys, ${forever} without expiry`);
 for (const line of broken) console.error(`broken: ${line}`);
 process.exit(broken.length === 0 ? 0 : 1);

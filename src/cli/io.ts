@@ -33,7 +33,7 @@ export type StopSignal = keyof typeof STOP_CODES;
 export type ExitCode = 0 | 1 | 2 | (typeof STOP_CODES)[StopSignal];
 
 /** Says why a command ended, in one line or several. Each is printed as one line, whatever it holds. */
-abstract class Told extends Error {
+abstract class Ending extends Error {
   readonly lines: readonly string[];
 
   constructor(...lines: readonly string[]) {
@@ -43,10 +43,10 @@ abstract class Told extends Error {
 }
 
 /** The command line is wrong. */
-export class Misuse extends Told {}
+export class Misuse extends Ending {}
 
 /** The command could not do its work. */
-export class Failure extends Told {}
+export class Failure extends Ending {}
 
 /** What the system says of a file or a pipe, for people: `ENOSPC: no space left on device`. */
 export function systemMessage({ code, message }: NodeJS.ErrnoException): string {

@@ -29,7 +29,7 @@ const exitCode = await run(process.argv.slice(2), {
   },
 });
 
-const lost = await output.untold();
+const lost = await output.unreported();
 if (lost !== undefined) process.stderr.write(`headgate: the output could not be written: ${lost}\n`);
 process.exitCode = lost !== undefined && exitCode === 0 ? 1 : exitCode;
 // A standard input that nobody reads any more would keep the process.

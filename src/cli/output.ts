@@ -1,4 +1,4 @@
-/** The place where all text is printed: what steers the terminal is cleaned here. And what could not be written. */
+/** All text is printed here: what steers the terminal is cleaned here. And what could not be written. */
 
 import type { Writable } from "node:stream";
 import { type Io, systemMessage } from "./io.ts";
@@ -8,18 +8,18 @@ export interface Output {
   /** Waits until everything is written. @returns why some of it could not be; undefined: all of it is written. */
   written(): Promise<string | undefined>;
   /** The same, for a failure that was not returned before. A closed pipe is no failure: its reader has seen enough. */
-  untold(): Promise<string | undefined>;
+  unreported(): Promise<string | undefined>;
 }
 
 export function watchOutput(stream: Writable): Output {
   let failure: NodeJS.ErrnoException | undefined;
-  let isTold = false;
+  let isReported = false;
   stream.on("error", (error: NodeJS.ErrnoException) => {
     failure ??= error;
   });
 
   async function flushed(): Promise<NodeJS.ErrnoException | undefined> {
-    // The error of a write is told after the callbacks of the writes behind it.
+    // The error of a write arrives after the callbacks of the writes behind it.
     await new Promise<void>((resolve) => stream.write("", () => setImmediate(resolve)));
     return failure;
   }
@@ -27,12 +27,12 @@ export function watchOutput(stream: Writable): Output {
   return {
     async written() {
       const error = await flushed();
-      isTold = true;
+      isReported = true;
       return error && systemMessage(error);
     },
-    async untold() {
+    async unreported() {
       const error = await flushed();
-      return error && !isTold && error.code !== "EPIPE" ? systemMessage(error) : undefined;
+      return error && !isReported && error.code !== "EPIPE" ? systemMessage(error) : undefined;
     },
   };
 }

@@ -1,4 +1,6 @@
-/** Whether a request may be sent a second time. */
+/** Whether a request may be sent a second time, and after how long. */
+
+import type { Rule } from "./fields.ts";
 
 /** Idempotent methods: a second request changes nothing beyond the first one (RFC 9110, section 9.2.2). */
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
@@ -54,5 +56,99 @@ export async function saysNever(
     return JSON.parse(text).retry === "never";
   } catch {
     return false;
+  }
+}
+
+/** An answer that was not a success, or a failed connection. */
+interface Refusal {
+  /** From `Retry-After`. */
+  readonly retryAfterMs: number | undefined;
+  readonly rules: readonly Rule[];
+  /** How many retries came before, 0 or more. */
+  readonly retries: number;
+  /** The time since the first request of this call was sent. */
+  readonly elapsedMs: number;
+}
+
+interface Wait {
+  /** The wait that the server asks for; a guess if it asks for none. The client never waits less. */
+  readonly leastMs: number;
+  /** The client adds a random wait, uniform from 0 to this. */
+  readonly spreadMs: number;
+  /** The refusal's limits. Limits that may be its reason have 0 units left for `leastMs`. */
+  readonly rules: readonly Rule[];
+}
+
+/** Waits when the server states none: 1 s, 2 s, 4 s, … up to the longest. */
+const FIRST_GUESS_MS = 1000;
+const LONGEST_GUESS_MS = 32_000;
+
+/**
+ * Clients refused together are told the same instant. Their retries are spread over this many windows. Example: 100
+ * clients and a limit of 10 per window give about 18 retries in each window. The limit stays fully used, and the other
+ * clients are refused once more, not ten times. Fewer windows cost more requests, more windows cost more time (figures:
+ * docs/client.md).
+ */
+const SPREAD_WINDOWS = 5;
+
+/** Bounds of a window in the spread: a lone client of a limit per minute should not wait for minutes. */
+const SHORTEST_WINDOW_MS = 200;
+const LONGEST_WINDOW_MS = 3000;
+
+/**
+ * The number of waiting clients is unknown. A client that is still refused after a time T knows that serving the crowd
+ * takes at least T. A spread of T / 3 bounds two things for any crowd. The number of requests grows with the logarithm
+ * of the crowd's size. When the limit has room for all remaining clients, the last one comes within T / 3.
+ * Rejected: a spread that doubles with each attempt ends in a tail as long as the crowd.
+ */
+const SPREADS_IN_ELAPSED = 3;
+
+/** How long to wait after a refusal: no clock and no randomness. */
+export function waitAfter({ retryAfterMs, rules, retries, elapsedMs }: Refusal): Wait {
+  // The reason is a limit with no unit left. If every limit has units left, the request costs more than one of them
+  // has, and the answer does not say which one: take all limits.
+  const exhausted = rules.filter(({ remaining }) => remaining < 1);
+  const reasons = exhausted.length > 0 ? exhausted : rules;
+  const longest = (what: "afterMs" | "windowMs") => {
+    const all = reasons.flatMap((rule) => rule[what] ?? []);
+    return all.length > 0 ? Math.max(...all) : undefined;
+  };
+  const leastMs = retryAfterMs ?? longest("afterMs") ?? Math.min(FIRST_GUESS_MS * 2 ** retries, LONGEST_GUESS_MS);
+  const widthMs = Math.min(Math.max(longest("windowMs") ?? leastMs, SHORTEST_WINDOW_MS), LONGEST_WINDOW_MS);
+  const nothing = { remaining: 0, afterMs: leastMs };
+  return {
+    leastMs,
+    spreadMs: Math.max(SPREAD_WINDOWS * widthMs, elapsedMs / SPREADS_IN_ELAPSED),
+    rules:
+      rules.length > 0
+        ? rules.map((rule) => (reasons.includes(rule) ? { ...rule, ...nothing } : rule))
+        : [{ name: "", ...nothing }],
+  };
+}
+
+/** The longest wait of `setTimeout` (2^31 - 1 ms, 24.8 days); with a longer one it does not wait at all. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Timers count whole milliseconds: by a server's clock one may fire almost a millisecond early. */
+const TIMER_GRAIN_MS = 1;
+
+/** Waits `durationMs` milliseconds; rejects with the signal's reason as soon as the signal is aborted. */
+export async function sleep(durationMs: number, signal?: AbortSignal | null): Promise<void> {
+  for (let leftMs = Math.ceil(durationMs) + TIMER_GRAIN_MS; leftMs > 0; leftMs -= LONGEST_TIMER_MS) {
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const stop = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(
+        () => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        },
+        Math.min(leftMs, LONGEST_TIMER_MS),
+      );
+      signal?.addEventListener("abort", stop, { once: true });
+    });
   }
 }

@@ -94,12 +94,12 @@ export function rulesOf(headers: Fields, nowMs: number): Rule[] {
     (what: string) => draft7.get(what),
     ...PREFIXES.map((prefix) => (what: string) => read(headers, prefix + what)),
   ];
-  for (const told of families) {
-    const remaining = firstOf(told("remaining"));
+  for (const stated of families) {
+    const remaining = firstOf(stated("remaining"));
     if (remaining === undefined) continue;
-    const quota = firstOf(told("limit"));
+    const quota = firstOf(stated("limit"));
     const window = policies.find(([name, parameters]) => numberOf(name) === quota && parameters.has("w"))?.[1].get("w");
-    const afterMs = untilReset(firstOf(told("reset")), serverNowMs(headers, nowMs));
+    const afterMs = untilReset(firstOf(stated("reset")), serverNowMs(headers, nowMs));
     return [{ name: "", remaining, afterMs, quota, windowMs: milliseconds(numberOf(window)) }];
   }
   return [];

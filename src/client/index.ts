@@ -3,11 +3,9 @@
  * time, and only sends again what is safe to send again. No dependencies, and no side effects when imported.
  */
 
-import { isIdempotent, isReplayable, saysNever } from "./again.ts";
+import { isIdempotent, isReplayable, saysNever, sleep as timerSleep, waitAfter } from "./again.ts";
 import { retryAfterMs, rulesOf } from "./fields.ts";
 import { type Call, createMemory, type Memory } from "./pace.ts";
-import { sleep as timerSleep } from "./sleep.ts";
-import { waitAfter } from "./waits.ts";
 
 /** The signature of `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -126,10 +124,10 @@ async function send(
       }
       const answeredAt = now();
       const headers = response?.headers ?? new Headers();
-      const told = { retryAfterMs: retryAfterMs(headers, answeredAt), rules: rulesOf(headers, answeredAt) };
+      const stated = { retryAfterMs: retryAfterMs(headers, answeredAt), rules: rulesOf(headers, answeredAt) };
       const refused = response?.status === 429;
-      const isAnswer = response && !refused && !(response.status === 503 && told.retryAfterMs !== undefined);
-      const { leastMs, spreadMs, rules } = waitAfter({ ...told, retries, elapsedMs: answeredAt - firstSentAt });
+      const isAnswer = response && !refused && !(response.status === 503 && stated.retryAfterMs !== undefined);
+      const { leastMs, spreadMs, rules } = waitAfter({ ...stated, retries, elapsedMs: answeredAt - firstSentAt });
       const leftMs = endsAt - answeredAt;
       const mayRepeat =
         retries < maxRetries &&
@@ -137,12 +135,12 @@ async function send(
         isReplayable(request, init?.body) &&
         leastMs <= leftMs;
       // The request costs more than the limit: its answer says nothing about what is left.
-      if (refused && told.retryAfterMs === undefined) {
+      if (refused && stated.retryAfterMs === undefined) {
         const patienceMs = mayRepeat ? Math.min(leftMs, BODY_PATIENCE_MS) : 0;
         if (await saysNever(response!, patienceMs, sleep)) return response!;
       }
       if (refused) memory.answered(call, rules, answeredAt, random(), spreadMs);
-      else if (response) memory.answered(call, told.rules, answeredAt, random());
+      else if (response) memory.answered(call, stated.rules, answeredAt, random());
       else memory.leave(call);
 
       if (isAnswer || !mayRepeat) {

@@ -179,7 +179,7 @@ export function createMemory(isShort = false): Memory {
       remember(applied, call.path, keys);
       remember(applied, call.origin, keys);
       answers++;
-      for (const { name, remaining, afterMs = 0, quota: told, windowMs, isConcurrent } of rules) {
+      for (const { name, remaining, afterMs = 0, quota: stated, windowMs, isConcurrent } of rules) {
         const key = keyOf(call, name);
         const own = ownOf(call, name, nowMs);
         own.spanMs = Math.max(own.spanMs, 2 * (windowMs ?? afterMs));
@@ -197,7 +197,7 @@ export function createMemory(isShort = false): Memory {
           remember(limits, key, old);
           continue;
         }
-        const quota = told || GUESSED_QUOTA;
+        const quota = stated || GUESSED_QUOTA;
         const gapMs = isConcurrent ? 0 : (windowMs ?? afterMs) / quota || old.gapMs;
         const isFew = remaining <= Math.max(1, quota * FEW);
         const paceMs = strangers(own, nowMs, quota, quota - remaining) * (1 + chance) * afterMs;

@@ -63,11 +63,3 @@ export function readAssets(get: Get, wrong: Wrong): AssetFiles | undefined {
 function hasFetch(value: unknown): value is AssetFiles {
   return isTable(value) && typeof value.fetch === "function";
 }
-
-/** Whether refusals carry a token that explains them. */
-export function readExplain(get: Get, wrong: Wrong): boolean {
-  const value = get("EXPLAIN") ?? "off";
-  if (value === "on" || value === "off") return value === "on";
-  wrong("ERR_EXPLAIN", "EXPLAIN", '"on" or "off"', value);
-  return false;
-}

@@ -1,14 +1,13 @@
 /** Reads one binding at a time, and notes what is wrong with it. */
 
+import { bareExpected, formatDuration, parseDurationMs } from "../core/duration.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 
 /** The Worker's bindings as they arrive. They may contain anything. */
 export type Bindings = Readonly<Record<string, unknown>>;
 
-/** The value of a binding; undefined if it is absent. */
 export type Get = (name: string) => unknown;
 
-/** Notes a mistake. */
 export type Wrong = (code: MistakeCode, path: string, expected: string, found: unknown) => void;
 
 export function reading(bindings: Bindings): {
@@ -76,4 +75,21 @@ export function readInteger(
   if (typeof integer === "number" && Number.isSafeInteger(integer) && integer >= min && integer <= max) return integer;
   wrong(`ERR_${name}`, name, `an integer ${unit ? `of ${unit} ` : ""}from ${min} to ${max}`, value);
   return fallback;
+}
+
+/** Once a second is about 2.6 million calls a month for one isolate. Nobody would wait longer than an hour. */
+const INTERVAL_MS = { min: 1_000, max: 3_600_000 };
+const DEFAULT_INTERVAL = "30s";
+
+/** An interval in ms; 0: never. */
+export function readInterval(name: "LIVE_REFRESH" | "STATS_FLUSH", get: Get, wrong: Wrong): number {
+  const value = get(name) ?? DEFAULT_INTERVAL;
+  const intervalMs = parseDurationMs(value);
+  const { min, max } = INTERVAL_MS;
+  if (intervalMs === 0) return 0;
+  if (intervalMs !== undefined && intervalMs >= min && intervalMs <= max) return intervalMs;
+  const expected =
+    bareExpected(value, min, max) ?? `a duration from ${formatDuration(min)} to ${formatDuration(max)}, or 0s: never`;
+  wrong(`ERR_${name}`, name, expected, value);
+  return 0;
 }

@@ -3,7 +3,6 @@
  * platforms make a new object for each request: what was made from an equal one is used again.
  */
 
-/** A member of an object: its name and its value. */
 export type Member = readonly [name: string, value: unknown];
 
 /** A program has one set of values, and its tests have some more. */

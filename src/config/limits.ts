@@ -1,10 +1,10 @@
 /** Limits as an operator writes them and as the program uses them, and the largest numbers of each algorithm. */
 
 import { algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
+import { formatDuration } from "../core/duration.ts";
 import type { Field } from "../core/named.ts";
 import type { Limit } from "../core/policy.ts";
 import { type MeterUnit, toWritten } from "../core/units.ts";
-import { formatDuration } from "./duration.ts";
 import type { LimitInput } from "./policy-input.ts";
 
 /** The limit as an operator could write it, with defaults filled in. */
@@ -20,7 +20,6 @@ export function writeLimit(limit: Limit): LimitInput {
   };
 }
 
-/** A value of a field as an operator could write it. */
 function write({ is }: Field, value: number | string | undefined, unit: MeterUnit | undefined): unknown {
   if (typeof value !== "number") return value;
   return is === "units" ? toWritten(value, unit) : is === "duration" ? formatDuration(value) : value;

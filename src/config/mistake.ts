@@ -1,4 +1,4 @@
-/** Mistakes in a configuration, as data: each with a place, what was expected, what was found, and a code. */
+/** Mistakes in a configuration, as data: each with its path, what was expected, what was found, and a code. */
 
 /** Every code has a heading in docs/errors.md. */
 export const MISTAKE_CODES = [
@@ -77,7 +77,7 @@ export const PATTERN_EXPECTED = {
 export interface Mistake {
   /** The kind of mistake: docs/errors.md has a section for each code. */
   readonly code: MistakeCode;
-  /** The place, for example `POLICIES[1].limits[0].window`. */
+  /** Where it is, for example `POLICIES[1].limits[0].window`. */
   readonly path: string;
   /** The right value in words: the text after "expected". */
   readonly expected: string;

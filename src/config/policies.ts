@@ -1,9 +1,13 @@
-/** Turns the policies that an operator wrote into checked policies, or into the list of all mistakes. */
+/**
+ * Turns the policies that an operator wrote into checked policies, or into the list of all mistakes. Patterns are
+ * checked here, and all other fields in policy-fields.ts: a limiter that is asked by hand has no use for patterns, and
+ * does not carry their parser.
+ */
 
 import type { Policy } from "../core/policy.ts";
-import { meterMistakes } from "./meter.ts";
-import type { Mistake } from "./mistake.ts";
-import { patternMistakes } from "./patterns.ts";
+import { parsePattern } from "../pattern/parse.ts";
+import { type PatternKind, PatternMistake } from "../pattern/term.ts";
+import { describeValue, type Mistake, type MistakeCode, PATTERN_EXPECTED } from "./mistake.ts";
 import { type Parsed, parseFields } from "./policy-fields.ts";
 
 export { LEASABLE, type Parsed, writePolicy } from "./policy-fields.ts";
@@ -12,18 +16,51 @@ export { LEASABLE, type Parsed, writePolicy } from "./policy-fields.ts";
  * Checks a list of policies.
  *
  * @param path the list's name in messages, for example `POLICIES`.
- * @param places the name of each policy in messages. Default: its position in the list.
+ * @param paths the name of each policy in messages. Default: its position in the list.
  */
-export function parsePolicies(input: unknown, path: string, places?: readonly string[]): Parsed<readonly Policy[]> {
-  const parsed = parseFields(input, path, places, matcherMistakes);
+export function parsePolicies(input: unknown, path: string, paths?: readonly string[]): Parsed<readonly Policy[]> {
+  const parsed = parseFields(input, path, paths, patternMistakes);
   if (!parsed.mistakes) for (const policy of parsed.value) checked.add(policy);
   return parsed;
 }
 
+/** Nothing is looked for in these policies a second time. */
 const checked = new WeakSet<object>();
 
-/** What a limiter that is asked by hand does not carry the rules of. Nothing is looked for in a policy of ours. */
-export function matcherMistakes(policy: unknown, place: string): readonly Mistake[] {
+/** Every pattern of a policy that cannot be parsed. @param policy as it was written, or as it was understood. */
+export function patternMistakes(policy: unknown, path: string): Mistake[] {
   if (checked.has(policy as object)) return [];
-  return [...patternMistakes(policy, place), ...meterMistakes(policy, place)];
+  const { match, except, cost } = (policy ?? {}) as { match?: unknown; except?: unknown; cost?: unknown };
+  return [
+    ...inMatch(match, `${path}.match`, "ERR_POLICY_MATCH"),
+    ...(Array.isArray(except)
+      ? except.flatMap((rule, i) => inMatch(rule, `${path}.except[${i}]`, "ERR_POLICY_EXCEPT"))
+      : inMatch(except, `${path}.except`, "ERR_POLICY_EXCEPT")),
+    ...(Array.isArray(cost) ? cost.flatMap((rule, i) => inMatch(rule, `${path}.cost[${i}]`, "ERR_POLICY_COST")) : []),
+  ];
+}
+
+function inMatch(match: unknown, path: string, code: MistakeCode): Mistake[] {
+  return (["path", "host"] as const).flatMap((kind) => {
+    const written = ((match ?? {}) as Record<string, unknown>)[kind];
+    const patterns = Array.isArray(written) ? written : [written];
+    return patterns.flatMap((pattern: unknown, i): Mistake[] => {
+      // A value that is not a text is a mistake of the field itself.
+      const expected = typeof pattern === "string" && pattern !== "" ? mistakeOf(pattern, kind) : undefined;
+      if (expected === undefined) return [];
+      const patternPath = `${path}.${kind}${Array.isArray(written) ? `[${i}]` : ""}`;
+      return [{ code, path: patternPath, expected: expected || PATTERN_EXPECTED[kind], found: describeValue(pattern) }];
+    });
+  });
+}
+
+/** What was expected; empty if the parser cannot tell. Undefined: the pattern is right. */
+function mistakeOf(pattern: string, kind: PatternKind): string | undefined {
+  try {
+    parsePattern(pattern, kind);
+    return undefined;
+  } catch (error) {
+    if (error instanceof PatternMistake) return error.message;
+    throw error;
+  }
 }

@@ -1,16 +1,27 @@
-/** The fields of policies, checked each by itself and together. Only the patterns are left to patterns.ts. */
+/** The fields of policies, checked each by itself and together. Only patterns are left to policies.ts. */
 
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
+import type { Field } from "../core/named.ts";
 import { misfit, withNumber } from "../core/numbers.ts";
-import type { Limit, Meter, Policy } from "../core/policy.ts";
+import type { Limit, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
 import { DOLLARS_EXPECTED, type MeterUnit, toUnits, toWritten } from "../core/units.ts";
+import { isTable } from "./bindings.ts";
 import { largestCost, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { checkPlans } from "./plans.ts";
-import type { MeterInput, PolicyInput } from "./policy-input.ts";
-import { EXPECTED, fieldsOf, meantBy, type ParsedLimit, SCHEMAS, UNITS_EXPECTED, unitOf } from "./policy-schema.ts";
+import type { PolicyInput } from "./policy-input.ts";
+import {
+  EXPECTED,
+  fieldsOf,
+  MODEL,
+  meantBy,
+  type ParsedLimit,
+  SCHEMAS,
+  UNITS_EXPECTED,
+  unitOf,
+} from "./policy-schema.ts";
 
 /** Algorithms whose units can be charged before a request comes. */
 export const LEASABLE = (Object.keys(NAMED) as AlgorithmName[]).filter(
@@ -29,61 +40,93 @@ export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { rea
 export function parseFields(
   input: unknown,
   path: string,
-  places?: readonly string[],
-  more?: (policy: unknown, place: string) => readonly Mistake[],
+  paths?: readonly string[],
+  more?: (policy: unknown, path: string) => readonly Mistake[],
 ): Parsed<readonly Policy[]> {
   if (!Array.isArray(input) || input.length === 0) {
     const expected = "a list of at least one policy";
     return { mistakes: [{ code: "ERR_POLICIES_MISSING", path, expected, found: describeValue(input) }] };
   }
-  const placeOf = (i: number) => places?.[i] ?? `${path}[${i}]`;
+  const pathOf = (i: number) => paths?.[i] ?? `${path}[${i}]`;
   const parsed = input.map((policy) => v.safeParse(SCHEMAS[unitOf(policy)].policy, policy, { abortPipeEarly: true }));
   const mistakes = [
     ...parsed.flatMap(({ success, output, issues = [] }, i) => [
-      ...issues.map((issue) => fieldMistake(issue, placeOf(i), unitOf(input[i]))),
-      ...(more?.(input[i], placeOf(i)) ?? []),
-      ...limitMistakes(input[i], placeOf(i), success ? (output as ParsedPolicy).limits : undefined),
+      ...issues.map((issue) => fieldMistake(issue, pathOf(i), unitOf(input[i]))),
+      ...wrongModels(input[i], pathOf(i)),
+      ...(more?.(input[i], pathOf(i)) ?? []),
+      ...limitMistakes(input[i], pathOf(i), success ? (output as ParsedPolicy).limits : undefined),
     ]),
-    ...takenNames(input, placeOf),
+    ...takenNames(input, pathOf),
   ];
   if (mistakes.length > 0) return { mistakes };
 
-  const policies = parsed.map(({ output }, i) => compilePolicy(output as ParsedPolicy, input[i] as PolicyInput));
-  const taken = takenLimitIds(policies, placeOf);
+  const policies = parsed.map(({ output }) => compilePolicy(output as ParsedPolicy));
+  const taken = takenLimitIds(policies, pathOf);
   return taken.length > 0 ? { mistakes: taken } : { value: policies };
 }
 
-/** Valibot tells the place. The expected value is looked up by the field's name. */
-function fieldMistake(issue: v.BaseIssue<unknown>, path: string, unit: string): Mistake {
+/** Valibot says where the field is. The expected value is looked up by the field's name. */
+function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: string): Mistake {
   const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
-  const place = keys.reduce<string>((at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`), path);
-  const [table = "type", name, planNumber] = keys.filter((key) => typeof key === "string");
-  // Below `plans` the names are the operator's own.
-  const field = table === "plans" ? (planNumber ? "planNumber" : table) : (name ?? table);
+  const path = keys.reduce<string>(
+    (at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`),
+    policyPath,
+  );
+  const names = keys.filter((key) => typeof key === "string");
+  const [table = "type", name] = names;
   const last = issue.path?.at(-1) as v.ObjectPathItem | undefined;
   // As it was written: the issue may have the default.
   const value: unknown = last ? last.input[last.key] : issue.input;
   const found = describeValue(value);
+  const field = fieldOf(names, value);
   const named = last?.input.algorithm;
   const algorithm = typeof named === "string" ? (named as AlgorithmName) : undefined;
   if (issue.type === "strict_object" && issue.expected === "never") {
-    const expected = `only the fields ${fieldsOf(name === undefined ? name : table, algorithm).join(", ")}`;
-    return { code: "ERR_POLICY_FIELD", path: place, expected, found };
+    const owner = name === undefined ? name : names.length > 2 ? "prices" : table;
+    const expected = `only the fields ${fieldsOf(owner, algorithm).join(", ")}`;
+    return { code: "ERR_POLICY_FIELD", path, expected, found };
   }
   const expected =
     EXPECTED[`${table}.${name}`] ??
     EXPECTED[`${field} of ${unit === "none" ? algorithm : "meter"}`] ??
+    EXPECTED[`${field} of ${unit}`] ??
     EXPECTED[field] ??
     issue.expected!.replace(/[()]/g, "").replaceAll(" | ", " or ");
   const isDollars = unit === "usd" && expected === UNITS_EXPECTED;
-  const code = codeOf(table === "limits" || table === "plans" ? field : table);
+  const code = codeOf(table === "limits" || table === "plans" ? field : name === "prices" ? name : table);
   const right = isDollars ? DOLLARS_EXPECTED : expected;
-  return { code, path: place, expected: meantBy(field, value, right) ?? right, found };
+  return { code, path, expected: meantBy(field, value, right) ?? right, found };
+}
+
+/**
+ * The name by which `EXPECTED` knows a field. Below `plans` and `prices` the names are the operator's own.
+ *
+ * @param names on the way to the field, from the policy on.
+ */
+function fieldOf([table = "type", name, own, ownField]: readonly string[], value: unknown): string {
+  if (table === "plans") return own === undefined ? table : "planNumber";
+  if (name !== "prices" || own === undefined) return name ?? table;
+  if (ownField !== undefined) return "dollarsPerMillion";
+  return own === "default" && value === undefined ? "defaultPrice" : "modelPrice";
 }
 
 /** The code for a wrong field: `maxDelay` has `ERR_POLICY_MAX_DELAY`. */
 function codeOf(field: string): MistakeCode {
   return `ERR_POLICY_${field.replace(/[A-Z]/g, "_$&").toUpperCase()}` as MistakeCode;
+}
+
+/** The names in a meter's prices that no model can have. */
+function wrongModels(policy: unknown, path: string): Mistake[] {
+  const { meter } = (policy ?? {}) as { meter?: { prices?: unknown } | null };
+  const expected = "models of 1 to 128 letters, digits and * . _ : / @ + -";
+  return Object.keys(isTable(meter?.prices) ? meter.prices : {})
+    .filter((model) => !MODEL.test(model))
+    .map((model) => ({
+      code: "ERR_POLICY_PRICES",
+      path: `${path}.meter.prices`,
+      expected,
+      found: describeValue(model),
+    }));
 }
 
 /**
@@ -128,7 +171,8 @@ function rangeMistakes({ limit, compiled, path }: CheckedLimit): Mistake[] {
     return [{ code: codeOf(field), path: `${path}.${field}`, expected, found: String(limit[field]) }];
   }
   const expected = misfit(compiled);
-  const field = limit.burst === undefined ? "limit" : "burst";
+  const units = Object.entries<Field>(NAMED[limit.algorithm].fields).filter(([, { is }]) => is === "units");
+  const field = units.findLast(([name]) => limit[name] !== undefined)![0];
   return [
     ...mistakeOf("ERR_POLICY_RANGE", `${path}.${field}`, expected, largestCost(compiled)),
     ...shadowLimitMistakes(compiled, `${path}.shadowLimit`),
@@ -186,19 +230,19 @@ function costsThatNeverPass(rules: unknown, limits: readonly LimitSpec[], path: 
   });
 }
 
-function takenNames(policies: readonly unknown[], placeOf: (i: number) => string): Mistake[] {
+function takenNames(policies: readonly unknown[], pathOf: (i: number) => string): Mistake[] {
   const names = policies.map((policy) => (policy as { name?: unknown } | null)?.name);
   return names.flatMap((name, i): Mistake[] => {
     const first = names.indexOf(name);
     if (typeof name !== "string" || first === i) return [];
     const expected = `a name that no other policy has`;
-    const found = `${describeValue(name)}, the name of ${placeOf(first)}`;
-    return [{ code: "ERR_POLICY_NAME_TAKEN", path: `${placeOf(i)}.name`, expected, found }];
+    const found = `${describeValue(name)}, the name of ${pathOf(first)}`;
+    return [{ code: "ERR_POLICY_NAME_TAKEN", path: `${pathOf(i)}.name`, expected, found }];
   });
 }
 
 /** `api-1` may be a policy with one limit, or the first limit of `api`: headers could not tell them apart. */
-function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => string): Mistake[] {
+function takenLimitIds(policies: readonly Policy[], pathOf: (i: number) => string): Mistake[] {
   const owners = new Map<string, string>();
   return policies.flatMap(({ name, limits }, i) =>
     limits.flatMap(({ id }): Mistake[] => {
@@ -207,23 +251,16 @@ function takenLimitIds(policies: readonly Policy[], placeOf: (i: number) => stri
       if (owner === undefined) return [];
       const expected = "a name that gives its limits ids of their own";
       const found = `${describeValue(id)}, an id that policy ${describeValue(owner)} has too`;
-      return [{ code: "ERR_POLICY_LIMIT_ID_TAKEN", path: `${placeOf(i)}.name`, expected, found }];
+      return [{ code: "ERR_POLICY_LIMIT_ID_TAKEN", path: `${pathOf(i)}.name`, expected, found }];
     }),
   );
 }
 
-function compilePolicy({ limits, ...policy }: ParsedPolicy, { meter }: PolicyInput): Policy {
+function compilePolicy({ limits, ...policy }: ParsedPolicy): Policy {
   return {
     ...policy,
-    ...(meter && { meter: compileMeter(meter) }),
-    limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length), meter?.unit)),
+    limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length), policy.meter?.unit)),
   } as Policy;
-}
-
-function compileMeter(meter: MeterInput): Meter {
-  const all = { maxOutput: 4_096, perImage: 1_000, onExceeded: "finish", ...meter };
-  // Numbers may be text.
-  return JSON.parse(JSON.stringify(all), (_, one) => (one >= 0 ? Number(one) : one)) as Meter;
 }
 
 function idOf(name: string, position: number, limits: number): string {

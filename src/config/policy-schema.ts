@@ -1,13 +1,13 @@
-/** The fields of a policy in the configuration, each by itself. policies.ts checks the fields together. */
+/** The fields of a policy in the configuration, each by itself. policy-fields.ts checks the fields together. */
 
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, NAMED } from "../core/algorithms.ts";
+import { bareExpected, DURATION, type Duration, parseDurationMs } from "../core/duration.ts";
 import { MAX_LIMITS, MAX_UNITS } from "../core/layout.ts";
 import type { Field, Values } from "../core/named.ts";
 import { type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { isTable } from "./bindings.ts";
-import { bareExpected, DURATION, type Duration, parseDurationMs } from "./duration.ts";
 import { PATTERN_EXPECTED } from "./mistake.ts";
 import type { LimitInput, PolicyInput } from "./policy-input.ts";
 
@@ -18,41 +18,23 @@ interface Either {
   readonly anyOf: readonly v.GenericSchema[];
 }
 
+/** A table whose names are the operator's own. */
+interface Table {
+  readonly item: v.GenericSchema;
+  /** The form of the names. Absent: code says it. */
+  readonly names?: RegExp;
+  readonly required?: readonly string[];
+}
+
 /**
- * By schema: the range of a number or of a list's length, the form of a text, or the two ways to write a value.
- * scripts/build/build-schema.ts tells editors. (Valibot's own actions for ranges and forms add 290 bytes gzip to a
- * limiter, and `v.union` 100.)
+ * By schema: the two ways to write a value, or what a table holds. scripts/build/build-schema.ts tells editors.
+ * (`v.union` adds 100 bytes gzip to a limiter, and loses the path of a mistake.)
  */
-export const BOUNDS = new Map<v.GenericSchema, readonly [min: number, max: number] | RegExp | Either>();
+export const CHOICES = new Map<v.GenericSchema, Either | Table>();
 
-/** @param unit the number is written in it. */
-const within = (min: number, max: number, unit?: MeterUnit) => {
-  const isWithin = (written: number) => {
-    const number = toUnits(written, unit);
-    return Number.isInteger(number) && number >= min && number <= max;
-  };
-  const number = v.number();
-  BOUNDS.set(number, [toWritten(min, unit), toWritten(max, unit)]);
-  return v.pipe(number, v.check(isWithin));
-};
+const within = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
 
-const text = (form: RegExp) => {
-  const text = v.string();
-  BOUNDS.set(text, form);
-  return v.pipe(
-    text,
-    v.check((text) => form.test(text)),
-  );
-};
-
-const list = <S extends v.GenericSchema>(item: S, min = 1, max = Number.POSITIVE_INFINITY) => {
-  const list = v.array(item);
-  BOUNDS.set(list, [min, max]);
-  return v.pipe(
-    list,
-    v.check(({ length }) => length >= min && length <= max),
-  );
-};
+const text = (form: RegExp) => v.pipe(v.string(), v.regex(form));
 
 /** A value that may be written in two ways. @param isSecond tells them apart. */
 const either = <A extends v.GenericSchema, B extends v.GenericSchema>(
@@ -61,7 +43,7 @@ const either = <A extends v.GenericSchema, B extends v.GenericSchema>(
   second: B,
 ) => {
   const either = v.lazy((value): A | B => (isSecond(value) ? second : first));
-  BOUNDS.set(either, { anyOf: [first, second] });
+  CHOICES.set(either, { anyOf: [first, second] });
   return either;
 };
 
@@ -90,7 +72,6 @@ const duration = (minMs: number, maxMs: number, form = DURATION): v.GenericSchem
     within(minMs, maxMs),
   );
 
-/** A duration, or 0: none. */
 const durationOrNone = (minMs: number, maxMs: number) =>
   either(v.picklist([0]), isText, duration(minMs, maxMs, new RegExp(`^0$|${DURATION.source}`)));
 
@@ -101,7 +82,7 @@ const oneOrMore = <S extends v.GenericSchema>(item: S) =>
       v.transform((one: v.InferOutput<S>) => [one]),
     ),
     Array.isArray,
-    list(item),
+    v.pipe(v.array(item), v.minLength(1)),
   );
 
 const method = v.pipe(
@@ -109,7 +90,7 @@ const method = v.pipe(
   v.transform((name) => name.toUpperCase()),
 );
 
-/** A pattern. patterns.ts checks whether it can be parsed. */
+/** A pattern. policies.ts checks whether it can be parsed. */
 const pattern = text(/./s);
 
 const match = {
@@ -142,16 +123,28 @@ const planSource = text(new RegExp(`^(?:${planForms((name) => name).join("|")})$
 
 /** A number of a limit as it is written. */
 const units = integer(1, MAX_UNITS);
-const dollars: typeof units = orText(within(1, MAX_UNITS, "usd"));
+/** The same in dollars, of which each unit is a part. */
+const dollars = orText(
+  v.pipe(
+    v.number(),
+    v.check((written) => Number.isInteger(toUnits(written, "usd"))),
+    v.minValue(toWritten(1, "usd")),
+    v.maxValue(toWritten(MAX_UNITS, "usd")),
+  ),
+);
 
 /** A table with at least one name. (`v.record` adds 300 bytes gzip to a limiter, and passes over some names.) */
-const tableOf = <I, O>(item: v.GenericSchema<I, O>) =>
-  v.lazy((table) => {
-    const names = isTable(table) ? Object.keys(table) : [];
+const tableOf = <I, O>(item: v.GenericSchema<I, O>, bounds: Omit<Table, "item"> = {}) => {
+  const { required = [] } = bounds;
+  const table = v.lazy((table) => {
+    const names = isTable(table) ? [...required, ...Object.keys(table)] : [];
     const schema =
       names.length > 0 ? v.strictObject(Object.fromEntries(names.map((name) => [name, item]))) : v.picklist([]);
     return schema as v.GenericSchema<Readonly<Record<string, I>>, Readonly<Record<string, O>>>;
   });
+  CHOICES.set(table, { ...bounds, item });
+  return table;
+};
 
 const DEFAULT_ALGORITHM = "sliding-window";
 
@@ -159,7 +152,7 @@ const DEFAULT_ALGORITHM = "sliding-window";
 const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema => {
   switch (field.is) {
     case "units": {
-      const number = orText(within(1, field.most, unit));
+      const number = unit === "usd" ? dollars : orText(within(1, field.most));
       return field.isOptional ? v.optional(number) : number;
     }
     case "integer":
@@ -224,11 +217,34 @@ const limitOf = (schemas: Readonly<Record<string, v.GenericSchema | undefined>>)
     return schema as v.GenericSchema<LimitInput, ParsedLimit>;
   });
 
-/** meter.ts checks all fields of a meter. */
-const meter = v.object({ unit: v.picklist(["tokens", "usd"]) });
+const dollarsPerMillion = orText(v.pipe(v.number(), v.minValue(0), v.finite()));
+
+const price = v.strictObject({
+  input: dollarsPerMillion,
+  cachedInput: v.optional(dollarsPerMillion),
+  output: dollarsPerMillion,
+});
+
+/** The names of prices: a model, or `*` for any text in it. */
+export const MODEL = /^[\w*.:/@+-]{1,128}$/;
+
+const meterOf = <P extends v.GenericSchema>(prices: P) =>
+  v.strictObject({
+    unit: v.picklist(["tokens", "usd"]),
+    maxOutput: v.optional(integer(1, MAX_UNITS), 4_096),
+    perImage: v.optional(integer(0, MAX_UNITS), 1_000),
+    onExceeded: v.optional(v.picklist(["finish", "cut"]), "finish"),
+    prices,
+  });
+
+const METERS = {
+  tokens: meterOf(v.optional(v.never())),
+  usd: meterOf(tableOf(price, { names: MODEL, required: ["default"] })),
+};
 
 /** @param limit the schema of one limit. @param number the schema of one number of a plan. */
-const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units, isMetered: boolean) => {
+const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typeof dollars, unit?: MeterUnit) => {
+  const isMetered = unit !== undefined;
   /** Numbers by plan and by the id of a limit. plans.ts checks the names and what fits a limit. */
   const plans = tableOf(tableOf(number));
   const policy = v.strictObject({
@@ -236,30 +252,32 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units, isMe
     match: v.optional(v.strictObject(match), {}),
     except: v.optional(oneOrMore(exception)),
     key: v.optional(oneOrMore(keyKind), ["ip"]),
-    cost: v.optional(list(rule, 0, isMetered ? 0 : undefined), []),
-    limits: list(limit, 1, MAX_LIMITS),
+    cost: v.optional(v.pipe(v.array(rule), v.maxLength(isMetered ? 0 : Number.POSITIVE_INFINITY)), []),
+    limits: v.pipe(v.array(limit), v.minLength(1), v.maxLength(MAX_LIMITS)),
     plan: v.optional(planSource),
     plans: v.optional(plans),
     consistency: v.optional(v.picklist(isMetered ? ["strict"] : ["strict", "leased"]), "strict"),
     mode: v.optional(v.picklist(["enforce", "shadow"]), "enforce"),
     onStoreFailure: v.optional(v.picklist(["local", "allow", "deny"]), "local"),
     documented: v.optional(boolean, true),
-    meter: v.optional(meter),
+    meter: v.optional(METERS[unit ?? "tokens"]),
   });
-  return { policy: policy satisfies v.GenericSchema<PolicyInput, unknown>, limit, number, plans };
+  return { policy: policy satisfies v.GenericSchema<PolicyInput, unknown>, limit, number };
 };
 
 /** By the unit of a policy's meter. */
 export const SCHEMAS = {
-  none: schemasOf(limitOf(LIMIT_SCHEMAS), units, false),
-  tokens: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.tokens), units, true),
-  usd: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.usd), dollars, true),
+  none: schemasOf(limitOf(LIMIT_SCHEMAS), units),
+  tokens: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.tokens), units, "tokens"),
+  usd: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.usd), dollars, "usd"),
 };
 
-/** The unit of a policy as it was written; a wrong one counts as tokens. */
+/** The unit of a policy as it was written; a wrong one counts as tokens, or with prices as dollars. */
 export function unitOf(policy: unknown): keyof typeof SCHEMAS {
-  const { meter } = (policy ?? {}) as { meter?: { unit?: unknown } | null };
-  return meter === undefined ? "none" : meter?.unit === "usd" ? "usd" : "tokens";
+  const { meter } = (policy ?? {}) as { meter?: { unit?: unknown; prices?: unknown } | null };
+  if (meter === undefined) return "none";
+  const { unit, prices } = meter ?? {};
+  return unit === "usd" || (unit !== "tokens" && prices !== undefined) ? "usd" : "tokens";
 }
 
 /** The fields that a table in a policy may have. @param table absent: the policy itself. */
@@ -268,12 +286,13 @@ export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = D
     match,
     except: match,
     cost: rule.entries,
+    meter: METERS.usd.entries,
+    prices: price.entries,
     limits: LIMIT_SCHEMAS[algorithm].entries,
   };
   return Object.keys(table === undefined ? SCHEMAS.none.policy.entries : tables[table]!);
 }
 
-/** The fields of all algorithms: the name of the algorithm, that of the field, and the field. */
 const LIMIT_FIELDS = NAMES.flatMap((algorithm) =>
   Object.entries<Field>(NAMED[algorithm].fields).map(([name, field]) => [algorithm, name, field] as const),
 );
@@ -291,6 +310,9 @@ function expectedOfLimits(): Record<string, string> {
 
 /** The number of a limit, in words. */
 export const UNITS_EXPECTED = `an integer from 1 to ${MAX_UNITS}`;
+
+const COST_EXPECTED = `an integer from 0 to ${MAX_UNITS}`;
+const PRICES_EXAMPLE = "for example prices = { default = { input = 15, output = 75 } }";
 
 /** What replaces a limit of 0. */
 export const BLOCK_INSTEAD = ' ("block" in the live document refuses every request of a client)';
@@ -320,7 +342,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   ...PATTERN_EXPECTED,
   key: `a list of ${keyForms(() => "<name>").join(", ")}, or several joined by +`,
   cost: 'a list of rules, for example { path = "/v1/search", cost = 100 }',
-  "cost.cost": `an integer from 0 to ${MAX_UNITS}`,
+  "cost.cost": COST_EXPECTED,
   "cost of meter": "no cost beside meter, which says what a request costs",
   limits: `a list of 1 to ${MAX_LIMITS} limits`,
   ...expectedOfLimits(),
@@ -332,4 +354,11 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   documented: "true or false",
   unit: '"tokens" or "usd"',
   meter: 'a table with unit = "tokens" or unit = "usd"',
+  maxOutput: UNITS_EXPECTED,
+  perImage: COST_EXPECTED,
+  prices: `a table of prices by model, ${PRICES_EXAMPLE}`,
+  "prices of tokens": 'no prices beside unit = "tokens"',
+  defaultPrice: `prices for all other models, ${PRICES_EXAMPLE}`,
+  modelPrice: "a table with input and output",
+  dollarsPerMillion: "dollars per million tokens, 0 or more",
 };

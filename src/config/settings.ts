@@ -1,12 +1,19 @@
 /** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can set. */
 
 import type { Policy } from "../core/policy.ts";
-import { type AdminSettings, type AssetFiles, readAdmin, readAssets, readExplain } from "./admin.ts";
-import { type Bindings, type Get, isHttpUrl, readInteger, reading, schemeOf, type Wrong } from "./bindings.ts";
-import { readInterval } from "./interval.ts";
+import { type AdminSettings, type AssetFiles, readAdmin, readAssets } from "./admin.ts";
+import {
+  type Bindings,
+  type Get,
+  isHttpUrl,
+  readInteger,
+  readInterval,
+  reading,
+  schemeOf,
+  type Wrong,
+} from "./bindings.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
-import { readRecord } from "./record.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
 import { readStats, type StatsSettings } from "./stats.ts";
 import { readStore, type StoreSettings } from "./store.ts";
@@ -88,17 +95,17 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
 function readPolicies(bindings: Bindings): Parsed<readonly Policy[]> {
   const mistakes: Mistake[] = [];
   const all: unknown[] = [];
-  const places: string[] = [];
+  const paths: string[] = [];
   for (const name of policyVariables(bindings, mistakes)) {
     const part = readPolicyVariable(name, bindings[name]);
     mistakes.push(...(part.mistakes ?? []));
     for (const [i, policy] of (part.mistakes ? [] : part.value).entries()) {
       all.push(policy);
-      places.push(`${name}[${i}]`);
+      paths.push(`${name}[${i}]`);
     }
   }
   if (mistakes.length > 0 && all.length === 0) return { mistakes };
-  const parsed = parsePolicies(all, "POLICIES", places);
+  const parsed = parsePolicies(all, "POLICIES", paths);
   if (mistakes.length === 0) return parsed;
   return { mistakes: [...mistakes, ...(parsed.mistakes ?? [])] };
 }
@@ -181,4 +188,23 @@ function readHeaders(get: Get, wrong: Wrong): RateLimitHeaders {
   if (RATE_LIMIT_HEADERS.includes(mode as RateLimitHeaders)) return mode as RateLimitHeaders;
   wrong("ERR_RATE_LIMIT_HEADERS", "RATE_LIMIT_HEADERS", RATE_LIMIT_HEADERS.map((name) => `"${name}"`).join(", "), mode);
   return "both";
+}
+
+/** Whether refusals carry a token that explains them. */
+function readExplain(get: Get, wrong: Wrong): boolean {
+  const value = get("EXPLAIN") ?? "off";
+  if (value === "on" || value === "off") return value === "on";
+  wrong("ERR_EXPLAIN", "EXPLAIN", '"on" or "off"', value);
+  return false;
+}
+
+/** The share of the clients whose decisions are recorded, 0 … 1. */
+function readRecord(get: Get, wrong: Wrong): number {
+  const value = get("RECORD") ?? "off";
+  if (value === "off") return 0;
+  if (value === "on") return 1;
+  const share = typeof value === "string" && /^\d{1,3}(\.\d{1,4})?%$/.test(value) ? Number.parseFloat(value) / 100 : 0;
+  if (share > 0 && share <= 1) return share;
+  wrong("ERR_RECORD", "RECORD", '"on", "off" or a share of the clients, for example "10%"', value);
+  return 0;
 }

@@ -1,8 +1,7 @@
 /** The bindings that say where an isolate hands its counts on, and how often. */
 
-import type { Get, Wrong } from "./bindings.ts";
+import { type Get, readInterval, type Wrong } from "./bindings.ts";
 import { type CountsNamespace, isCountsNamespace } from "./counts.ts";
-import { readInterval } from "./interval.ts";
 
 export interface StatsSettings {
   /** How often an isolate hands its counts on, in ms; 0: never, and nothing is counted. */

@@ -2,8 +2,8 @@
 
 import type { Match, Policy } from "../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
-import type { PatternKind } from "../pattern/node.ts";
 import { parsePattern, writePattern } from "../pattern/parse.ts";
+import type { PatternKind } from "../pattern/term.ts";
 import type { Settings } from "./settings.ts";
 
 export function policyWarnings(policies: readonly Policy[]): string[] {

@@ -33,7 +33,7 @@ export interface Quota {
 }
 
 /** What a client is told about one limit. Durations are in ms from the decision on. */
-export interface Told {
+export interface LimitStatus {
   /** The largest cost that would be admitted now, after this decision. */
   readonly remaining: number;
   /** The time until the requested cost would be admitted; 0 if it was. Absent: never, the cost is above the limit. */
@@ -122,6 +122,13 @@ export interface Algorithm<L, R, S, V, K = never> {
   keptValue?(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
   /** The value that a text says, where a storage keeps nothing else. undefined: the text says no such value. */
   parseValue?(json: unknown): K | undefined;
+  /**
+   * Only for a long list of entries, oldest first, each with its instant `atMs`: the list as integers, in a fifth of
+   * the length. A storage may keep it in several parts.
+   */
+  pack?(entries: K): readonly number[];
+  /** The entries of a part. undefined: it is damaged. */
+  unpack?(packed: unknown): K | undefined;
   /** Whether reading has dropped something that is stored. If so, the result is written whatever is decided. */
   dropped?(state: S): boolean;
 
@@ -136,14 +143,21 @@ export interface Algorithm<L, R, S, V, K = never> {
    * @param cost the requested cost. @param refused whether the limit refused it.
    * @param charged whether the view includes the cost if it was admitted; false after a look. Default true.
    */
-  tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): Told;
+  tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): LimitStatus;
   /** `remaining` of what a client is told. */
   remaining(view: V, limit: L, nowMs: number): number;
   quota(limit: L): Quota;
   /** The most units that a limit may have. Absent: `MAX_UNITS`. */
   readonly mostUnits?: number;
-  /** What would fit, in words, if the limit's numbers are too large for exact decisions. Absent: they never are. */
+  /**
+   * What would fit, in words, if numbers beside `limit` are out of range, or if all are too large for exact decisions.
+   * Absent: they never are.
+   */
   tooLarge?(limit: L): string | undefined;
+  /** The numbers beside `limit` that count units, each changed. Absent: there are none. */
+  changeUnits?(limit: L, change: (units: number) => number): Partial<L>;
+  /** Whether two limits of one record have the same numbers beside `limit`. Absent: there are none. */
+  hasSameUnits?(one: L, other: L): boolean;
 
   // For an isolate whose store is far away: it reads replies, remembers them and leases units.
 
@@ -166,18 +180,18 @@ export interface Algorithm<L, R, S, V, K = never> {
 }
 
 /**
- * `Told` without the members that are not known. Damaged counts may give any wait: what is told is at least 0 and at
- * most 2^53 - 1 ms.
+ * `LimitStatus` without the members that are not known. Damaged counts may give any wait: a client is told at least 0
+ * and at most 2^53 - 1 ms.
  */
-export function told({
+export function limitStatus({
   remaining,
   retryAfterMs,
   growsAfterMs,
   resetAfterMs,
   delayMs,
-}: Pick<Told, "remaining" | "resetAfterMs"> & {
+}: Pick<LimitStatus, "remaining" | "resetAfterMs"> & {
   readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs"]?: number | undefined;
-}): Told {
+}): LimitStatus {
   return {
     remaining,
     resetAfterMs: asWait(resetAfterMs),

@@ -6,7 +6,6 @@ import {
   type ConcurrencyLimit,
   type ConcurrencyView,
   concurrency,
-  concurrencyWords,
   namedConcurrency,
   type Slots,
 } from "./concurrency.ts";
@@ -15,11 +14,10 @@ import {
   type FixedWindowLimit,
   type FixedWindowRecord,
   fixedWindow,
-  fixedWindowWords,
   namedFixedWindow,
 } from "./fixed-window.ts";
 import { Kind } from "./layout.ts";
-import type { Named, Values, Words } from "./named.ts";
+import type { Named, Values } from "./named.ts";
 import {
   type Log,
   type LogLimit,
@@ -29,13 +27,11 @@ import {
   namedSlidingLog,
   type SlidingLogInput,
   slidingLog,
-  slidingLogWords,
 } from "./sliding-log.ts";
 import {
   namedSlidingWindow,
   type SlidingWindowInput,
   slidingWindow,
-  slidingWindowWords,
   type WindowLimit,
   type WindowRecord,
 } from "./sliding-window.ts";
@@ -47,7 +43,6 @@ import {
   namedTokenBucket,
   type TokenBucketInput,
   tokenBucket,
-  tokenBucketWords,
 } from "./token-bucket.ts";
 
 /** What the script must know about a limit. */
@@ -105,16 +100,6 @@ export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = 
   "token-bucket": namedTokenBucket,
   "leaky-bucket": namedLeakyBucket,
   concurrency: namedConcurrency,
-};
-
-/** What clients read, by name. */
-export const WORDS: Readonly<Record<AlgorithmName, Words<LimitSpec>>> = {
-  "sliding-window": slidingWindowWords,
-  "fixed-window": fixedWindowWords,
-  "sliding-log": slidingLogWords,
-  "token-bucket": tokenBucketWords,
-  "leaky-bucket": tokenBucketWords,
-  concurrency: concurrencyWords,
 };
 
 /** Whether a limit has a limit key beside the key of the records. */

@@ -3,10 +3,10 @@
  * Mirror: lua/concurrency.lua.
  */
 
-import { type Algorithm, isCount, told } from "./algorithm.ts";
+import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
 import { Kind, MAX_WINDOW_MS } from "./layout.ts";
-import { LIMIT, type LimitBase, type Named, type ShadowLimitBase, type ValuesOf, type Words } from "./named.ts";
+import { LIMIT, type LimitBase, type Named, type ShadowLimitBase, type ValuesOf } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface ConcurrencyLimit {
@@ -59,7 +59,7 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
   quota: ({ limit }) => ({ quota: limit }),
   remaining: ({ inFlight }, { limit }) => Math.max(0, limit - inFlight),
   tell(view, limit, _cost, refused, nowMs) {
-    return told({
+    return limitStatus({
       remaining: concurrency.remaining(view, limit, nowMs),
       retryAfterMs: refused ? RETRY_AFTER_MS : 0,
       resetAfterMs: 0,
@@ -103,9 +103,6 @@ export const namedConcurrency: Named<ConcurrencyLimit, ValuesOf<typeof FIELDS>> 
   fields: FIELDS,
   limitOf: ({ limit, timeout }) => ({ kind: Kind.concurrency, limit, timeoutMs: timeout }),
   valuesOf: ({ limit, timeoutMs }) => ({ limit, timeout: timeoutMs }),
-};
-
-export const concurrencyWords: Words<ConcurrencyLimit> = {
   describe: ({ limit }) => `${limit} at a time`,
   promise: ({ limit, timeoutMs, unit }) =>
     `at most ${describeUnits(limit, unit)} in flight; a lost one is freed after ${formatDuration(timeoutMs)}`,

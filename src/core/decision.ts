@@ -1,6 +1,6 @@
 /** What a take means for its caller: from counts to the remaining units, the waits and one verdict. Pure. */
 
-import type { Told } from "./algorithm.ts";
+import type { LimitStatus } from "./algorithm.ts";
 import { algorithmOf } from "./algorithms.ts";
 import type { Limit, Policy } from "./policy.ts";
 import type { LimitReply } from "./take.ts";
@@ -13,7 +13,7 @@ import type { LimitReply } from "./take.ts";
 export type Source = "redis" | "memory" | "cache" | "lease" | "fallback" | "live" | (string & {});
 
 /** One limit's part in a decision. */
-export interface LimitDecision extends Told {
+export interface LimitDecision extends LimitStatus {
   /** The policy that it belongs to, with the numbers that hold for this client. */
   readonly policy: Policy;
   /** The limit, checked and with its defaults, and with the number that holds for this client. */
@@ -50,10 +50,8 @@ export interface Hold {
   release(): Promise<void>;
 }
 
-/** The answer to a take. A refusal is a value: nothing throws because a limit was reached. */
-export interface Decision {
-  /** True: every enforced limit admitted, and all of them were charged. False: nothing was charged. */
-  readonly allowed: boolean;
+/** What a decision may have. A member that an outcome never has is `undefined` there. */
+export interface DecisionBase {
   /** Who answered. */
   readonly source: Source;
   /** The fewest units left under any enforced limit. Absent: no enforced limit has told its number. */
@@ -78,6 +76,77 @@ export interface Decision {
   readonly blocked?: true;
 }
 
+/** A decision whose outcome never has these members. */
+type Without<Members extends keyof DecisionBase> = Omit<DecisionBase, Members> & {
+  readonly [Member in Members]?: never;
+};
+
+/** Every enforced limit admitted, and all of them were charged. Limits of policies in shadow may have refused. */
+export type AdmittedDecision = Without<"unavailable" | "blocked"> & {
+  readonly outcome: "admitted";
+  readonly allowed: true;
+  readonly retryAfterMs: 0;
+};
+
+/** A limit refused: those of `limits` that have not `admitted`. Nothing was charged. */
+export type RefusedDecision = Without<"delayMs" | "hold" | "unavailable" | "blocked"> & {
+  readonly outcome: "refused";
+  readonly allowed: false;
+};
+
+/** An operator has blocked the client in the live document. No limit was asked: `limits` and `shadow` are empty. */
+export type BlockedDecision = Without<"remaining" | "resetAfterMs" | "delayMs" | "hold" | "unavailable"> & {
+  readonly outcome: "blocked";
+  readonly allowed: false;
+  readonly source: "live";
+  readonly blocked: true;
+};
+
+/**
+ * The store had no answer, and a policy with `onStoreFailure = "deny"` applies. No number is known: `limits` and
+ * `shadow` are empty.
+ */
+export type UnavailableDecision = Without<
+  "remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "hold" | "blocked"
+> & {
+  readonly outcome: "unavailable";
+  readonly allowed: false;
+  readonly source: "fallback";
+  readonly unavailable: true;
+};
+
+/**
+ * The answer to a take. A refusal is a value: nothing throws because a limit was reached. `outcome` says which of the
+ * four it is.
+ */
+export type Decision = AdmittedDecision | RefusedDecision | BlockedDecision | UnavailableDecision;
+
+/** What follows from each outcome. */
+export type ByOutcome<T, More extends readonly unknown[] = []> = {
+  readonly [D in Decision as D["outcome"]]: (decision: D, ...more: More) => T;
+};
+
+/**
+ * What follows from a decision. HTTP, metrics, log lines and explanations all ask here: one more outcome does not
+ * compile until each of them says what follows from it.
+ */
+export function byOutcome<T, More extends readonly unknown[]>(
+  decision: Decision,
+  follows: ByOutcome<T, More>,
+  ...more: More
+): T {
+  switch (decision.outcome) {
+    case "admitted":
+      return follows.admitted(decision, ...more);
+    case "refused":
+      return follows.refused(decision, ...more);
+    case "blocked":
+      return follows.blocked(decision, ...more);
+    case "unavailable":
+      return follows.unavailable(decision, ...more);
+  }
+}
+
 /**
  * @param charged false after a look: the counts do not include the cost if it was admitted.
  * @param isCounted whether the counts include the cost. Only a limit with a `shadowLimit` needs it.
@@ -92,7 +161,7 @@ export function decideLimit(
   isCounted = charged,
 ): LimitDecision {
   const { tell, viewAdmits } = algorithmOf(limit);
-  const told = tell(view, limit, cost, refused, nowMs, charged);
+  const status = tell(view, limit, cost, refused, nowMs, charged);
   const { shadowLimit: number } = limit;
   const shadowLimit = number !== undefined &&
     pausedMs === undefined && {
@@ -102,12 +171,13 @@ export function decideLimit(
       },
     };
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
-  return { policy, limit, admitted: !refused, ...told, ...paused, ...shadowLimit };
+  return { policy, limit, admitted: !refused, ...status, ...paused, ...shadowLimit };
 }
 
-/** One verdict over all limits: allowed if every enforced limit admitted. */
-export function decide(source: Source, all: readonly LimitDecision[]): Decision {
+/** One verdict over all limits: admitted if every enforced limit admitted. */
+export function decide(source: Source, all: readonly LimitDecision[]): AdmittedDecision | RefusedDecision {
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
+  const shadow = all.filter(({ policy }) => policy.mode === "shadow");
   let allowed = true;
   let remaining = Number.POSITIVE_INFINITY;
   let resetAfterMs = 0;
@@ -121,13 +191,11 @@ export function decide(source: Source, all: readonly LimitDecision[]): Decision 
     // A limit that never admits makes this NaN for good.
     retryAfterMs = Math.max(retryAfterMs, one.retryAfterMs ?? Number.NaN);
   }
-  return {
-    allowed,
-    source,
-    limits,
-    shadow: all.filter(({ policy }) => policy.mode === "shadow"),
-    ...(limits.length > 0 && { remaining, resetAfterMs }),
-    ...(allowed && delayMs > 0 && { delayMs }),
-    ...(retryAfterMs >= 0 && { retryAfterMs }),
-  };
+  const numbers = limits.length > 0 && { remaining, resetAfterMs };
+  if (!allowed) {
+    const wait = retryAfterMs >= 0 && { retryAfterMs };
+    return { outcome: "refused", allowed, source, limits, shadow, ...numbers, ...wait };
+  }
+  const delay = delayMs > 0 && { delayMs };
+  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
 }

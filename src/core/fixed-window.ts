@@ -1,18 +1,9 @@
 /** The fixed window counter: aligned windows with one count each. Mirror: lua/fixed_window.lua. */
 
-import { type Algorithm, told } from "./algorithm.ts";
+import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT } from "./layout.ts";
-import {
-  LIMIT,
-  type Named,
-  perWindow,
-  type ShadowLimitBase,
-  type ValuesOf,
-  WINDOW,
-  type WindowBase,
-  type Words,
-} from "./named.ts";
+import { LIMIT, type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface FixedWindowLimit {
@@ -57,7 +48,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   tell(record, limit, cost, refused, nowMs) {
     const { newest, count } = record;
     const endsAfterMs = (newest + 1) * limit.windowMs - nowMs;
-    return told({
+    return limitStatus({
       remaining: fixedWindow.remaining(record, limit, nowMs),
       retryAfterMs: !refused ? 0 : cost > limit.limit ? undefined : endsAfterMs,
       growsAfterMs: count > 0 ? endsAfterMs : undefined,
@@ -96,9 +87,6 @@ export const namedFixedWindow: Named<FixedWindowLimit, ValuesOf<typeof FIELDS>> 
   meters: ["tokens", "usd"],
   limitOf: ({ limit, window }) => ({ kind: Kind.fixedWindow, limit, windowMs: window }),
   valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
-};
-
-export const fixedWindowWords: Words<FixedWindowLimit> = {
   describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
   promise({ limit, windowMs, unit }) {
     const [most, across] = [describeUnits(limit, unit), describeUnits(2 * limit, unit)];

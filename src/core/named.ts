@@ -92,13 +92,9 @@ export interface Named<L, V> {
   misfit?(values: V): { readonly field: string; readonly expected: string } | undefined;
   limitOf(values: V): L;
   valuesOf(limit: L): V;
-}
-
-/** What clients read about a limit. A program that shows no limits does not carry it. */
-export interface Words<L> {
-  /** Units per time. */
+  /** For clients: units per time. */
   describe(limit: Counted<L>): string;
-  /** What the algorithm promises, with the numbers of this limit. */
+  /** For clients: what the algorithm promises, with the numbers of this limit. */
   promise(limit: Counted<L>): string;
 }
 

@@ -3,18 +3,10 @@
  * window`. Mirror: lua/sliding_log.lua.
  */
 
-import { type Algorithm, isCount, told } from "./algorithm.ts";
+import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT, MAX_LOG_UNITS } from "./layout.ts";
-import {
-  type Named,
-  perWindow,
-  type ShadowLimitBase,
-  type ValuesOf,
-  WINDOW,
-  type WindowBase,
-  type Words,
-} from "./named.ts";
+import { type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface LogLimit {
@@ -99,6 +91,26 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };
   },
   parseValue: (json) => (Array.isArray(json) && json.every(isEntry) ? json : undefined),
+  /** Two integers an entry: the time since the entry before it, the first one's since the epoch, and the cost. */
+  pack(entries) {
+    const packed: number[] = [];
+    let lastAtMs = 0;
+    for (const { atMs, cost } of entries) {
+      packed.push(atMs - lastAtMs, cost);
+      lastAtMs = atMs;
+    }
+    return packed;
+  },
+  unpack(packed) {
+    if (!Array.isArray(packed) || !packed.every(isCount)) return undefined;
+    const entries: LogEntry[] = [];
+    let atMs = 0;
+    for (let i = 0; i < packed.length; i += 2) {
+      atMs += packed[i]!;
+      entries.push({ atMs, cost: packed[i + 1]! });
+    }
+    return slidingLog.parseValue!(entries);
+  },
   dropped: ({ dropped }) => dropped,
   resetAfterMs: ({ record }, { windowMs }, nowMs) => (record.used === 0 ? 0 : record.newestAtMs + windowMs - nowMs),
   view({ record, entries }, { kind, limit, windowMs }, cost, refused) {
@@ -122,7 +134,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
   remaining: ({ used }, { limit }) => Math.max(0, limit - used),
   tell(view, limit, cost, refused, nowMs) {
     const { retryAtMs, growsAtMs, resetAtMs } = view;
-    return told({
+    return limitStatus({
       remaining: slidingLog.remaining(view, limit, nowMs),
       retryAfterMs: !refused ? 0 : cost > limit.limit ? undefined : retryAtMs - nowMs,
       growsAfterMs: growsAtMs > 0 ? growsAtMs - nowMs : undefined,
@@ -200,9 +212,6 @@ export const namedSlidingLog: Named<LogLimit, ValuesOf<typeof FIELDS>> = {
   fields: FIELDS,
   limitOf: ({ limit, window }) => ({ kind: Kind.log, limit, windowMs: window }),
   valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
-};
-
-export const slidingLogWords: Words<LogLimit> = {
   describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
   promise: ({ limit, windowMs, unit }) =>
     `never more than ${describeUnits(limit, unit)} in any ${formatDuration(windowMs)}, and every unit returns exactly on time`,

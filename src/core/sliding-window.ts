@@ -6,19 +6,10 @@
  * waits) is computed here only, from the record that the script returns.
  */
 
-import { type Algorithm, told } from "./algorithm.ts";
+import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_BUCKETS, MAX_COUNT, MAX_EXACT } from "./layout.ts";
-import {
-  LIMIT,
-  type Named,
-  perWindow,
-  type ShadowLimitBase,
-  type ValuesOf,
-  WINDOW,
-  type WindowBase,
-  type Words,
-} from "./named.ts";
+import { LIMIT, type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
@@ -176,7 +167,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   remaining: (record, { limit }, nowMs) => windowRemaining(record, limit, nowMs),
   tell(record, { limit }, cost, refused, nowMs) {
     const remaining = windowRemaining(record, limit, nowMs);
-    return told({
+    return limitStatus({
       remaining,
       retryAfterMs: refused ? windowRetryAfterMs(record, limit, cost, nowMs) : 0,
       growsAfterMs: windowRetryAfterMs(record, limit, remaining + 1, nowMs),
@@ -238,9 +229,6 @@ export const namedSlidingWindow: Named<WindowLimit, ValuesOf<typeof FIELDS>> = {
     buckets,
     oldest: kind === Kind.whole ? "whole" : "weighted",
   }),
-};
-
-export const slidingWindowWords: Words<WindowLimit> = {
   describe: ({ limit, bucketMs, buckets, unit }) => perWindow(limit, bucketMs * buckets, unit),
   promise({ kind, limit, bucketMs, buckets, unit }) {
     const [most, window] = [describeUnits(limit, unit), formatDuration(bucketMs * buckets)];

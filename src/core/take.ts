@@ -28,7 +28,6 @@ import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
 
-/** A limit of a request. */
 export type LimitRequest = LimitSpec & {
   /** With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. */
   readonly atMs?: number;
@@ -77,7 +76,10 @@ export interface LimitReply {
   readonly refused: boolean;
   /** The counts after the decision. */
   readonly view: LimitView;
-  /** How long the isolate pauses after a short grant, in ms. It refuses meanwhile, whatever the counts say. */
+  /**
+   * How long the isolate pauses after the store had too few units to lease, in ms. It refuses meanwhile, whatever the
+   * counts say.
+   */
   readonly pausedMs?: number;
 }
 
@@ -100,6 +102,8 @@ export interface WrittenRecords {
 
 export interface WrittenValue {
   readonly key: string;
+  /** Of the limit whose value it is. */
+  readonly kind: Kind;
   /** undefined: the key is deleted. */
   readonly kept: KeptValue<LimitValue> | undefined;
 }
@@ -135,7 +139,7 @@ function chargedAtMs(limit: LimitRequest, { view }: LimitReply): number {
   return algorithmOf(limit).chargedAtMs?.(view, limit) ?? 0;
 }
 
-/** The limit key of a limit that has one. It lies beside the key of its records, in the same slot of a cluster. */
+/** The limit key of a limit that has one. It lies beside the key of its records, in the same hash slot of a cluster. */
 export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
 }
@@ -191,7 +195,8 @@ export function take(
       if (record) records.push(record);
       expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
       if (algorithm.keptValue && (charged || hasDropped)) {
-        values.push({ key: limitKeyOf(key, limit), kept: algorithm.keptValue(state, limit, nowMs) });
+        const kept = algorithm.keptValue(state, limit, nowMs);
+        values.push({ key: limitKeyOf(key, limit), kind: limit.kind, kept });
       }
       reply.push({ refused, view: algorithm.view(state, limit, cost, refused) });
     }

@@ -4,10 +4,10 @@
  * Mirror: lua/token_bucket.lua.
  */
 
-import { type Algorithm, leasedMs, told } from "./algorithm.ts";
+import { type Algorithm, leasedMs, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
-import { Kind, MAX_EXACT } from "./layout.ts";
-import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase, type Words } from "./named.ts";
+import { Kind, MAX_EXACT, MAX_UNITS } from "./layout.ts";
+import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface BucketLimit {
@@ -57,11 +57,15 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
   encode: ({ windowMs, burst, maxDelayMs }) => [windowMs, 0, burst, maxDelayMs],
   quota: ({ limit, windowMs, burst }) => ({ quota: burst, windowMs: (burst * windowMs) / limit }),
   tooLarge(limit) {
+    const { windowMs, burst, maxDelayMs } = limit;
+    if (!Number.isSafeInteger(burst) || burst < 1 || burst > MAX_UNITS) return `a burst from 1 to ${MAX_UNITS}`;
     if (capacity(limit) <= MAX_EXACT) return undefined;
-    const { windowMs, maxDelayMs } = limit;
     const largest = Math.floor((MAX_EXACT - maxDelayMs * limit.limit) / windowMs);
     return `a burst of at most ${largest} with a window of ${windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
   },
+  /** A burst that is equal to `limit`, as it is by default, follows it. */
+  changeUnits: ({ burst }, change) => ({ burst: change(burst) }),
+  hasSameUnits: (one, other) => one.burst === other.burst,
   remaining({ debt }, limit) {
     const free = Math.floor((capacity(limit) - debt) / limit.windowMs);
     return Math.max(0, Math.min(limit.burst, free));
@@ -75,7 +79,7 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
       return payBackAfterMs(record, limit, nowMs, capacity(limit) - units * windowMs);
     };
     const queued = charged ? record : { ...record, debt: record.debt + cost * windowMs };
-    return told({
+    return limitStatus({
       remaining,
       retryAfterMs: refused ? admitsAfterMs(cost) : 0,
       growsAfterMs: admitsAfterMs(remaining + 1),
@@ -148,12 +152,26 @@ const LEAKY_FIELDS = {
   },
 } as const;
 
+/** Both buckets promise the same, but for the delay. */
+const words: Pick<Named<BucketLimit, never>, "describe" | "promise"> = {
+  describe({ limit, windowMs, burst, unit }) {
+    const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
+    return `${perWindow(limit, windowMs, unit)}${atOnce}`;
+  },
+  promise({ limit, windowMs, burst, maxDelayMs, unit }) {
+    const delay = maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(maxDelayMs)} first` : "";
+    const refill = perWindow(limit, windowMs, unit);
+    return `at most ${describeUnits(burst, unit)} at once, refilled by ${refill}, continuously${delay}`;
+  },
+};
+
 export const namedTokenBucket: Named<BucketLimit, ValuesOf<typeof TOKEN_FIELDS>> = {
   kind: Kind.bucket,
   fields: TOKEN_FIELDS,
   meters: ["tokens"],
   limitOf: (values) => namedLeakyBucket.limitOf({ ...values, maxDelay: 0 }),
   valuesOf: ({ limit, windowMs, burst }) => ({ limit, window: windowMs, burst }),
+  ...words,
 };
 
 export const namedLeakyBucket: Named<BucketLimit, ValuesOf<typeof LEAKY_FIELDS>> = {
@@ -169,16 +187,5 @@ export const namedLeakyBucket: Named<BucketLimit, ValuesOf<typeof LEAKY_FIELDS>>
     maxDelayMs: maxDelay,
   }),
   valuesOf: (limit) => ({ ...namedTokenBucket.valuesOf(limit), maxDelay: limit.maxDelayMs }),
-};
-
-export const tokenBucketWords: Words<BucketLimit> = {
-  describe({ limit, windowMs, burst, unit }) {
-    const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
-    return `${perWindow(limit, windowMs, unit)}${atOnce}`;
-  },
-  promise({ limit, windowMs, burst, maxDelayMs, unit }) {
-    const delay = maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(maxDelayMs)} first` : "";
-    const refill = perWindow(limit, windowMs, unit);
-    return `at most ${describeUnits(burst, unit)} at once, refilled by ${refill}, continuously${delay}`;
-  },
+  ...words,
 };

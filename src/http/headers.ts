@@ -7,7 +7,6 @@
 
 import { serializeItem } from "structured-headers";
 import type { RateLimitHeaders } from "../config/settings.ts";
-import { isConcurrency } from "../core/concurrency.ts";
 import type { LimitDecision } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
 import { quotaOf } from "./quota.ts";
@@ -61,7 +60,7 @@ function writtenOf(limit: Limit): Written {
   const { quota, windowMs } = quotaOf(limit);
   // The draft has whole seconds only. Any other window is left out: a rounded window would be wrong.
   const w = windowMs !== undefined && windowMs % 1000 === 0 ? windowMs / 1000 : undefined;
-  const qu = isConcurrency(limit) ? "concurrent-requests" : limit.unit && QUOTA_UNITS[limit.unit];
+  const qu = windowMs === undefined ? "concurrent-requests" : limit.unit && QUOTA_UNITS[limit.unit];
   const parameters = Object.entries({ q: quota, w, qu }).filter(([, value]) => value !== undefined);
   const made = {
     name: serializeItem(limit.id),

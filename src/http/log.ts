@@ -1,9 +1,9 @@
 /** One JSON line for each decision that an operator wants to see. */
 
-import type { LimitDecision } from "../core/decision.ts";
+import { type ByOutcome, byOutcome, type LimitDecision } from "../core/decision.ts";
 import { toWritten } from "../core/units.ts";
 import { ANONYMOUS } from "../keys/sources.ts";
-import type { OnDecision } from "../limiter.ts";
+import type { DecisionContext, OnDecision } from "../limiter.ts";
 import { createLines } from "../lines.ts";
 
 /**
@@ -17,17 +17,14 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
   const writeLine = createLines(write);
 
   return (decision, context) => {
+    const event = byOutcome(decision, EVENT, context);
+    if (event === undefined) return;
     const { takes, failure } = context;
-    const isRefusedInShadow =
-      decision.limits.some(isShadowLimitReached) ||
-      decision.shadow.some((one) => !one.admitted || isShadowLimitReached(one));
-    const anonymous = takes.some(({ kind }) => kind === ANONYMOUS.kind);
-    if (decision.allowed && !isRefusedInShadow && failure === undefined && !anonymous) return;
 
     writeLine(() => {
       const shadowLimits = [...decision.limits, ...decision.shadow].flatMap(describeShadowLimit);
       return {
-        event: decision.blocked ? "blocked" : eventOf(decision.allowed, isRefusedInShadow, failure !== undefined),
+        event,
         at: new Date().toISOString(),
         region: context.region,
         source: decision.source,
@@ -47,12 +44,20 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
   };
 }
 
-/** The most important event; the line's other members tell about the others. */
-function eventOf(allowed: boolean, shadowRefused: boolean, failed: boolean): string {
-  if (!allowed) return "refused";
-  if (shadowRefused) return "shadow-refused";
-  return failed ? "store-failure" : "anonymous";
-}
+/** The event of the line: the most important one, and its other members tell about the others. Undefined: no line. */
+const EVENT: ByOutcome<string | undefined, [DecisionContext]> = {
+  admitted({ limits, shadow }, { takes, failure }) {
+    const isRefusedInShadow =
+      limits.some(isShadowLimitReached) || shadow.some((one) => !one.admitted || isShadowLimitReached(one));
+    if (isRefusedInShadow) return "shadow-refused";
+    if (failure !== undefined) return "store-failure";
+    return takes.some(({ kind }) => kind === ANONYMOUS.kind) ? "anonymous" : undefined;
+  },
+  refused: () => "refused",
+  blocked: () => "blocked",
+  // The line's `failure` says why.
+  unavailable: () => "refused",
+};
 
 function isShadowLimitReached({ shadowLimit }: LimitDecision): boolean {
   return shadowLimit?.admitted === false;

@@ -2,7 +2,7 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { ConfigurationError } from "../config/mistake.ts";
-import { matcherMistakes } from "../config/policies.ts";
+import { patternMistakes } from "../config/policies.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import type { Work } from "../pattern/automaton.ts";
@@ -70,7 +70,7 @@ const LONGEST_REMEMBERED = 512;
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
 export function compileMatcher(policies: readonly Policy[], rememberedLines = REMEMBERED_LINES): Matcher {
-  const mistakes = policies.flatMap((policy, i) => matcherMistakes(policy, `policies[${i}]`));
+  const mistakes = policies.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   const compiled = policies.map((policy) => {
     const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));

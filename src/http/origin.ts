@@ -2,7 +2,6 @@
 
 import type { Origin } from "../config/settings.ts";
 import { createLines } from "../lines.ts";
-import { demoOrigin } from "./demo-origin.ts";
 import type { LoopGuard } from "./loop.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
 
@@ -76,11 +75,15 @@ function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal:
   }
 }
 
-/** The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them. */
-export function targetUrl(base: URL, requestUrl: string): string {
-  return prefixOf(base) + pathAndQuery(requestUrl);
+/** The origin while none is configured, to try limits with: it tells which request came, and sends a body back. */
+function demoOrigin({ method, url, headers, body }: Request): Response {
+  if (body === null) return Response.json({ origin: "headgate demo", method, path: pathAndQuery(url) });
+  const type = headers.get("Content-Type") ?? "application/octet-stream";
+  // A stream of its own, because `wrangler dev` reads the rest of a request's body as soon as there is an answer.
+  return new Response(body.pipeThrough(new TransformStream()), { headers: { "Content-Type": type } });
 }
 
+/** The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them. */
 function prefixOf(base: URL): string {
   return `${base.origin}${base.pathname.replace(/\/$/, "")}`;
 }

@@ -34,31 +34,53 @@ export interface ProblemOptions {
 /**
  * The problem as `application/problem+json`, or as a small page for a browser.
  *
- * @param request the request to answer: HEAD gets no body. @param headers are added to ours; pages of another origin
- * may read them.
+ * @param headers as for `errorResponse`.
  */
 export function problemResponse(
   request: Request,
   problem: Problem,
   headers: Record<string, string> = {},
-  { helpPath, anyOrigin = true }: ProblemOptions = {},
+  options: ProblemOptions = {},
 ): Response {
-  const html = prefersHtml(request);
-  const body = html ? problemPage(problem, helpPath) : problemJson(problem);
+  const [body, form] = prefersHtml(request)
+    ? [problemPage(problem, options.helpPath), HTML]
+    : [problemJson(problem), PROBLEM];
+  return errorResponse(request, { status: problem.status, body, form }, headers, options);
+}
+
+/** The fields that tell how an answer is written. `Content-Type` names the form. */
+type Form = Readonly<Record<string, string>> & { readonly "Content-Type": string };
+
+const PROBLEM: Form = { "Content-Type": "application/problem+json", Vary: "Accept" };
+const HTML: Form = {
+  "Content-Type": "text/html; charset=utf-8",
+  "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+  Vary: "Accept",
+};
+
+/**
+ * An error answer of ours, in whatever form. No cache may store it.
+ *
+ * @param request the request to answer: HEAD gets no body. @param headers are added to ours; pages of another origin
+ * may read them.
+ */
+export function errorResponse(
+  request: Request,
+  { status, body, form }: { readonly status: number; readonly body: string; readonly form: Form },
+  headers: Record<string, string>,
+  { helpPath, anyOrigin = true }: ProblemOptions,
+): Response {
   const origin = request.headers.get("Origin");
-  const response = new Response(request.method === "HEAD" ? null : body, {
-    status: problem.status,
-    headers: fixedFields(html, helpPath),
-  });
-  const fields = response.headers;
+  // A copy: the Response of @hono/node-server keeps the object that it gets, and writes to it.
+  const fields = new Headers(fixedFields(form, helpPath));
   if (origin !== null) {
-    fields.set("Vary", "Accept, Origin");
+    fields.append("Vary", "Origin");
     if (anyOrigin) fields.set("Access-Control-Allow-Origin", origin);
     const shown = Object.keys(headers).join(", ");
     if (shown) fields.set("Access-Control-Expose-Headers", shown);
   }
   for (const name in headers) fields.set(name, headers[name]!);
-  return response;
+  return new Response(request.method === "HEAD" ? null : body, { status, headers: fields });
 }
 
 /**
@@ -67,19 +89,14 @@ export function problemResponse(
  */
 const fixed = new Map<string, Headers>();
 
-/** The fields that are the same in every problem of this form. */
-function fixedFields(html: boolean, helpPath: string | undefined): Headers {
-  const form = `${html} ${helpPath}`;
-  let fields = fixed.get(form);
+/** The fields that are the same in every answer of this form. */
+function fixedFields(form: Form, helpPath: string | undefined): Headers {
+  const name = `${form["Content-Type"]} ${helpPath}`;
+  let fields = fixed.get(name);
   if (!fields) {
-    fields = new Headers({
-      "Content-Type": html ? "text/html; charset=utf-8" : "application/problem+json",
-      ...(html && { "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'" }),
-      "Cache-Control": "no-store",
-      Vary: "Accept",
-      ...(helpPath !== undefined && { Link: `<${helpPath}>; rel="help"` }),
-    });
-    fixed.set(form, fields);
+    const link = helpPath !== undefined && { Link: `<${helpPath}>; rel="help"` };
+    fields = new Headers({ ...form, "Cache-Control": "no-store", ...link });
+    fixed.set(name, fields);
   }
   return fields;
 }
@@ -112,20 +129,23 @@ function problemJson(problem: Problem): string {
 }
 
 function problemPage({ status, title, detail }: Problem, helpPath: string | undefined): string {
+  const help =
+    helpPath === undefined ? [] : [`<a href="${escapeHtml(helpPath)}">Rate limits, and what you have left</a>`];
+  const paragraphs = [escapeHtml(detail), ...help].map((text) => `<p>${text}</p>`);
+  return pageOf(`${status} ${escapeHtml(title)}`, paragraphs.join("\n"));
+}
+
+/** A small page. @param title of the page, and its heading; in HTML, as `body` is. */
+export function pageOf(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>${status} ${escapeHtml(title)}</title>
+<title>${title}</title>
 <style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:15vh auto;max-width:36rem;padding:0 1rem}</style>
-<h1>${status} ${escapeHtml(title)}</h1>
-<p>${escapeHtml(detail)}</p>
-${
-  helpPath === undefined
-    ? ""
-    : `<p><a href="${escapeHtml(helpPath)}">Rate limits, and what you have left</a></p>
-`
-}</html>
+<h1>${title}</h1>
+${body}
+</html>
 `;
 }
 

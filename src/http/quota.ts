@@ -1,7 +1,7 @@
 /** A limit as clients see it: a number of units per time. */
 
 import type { Quota } from "../core/algorithm.ts";
-import { algorithmOf, WORDS } from "../core/algorithms.ts";
+import { algorithmOf, NAMED } from "../core/algorithms.ts";
 import type { Limit } from "../core/policy.ts";
 
 export function quotaOf(limit: Limit): Quota {
@@ -10,7 +10,7 @@ export function quotaOf(limit: Limit): Quota {
 
 /** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`, `$12.50 per 1d`, `9,000 tokens per 1m`. */
 export function describeQuota(limit: Limit): string {
-  return WORDS[limit.algorithm].describe(limit);
+  return NAMED[limit.algorithm].describe(limit);
 }
 
 /** The quota, and where it counts. @param region the region that answers; called only for a limit per region. */

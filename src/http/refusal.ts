@@ -1,11 +1,18 @@
 /** The answer to a refused request: headgate's, or that of the program around the limiter. */
 
-import type { Decision, LimitDecision } from "../core/decision.ts";
+import {
+  type BlockedDecision,
+  type ByOutcome,
+  byOutcome,
+  type Decision,
+  type LimitDecision,
+  type RefusedDecision,
+} from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
-import { retryFields, WAIT_FIELDS } from "../llm/errors.ts";
+import { errorBody, retryFields, WAIT_FIELDS } from "../llm/errors.ts";
+import { formatOf } from "../llm/format.ts";
 import { toSeconds } from "./headers.ts";
-import { providerRefusal } from "./meter/meter.ts";
-import { type Problem, type ProblemOptions, ProblemType, problemResponse } from "./problem.ts";
+import { errorResponse, type Problem, type ProblemOptions, ProblemType, problemResponse } from "./problem.ts";
 import { describeLimit, describeQuota } from "./quota.ts";
 
 /** Fields by which a cache could store a refusal for others, or answer it with 304. */
@@ -28,40 +35,45 @@ interface Reason {
   readonly isOnPage?: true;
 }
 
-/** @param region the region that answers; called only for a limit per region. */
-export function refusal(request: Request, decision: Decision, region: () => string, options: RefusalOptions): Response {
-  const { problem, retryAfterMs, isOnPage } = reasonOf(decision, region);
-  const { status, detail: message } = problem;
-  const { anyOrigin } = options;
-  const shown = isOnPage ? options : { anyOrigin };
-  const wait = { retryAfterMs, never: retryAfterMs === undefined };
-  return options.isMeteredPath
-    ? providerRefusal(request, { status, message, ...wait }, shown)
-    : problemResponse(request, problem, retryFields(wait), shown);
-}
-
-function reasonOf(decision: Decision, region: () => string): Reason {
-  const { retryAfterMs } = decision;
-  if (decision.unavailable) {
-    const problem = {
+/** By outcome. `region` names the region that answers; it is called only for a limit per region. */
+const REASON: ByOutcome<Reason | undefined, [region: () => string]> = {
+  admitted: () => undefined,
+  refused: overLimit,
+  blocked: blockedByOperator,
+  unavailable: () => ({
+    problem: {
       type: ProblemType.temporaryReducedCapacity,
       title: "Temporary Reduced Capacity",
       status: 503,
       detail: "The rate limit of this resource cannot be checked at the moment.",
-    };
-    return { problem, retryAfterMs: UNAVAILABLE_RETRY_MS };
-  }
+    },
+    retryAfterMs: UNAVAILABLE_RETRY_MS,
+  }),
+};
+
+/** Why a request may not go on. Undefined: it is admitted. */
+export function reasonOf(decision: Decision, region: () => string): Reason | undefined {
+  return byOutcome(decision, REASON, region);
+}
+
+export function refusal(
+  request: Request,
+  { problem, retryAfterMs, isOnPage }: Reason,
+  options: RefusalOptions,
+): Response {
+  const { status, detail: message } = problem;
+  const { anyOrigin } = options;
+  const shown = isOnPage ? options : { anyOrigin };
+  const wait = retryFields({ retryAfterMs, never: retryAfterMs === undefined });
+  if (!options.isMeteredPath) return problemResponse(request, problem, wait, shown);
+  // As the providers write theirs: the clients of OpenAI and Anthropic show the message and obey the wait.
+  const body = errorBody(formatOf(request), { status, message });
+  return errorResponse(request, { status, body, form: { "Content-Type": "application/json" } }, wait, shown);
+}
+
+function overLimit(decision: RefusedDecision, region: () => string): Reason {
+  const { retryAfterMs } = decision;
   const seconds = secondsOf(retryAfterMs);
-  if (decision.blocked) {
-    // The client can do nothing about it: only a block with an end is worth waiting for.
-    const problem = {
-      type: ProblemType.blocked,
-      title: "Blocked",
-      status: 403,
-      detail: `The operator has blocked this client.${seconds === undefined ? "" : ` ${tryAgain(seconds)}`}`,
-    };
-    return { problem, retryAfterMs };
-  }
   const violated = decision.limits.filter(({ admitted }) => !admitted);
   const problem = {
     type: ProblemType.quotaExceeded,
@@ -74,6 +86,18 @@ function reasonOf(decision: Decision, region: () => string): Reason {
   return { problem, retryAfterMs, isOnPage: true };
 }
 
+/** The client can do nothing about it: only a block with an end is worth waiting for. */
+export function blockedByOperator({ retryAfterMs }: BlockedDecision): Reason {
+  const seconds = secondsOf(retryAfterMs);
+  const problem = {
+    type: ProblemType.blocked,
+    title: "Blocked",
+    status: 403,
+    detail: `The operator has blocked this client.${seconds === undefined ? "" : ` ${tryAgain(seconds)}`}`,
+  };
+  return { problem, retryAfterMs };
+}
+
 function secondsOf(retryAfterMs: number | undefined): number | undefined {
   return retryAfterMs === undefined ? undefined : Math.max(1, toSeconds(retryAfterMs));
 }
@@ -83,7 +107,7 @@ function tryAgain(seconds: number): string {
 }
 
 function describeRefusal(
-  { source }: Decision,
+  { source }: RefusedDecision,
   violated: readonly LimitDecision[],
   seconds: number | undefined,
   region: () => string,

@@ -1,6 +1,8 @@
-/** Paths that belong to the gateway: it answers them itself, and counts none of them. */
+/** Paths that belong to the gateway: it answers them itself, and counts none of them. `/.headgate/` lists them. */
 
+import type { Hono } from "hono/tiny";
 import { normalizePath } from "../pattern/text.ts";
+import { pageOf, prefersHtml } from "./problem.ts";
 
 /** What a reserved path without anything behind it answers. */
 export const NO_SUCH_PATH = "Paths under /.headgate/ belong to the gateway, and this path does not exist.";
@@ -16,4 +18,24 @@ export function isReserved(url: string): boolean {
   if (!/^[^?]*?(?:headgate|%)/i.test(url)) return false;
   const [, first = ""] = /^\/+([^/]*)/.exec(new URL(url).pathname) ?? [];
   return normalizePath(`/${first.slice(0, LONGEST_RESERVED)}`).toLowerCase() === "/.headgate";
+}
+
+/** What a path is for, by path. The texts are our own: the page shows them as they are. */
+export type ReservedPaths = Readonly<Record<string, string>>;
+
+/** Adds the route. Everybody can read it: it names no path that does not exist. */
+export function serveIndex(app: Hono, paths: ReservedPaths): void {
+  app.get("/.headgate", (c) => {
+    const headers = { "Cache-Control": "no-store", Vary: "Accept" };
+    if (!prefersHtml(c.req.raw)) return c.json({ paths }, 200, headers);
+    return c.html(indexPage(paths), 200, {
+      ...headers,
+      "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    });
+  });
+}
+
+function indexPage(paths: ReservedPaths): string {
+  const rows = Object.entries(paths).map(([path, use]) => `<dt><a href="${path}">${path}</a></dt><dd>${use}</dd>`);
+  return pageOf("Paths of this gateway", `<dl>${rows.join("")}</dl>`);
 }

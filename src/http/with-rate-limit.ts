@@ -1,6 +1,7 @@
 /** Puts a limiter in front of a fetch handler or of a whole Worker. */
 
-import { enforceFor, type LimiterSource, ownRules, type RateLimitOptions } from "./options.ts";
+import type { RateLimitOptions } from "./enforce.ts";
+import { enforceFor, type LimiterSource } from "./options.ts";
 
 /** Options of `withRateLimit`. The functions get the request; `cost` gets a copy whose body it may read. */
 export type WithRateLimitOptions = RateLimitOptions<Request>;
@@ -70,12 +71,12 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
   const enforceOf = enforceFor("withRateLimit", limiter, options);
   const { cost: costOf } = options;
   const ofCopy = typeof costOf === "function" && { cost: (request: Request) => costOfCopy(request, costOf) };
-  const ruled = { ...options, ...ofCopy };
+  const rules = { ...options, ...ofCopy };
 
   const fetch: FetchHandler<Env> = async (request, env, ctx) => {
     const next = (one: Request) => answer.call(handler, one as typeof request, env, ctx);
     if (await options.skip?.(request)) return await next(request);
-    return await enforceOf(env)(request, next, ctx, ownRules(ruled, request));
+    return await enforceOf(env)(request, next, ctx, { rules, c: request });
   };
   return { ...(!isFunction && boundMembers(handler)), fetch };
 }

@@ -1,31 +1,32 @@
 /**
- * What one isolate adds to a store that it shares with other isolates, and how these parts are put together. A limiter
- * with a memory store does not carry this file.
+ * What one isolate adds to a store that it shares with other isolates: one memory for each place (memory.ts), and the
+ * flows between the memory and the store (flows/). A limiter with a memory store does not carry this file.
  */
 
-import { Flag, type TakeRequest } from "../core/take.ts";
-import { isStoreError } from "../store/failure.ts";
+import type { Decision, Source } from "../core/decision.ts";
+import { Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
+import { isStoreError, type StoreFailure } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
-import { createFallback } from "./fallback/fallback.ts";
-import { trackUnanswered } from "./fallback/unanswered.ts";
-import { createKnownRefusals } from "./known-refusals.ts";
-import { createLeasedTakes } from "./leases/take-leased.ts";
+import { wasReset } from "./calls.ts";
+import { callStore, resetKeys } from "./flows/call.ts";
+import { refusalUnderLeases, takeLeased } from "./flows/leased.ts";
+import { nowAt, type Place } from "./flows/place.ts";
+import { repayAfter } from "./flows/repay.ts";
+import { type Noted, type NoteOptions, noteUnanswered, settle } from "./flows/settle.ts";
+import { refusalUnderStrict, takeStrict } from "./flows/strict.ts";
+import { lookedAt } from "./leased-takes.ts";
 import type { IsolateListener } from "./listener.ts";
+import { newMemory, type SlotKey } from "./memory.ts";
+import { takeAlone } from "./own-counts.ts";
 import { createOwnErrors } from "./own-errors.ts";
-import { countPendingUnits } from "./pending-units.ts";
-import { createDebts } from "./repay/debts.ts";
-import { createMissedByStore, type MissedByStore } from "./repay/missed-by-store.ts";
-import { createUnreleasedSlots, type UnreleasedSlots } from "./repay/unreleased-slots.ts";
+import { knownBeside, TRUSTED_ALONE_MS } from "./refusals.ts";
 import { type Background, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
-import { createStoreCalls } from "./store-calls.ts";
-import { createStoreClock } from "./store-clock.ts";
-import { createStrictTakes } from "./take-strict.ts";
 import { LOCAL_TIMING, type Timing } from "./timing.ts";
-import { createToldCounts } from "./told-counts.ts";
+import { addUnreleased } from "./unreleased-slots.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
 interface StoreWithIsolate extends Store {
-  /** Makes the parts that one limiter of this isolate keeps beside the store. */
+  /** Makes what one limiter of this isolate keeps beside the store. */
   isolate(options?: IsolateOptions): Isolate;
 }
 
@@ -46,12 +47,20 @@ export interface Isolate {
   refusal(request: TakeRequest, background: Background | undefined, mayLease: boolean): SourcedReply | undefined;
   /** What this isolate knows about a take that another place refuses. undefined: the store has to be called. */
   beside(request: TakeRequest): SourcedReply | undefined;
-  /** Replies while the store has no answer. */
-  readonly fallback: ReplySource;
-  /** What the store must be told when it answers again. */
-  readonly missed: MissedByStore;
-  /** Slots that the store must still free. */
-  readonly unreleased: UnreleasedSlots;
+  /** Replies by the isolate's own counts. @param failure why the store has no answer to the request. */
+  alone(failure: StoreFailure): Pick<ReplySource, "take">;
+  /** Notes a take that was decided without the store. */
+  note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Noted;
+  /** Settles what the store has charged. Never rejects because of the store. */
+  settle(request: TakeRequest, background?: Background): Promise<void>;
+  /** A request has its answer from this source: perhaps the store can be told what it missed. */
+  repay(source: Source, background: Background | undefined): void;
+  /** Gives slots back when the store answers again. */
+  releaseLater(keys: readonly SlotKey[], slot: number): void;
+  /** The last number that this isolate has given away. */
+  lastNumber(): number;
+  /** Whether a key was reset after this number was given away, or perhaps was. */
+  wasReset(key: string, since: number): boolean;
 }
 
 /** @param timing the isolate's clock and timers. Tests and the simulation replace them. */
@@ -59,71 +68,59 @@ export function withIsolate(store: Store, timing?: Timing): StoreWithIsolate {
   return { ...store, isolate: (options) => createIsolate(store, timing, options) };
 }
 
-/** The parts that a limiter keeps beside this store. undefined for a store in memory. */
+/** What a limiter keeps beside this store. undefined for a store in memory. */
 export function isolateOf(store: Store, options?: IsolateOptions): Isolate | undefined {
   return (store as Partial<StoreWithIsolate>).isolate?.(options);
 }
 
-/** One clock and one memory of replies. All calls to the store go through `calls`. */
 export function createIsolate(
   store: Store,
   timing: Timing = LOCAL_TIMING,
-  { trustedMs, listener }: IsolateOptions = {},
+  { trustedMs = () => TRUSTED_ALONE_MS, listener }: IsolateOptions = {},
 ): Isolate {
-  const clock = createStoreClock();
-  const [inFlight, waiting] = [countPendingUnits(), countPendingUnits()];
-  const told = createToldCounts(waiting);
-  const unanswered = trackUnanswered(store.timeoutMs);
-  const onClockStep = () => leased.clear();
+  const memory = newMemory(store.timeoutMs, listener !== undefined);
   const ownErrors = createOwnErrors();
-  const shared = { timing, clock, ownErrors, listener };
-  const calls = createStoreCalls({ ...shared, store, told, inFlight, unanswered, onClockStep });
-
-  const refusals = createKnownRefusals({ told, clock, inFlight, trustedMs });
-  const strict = createStrictTakes({ calls, refusals, waiting, timing });
-  const leased = createLeasedTakes({ ...shared, calls, refusals });
-
-  const [debts, unreleased] = [createDebts(), createUnreleasedSlots()];
-  const fallback = createFallback({ told, clock, unanswered, debts, timing });
+  const place: Place = { store, memory, timing, trustedMs, ownErrors, listener };
 
   const replies: ReplySource = {
     async take(request, background, mayLease = true) {
       if (request.flag === Flag.take) {
         try {
-          return await (background && mayLease ? leased : strict).take(request, background!);
+          if (background && mayLease) return await takeLeased(place, request, background);
+          return await takeStrict(place, request, background);
         } catch (error) {
           if (isStoreError(error)) throw error;
           // A bug in a shortcut: the store decides. What a lease has charged before it threw lapses with its window.
           ownErrors.report(error);
         }
       }
-      const reply = await keepAlive(calls.take(request, { background }), background);
-      const looked = request.flag === Flag.look && mayLease && ownErrors.attempt(() => leased.looked(request, reply));
+      const reply = await keepAlive(callStore(place, request, { background }), background);
+      const isLook = request.flag === Flag.look && mayLease;
+      const looked = isLook && ownErrors.attempt(() => lookedAt(memory, request.keys, reply, nowAt(place)));
       return { reply: looked || reply, source: store.kind };
     },
-
-    async reset(keys) {
-      told.forgetRefusals(keys);
-      leased.forget(keys);
-      await calls.reset(keys);
-      // A reply that was on its way must not bring the old counts back.
-      told.forget(keys);
-      leased.forget(keys);
-      await fallback.reset(keys);
-      debts.forget(keys);
-    },
+    reset: (keys) => resetKeys(place, keys),
   };
+
   return {
     replies,
     refusal: (request, background, mayLease) =>
-      ownErrors.attempt(() => (background && mayLease ? leased : strict).refusal(request)),
-    beside: (request) =>
+      ownErrors.attempt(() => (background && mayLease ? refusalUnderLeases : refusalUnderStrict)(place, request)),
+    beside: ({ keys }) =>
       ownErrors.attempt(() => {
-        const reply = refusals.beside(request, timing.nowMs());
+        const reply = knownBeside(memory, keys, nowAt(place));
         return reply && { reply, source: "cache" };
       }),
-    fallback,
-    missed: createMissedByStore({ calls, fallback, debts, unreleased, told }),
-    unreleased,
+    alone: ({ timeout }) => ({
+      async take(request) {
+        return { reply: takeAlone(memory, request, nowAt(place), timeout?.call ?? 0), source: "fallback" };
+      },
+    }),
+    note: (decision, keys, failure, options) => noteUnanswered(place, decision, keys, failure, options),
+    settle: (request, background) => settle(place, request, background),
+    repay: (source, background) => repayAfter(place, source, background),
+    releaseLater: (keys, slot) => addUnreleased(memory, keys, slot, timing.nowMs()),
+    lastNumber: () => memory.last,
+    wasReset: (key, since) => wasReset(memory, key, since),
   };
 }

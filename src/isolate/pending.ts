@@ -1,45 +1,73 @@
-/** What requests of this isolate have begun and not ended yet, by key. */
+/** What requests of this isolate have begun and not ended yet, under one key. */
 
-import { BoundedMap } from "../bounded-map.ts";
+import type { KeyRecord, Pending, PendingUnits } from "./record.ts";
 
-const MAX_KEYS = 10_000;
+/** Units no longer count after this long, in ms: their request was ended before it could take them back. */
+export const UNITS_FORGOTTEN_MS = 1_000;
 
-interface Pending<T> {
-  /** @returns a function to call when it has ended. */
-  begin(key: string, one: T): () => void;
-  /** Everything that is pending under a key, the oldest first. */
-  all(key: string): Iterable<T>;
-  /** The same, once what is forgotten is dropped. @param atMs now by the local clock, in ms since the epoch. */
-  recent(key: string, atMs: number): Iterable<T>;
-}
+type Kind = keyof Pending;
+type One<K extends Kind> = NonNullable<Pending[K]> extends Map<number, infer T> ? T : never;
 
 /** @param forgottenMs what began so long ago counts no more: the runtime has ended its request before it could end. */
-export function createPending<T extends { readonly atMs: number }>(forgottenMs: number): Pending<T> {
-  // Bounded, because what was forgotten stays until its key is used again.
-  const pending = new BoundedMap<string, Set<T>>({ maxSize: MAX_KEYS });
-  const all = (key: string) => pending.get(key) ?? new Set<T>();
-  const isForgotten = (one: T, atMs: number) => Math.abs(atMs - one.atMs) >= forgottenMs;
+export function beginPending<K extends Kind>(
+  record: KeyRecord,
+  kind: K,
+  number: number,
+  one: One<K> & PendingUnits,
+  forgottenMs: number,
+): void {
+  record.pending ??= { asked: undefined, unanswered: undefined, waiting: undefined };
+  record.pending[kind] ??= new Map() as NonNullable<Pending[K]>;
+  const all = record.pending[kind] as Map<number, PendingUnits>;
+  // Requests that never ended must not pile up under a busy key.
+  for (const [oldest, { atMs }] of all) {
+    if (Math.abs(one.atMs - atMs) < forgottenMs) break;
+    all.delete(oldest);
+  }
+  all.set(number, one);
+}
 
-  return {
-    begin(key, one) {
-      const same = all(key);
-      // Requests that never ended must not pile up under a busy key.
-      for (const oldest of same) {
-        if (!isForgotten(oldest, one.atMs)) break;
-        same.delete(oldest);
-      }
-      pending.set(key, same.add(one));
-      return () => {
-        same.delete(one);
-        if (same.size === 0 && pending.get(key) === same) pending.delete(key);
-      };
-    },
-    all,
-    recent(key, atMs) {
-      const same = all(key);
-      // Thousands may be pending under one key: no list is made of them.
-      for (const one of same) if (isForgotten(one, atMs)) same.delete(one);
-      return same;
-    },
-  };
+export function endPending(record: KeyRecord, kind: Kind, number: number): void {
+  const all = record.pending?.[kind];
+  if (!all) return;
+  all.delete(number);
+  if (all.size === 0) dropEmpty(record, kind);
+}
+
+/** What is pending, once what is forgotten is dropped. Thousands may be pending under one key: no list is made. */
+export function recentPending<K extends Kind>(
+  record: KeyRecord,
+  kind: K,
+  atMs: number,
+  forgottenMs: number,
+): Pending[K] | undefined {
+  const all = record.pending?.[kind];
+  if (!all) return undefined;
+  for (const [number, one] of all) if (Math.abs(atMs - one.atMs) >= forgottenMs) all.delete(number);
+  if (all.size === 0) dropEmpty(record, kind);
+  return record.pending?.[kind];
+}
+
+/** The units that this isolate is asking the store for. */
+export function unitsAsked(record: KeyRecord | undefined, atMs: number): number {
+  if (!record?.pending?.asked) return 0;
+  let sum = 0;
+  for (const { units } of recentPending(record, "asked", atMs, UNITS_FORGOTTEN_MS)?.values() ?? []) sum += units;
+  return sum;
+}
+
+/** The units that requests wait for. @param lease as in `WaitingRequest`. */
+export function unitsWaiting(record: KeyRecord | undefined, lease: number, atMs: number): number {
+  if (!record?.pending?.waiting) return 0;
+  let sum = 0;
+  for (const one of recentPending(record, "waiting", atMs, UNITS_FORGOTTEN_MS)?.values() ?? []) {
+    if (one.lease === lease) sum += one.units;
+  }
+  return sum;
+}
+
+function dropEmpty(record: KeyRecord, kind: Kind): void {
+  record.pending![kind] = undefined;
+  const { asked, unanswered, waiting } = record.pending!;
+  if (!asked && !unanswered && !waiting) record.pending = undefined;
 }

@@ -2,7 +2,7 @@
 
 import type { Source } from "../core/decision.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
-import { askStore } from "../store/failure.ts";
+import { askStore, isStoreError } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
 
 /** A reply, and where it comes from. */
@@ -10,10 +10,10 @@ export interface SourcedReply {
   readonly reply: TakeReply;
   readonly source: Source;
   /**
-   * Puts the units of the request into the stock, as if it had not been admitted: another place has refused it. Call it
-   * once at most. Absent: nothing was spent from a stock.
+   * Leases the units of the request again, as if it had not been admitted: another place has refused it. Call it at
+   * most once. Absent: no leased units were spent.
    */
-  unspend?(): void;
+  returnUnits?(): void;
 }
 
 /** Keeps work alive after the answer: an `ExecutionContext`, for example. */
@@ -26,7 +26,7 @@ export interface ReplySource {
   /**
    * @param background keeps a call to the store alive if the request ends before the reply. Absent: nothing is leased.
    * @param mayLease every policy of the request agrees to leases. Default true. A look then tells units that this
-   * isolate has in stock as free.
+   * isolate has leased as free.
    *
    * @throws {StoreError}
    */
@@ -53,4 +53,9 @@ export function keepAlive<T>(work: Promise<T>, background: Background | undefine
     // The platform has no context for this request any more. The call is on its way: asking again would charge twice.
   }
   return work;
+}
+
+/** For work whose outcome nobody needs. @throws any error that is not a `StoreError`. */
+export function ignoreStoreError(error: unknown): void {
+  if (!isStoreError(error)) throw error;
 }

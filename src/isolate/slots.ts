@@ -4,16 +4,16 @@ import { isConcurrency } from "../core/concurrency.ts";
 import type { Hold } from "../core/decision.ts";
 import { Flag, type KeyRequest } from "../core/take.ts";
 import { failureOf } from "../store/failure.ts";
-import type { SlotKey, UnreleasedSlots } from "./repay/unreleased-slots.ts";
+import type { SlotKey } from "./memory.ts";
 import type { ReplySource } from "./reply-source.ts";
 
 /** Where slots are renewed and released, and what happens to a slot that cannot be given back. */
 export interface SlotOptions {
-  readonly replies: ReplySource;
+  readonly replies: Pick<ReplySource, "take">;
   /** The number of the request. */
   readonly slot: number;
-  /** Slots that are given back later. Absent: they free themselves after their timeout. */
-  readonly unreleased?: UnreleasedSlots | undefined;
+  /** Gives slots back later. Absent: they free themselves after their timeout. */
+  readonly releaseLater?: ((keys: readonly SlotKey[], slot: number) => void) | undefined;
 }
 
 /** The keys under which a charged request holds slots, with the limits that count them. */
@@ -25,7 +25,7 @@ export function slotsOf(keys: readonly KeyRequest[]): SlotKey[] {
 }
 
 /** Renews and releases the slots of an admitted request. Other limits under the same keys do not change. */
-export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleased }: SlotOptions): Hold | undefined {
+export function holdSlots(keys: readonly KeyRequest[], { replies, slot, releaseLater }: SlotOptions): Hold | undefined {
   const slotKeys = slotsOf(keys);
   if (slotKeys.length === 0) return undefined;
   const timeouts = slotKeys.flatMap(({ limits }) => limits.map(({ timeoutMs }) => timeoutMs));
@@ -43,7 +43,7 @@ export function holdSlots(keys: readonly KeyRequest[], { replies, slot, unreleas
     async release() {
       await replies.take({ keys: slotKeys, flag: Flag.giveBack, slot }).catch((error: unknown) => {
         failureOf(error);
-        unreleased?.add(slotKeys, slot, Date.now());
+        releaseLater?.(slotKeys, slot);
       });
     },
   };

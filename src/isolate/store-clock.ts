@@ -1,6 +1,6 @@
 /**
  * What an isolate knows about the store's clock: an interval, computed from the instants in replies and from their
- * round trips.
+ * round trips. Reads no clock: every instant is an argument.
  */
 
 /** The largest drift of two clocks, as a part of the time that passes (100 ppm is poor for a server's quartz). */
@@ -8,71 +8,61 @@ const DRIFT = 1e-4;
 /** Local clocks stand still between I/O in production. A request computes for less than this in between. */
 const STANDSTILL_MS = 5;
 
-/** The store's time lies between these two instants, ms since the epoch. */
-interface StoreTime {
-  readonly earliestMs: number;
+/** An instant by both clocks, in ms since the epoch. */
+export interface Now {
+  readonly localAtMs: number;
+  /**
+   * The store's time lies between these two instants. undefined and infinity: nothing is known, before the first reply
+   * and after a step back of the local clock.
+   */
+  readonly earliestMs: number | undefined;
   readonly latestMs: number;
+  /** For how long a reply may refuse other requests, in milliseconds. */
+  readonly trustedMs: number;
 }
 
 export interface StoreClock {
-  /**
-   * Learns from a reply. All instants are in ms since the epoch; the first two are by the local clock.
-   *
-   * @returns false if one of the two clocks has stepped: nothing computed with the old offset holds any more.
-   */
-  observe(sentAtMs: number, receivedAtMs: number, storeAtMs: number): boolean;
-  /**
-   * The store's time at a local instant; undefined before the first reply, and after a step back of the local clock.
-   */
-  at(localAtMs: number): StoreTime | undefined;
+  /** Store time minus local time, as known at the local instant `atMs`. undefined: not known. */
+  offset: { readonly atMs: number; readonly low: number; readonly high: number } | undefined;
+  /** The newest instant that the store's clock has shown, in ms since the epoch. */
+  newestMs: number;
 }
 
-/** Reads no clock: every instant is an argument. */
-export function createStoreClock(): StoreClock {
-  /** Store time minus local time, as known at `atMs`. */
-  let offset: { readonly atMs: number; readonly low: number; readonly high: number } | undefined;
-  /** The last result of `at`, and its argument: local clocks stand still while a request computes. */
-  let told: StoreTime | undefined;
-  let toldFor: number | undefined;
-  /** The newest instant that the store's clock has shown, in ms since the epoch. */
-  let newestMs = 0;
+export function newStoreClock(): StoreClock {
+  return { offset: undefined, newestMs: 0 };
+}
 
-  /** The interval at a later instant: wider by the drift of the clocks. */
-  const widened = (localAtMs: number) => {
-    if (!offset || localAtMs < offset.atMs) return undefined;
-    const drift = (localAtMs - offset.atMs) * DRIFT;
-    return { low: offset.low - drift, high: offset.high + drift };
-  };
+/**
+ * Learns from a reply. All instants are in ms since the epoch; the first two are by the local clock.
+ *
+ * @returns false if one of the two clocks has stepped: nothing computed with the old offset holds any more.
+ */
+export function observe(clock: StoreClock, sentAtMs: number, receivedAtMs: number, storeAtMs: number): boolean {
+  // The store read its clock between these two instants, perhaps near the end of its millisecond.
+  const seen = { low: storeAtMs - receivedAtMs - STANDSTILL_MS, high: storeAtMs + 1 - sentAtMs };
+  // The local clock was set back while the call was on its way: the reply tells nothing about the offset.
+  if (seen.low > seen.high) {
+    clock.offset = undefined;
+    return false;
+  }
+  const { offset } = clock;
+  // The offset at a later instant: its interval is wider by the drift of the clocks.
+  const driftMs = offset ? (receivedAtMs - offset.atMs) * DRIFT : 0;
+  const low = offset ? Math.max(seen.low, offset.low - driftMs) : seen.low;
+  const high = offset ? Math.min(seen.high, offset.high + driftMs) : seen.high;
+  const stepped = driftMs < 0 || low > high;
+  clock.offset = { atMs: receivedAtMs, ...(stepped ? seen : { low, high }) };
+  clock.newestMs = offset && !stepped ? Math.max(clock.newestMs, storeAtMs) : storeAtMs;
+  return !stepped;
+}
 
-  return {
-    observe(sentAtMs, receivedAtMs, storeAtMs) {
-      toldFor = undefined;
-      // The store read its clock between these two instants, perhaps near the end of its millisecond.
-      const seen = { low: storeAtMs - receivedAtMs - STANDSTILL_MS, high: storeAtMs + 1 - sentAtMs };
-      // The local clock was set back while the call was on its way: the reply tells nothing about the offset.
-      if (seen.low > seen.high) {
-        offset = undefined;
-        return false;
-      }
-      const known = widened(receivedAtMs);
-      const low = Math.max(seen.low, known?.low ?? seen.low);
-      const high = Math.min(seen.high, known?.high ?? seen.high);
-      const stepped = offset !== undefined && (known === undefined || low > high);
-      offset = { atMs: receivedAtMs, ...(stepped ? seen : { low, high }) };
-      newestMs = known && !stepped ? Math.max(newestMs, storeAtMs) : storeAtMs;
-      return !stepped;
-    },
-
-    at(localAtMs) {
-      if (toldFor !== localAtMs) {
-        toldFor = localAtMs;
-        const known = widened(localAtMs);
-        told = known && {
-          earliestMs: Math.max(newestMs, Math.floor(localAtMs + known.low)),
-          latestMs: Math.ceil(localAtMs + known.high) + STANDSTILL_MS,
-        };
-      }
-      return told;
-    },
-  };
+export function nowBy(clock: StoreClock, localAtMs: number, trustedMs: number): Now {
+  const { offset, newestMs } = clock;
+  // Every answer from memory comes through here: no other object is made for it.
+  if (!offset || localAtMs < offset.atMs) {
+    return { localAtMs, earliestMs: undefined, latestMs: Number.POSITIVE_INFINITY, trustedMs };
+  }
+  const driftMs = (localAtMs - offset.atMs) * DRIFT;
+  const earliestMs = Math.max(newestMs, Math.floor(localAtMs + offset.low - driftMs));
+  return { localAtMs, earliestMs, latestMs: Math.ceil(localAtMs + offset.high + driftMs) + STANDSTILL_MS, trustedMs };
 }

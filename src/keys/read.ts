@@ -45,8 +45,8 @@ export function queryValue(request: RequestHead, name: string): string | null {
   return query.get(name);
 }
 
-/** What Cloudflare says about where the client is. */
-export function placeOf(request: RequestHead, property: "country" | "asn"): string | undefined {
+/** What Cloudflare's edge says about where the client is. */
+export function edgeProperty(request: RequestHead, property: "country" | "asn"): string | undefined {
   const value = (request.cf as Record<string, unknown> | undefined)?.[property];
   return value === undefined || value === null ? undefined : String(value);
 }

@@ -7,7 +7,7 @@
 import type { ClientKey } from "../partition/hash.ts";
 import { normalizeHost } from "../pattern/text.ts";
 import { countedAddress } from "./address.ts";
-import { addressText, bearerToken, cookieValue, placeOf, queryValue } from "./read.ts";
+import { addressText, bearerToken, cookieValue, edgeProperty, queryValue } from "./read.ts";
 import type { RequestHead } from "./request-head.ts";
 
 interface SourceForm {
@@ -47,8 +47,8 @@ export const KEY_READERS: Readonly<Record<KeySource, ReadSource>> = {
   header: ({ headers }, name) => headers.get(name),
   cookie: ({ headers }, name) => cookieValue(headers, name),
   query: queryValue,
-  country: (request) => placeOf(request, "country"),
-  asn: (request) => placeOf(request, "asn"),
+  country: (request) => edgeProperty(request, "country"),
+  asn: (request) => edgeProperty(request, "asn"),
   host: ({ url }) => new URL(url).hostname,
   region: (_request, _name, region) => region(),
   global: () => "global",
@@ -98,7 +98,6 @@ export function countedValue(part: string, value: string): string | undefined {
   return counted ? counted(value) : value;
 }
 
-/** A host as a request's URL spells it. */
 function countedHost(text: string): string | undefined {
   const url = `http://${text}`;
   if (/[\s/?#@\\]/.test(text) || !URL.canParse(url)) return undefined;

@@ -1,6 +1,6 @@
 /** A decision in one call of one store, and what happens if the store has no answer. */
 
-import { Flag } from "../core/take.ts";
+import { Flag, type TakeRequest } from "../core/take.ts";
 import type { Isolate } from "../isolate/isolate.ts";
 import { direct, type SourcedReply } from "../isolate/reply-source.ts";
 import { failureOf, type StoreFailure } from "../store/failure.ts";
@@ -25,33 +25,33 @@ import {
  */
 export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Decider["decide"]): Decider {
   const replies = isolate?.replies ?? direct(store);
-  const fallback = isolate?.fallback ?? direct(memoryStore(), "fallback");
+  const own = direct(memoryStore(), "fallback");
 
-  const settle: Settle = isolate?.missed.settle ?? ((request) => replies.take(request).catch(failureOf));
-  const settleHere: Settle = (request) => fallback.take(request);
+  const settle: Settle = isolate?.settle ?? ((request) => replies.take(request).catch(failureOf));
 
   /** Each policy says what happens, and the strictest answer wins. */
-  async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked): Promise<Answered> {
+  async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked, failure: StoreFailure): Promise<Answered> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     if (keys.some(denies)) return { decision: unavailable() };
-    const options = { replies: fallback, flag, slot, settle: settleHere };
+    const alone = isolate?.alone(failure) ?? own;
+    const options = { replies: alone, flag, slot, settle: (request: TakeRequest) => alone.take(request) };
     return answerOf(counted, await ask(counted, options), options);
   }
 
   async function decideWithout(keys: readonly PolicyKey[], asked: Asked, failure: StoreFailure): Promise<Answered> {
-    const own = await fallBack(keys, asked);
+    const own = await fallBack(keys, asked, failure);
     const failed = { failure: failure.code, silent: keys };
     if (asked.flag !== Flag.take || !isolate) return { ...own, ...failed };
     const requests = keys.map(({ request }) => request);
-    const options = { ...asked, replies, unreleased: isolate.unreleased };
-    const { decision, settle } = isolate.missed.note(own.decision, requests, failure, options);
+    const options = { ...asked, replies, releaseLater: isolate.releaseLater };
+    const { decision, settle } = isolate.note(own.decision, requests, failure, options);
     const charges = own.charges?.map((charge) => ({ ...charge, keys: chargedOf(keys, decision), settle }));
     return { ...own, decision, ...(charges && { charges }), ...failed };
   }
 
   return {
     async decide(keys, asked): Promise<Answered> {
-      const options = { ...asked, replies, unreleased: isolate?.unreleased, settle };
+      const options = { ...asked, replies, releaseLater: isolate?.releaseLater, settle };
       let sourced: SourcedReply;
       // Nothing but the question is in here: an exception of any other code is no failure of the store.
       try {
@@ -61,7 +61,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
         if (inParts && failure.code === "CROSSSLOT") return inParts(keys, asked);
         return await decideWithout(keys, asked, failure);
       }
-      isolate?.missed.tell(sourced.source, asked.background);
+      isolate?.repay(sourced.source, asked.background);
       return answerOf(keys, sourced, options);
     },
     reset: replies.reset,

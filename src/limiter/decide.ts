@@ -2,7 +2,7 @@
 
 import { hasLimitKey } from "../core/algorithms.ts";
 import { isConcurrency } from "../core/concurrency.ts";
-import { type Decision, decide, decideLimit, type LimitDecision } from "../core/decision.ts";
+import { type Decision, decide, decideLimit, type LimitDecision, type UnavailableDecision } from "../core/decision.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { asCharged, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
@@ -122,8 +122,9 @@ export function denies({ policy }: PolicyKey): boolean {
  * The answer if a store is silent and one of its policies denies. Each time a new object: listeners use
  * decisions as keys.
  */
-export function unavailable(): Decision {
-  return { allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
+export function unavailable(): UnavailableDecision {
+  const outcome = "unavailable";
+  return { outcome, allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
 }
 
 /** Where the reply comes from, what is asked, and where it is settled. */

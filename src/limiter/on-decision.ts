@@ -1,8 +1,8 @@
-/** What `onDecision` is told about each decision. */
+/** What `onDecision` is told about each decision, and the listener of a program that has none. */
 
 import type { Decision } from "../core/decision.ts";
 import type { Background } from "../isolate/reply-source.ts";
-import { createThrown } from "../lines.ts";
+import { createLines, createThrown } from "../lines.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";
 
@@ -44,5 +44,19 @@ export function tellAll(listeners: readonly OnDecision[]): OnDecision {
         writeThrown(error);
       }
     }
+  };
+}
+
+/**
+ * The default listener: the console says why a decision was made without the store, once a second. The line says how
+ * many were left out.
+ */
+export function reportFailures(write?: (line: string) => void): OnDecision {
+  const writeLine = createLines(write, 1);
+
+  return ({ allowed, source }, { takes, failure }) => {
+    if (failure === undefined) return;
+    const policies = takes.map(({ policy }) => policy.name);
+    writeLine(() => ({ event: "store-failure", at: new Date().toISOString(), failure, policies, allowed, source }));
   };
 }

@@ -1,7 +1,6 @@
 /** What a request to a language model will use, as far as the request tells it. */
 
 import { normalizePath } from "../pattern/text.ts";
-import { closeJson } from "./close-json.ts";
 import { type Format, formatOf } from "./format.ts";
 import { readBody } from "./read-body.ts";
 import { BYTES_PER_TOKEN, bytesOfText, tokensOfBytes } from "./tokens.ts";
@@ -34,10 +33,10 @@ const INPUTS = "messages input instructions system prompt tools functions respon
 );
 
 /**
- * Where the parts of a message stand. A list has the place of its items. Everything else is text, whatever its name:
- * the schema of a tool, the arguments of a call.
+ * What the members of a body are, by the name of the member and what it is a member of. A list is what its items are.
+ * Everything else is text, whatever its name: the schema of a tool, the arguments of a call.
  */
-const PLACES = new Map([
+const ROLES = new Map([
   ["body.messages", "message"],
   ["body.input", "message"],
   ["body.prompt", "prompt"],
@@ -128,6 +127,28 @@ function parse(text: string, isCut: boolean): { body: Body; unreadBytes: number;
   return { body: {}, unreadBytes: bytesOfText(text), isWhole: false };
 }
 
+/**
+ * JSON that was cut off, made whole: cuts behind the last value that is complete, and closes what is open there.
+ *
+ * @returns the JSON, and how many characters of the text are in it.
+ */
+function closeJson(text: string): { readonly json: string; readonly length: number } {
+  const open: string[] = [];
+  let length = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '"') {
+      for (i++; i < text.length && text[i] !== '"'; i++) if (text[i] === "\\") i++;
+      continue;
+    }
+    const kind = "{[,]}".indexOf(text[i]!);
+    if (kind < 0) continue;
+    if (kind < 2) open.push("}]"[kind]!);
+    if (kind > 2) open.pop();
+    length = kind === 2 ? i : i + 1;
+  }
+  return { json: text.slice(0, length) + open.reverse().join(""), length };
+}
+
 function isObject(value: unknown): value is Body {
   return typeof value === "object" && value !== null;
 }
@@ -137,32 +158,32 @@ function inputOf(body: Body, format: Format | undefined, perImage: number): numb
   let bytes = 0;
   // Lists instead of recursion: a body may be nested deeper than the stack.
   const open: Body[] = [];
-  const places: (string | undefined)[] = [];
-  const add = (value: unknown, place: string | undefined) => {
+  const roles: (string | undefined)[] = [];
+  const add = (value: unknown, role: string | undefined) => {
     if (typeof value === "string") {
       bytes += bytesOfText(value);
     } else if (isObject(value)) {
       open.push(value);
-      places.push(place);
+      roles.push(role);
     } else {
       // Embeddings take text as numbers of tokens. Elsewhere a number is a token, too, and so is true, false or null.
       bytes += BYTES_PER_TOKEN;
     }
   };
-  for (const name of INPUTS) add(body[name] ?? "", PLACES.get(`body.${name}`));
+  for (const name of INPUTS) add(body[name] ?? "", ROLES.get(`body.${name}`));
   while (open.length > 0) {
     const value = open.pop()!;
-    const place = places.pop();
+    const role = roles.pop();
     if (Array.isArray(value)) {
-      for (const item of value) add(item, place);
+      for (const item of value) add(item, role);
       continue;
     }
-    const { texts, media } = place === "part" ? splitPart(value, format) : { texts: [value], media: 0 };
+    const { texts, media } = role === "part" ? splitPart(value, format) : { texts: [value], media: 0 };
     bytes += media * perImage * BYTES_PER_TOKEN;
     for (const text of texts) {
       bytes += bytesOfText(Object.keys(text).join(""));
       for (const [name, item] of Object.entries(text)) {
-        add(item, place === "variables" ? "part" : PLACES.get(`${place}.${name}`));
+        add(item, role === "variables" ? "part" : ROLES.get(`${role}.${name}`));
       }
     }
   }

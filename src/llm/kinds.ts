@@ -1,4 +1,18 @@
-/** The numbers by which the scanner knows the parts of an answer. A file without imports: compilers inline them. */
+/** The bytes and the parts of an answer, as the scanner knows them. A file without imports: compilers inline them. */
+
+// Bytes of event streams and of JSON.
+export const LF = 0x0a;
+export const CR = 0x0d;
+export const SPACE = 0x20;
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
+export const ZERO = 0x30;
+export const NINE = 0x39;
+export const COLON = 0x3a;
+export const OPEN_LIST = 0x5b;
+export const BACKSLASH = 0x5c;
+export const U = 0x75;
+export const OPEN = 0x7b;
 
 /**
  * What an object, a list or the value of a member is. Of other objects nothing is read, whatever they hold: users and

@@ -5,8 +5,7 @@ import type { Meter } from "../core/policy.ts";
 import type { Estimate } from "./estimate.ts";
 import { passThrough } from "./pass-through.ts";
 import { createAnswerScanner } from "./scanner.ts";
-import { settledUnits } from "./settled-units.ts";
-import { usedUnits } from "./units.ts";
+import { settledUnits, usedUnits } from "./units.ts";
 import type { Usage } from "./usage.ts";
 
 /** The part of a reservation that `meterResponse` needs. A reservation of `limiter.reserve` has it. */

@@ -1,6 +1,9 @@
 /** Reads the beginning of a body. The body itself stays whole. */
 
-import { isEncoded } from "./encoding.ts";
+/** Whether a body is compressed: its text cannot be read. */
+export function isEncoded(headers: Headers): boolean {
+  return !/^(identity)?$/i.test(headers.get("Content-Encoding") ?? "");
+}
 
 /** What was read of a body. */
 interface BegunBody {

@@ -7,29 +7,40 @@
  * platform.claude.com/docs/en/build-with-claude/streaming. Event streams: html.spec.whatwg.org, section 9.2.6.
  */
 
-import { BACKSLASH, COLON, COMMA, CR, LF, NINE, OPEN, OPEN_LIST, QUOTE, SPACE, U, ZERO } from "./bytes.ts";
-import { isEncoded } from "./encoding.ts";
 import type { Estimate } from "./estimate.ts";
 import {
   AFTER_COLON,
+  BACKSLASH,
+  COLON,
+  COMMA,
   COUNTED,
+  CR,
   FIELD,
   IN_TEXT,
+  LF,
   LINE_START,
   MAX_DEPTH,
   MESSAGE,
   NAME,
+  NINE,
+  OPEN,
+  OPEN_LIST,
   OTHER_FIELD,
   OUTSIDE,
+  QUOTE,
   ROOT,
   SKIPPED,
+  SPACE,
   TEXT,
+  U,
   UNKNOWN,
   USAGE,
+  ZERO,
 } from "./kinds.ts";
 import { add, members } from "./members.ts";
+import { isEncoded } from "./read-body.ts";
 import { bytesOfUnit, tokensOfBytes } from "./tokens.ts";
-import { type ToldFields, type Usage, usageOf } from "./usage.ts";
+import { type Usage, type UsageFields, usageOf } from "./usage.ts";
 
 /** Reads one answer. Any division of its bytes into chunks gives the same result. */
 export interface AnswerScanner {
@@ -46,7 +57,7 @@ export interface AnswerScanner {
   /** What the answer itself says that it used. `undefined`: it has not said it, or not yet. */
   usage(): Usage | undefined;
   /**
-   * What was used by the text so far: the input as told or as estimated, and a token for each 4 bytes of text.
+   * What was used by the text so far: the input as stated or as estimated, and a token for each 4 bytes of text.
    * `undefined`: a JSON answer has no text so far. Its model may work on, and be asked later.
    */
   streamed(): Usage | undefined;
@@ -96,11 +107,11 @@ export function createAnswerScanner(
   /** Behind a backslash -1. Behind `\u` its digits, with a 1 before them. Otherwise 0. */
   let escaped = 0;
   let textBytes = 0;
-  // The number and the usage that are being read, and what all usages have told. What is told again counts.
+  // The number and the usage that are being read, and what all usages have stated. What is stated again counts.
   let number = -1;
-  let fields: ToldFields = [];
-  const told: ToldFields = [];
-  let isTold = false;
+  let fields: UsageFields = [];
+  const stated: UsageFields = [];
+  let isStated = false;
 
   /** Reads a line: up to its JSON if it is a line of data, otherwise up to its end. */
   function readField(chunk: Uint8Array, from: number): number {
@@ -181,8 +192,8 @@ export function createAnswerScanner(
           } else if (c !== COMMA && d > 0) {
             d--;
             if (kind === USAGE && fields.length > 0) {
-              Object.assign(told, fields);
-              isTold ||= kinds[d] !== MESSAGE;
+              Object.assign(stated, fields);
+              isStated ||= kinds[d] !== MESSAGE;
             }
             kind = kinds[d]!;
           }
@@ -238,7 +249,7 @@ export function createAnswerScanner(
     },
     isBetweenEvents: () => isBetween,
     // Some answers tell their input only.
-    usage: () => (isTold ? usageOf(told, inputTokens, told[3] ?? tokensOfBytes(textBytes)) : undefined),
-    streamed: () => (isStream || textBytes > 0 ? usageOf(told, inputTokens, tokensOfBytes(textBytes)) : undefined),
+    usage: () => (isStated ? usageOf(stated, inputTokens, stated[3] ?? tokensOfBytes(textBytes)) : undefined),
+    streamed: () => (isStream || textBytes > 0 ? usageOf(stated, inputTokens, tokensOfBytes(textBytes)) : undefined),
   };
 }

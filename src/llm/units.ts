@@ -2,6 +2,7 @@
 
 import type { Meter, Price } from "../core/policy.ts";
 import type { Estimate } from "./estimate.ts";
+import type { AnswerScanner } from "./scanner.ts";
 import type { Usage } from "./usage.ts";
 
 /** The members of a meter by which units are computed. */
@@ -61,6 +62,33 @@ type Counts = [number, number, number];
 /** A provider or a program has given the usage: it may hold any number. */
 function whole(tokens: number): number {
   return tokens > 0 ? Math.min(MAX_UNITS, Math.ceil(tokens)) : 0;
+}
+
+/**
+ * What a reservation is settled with: by what the answer states, otherwise by the text that was streamed. A model in
+ * the background works on when its client has left: without a stated usage its client pays at least what was reserved.
+ *
+ * @param scanner absent: the answer cannot be read.
+ * @param unitsOf the units of a policy for a usage.
+ * @returns units by the name of the policy. A policy that is not named keeps what it has reserved.
+ */
+export function settledUnits(
+  scanner: AnswerScanner | undefined,
+  { isBackground }: Estimate,
+  reserved: Readonly<Record<string, number>>,
+  names: readonly string[],
+  unitsOf: (name: string, usage: Usage) => number,
+): Record<string, number> {
+  const stated = scanner?.usage();
+  const usage = stated ?? scanner?.streamed();
+  if (!usage) return {};
+  const mayKeep = isBackground && !stated;
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const units = unitsOf(name, usage);
+      return mayKeep && units <= reserved[name]! ? [] : [[name, units]];
+    }),
+  );
 }
 
 /**

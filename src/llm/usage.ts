@@ -1,4 +1,4 @@
-/** What an answer used, as providers tell it. */
+/** What an answer used, as providers state it. */
 
 /** Tokens of one answer. */
 export interface Usage {
@@ -25,12 +25,12 @@ export const FIELD_NAMES = [
   "cached_tokens",
 ];
 
-/** In the order of `FIELD_NAMES`. Absent: not told. */
-export type ToldFields = (number | undefined)[];
+/** In the order of `FIELD_NAMES`. Absent: not stated. */
+export type UsageFields = (number | undefined)[];
 
-/** @param estimated the input if none was told. */
-export function usageOf(told: ToldFields, estimated: number, output: number): Usage {
-  const [prompt, input, total, toldOutput = 0, created = 0, read = 0, cached = read] = told;
+/** @param estimated the input if none was stated. */
+export function usageOf(stated: UsageFields, estimated: number, output: number): Usage {
+  const [prompt, input, total, statedOutput = 0, created = 0, read = 0, cached = read] = stated;
   return {
     // Embeddings of some providers tell only the sum.
     inputTokens:
@@ -38,7 +38,7 @@ export function usageOf(told: ToldFields, estimated: number, output: number): Us
       (input !== undefined
         ? input + created + read
         : total !== undefined
-          ? Math.max(0, total - toldOutput)
+          ? Math.max(0, total - statedOutput)
           : estimated),
     cachedInputTokens: cached,
     outputTokens: output,

@@ -18,7 +18,7 @@ export async function importSecret(secret: string | undefined, fallback: string)
   return await importHmacKey(await deriveBytes(await importHmacKey(encoder.encode(fallback)), KEY_SECRET_PURPOSE));
 }
 
-/** 32 bytes for this purpose. They tell nothing about the key, or about the bytes for another purpose. */
+/** 32 bytes for this purpose. They say nothing about the key, or about the bytes for another purpose. */
 export async function deriveBytes(key: CryptoKey, purpose: string): Promise<ArrayBuffer> {
   return await crypto.subtle.sign(HMAC, key, encoder.encode(purpose));
 }

@@ -5,8 +5,8 @@
  * repeats, to another position.
  */
 
-import type { Node } from "./node.ts";
 import { positionsOf } from "./positions.ts";
+import type { Term } from "./term.ts";
 
 /** The steps that the matching of one request may still take; below 0: the matching was given up. */
 export interface Work {
@@ -25,8 +25,8 @@ type Search = (text: string, from: number, floats: boolean, notBefore: number, w
 const CODES = 128;
 const ALL_CODES = Array.from({ length: CODES }, (_, code) => code);
 
-export function compileSearch(nodes: readonly Node[]): Search {
-  const { positions, last, empty } = positionsOf(nodes);
+export function compileSearch(terms: readonly Term[]): Search {
+  const { positions, last, empty } = positionsOf(terms);
   const words = Math.ceil(positions.length / 32);
   const ends = new Int32Array(words);
   /** Bit p: position p may follow position p. */
@@ -121,7 +121,6 @@ export function compileSearch(nodes: readonly Node[]): Search {
   };
 }
 
-/** Sets the bit of a position in the row that begins at the word `row`. */
 function set(words: Int32Array, row: number, position: number): void {
   words[row + (position >> 5)]! |= 1 << (position & 31);
 }

@@ -1,20 +1,20 @@
-/** Parses URLPattern syntax (https://urlpattern.spec.whatwg.org/#parsing-pattern-strings) into a list of nodes. */
+/** Parses URLPattern syntax (https://urlpattern.spec.whatwg.org/#parsing-pattern-strings) into a list of terms. */
 
 import { BoundedMap } from "../bounded-map.ts";
-import { ANY, type Node, type PatternKind, PatternMistake } from "./node.ts";
 import { possible } from "./possible.ts";
 import { parseRegexp } from "./regexp.ts";
+import { ANY, type PatternKind, PatternMistake, type Term } from "./term.ts";
 import { hostText, pathText } from "./text.ts";
 
 /** More patterns than configurations have; others are parsed again. */
 const REMEMBERED = { maxSize: 1_000 };
 /** A pattern is checked, compared and compiled, and all of this within the first request of an isolate. */
 const patterns = {
-  path: new BoundedMap<string, readonly Node[]>(REMEMBERED),
-  host: new BoundedMap<string, readonly Node[]>(REMEMBERED),
+  path: new BoundedMap<string, readonly Term[]>(REMEMBERED),
+  host: new BoundedMap<string, readonly Term[]>(REMEMBERED),
 };
 /** Many patterns have the same group, such as that of a number. */
-const groups = new BoundedMap<string, Node>(REMEMBERED);
+const groups = new BoundedMap<string, Term>(REMEMBERED);
 
 /**
  * Reads a pattern, and gives its fixed text the normal form that requests get. What was read is remembered.
@@ -22,7 +22,7 @@ const groups = new BoundedMap<string, Node>(REMEMBERED);
  * @throws {PatternMistake} for text that is not a pattern, for a pattern that cannot be matched in linear time, and for
  * a pattern with a part that no request can match.
  */
-export function parsePattern(pattern: string, kind: PatternKind): readonly Node[] {
+export function parsePattern(pattern: string, kind: PatternKind): readonly Term[] {
   return rememberedIn(patterns[kind], pattern, () => parse(pattern, kind));
 }
 
@@ -34,7 +34,7 @@ function rememberedIn<V>(map: BoundedMap<string, V>, key: string, make: () => V)
   return made;
 }
 
-function parse(pattern: string, kind: PatternKind): readonly Node[] {
+function parse(pattern: string, kind: PatternKind): readonly Term[] {
   const isPath = kind === "path";
   if (pattern === "" || (isPath && !/^[/*:({]/.test(pattern))) throw new PatternMistake();
   if (pattern.trim() !== pattern) throw new PatternMistake("a pattern without white space at its ends");
@@ -42,45 +42,45 @@ function parse(pattern: string, kind: PatternKind): readonly Node[] {
     throw new PatternMistake("a host name without scheme, port and path");
   }
   const isAddress = !isPath && /^\[[^\]\\]*\]$/.test(pattern);
-  const parsed = isAddress ? [pattern] : parseNodes(pattern, isPath ? "/" : ".", isPath ? "/" : "");
-  const nodes = parsed.map((node, i) => {
+  const parsed = isAddress ? [pattern] : parseTerms(pattern, isPath ? "/" : ".", isPath ? "/" : "");
+  const terms = parsed.map((term, i) => {
     const [starts, ends] = [i === 0, i === parsed.length - 1];
-    return mapText(node, (text, whole) => (isPath ? pathText(text) : hostText(text, whole && starts, whole && ends)));
+    return mapText(term, (text, whole) => (isPath ? pathText(text) : hostText(text, whole && starts, whole && ends)));
   });
-  if (!possible(nodes, kind)) {
+  if (!possible(terms, kind)) {
     throw new PatternMistake(
       isPath
         ? 'a path that requests can match in every part: it begins with "/" and has no "//" and no "." or ".." between slashes'
         : "a host name that requests can match in every part: no dot at its ends",
     );
   }
-  return nodes;
+  return terms;
 }
 
-/** Writes nodes as text: two patterns with equal nodes give the same text. */
-export function writePattern(nodes: readonly Node[]): string {
-  const write = (node: Node) => (typeof node === "string" ? node.replaceAll("*", "\\*") : JSON.stringify(node));
-  return nodes.map((node) => (node === ANY ? "*" : write(node))).join("");
+/** Writes terms as text: two patterns with equal terms give the same text. */
+export function writePattern(terms: readonly Term[]): string {
+  const write = (term: Term) => (typeof term === "string" ? term.replaceAll("*", "\\*") : JSON.stringify(term));
+  return terms.map((term) => (term === ANY ? "*" : write(term))).join("");
 }
 
 /**
- * Applies `text` to the fixed text of a node.
+ * Applies `text` to the fixed text of a term.
  *
- * @param text its second argument says whether the text is the whole node, and not a part of a group with a modifier.
+ * @param text its second argument says whether the text is the whole term, and not a part of a group with a modifier.
  */
-function mapText(node: Node, text: (one: string, whole: boolean) => string): Node {
-  if (typeof node === "string") return text(node, true);
+function mapText(term: Term, text: (one: string, whole: boolean) => string): Term {
+  if (typeof term === "string") return text(term, true);
   // Nodes of a regular expression hold single characters and no fixed text.
-  if (!("repeat" in node) || typeof node.repeat === "string" || !("all" in node.repeat)) return node;
-  return { ...node, repeat: { all: node.repeat.all.map((one) => (typeof one === "string" ? text(one, false) : one)) } };
+  if (!("repeat" in term) || typeof term.repeat === "string" || !("all" in term.repeat)) return term;
+  return { ...term, repeat: { all: term.repeat.all.map((one) => (typeof one === "string" ? text(one, false) : one)) } };
 }
 
 /**
  * @param separator the character that `:name` does not match.
  * @param prefix the character that belongs to a group when it stands directly before the group.
  */
-function parseNodes(pattern: string, separator: string, prefix: string): Node[] {
-  const nodes: Node[] = [];
+function parseTerms(pattern: string, separator: string, prefix: string): Term[] {
+  const terms: Term[] = [];
   const names = new Set<string>();
   let at = 0;
 
@@ -91,15 +91,15 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
     return found;
   }
 
-  /** Adds a node; joins neighbouring texts into one. */
-  function push(node: Node): void {
-    const before = nodes.at(-1);
-    if (typeof node === "string" && typeof before === "string") nodes[nodes.length - 1] = before + node;
-    else if (node !== "") nodes.push(node);
+  /** Adds a term; joins neighbouring texts into one. */
+  function push(term: Term): void {
+    const before = terms.at(-1);
+    if (typeof term === "string" && typeof before === "string") terms[terms.length - 1] = before + term;
+    else if (term !== "") terms.push(term);
   }
 
   /** `:name`, `:name(regexp)`, `(regexp)` or `*`. */
-  function group(): Node | undefined {
+  function group(): Term | undefined {
     const name = pattern[at] === ":" ? nameOf() : undefined;
     if (name !== undefined && names.size === names.add(name).size) throw new PatternMistake();
     // A group inside the regular expression must begin with `(?`: URLPattern refuses groups that capture.
@@ -117,7 +117,7 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
     );
   }
 
-  function regexp(): Node {
+  function regexp(): Term {
     const start = ++at;
     for (let depth = 1; depth > 0; ) {
       const one = take(/\\\p{ASCII}|\(\?|\)|[^\\()\P{ASCII}]+/uy);
@@ -133,21 +133,21 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
     return (take(/(?:[^*+?\\{}:(]|\\.)*/suy) ?? "").replace(/\\(.)/gsu, "$1");
   }
 
-  function add(before: string, node: Node | undefined, behind: string): void {
+  function add(before: string, term: Term | undefined, behind: string): void {
     const modifier = at < pattern.length && "?+*".includes(pattern[at]!) ? pattern[at++] : undefined;
-    const all = [before, ...(node === undefined ? [] : [node]), behind].filter((one) => one !== "");
+    const all = [before, ...(term === undefined ? [] : [term]), behind].filter((one) => one !== "");
     if (modifier === undefined) all.forEach(push);
-    else if (all.length === 1 && node === ANY) push(ANY);
+    else if (all.length === 1 && term === ANY) push(ANY);
     else if (all.length > 0) push({ repeat: { all }, optional: modifier !== "+", many: modifier !== "?" });
   }
 
   while (at < pattern.length) {
     const plain = take(/[^*+?\\{}:(]+/uy) ?? "";
-    const node = group();
-    if (node !== undefined) {
+    const term = group();
+    if (term !== undefined) {
       const own = plain.endsWith(prefix) ? prefix : "";
       push(plain.slice(0, plain.length - own.length));
-      add(own, node, "");
+      add(own, term, "");
     } else if (plain !== "") {
       push(plain);
     } else if (pattern[at] === "{") {
@@ -160,7 +160,7 @@ function parseNodes(pattern: string, separator: string, prefix: string): Node[] 
       push(escaped!);
     }
   }
-  return nodes;
+  return terms;
 }
 
 function refuse(character: string): never {

@@ -1,8 +1,8 @@
 /** A compiled pattern. A test takes time linear in the text; all tests of one request share one bound on their work. */
 
 import { compileSearch, type Work } from "./automaton.ts";
-import { ANY, type Node, type PatternKind, sizeOf } from "./node.ts";
 import { parsePattern } from "./parse.ts";
+import { ANY, type PatternKind, sizeOf, type Term } from "./term.ts";
 
 /** A path or a host in its normal form, lower case. */
 export interface Subject {
@@ -20,21 +20,21 @@ export type Test = (subject: Subject, work: Work) => Verdict;
 const LARGE = 64;
 
 /** Policies often share a pattern: two of them count the same requests by different keys. */
-const compiled = new WeakMap<readonly Node[], Test>();
+const compiled = new WeakMap<readonly Term[], Test>();
 
 /**
  * @param pattern a pattern that `parsePattern` accepts.
  * @returns a function that says whether `text` or `longer` of a subject matches.
  */
 export function compilePattern(pattern: string, kind: PatternKind): Test {
-  const nodes = parsePattern(pattern, kind);
-  const test = compiled.get(nodes) ?? compile(nodes);
-  compiled.set(nodes, test);
+  const terms = parsePattern(pattern, kind);
+  const test = compiled.get(terms) ?? compile(terms);
+  compiled.set(terms, test);
   return test;
 }
 
-function compile(nodes: readonly Node[]): Test {
-  const pieces = piecesOf(nodes);
+function compile(terms: readonly Term[]): Test {
+  const pieces = piecesOf(terms);
   const [head, tail] = [textOf(pieces[0]![0]), textOf(pieces.at(-1)!.at(-1))];
   const last = pieces.length - 1;
   const searchesOf = () => pieces.map((piece) => (isText(piece) ? textOf(piece[0]) : compileSearch(piece)));
@@ -61,22 +61,22 @@ function compile(nodes: readonly Node[]): Test {
  * Cuts the pattern at each `*` that matches any text. The earliest match of a piece is always the right one: the next
  * piece may begin anywhere behind it.
  */
-function piecesOf(nodes: readonly Node[]): Node[][] {
-  const pieces: Node[][] = [[]];
-  for (const node of nodes) {
-    if (node === ANY) pieces.push([]);
-    else pieces.at(-1)!.push(node);
+function piecesOf(terms: readonly Term[]): Term[][] {
+  const pieces: Term[][] = [[]];
+  for (const term of terms) {
+    if (term === ANY) pieces.push([]);
+    else pieces.at(-1)!.push(term);
   }
   return pieces;
 }
 
-/** Whether a piece is fixed text only. The parser has joined neighbouring texts: such a piece has at most one node. */
-function isText(piece: readonly Node[]): boolean {
+/** Whether a piece is fixed text only. The parser has joined neighbouring texts: such a piece has at most one term. */
+function isText(piece: readonly Term[]): boolean {
   return piece.length === 0 || (piece.length === 1 && typeof piece[0] === "string");
 }
 
-function textOf(node: Node | undefined): string {
-  return typeof node === "string" ? node : "";
+function textOf(term: Term | undefined): string {
+  return typeof term === "string" ? term : "";
 }
 
 function endsWith(whole: string, piece: string, from: number, floats: boolean): boolean {

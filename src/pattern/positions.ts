@@ -1,8 +1,8 @@
 /** Glushkov's construction: one position for each character of a pattern, and which positions may follow which. */
 
-import type { Node } from "./node.ts";
+import type { Term } from "./term.ts";
 
-/** The positions where a match of a node can begin and end, and whether the node matches the empty text. */
+/** The positions where a match of a term can begin and end, and whether the term matches the empty text. */
 interface Ends {
   readonly first: readonly number[];
   readonly last: readonly number[];
@@ -26,37 +26,37 @@ interface Positions {
   readonly empty: boolean;
 }
 
-export function positionsOf(nodes: readonly Node[]): Positions {
+export function positionsOf(terms: readonly Term[]): Positions {
   const positions: Position[] = [{ chars: "", not: false, follow: new Set() }];
-  const { first, last, empty } = addTo(positions, { all: nodes });
+  const { first, last, empty } = addTo(positions, { all: terms });
   for (const position of first) positions[0]!.follow.add(position);
   return { positions, last, empty };
 }
 
-function addTo(positions: Position[], node: Node): Ends {
-  if (typeof node === "string") {
+function addTo(positions: Position[], term: Term): Ends {
+  if (typeof term === "string") {
     return inTurn(
       positions,
-      [...node].map((character) => () => addPosition(positions, character, false)),
+      [...term].map((character) => () => addPosition(positions, character, false)),
     );
   }
-  if ("chars" in node) return addPosition(positions, node.chars, node.not);
-  if ("all" in node)
+  if ("chars" in term) return addPosition(positions, term.chars, term.not);
+  if ("all" in term)
     return inTurn(
       positions,
-      node.all.map((one) => () => addTo(positions, one)),
+      term.all.map((one) => () => addTo(positions, one)),
     );
-  if ("either" in node) {
-    const ends = node.either.map((one) => addTo(positions, one));
+  if ("either" in term) {
+    const ends = term.either.map((one) => addTo(positions, one));
     return {
       first: ends.flatMap(({ first }) => first),
       last: ends.flatMap(({ last }) => last),
       empty: ends.some(({ empty }) => empty),
     };
   }
-  const ends = addTo(positions, node.repeat);
-  if (node.many) join(positions, ends, ends);
-  return { ...ends, empty: ends.empty || node.optional };
+  const ends = addTo(positions, term.repeat);
+  if (term.many) join(positions, ends, ends);
+  return { ...ends, empty: ends.empty || term.optional };
 }
 
 function addPosition(positions: Position[], chars: string, not: boolean): Ends {

@@ -1,6 +1,6 @@
 /** Finds patterns that no request can match: such a policy would limit nothing, and nobody would notice. */
 
-import { ANY, type Node, type PatternKind } from "./node.ts";
+import { ANY, type PatternKind, type Term } from "./term.ts";
 
 /** States of a reader of normal forms, one bit each: what the characters up to here end with. */
 const NOTHING = 1;
@@ -16,67 +16,67 @@ const OTHERS = {
 };
 
 /** Whether some normal form matches the pattern, and whether each part, optional parts too, is used in some match. */
-export function possible(nodes: readonly Node[], kind: PatternKind): boolean {
+export function possible(terms: readonly Term[], kind: PatternKind): boolean {
   const ends = kind === "path" ? SEPARATOR | MORE : MORE;
-  const matches = (all: readonly Node[]) => (after({ all }, NOTHING, kind) & ends) !== 0;
+  const matches = (all: readonly Term[]) => (after({ all }, NOTHING, kind) & ends) !== 0;
   return (
-    matches(nodes) &&
-    nodes.every((part) => !isOptional(part) || matches(nodes.map((node) => (node === part ? required(part) : node))))
+    matches(terms) &&
+    terms.every((part) => !isOptional(part) || matches(terms.map((term) => (term === part ? required(part) : term))))
   );
 }
 
-type Repeat = Extract<Node, { readonly repeat: Node }>;
+type Repeat = Extract<Term, { readonly repeat: Term }>;
 
 /** Any text is used in every match. */
-function isOptional(part: Node): part is Repeat {
+function isOptional(part: Term): part is Repeat {
   return typeof part !== "string" && "repeat" in part && part.optional && part !== ANY;
 }
 
-function required(part: Repeat): Node {
+function required(part: Repeat): Term {
   return { ...part, optional: false };
 }
 
-type Group = Exclude<Node, string>;
+type Group = Exclude<Term, string>;
 
-/** By group and by the states before it: patterns share groups, and a repetition holds one node many times. */
+/** By group and by the states before it: patterns share groups, and a repetition holds one term many times. */
 const known = { path: new WeakMap<Group, Map<number, number>>(), host: new WeakMap<Group, Map<number, number>>() };
 
-/** The states after a text that `node` matches. @param from the states before that text. */
-function after(node: Node, from: number, kind: PatternKind): number {
+/** The states after a text that `term` matches. @param from the states before that text. */
+function after(term: Term, from: number, kind: PatternKind): number {
   if (from === 0) return 0;
-  if (typeof node === "string") {
+  if (typeof term === "string") {
     let at = from;
-    for (const character of node) at = step(at, character, kind);
+    for (const character of term) at = step(at, character, kind);
     return at;
   }
-  const states = known[kind].get(node) ?? new Map<number, number>();
-  known[kind].set(node, states);
-  const to = states.get(from) ?? afterGroup(node, from, kind);
+  const states = known[kind].get(term) ?? new Map<number, number>();
+  known[kind].set(term, states);
+  const to = states.get(from) ?? afterGroup(term, from, kind);
   states.set(from, to);
   return to;
 }
 
-function afterGroup(node: Group, from: number, kind: PatternKind): number {
-  if ("chars" in node) {
-    const matches = (character: string) => node.chars.includes(character) !== node.not;
+function afterGroup(term: Group, from: number, kind: PatternKind): number {
+  if ("chars" in term) {
+    const matches = (character: string) => term.chars.includes(character) !== term.not;
     let other = 0;
     while (other < OTHERS[kind].length && !matches(OTHERS[kind][other]!)) other++;
     const slash = matches("/") ? step(from, "/", kind) : 0;
     const dot = matches(".") ? step(from, ".", kind) : 0;
     return slash | dot | (other === OTHERS[kind].length ? 0 : step(from, OTHERS[kind][other]!, kind));
   }
-  if ("all" in node) {
+  if ("all" in term) {
     let at = from;
-    for (const one of node.all) at = after(one, at, kind);
+    for (const one of term.all) at = after(one, at, kind);
     return at;
   }
-  if ("either" in node) return node.either.reduce((to, one) => to | after(one, from, kind), 0);
-  let to = after(node.repeat, from, kind);
-  for (let before = 0; node.many && before !== to; ) {
+  if ("either" in term) return term.either.reduce((to, one) => to | after(one, from, kind), 0);
+  let to = after(term.repeat, from, kind);
+  for (let before = 0; term.many && before !== to; ) {
     before = to;
-    to |= after(node.repeat, to, kind);
+    to |= after(term.repeat, to, kind);
   }
-  return node.optional ? to | from : to;
+  return term.optional ? to | from : to;
 }
 
 /** The states one character later; 0: no normal form has this character after any of the states in `from`. */

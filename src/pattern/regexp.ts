@@ -3,7 +3,7 @@
  * alternatives, groups and repetitions.
  */
 
-import { ASCII, type Node, ONE, PatternMistake, sizeOf } from "./node.ts";
+import { ASCII, ONE, PatternMistake, sizeOf, type Term } from "./term.ts";
 import { decodePlain } from "./text.ts";
 
 /** The most characters of a group with its repetitions written out: it bounds the work for each character of a path. */
@@ -30,7 +30,7 @@ function range(from: string, to: string): string {
 }
 
 /** @throws {PatternMistake} for text that is not a regular expression, or not a supported one. */
-export function parseRegexp(source: string): Node {
+export function parseRegexp(source: string): Term {
   if (decodePlain(source) !== source) throw unsupported();
   let at = 0;
 
@@ -48,37 +48,37 @@ export function parseRegexp(source: string): Node {
     return found;
   }
 
-  function alternatives(): Node {
+  function alternatives(): Term {
     const either = [sequence()];
     while (skip("|")) either.push(sequence());
     return either.length === 1 ? either[0]! : { either };
   }
 
-  function sequence(): Node {
-    const all: Node[] = [];
+  function sequence(): Term {
+    const all: Term[] = [];
     while (at < source.length && source[at] !== "|" && source[at] !== ")") all.push(repeated(atom()));
     return { all };
   }
 
-  /** A node and the repetition behind it. A lazy repetition matches the same texts as a greedy one. */
-  function repeated(node: Node): Node {
+  /** A term and the repetition behind it. A lazy repetition matches the same texts as a greedy one. */
+  function repeated(term: Term): Term {
     const isRepeated = at < source.length && "*+?{".includes(source[at]!);
     const found = isRepeated && take(/(?:([*+?])|\{(\d{1,4})(,?)(\d{0,4})\})\??/y);
-    if (!found) return node;
+    if (!found) return term;
     const [, sign, least = "", comma, most = ""] = found;
-    if (sign) return { repeat: node, optional: sign !== "+", many: sign !== "?" };
+    if (sign) return { repeat: term, optional: sign !== "+", many: sign !== "?" };
     const [min, max] = [Number(least), comma ? Number(most || least) : Number(least)];
-    const size = sizeOf(node);
+    const size = sizeOf(term);
     if (max < min || max * size > MAX_SIZE) throw tooLarge();
-    // A node that only matches the empty text stays the same however often it repeats, and its size bounds nothing.
-    if (size === 0) return node;
+    // A term that only matches the empty text stays the same however often it repeats, and its size bounds nothing.
+    if (size === 0) return term;
     // Write a{1,3} as a(?:a(?:a)?)? and not as aa?a?: each position has one possible successor, and not all later ones.
-    let rest: Node = comma && !most ? { repeat: node, optional: true, many: true } : { all: [] };
-    for (let i = max; i > min; i--) rest = { repeat: { all: [node, rest] }, optional: true, many: false };
-    return { all: [...Array<Node>(min).fill(node), rest] };
+    let rest: Term = comma && !most ? { repeat: term, optional: true, many: true } : { all: [] };
+    for (let i = max; i > min; i--) rest = { repeat: { all: [term, rest] }, optional: true, many: false };
+    return { all: [...Array<Term>(min).fill(term), rest] };
   }
 
-  function atom(): Node {
+  function atom(): Term {
     if (skip("(?:")) {
       const group = alternatives();
       if (!skip(")")) throw unsupported();
@@ -118,10 +118,10 @@ export function parseRegexp(source: string): Node {
     return chars.toLowerCase();
   }
 
-  const node = alternatives();
+  const term = alternatives();
   if (at < source.length) throw unsupported();
-  if (sizeOf(node) > MAX_SIZE) throw tooLarge();
-  return node;
+  if (sizeOf(term) > MAX_SIZE) throw tooLarge();
+  return term;
 }
 
 function fail(): never {

@@ -1,6 +1,6 @@
 /** Normal forms: one spelling for all spellings of a path or a host, in requests and in patterns. */
 
-import { PatternMistake } from "./node.ts";
+import { PatternMistake } from "./term.ts";
 
 /**
  * Encoded characters that a path may hold unencoded: pchar of RFC 3986 without `;`, and `[ ] ^ |`, which clients leave

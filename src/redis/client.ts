@@ -38,7 +38,7 @@ export class RedisError extends Error {
  * Runs `work` with a client whose requests share one time budget. The client sends each request once: a charge that is
  * sent again may be charged twice.
  *
- * When the budget is spent, the requests go on for a second budget and 2 s: a late answer still tells what was charged
+ * When the budget is spent, the requests go on for a second budget and 2 s: a late answer still says what was charged
  * (`RedisError.timeout`).
  *
  * @param budgetMs milliseconds; default `options.timeoutMs`.
@@ -91,7 +91,7 @@ function redisErrorOf(error: unknown): RedisError {
 
 /**
  * An error reply of a command inside the script. Redis up to 6.2, KeyDB and Dragonfly wrap its text like this. Redis
- * from 7.0 on keeps the text and puts the place in the script behind it.
+ * from 7.0 on keeps the text and puts the position in the script behind it.
  */
 const WRAPPED = /^ERR Error running script \(call to \w+\): (?:@user_script: ?\d+: )*-?(?!ERR )([A-Z]{3,16} )/;
 

@@ -4,7 +4,7 @@ import type { Redis } from "@upstash/redis/cloudflare";
 import { type RedisOptions, replyOf, withRedis } from "./client.ts";
 
 /** A script as it is sent, and its SHA-1 in hexadecimal. */
-export interface Script {
+interface Script {
   readonly text: string;
   readonly sha1: string;
 }

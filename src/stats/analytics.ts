@@ -17,7 +17,7 @@
 import type { DataPoint } from "../config/stats.ts";
 import type { MinuteCounts } from "./batch.ts";
 import { seriesOf } from "./batch.ts";
-import { METRICS, type Metric, OTHER, type Path, withoutGrowing } from "./metrics.ts";
+import { METRICS, type Metric, OTHER, type Path, withoutRegion } from "./metrics.ts";
 
 /** The most data points of one invocation of the Worker. Cloudflare allows more (250, 2026-11). */
 export const MAX_POINTS = 25;
@@ -60,11 +60,11 @@ export function dataPoints(minutes: readonly MinuteCounts[]): DataPoint[] {
   });
 }
 
-/** The largest, and the others summed: without the labels that grow if that is enough, otherwise by metric. */
+/** The largest, and the others summed: without their regions if that is enough, otherwise by metric. */
 function atMost(most: number, counted: Counted[]): Counted[] {
   if (counted.length <= most) return counted;
   counted.sort((a, b) => b.doubles[0] - a.doubles[0]);
-  const groupOf = ({ path }: Counted) => withoutGrowing(path);
+  const groupOf = ({ path }: Counted) => withoutRegion(path);
   const groups = new Set(counted.slice(most).map((one) => groupOf(one).join("\t")));
   let kept = most;
   while (kept > 0 && kept + groups.size > most) groups.add(groupOf(counted[--kept]!).join("\t"));

@@ -1,7 +1,7 @@
 /** What a decision means as counts. */
 
 import { algorithmOf } from "../core/algorithms.ts";
-import type { Decision, LimitDecision } from "../core/decision.ts";
+import { type ByOutcome, byOutcome, type Decision, type LimitDecision } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
 import type { DecisionContext } from "../limiter.ts";
 import type { Tally } from "./tally.ts";
@@ -21,25 +21,35 @@ export function countDecision(tally: Tally, decision: Decision, context: Decisio
   if (context.peek) return;
   const { region } = context;
   for (const { policy, partition, cost } of context.takes) {
-    const outcome = outcomeOf(policy, decision, context);
+    const outcome = byOutcome(decision, OUTCOME_OF_POLICY, policy, context);
     tally.add(["decisions", policy.name, region, outcome, decision.source], 1);
     if (cost > 0) tally.add(["units", policy.name, outcome], cost);
     if (outcome === "refused") tally.addRefusal(policy.name, partition);
-    if (outcome === "admitted") countNear(tally, policy, policy.mode === "shadow" ? decision.shadow : decision.limits);
+    if (outcome === "admitted") countNear(tally, policy, decidedFor(policy, decision));
   }
   countShadowLimits(tally, decision.limits);
   countShadowLimits(tally, decision.shadow);
   for (const policy of context.fallback ?? []) tally.add(["fallback", policy], 1);
 }
 
-function outcomeOf({ name, mode }: Policy, decision: Decision, { blocked }: DecisionContext): Outcome {
-  if (decision.blocked) return blocked?.includes(name) ? "blocked" : "spared";
-  if (decision.unavailable) return "unavailable";
-  const isShadow = mode === "shadow";
-  for (const { policy, admitted } of isShadow ? decision.shadow : decision.limits) {
-    if (!admitted && policy.name === name) return isShadow ? "shadow_refused" : "refused";
-  }
-  return decision.allowed ? "admitted" : "spared";
+/** What a decision means for one policy of its request. */
+const OUTCOME_OF_POLICY: ByOutcome<Outcome, [policy: Policy, context: DecisionContext]> = {
+  admitted: (decision, policy) => ownRefusal(policy, decision) ?? "admitted",
+  refused: (decision, policy) => ownRefusal(policy, decision) ?? "spared",
+  blocked: (_decision, { name }, { blocked }) => (blocked?.includes(name) ? "blocked" : "spared"),
+  unavailable: () => "unavailable",
+};
+
+/** Undefined: no limit of this policy refused. */
+function ownRefusal(policy: Policy, decision: Decision): Outcome | undefined {
+  const refused = decidedFor(policy, decision).some((one) => !one.admitted && one.policy.name === policy.name);
+  if (!refused) return undefined;
+  return policy.mode === "shadow" ? "shadow_refused" : "refused";
+}
+
+/** The limits among which those of this policy are. */
+function decidedFor({ mode }: Policy, { limits, shadow }: Decision): readonly LimitDecision[] {
+  return mode === "shadow" ? shadow : limits;
 }
 
 function countNear(tally: Tally, { name }: Policy, decided: readonly LimitDecision[]): void {

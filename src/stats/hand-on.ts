@@ -9,7 +9,7 @@
 import type { Background } from "../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
 import { isRejected, type Rejected } from "../store/rejected.ts";
-import { spendBudget } from "../time-budget.ts";
+import { withinBudget } from "../time-budget.ts";
 import type { Batch, MinuteCounts } from "./batch.ts";
 import type { Minutes } from "./minutes.ts";
 
@@ -33,7 +33,7 @@ interface HandOnParts {
   readonly send?: (batch: Batch) => Promise<undefined | Rejected>;
   /** Writes what was counted, each count once. Called at most once for each request. It must not throw. */
   readonly write?: (minutes: readonly MinuteCounts[]) => void;
-  readonly counted: Omit<Minutes, "at">;
+  readonly counted: Minutes;
   /** As in `Batch`. */
   readonly open: () => readonly string[];
   readonly flushMs: number;
@@ -87,22 +87,14 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
   /** Never rejects. @returns false if the batch was neither confirmed nor refused in time. */
   async function deliver(batch: Batch): Promise<boolean> {
     const isConfirmed = () => unconfirmed?.number !== batch.number;
-    await new Promise<void>((resolve) => {
-      const stop = spendBudget(CALL_MS, resolve);
-      const sent = (async () => await send!(batch))();
-      const ended = () => {
-        stop();
-        resolve();
-      };
-      sent
-        .then((answer) => {
-          // A late answer counts too: the batch is not sent again.
-          if (isConfirmed()) return;
-          unconfirmed = undefined;
-          if (isRejected(answer)) say("stats-refused", { reason: answer.rejected });
-        })
-        .then(ended, ended);
-    });
+    async function confirm(): Promise<void> {
+      const answer = await send!(batch);
+      // A late answer counts too: the batch is not sent again.
+      if (isConfirmed()) return;
+      unconfirmed = undefined;
+      if (isRejected(answer)) say("stats-refused", { reason: answer.rejected });
+    }
+    await withinBudget(confirm(), { budgetMs: CALL_MS, timeoutMs: CALL_MS }).catch(() => {});
     // One line for each outage of `STATS`.
     if (!isConfirmed() && !isAway) say("stats-unsent");
     isAway = !isConfirmed();

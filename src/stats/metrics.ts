@@ -88,11 +88,11 @@ export const SECONDS_BOUNDS = ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", 
 /** Replaces a label's value where there would be too many series. The sums stay true. */
 export const OTHER = "other";
 /**
- * How many values of a label are counted by name; the others count as `other`. A region may have any name that a caller
- * of the library or of RPC gives. Cloudflare has about 330 places (2026-11). All other labels are words of this
- * program, or the configuration bounds them: they are never replaced.
+ * How many regions are counted by name; the others count as `other`. A region may have any name that a caller of the
+ * library or of RPC gives. Cloudflare has about 330 locations (2026-11). All other labels are words of this program, or
+ * the configuration bounds them: they are never replaced.
  */
-const MAX_VALUES: ReadonlyMap<string, number> = new Map([["region", 400]]);
+const MAX_REGIONS = 400;
 /** The values of these labels are words of this program. */
 const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "le"];
 
@@ -106,9 +106,9 @@ const LABELS: ReadonlyMap<string, readonly string[]> = new Map(
 /** The name of a metric in a series, and the values of its labels. */
 export type Path = readonly string[];
 
-/** The same series without the values that callers can choose. */
-export function withoutGrowing(path: Path): Path {
-  return withOther(path, (label) => MAX_VALUES.has(label));
+/** The same series without the name of its region, which callers can choose. */
+export function withoutRegion(path: Path): Path {
+  return withOther(path, (label) => label === "region");
 }
 
 /** The same series with words of this program alone. */
@@ -122,22 +122,19 @@ function withOther([metric = "", ...values]: Path, isReplaced: (label: string) =
   return [metric, ...values.map((value, at) => (labels && !isReplaced(labels[at] ?? "le") ? value : OTHER))];
 }
 
-/** Which values of the labels that grow are counted by name: those that came first. */
-export class NamedValues {
-  readonly #named = new Map<string, Set<string>>();
+/** Which regions are counted by name: those that came first. */
+export class NamedRegions {
+  readonly #named = new Set<string>();
 
-  /** The series that is counted for this one. @param isFull there is no room for more values. */
+  /** The series that is counted for this one. @param isFull there is no room for more regions. */
   bounded(path: Path, isFull: boolean): Path {
     const labels = LABELS.get(path[0]!);
-    if (!labels) return isFull ? withoutGrowing(path) : path;
-    for (const [at, label] of labels.entries()) {
-      const most = MAX_VALUES.get(label);
-      const value = path[at + 1];
-      if (most === undefined || value === undefined || value === OTHER) continue;
-      const named = this.#named.get(label) ?? new Set<string>();
-      if (isFull || (!named.has(value) && named.size >= most)) return withoutGrowing(path);
-      this.#named.set(label, named.add(value));
-    }
+    if (!labels) return isFull ? withoutRegion(path) : path;
+    const at = labels.indexOf("region");
+    const region = at < 0 ? undefined : path[1 + at];
+    if (region === undefined || region === OTHER) return path;
+    if (isFull || (!this.#named.has(region) && this.#named.size >= MAX_REGIONS)) return withoutRegion(path);
+    this.#named.add(region);
     return path;
   }
 }

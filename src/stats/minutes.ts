@@ -7,44 +7,40 @@ const MINUTE_MS = 60_000;
 /** While counts cannot be handed on, the oldest minutes become one: their sums stay, and their instant is lost. */
 const MAX_MINUTES = 10;
 
-export interface Minutes {
+export class Minutes {
+  #shown: Tally[] = [];
+  #tallies: Tally[] = [];
+
   /** Where to count now. @param nowMs the local clock, in ms since the epoch. */
-  at(nowMs: number): Tally;
+  at(nowMs: number): Tally {
+    const minute = Math.floor(nowMs / MINUTE_MS);
+    const last = this.#tallies.at(-1);
+    if (last?.minute === minute) return last;
+    const tally = new Tally(minute);
+    append(this.#tallies, tally);
+    return tally;
+  }
+
   /** Whether nothing was counted since the last `take`. */
-  isEmpty(): boolean;
+  isEmpty(): boolean {
+    return this.#shown.length === 0 && this.#tallies.length === 0;
+  }
+
   /** What was counted since the last `show` or `take`, the oldest minute first. It stays until it is taken. */
-  show(): MinuteCounts[];
+  show(): MinuteCounts[] {
+    const counts = this.#tallies.map((tally) => tally.counts());
+    for (const tally of this.#tallies) append(this.#shown, tally);
+    this.#tallies = [];
+    return counts;
+  }
+
   /** All that was counted, the oldest minute first. It is counted here no longer. */
-  take(): MinuteCounts[];
-}
-
-export function createMinutes(): Minutes {
-  let shown: Tally[] = [];
-  let tallies: Tally[] = [];
-
-  return {
-    at(nowMs) {
-      const minute = Math.floor(nowMs / MINUTE_MS);
-      const last = tallies.at(-1);
-      if (last?.minute === minute) return last;
-      const tally = new Tally(minute);
-      append(tallies, tally);
-      return tally;
-    },
-    isEmpty: () => shown.length === 0 && tallies.length === 0,
-    show() {
-      const counts = tallies.map((tally) => tally.counts());
-      for (const tally of tallies) append(shown, tally);
-      tallies = [];
-      return counts;
-    },
-    take() {
-      for (const tally of tallies) append(shown, tally);
-      const taken = shown;
-      [shown, tallies] = [[], []];
-      return taken.map((tally) => tally.counts());
-    },
-  };
+  take(): MinuteCounts[] {
+    for (const tally of this.#tallies) append(this.#shown, tally);
+    const taken = this.#shown;
+    [this.#shown, this.#tallies] = [[], []];
+    return taken.map((tally) => tally.counts());
+  }
 }
 
 function append(tallies: Tally[], tally: Tally): void {

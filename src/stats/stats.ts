@@ -10,20 +10,17 @@ import { dataPoints } from "./analytics.ts";
 import { countDecision } from "./count-decision.ts";
 import { createHandOn } from "./hand-on.ts";
 import { SECONDS_BOUNDS } from "./metrics.ts";
-import { createMinutes } from "./minutes.ts";
+import { Minutes } from "./minutes.ts";
 import { statsDoor } from "./object/door.ts";
 
-/** What counts for a limiter. */
-export interface Stats {
-  readonly onDecision: OnDecision;
-  readonly listenerOf: ListenerOf;
-}
-
-/** @param places by their names, in the order of the store's places. */
-export function createStats(settings: StatsSettings, places: readonly (readonly [name: string, Store])[]): Stats {
+/** What counts for a limiter. @param places by their names, in the order of the store's places. */
+export function createStats(
+  settings: StatsSettings,
+  places: readonly (readonly [name: string, Store])[],
+): { readonly onDecision: OnDecision; readonly listenerOf: ListenerOf } {
   const { analytics, flushMs } = settings;
   const object = statsDoor(settings);
-  const minutes = createMinutes();
+  const minutes = new Minutes();
   const writeThrown = createThrown("ANALYTICS threw");
   const handOn = createHandOn({
     counted: minutes,
@@ -51,7 +48,7 @@ export function createStats(settings: StatsSettings, places: readonly (readonly 
     listenerOf(at) {
       const place = places[at]![0];
       /** By policy, units that were reported as spent and then were not. The next units that are spent are these. */
-      const owed = new Map<string, number>();
+      const unspent = new Map<string, number>();
       return {
         storeCall(outcome, tookMs) {
           if (outcome === "OPEN") return;
@@ -65,12 +62,12 @@ export function createStats(settings: StatsSettings, places: readonly (readonly 
           tally.add(["store_seconds_sum", ...labels], Math.round(ms * 1_000));
         },
 
-        leaseUnits(key, event, told) {
+        leaseUnits(key, event, reported) {
           const policy = policyOf(key);
-          let units = told;
+          let units = reported;
           if (event === "spent") {
-            units -= owed.get(policy) ?? 0;
-            owed.set(policy, Math.max(0, -units));
+            units -= unspent.get(policy) ?? 0;
+            unspent.set(policy, Math.max(0, -units));
           }
           if (units > 0) minutes.at(Date.now()).add(["lease_units", policy, event], units);
         },

@@ -1,7 +1,7 @@
 /** What an isolate has counted in one minute: plain numbers by series, and the clients with most refusals. */
 
 import { type MinuteCounts, seriesOf } from "./batch.ts";
-import { NamedValues, type Path } from "./metrics.ts";
+import { NamedRegions, type Path } from "./metrics.ts";
 import { TopClients } from "./top-clients.ts";
 
 /**
@@ -20,7 +20,7 @@ export class Tally {
   minute: number;
   readonly #root: Node = { sum: 0 };
   #size = 0;
-  readonly #values = new NamedValues();
+  readonly #regions = new NamedRegions();
   readonly #top = new Map<string, TopClients>();
 
   /** @param minute as in `MinuteCounts`. */
@@ -29,16 +29,13 @@ export class Tally {
   }
 
   add(path: Path, count: number): void {
-    const node = this.#find(path) ?? this.#make(this.#values.bounded(path, this.#size >= MAX_SERIES));
+    const node = this.#find(path) ?? this.#make(this.#regions.bounded(path, this.#size >= MAX_SERIES));
     node.sum += count;
   }
 
   #find(path: Path): Node | undefined {
     let node: Node | undefined = this.#root;
-    for (const label of path) {
-      node = node.next?.get(label);
-      if (!node) return undefined;
-    }
+    for (const label of path) node = node?.next?.get(label);
     return node;
   }
 
@@ -46,13 +43,11 @@ export class Tally {
     let node = this.#root;
     let isNew = false;
     for (const label of path) {
-      let next = node.next?.get(label);
-      if (!next) {
-        isNew = true;
-        next = { sum: 0 };
-        node.next ??= new Map();
-        node.next.set(label, next);
-      }
+      node.next ??= new Map();
+      const found = node.next.get(label);
+      isNew = !found;
+      const next = found ?? { sum: 0 };
+      node.next.set(label, next);
       node = next;
     }
     if (isNew) this.#size++;
@@ -61,11 +56,8 @@ export class Tally {
 
   /** A client was refused by a policy. */
   addRefusal(policy: string, key: string, refused?: number, excess?: number): void {
-    let clients = this.#top.get(policy);
-    if (!clients) {
-      clients = new TopClients();
-      this.#top.set(policy, clients);
-    }
+    const clients = this.#top.get(policy) ?? new TopClients();
+    this.#top.set(policy, clients);
     clients.add(key, refused, excess);
   }
 
@@ -87,11 +79,7 @@ export class Tally {
     return { minute: this.minute, sums, top };
   }
 
-  #visit(
-    visitor: (path: readonly string[], sum: number) => void,
-    node = this.#root,
-    path: readonly string[] = [],
-  ): void {
+  #visit(visitor: (path: Path, sum: number) => void, node = this.#root, path: Path = []): void {
     if (!node.next && node.sum !== 0) visitor(path, node.sum);
     for (const [label, next] of node.next ?? []) this.#visit(visitor, next, [...path, label]);
   }

@@ -23,7 +23,7 @@ import { Misuse } from "./rejected.ts";
 const MAX_KEY_LENGTH = 1_024;
 const KINDS: ReadonlySet<unknown> = new Set(Object.values(Kind));
 
-/** @throws {Misuse} that names the place, what was expected, and nothing of a key. */
+/** @throws {Misuse} that says where, what was expected, and nothing of a key. */
 export function checkRequest(request: TakeRequest): void {
   const { keys, flag, atMs, slot } = (request ?? {}) as Partial<TakeRequest>;
   expectInteger("flag", flag, 0, Flag.look);

@@ -3,7 +3,7 @@
 import type { CountsNamespace, LocationHint } from "../config/counts.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
-import type { LiveStorage, ToldReply } from "./live.ts";
+import type { LiveStorage, ReplyWithVersion } from "./live.ts";
 import { isRejected, type Rejected, rejectedByOlder } from "./rejected.ts";
 import type { Store } from "./store.ts";
 import { StoreError } from "./store.ts";
@@ -18,7 +18,7 @@ const KEY_NAME = "headgate:key";
 
 /** What the object offers. A stub has the methods of its object, and all of them return promises. */
 interface CountsStub extends Pick<Store, "ping"> {
-  take(request: TakeRequest, nowMs?: number): Promise<(TakeReply & Partial<ToldReply>) | Rejected>;
+  take(request: TakeRequest, nowMs?: number): Promise<(TakeReply & Partial<ReplyWithVersion>) | Rejected>;
   reset(keys: readonly string[]): Promise<undefined | Rejected>;
   readLive: LiveStorage["read"];
   writeLive(text: string, version: number, next?: number): Promise<number | undefined | Rejected>;
@@ -57,15 +57,15 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
     throw new StoreError("REJECTED");
   }
 
-  let told: ReturnType<NonNullable<LiveStorage["told"]>>;
+  let replied: ReturnType<NonNullable<LiveStorage["replied"]>>;
 
   return {
     kind: "durable-object",
     keySecret: namespace.idFromName(KEY_NAME).toString(),
     async take(request, nowMs) {
       const { live, ...reply } = await call((counts) => counts.take(request, nowMs));
-      // While a deploy goes on, the object may still be an older one, which tells nothing.
-      if (live !== undefined) told = { version: live, atMs: Date.now() };
+      // While a deploy goes on, the object may still be an older one, which answers without a version.
+      if (live !== undefined) replied = { version: live, atMs: Date.now() };
       return reply;
     },
     reset: (keys) => call((counts) => counts.reset(keys)),
@@ -73,7 +73,7 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
     // The counts are spread over the objects; the document lies in the first.
     ...(shard === 0 && {
       live: {
-        told: () => told,
+        replied: () => replied,
         read: (known?: number) => call((counts) => counts.readLive(known)),
         write: (text: string, version: number, next?: number) => {
           return call((counts) => counts.writeLive(text, version, next));

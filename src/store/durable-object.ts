@@ -4,10 +4,10 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
+import { isCount } from "../core/algorithm.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
-import type { LiveText, ToldReply } from "./live.ts";
-import { ObjectLive } from "./object-live.ts";
+import type { LiveText, ReplyWithVersion } from "./live.ts";
 import { ObjectRows } from "./object-rows.ts";
 import { Misuse, orRejected, type Rejected } from "./rejected.ts";
 
@@ -55,7 +55,7 @@ export class HeadgateCounts extends DurableObject {
    *
    * `nowMs` replaces the object's clock, in ms since the epoch: tests and simulation only.
    */
-  async take(request: TakeRequest, nowMs?: number): Promise<ToldReply | Rejected> {
+  async take(request: TakeRequest, nowMs?: number): Promise<ReplyWithVersion | Rejected> {
     const taken = orRejected(() => this.#take(request, nowMs));
     if ("rejected" in taken) return taken;
     const { reply, expiresAtMs } = taken;
@@ -78,7 +78,7 @@ export class HeadgateCounts extends DurableObject {
     const { reply, records, values } = take(stored, request, nowMs ?? clockMs);
     const changes = [
       ...records.map(({ key, records, expiryMs }) => ({ key, value: records, expiryMs })),
-      ...values.map(({ key, kept }) => ({ key, value: kept?.value, expiryMs: kept?.expiryMs ?? 0 })),
+      ...values.map(({ key, kind, kept }) => ({ key, kind, value: kept?.value, expiryMs: kept?.expiryMs ?? 0 })),
     ];
     return { reply, expiresAtMs: this.#rows.write(changes, clockMs, nowMs) };
   }
@@ -125,5 +125,43 @@ export class HeadgateCounts extends DurableObject {
   async #wakeAt(atMs: number): Promise<void> {
     this.#alarmAtMs = atMs;
     await this.ctx.storage.setAlarm(atMs);
+  }
+}
+
+const LIVE_SCHEMA =
+  "CREATE TABLE IF NOT EXISTS live (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, text TEXT NOT NULL)";
+const READ_LIVE = "SELECT version, text FROM live";
+const WRITE_LIVE = `
+  INSERT INTO live (id, version, text) VALUES (1, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET version = excluded.version, text = excluded.text`;
+
+/** The live document: one row. */
+export class ObjectLive {
+  readonly #sql: SqlStorage;
+  /** Undefined: not read yet. Every reply has the version, and must not read a row for it. */
+  #live: LiveText | undefined;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(LIVE_SCHEMA);
+  }
+
+  read(): LiveText {
+    this.#live ??= this.#readRow();
+    return this.#live;
+  }
+
+  /** A version that is damaged counts as 0, as in Redis (lua/live.lua): the next change repairs it. */
+  #readRow(): LiveText {
+    const { version, text } = this.#sql.exec<Record<keyof LiveText, SqlStorageValue>>(READ_LIVE).toArray()[0] ?? {};
+    return { version: isCount(version) ? version : 0, text: typeof text === "string" ? text : undefined };
+  }
+
+  /** Returns the new version; undefined: there is another version by now, and nothing was written. */
+  write(text: string, version: number, next = version + 1): number | undefined {
+    if (this.read().version !== version) return undefined;
+    this.#sql.exec(WRITE_LIVE, next, text);
+    this.#live = { version: next, text };
+    return next;
   }
 }

@@ -31,8 +31,8 @@ export interface LiveStorage {
    * @throws {StoreError}
    */
   write(text: string, version: number, next?: number): Promise<number | undefined>;
-  /** The version that the last reply to a take told, and when, in ms since the epoch. Absent: replies tell none. */
-  told?(): { readonly version: number; readonly atMs: number } | undefined;
+  /** The version in the last reply to a take, and its instant, in ms since the epoch. Absent: replies have none. */
+  replied?(): { readonly version: number; readonly atMs: number } | undefined;
   /** Says that the document has moved from here to another place. @throws {StoreError} */
   leave?(): Promise<void>;
   /** Other places where the document may still lie. They are asked if there is none here. Absent: none. */
@@ -46,7 +46,7 @@ export interface LiveCopy extends Pick<LiveStorage, "read" | "leave"> {
 }
 
 /** A reply with the version of the live document; 0: there is none. */
-export type ToldReply = TakeReply & { readonly live: number };
+export type ReplyWithVersion = TakeReply & { readonly live: number };
 
 /** The document in this isolate's memory: for tests, and for a gateway with the memory store. */
 export function memoryLive(): LiveStorage {

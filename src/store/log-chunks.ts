@@ -3,7 +3,7 @@
  * charge writes a few kilobytes then, and not the whole log, which may have 10,000 entries. Pure.
  */
 
-import type { Log, LogEntry } from "../core/sliding-log.ts";
+import type { Log } from "../core/sliding-log.ts";
 
 /**
  * Entries of a chunk. For this many charges a chunk costs two written rows: one when it is made, one when it is
@@ -63,28 +63,4 @@ function keptLayout(before: Log, { from, chunks, gone }: LogLayout, after: Log):
   const goneNow = gone + dropped - passed * CHUNK_ENTRIES;
   const left = Math.min(chunks - passed, Math.floor((goneNow + same) / CHUNK_ENTRIES));
   return left > 0 ? { from: from + passed, chunks: left, gone: goneNow } : UNDIVIDED;
-}
-
-/**
- * Entries as integers, two for each: the time since the entry before it, the first one's since the epoch, and the cost.
- * A fifth of their length as objects, and as quickly written.
- */
-export function packEntries(entries: Log): number[] {
-  const packed: number[] = [];
-  let lastAtMs = 0;
-  for (const { atMs, cost } of entries) {
-    packed.push(atMs - lastAtMs, cost);
-    lastAtMs = atMs;
-  }
-  return packed;
-}
-
-export function unpackEntries(packed: readonly number[]): Log {
-  const entries: LogEntry[] = [];
-  let atMs = 0;
-  for (let i = 0; i < packed.length; i += 2) {
-    atMs += packed[i]!;
-    entries.push({ atMs, cost: packed[i + 1]! });
-  }
-  return entries;
 }

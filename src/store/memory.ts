@@ -64,8 +64,8 @@ export function bytesOf(value: Records | LimitValue): number {
   if (value instanceof Map) return 300 + 90 * value.size;
   const list = value as Log | Records;
   const [first] = list;
-  // A log has up to 10,000 entries of equal size: multiply instead of adding them up.
-  if (!first || "cost" in first) return 300 + 75 * list.length;
+  // A list of entries has up to 10,000 of equal size: multiply instead of adding them up.
+  if (!first || !("kind" in first)) return 300 + 75 * list.length;
   return (list as Records).reduce((bytes, record) => bytes + countsBytes(record), 300);
 }
 

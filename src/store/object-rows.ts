@@ -5,12 +5,11 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { isCount } from "../core/algorithm.ts";
-import type { LimitValue } from "../core/algorithms.ts";
-import type { Slots } from "../core/concurrency.ts";
-import { INJECTED_CLOCK_EXPIRY_MS, Kind, MAX_EXACT } from "../core/layout.ts";
+import { algorithmOf, type LimitValue } from "../core/algorithms.ts";
+import { INJECTED_CLOCK_EXPIRY_MS, type Kind, MAX_EXACT } from "../core/layout.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
-import { arrangeLog, CHUNK_ENTRIES, type LogLayout, packEntries, UNDIVIDED, unpackEntries } from "./log-chunks.ts";
+import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "./log-chunks.ts";
 import { bytesOf } from "./memory.ts";
 import { jsonIn, limitValueOf, recordsOf, toText } from "./value-text.ts";
 
@@ -21,7 +20,7 @@ const SCHEMA = `
 /** In SQLite any text is above every number: an expiry that is damaged counts as one that has passed. */
 const HAS_EXPIRY = `expires_at <= ${MAX_EXACT}`;
 const READ = `SELECT text FROM counts WHERE key = ? AND expires_at > ? AND ${HAS_EXPIRY}`;
-/** As long as the row lives long enough anyway, its place in the index stays: every move is billed as a row. */
+/** As long as the row lives long enough anyway, it is not moved in the index: every move is billed as a row. */
 const CHANGE = `UPDATE counts SET text = ? WHERE key = ? AND expires_at >= ? AND ${HAS_EXPIRY}`;
 const WRITE = `
   INSERT INTO counts (key, text, expires_at) VALUES (?, ?, ?)
@@ -31,9 +30,7 @@ const DELETE_EXPIRED =
   "DELETE FROM counts WHERE key IN (SELECT key FROM counts WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)";
 const NEXT_EXPIRY = `SELECT MIN(expires_at) AS at FROM counts WHERE ${HAS_EXPIRY}`;
 
-/**
- * A row may live this much longer than its counts, and at most twice as long: its place in the index then seldom moves.
- */
+/** A row may live this much longer than its counts, and at most twice as long: it is then seldom moved in the index. */
 const MAX_SPARE_MS = 3_600_000;
 /**
  * The size of the values in memory, of which there is at most twice as much: 20,000 ordinary keys. An isolate has 128
@@ -44,13 +41,18 @@ const KNOWN_BYTES = 8 * 1_024 * 1_024;
 type Value = Records | LimitValue;
 
 interface Known {
+  /** Of the limit whose value it is. Undefined: they are records. */
+  readonly kind: Kind | undefined;
   readonly value: Value;
-  readonly layout: LogLayout;
+  /** Undefined: the value lies in one row. */
+  readonly layout: LogLayout | undefined;
 }
 
 /** What a decision leaves under one key. */
-export interface Change {
+interface Change {
   readonly key: string;
+  /** Of the limit whose value it is. Absent: they are records. */
+  readonly kind?: Kind;
   /** undefined: the key is deleted. */
   readonly value: Value | undefined;
   /** The value means nothing any more after this many milliseconds. */
@@ -64,16 +66,13 @@ interface Row {
   readonly expiryMs: number;
 }
 
-interface Arranged {
-  readonly rows: readonly Row[];
-  readonly layout: LogLayout;
-}
-
 /** What lies under the key of a log. */
 interface StoredLog extends LogLayout {
-  /** The entries that are in no chunk, packed. */
-  readonly newest: readonly number[];
+  /** The entries that are in no chunk. In the row they are packed. */
+  readonly newest: Log;
 }
+
+type Unpack = (packed: unknown) => LimitValue | undefined;
 
 /** Instants are ms since the epoch by the object's clock. */
 export class ObjectRows {
@@ -87,34 +86,31 @@ export class ObjectRows {
 
   /** The records under a key; undefined if there are none, or they have expired. */
   records(key: string, clockMs: number): Records | undefined {
-    return this.#read(key, isRecords, () => undivided(recordsOf(this.#readRow(key, clockMs))));
+    return this.#read(key, undefined, clockMs) as Records | undefined;
   }
 
   /** The value of a limit key; undefined if there is none, or it has expired. */
   value(key: string, kind: Kind, clockMs: number): LimitValue | undefined {
-    if (kind !== Kind.log)
-      return this.#read(key, isSlots, () => undivided(limitValueOf(this.#readRow(key, clockMs), kind)));
-    return this.#read(key, isLog, () => this.#readLog(key, clockMs));
+    return this.#read(key, kind, clockMs) as LimitValue | undefined;
   }
 
-  #read<V extends Value>(
-    key: string,
-    isWanted: (value: Value) => value is V,
-    find: () => Known | undefined,
-  ): V | undefined {
+  #read(key: string, kind: Kind | undefined, clockMs: number): Value | undefined {
     let known = this.#known.get(key);
     // What is known may have expired since it was written. A decision counts an expired value as no value.
     if (!known) {
-      known = find();
-      if (known) this.#known.set(key, known);
+      const { value, layout } = this.#find(key, kind, clockMs);
+      if (!value || isEmpty(value)) return undefined;
+      known = { kind, value, layout };
+      this.#known.set(key, known);
     }
-    return known && isWanted(known.value) ? known.value : undefined;
+    // Records and values of limits have different keys, unless somebody calls the object by hand.
+    return known.kind === kind ? known.value : undefined;
   }
 
   /**
    * Writes all changes or none.
    *
-   * @param injectedMs the instant of the decision if it was not the object's clock that told it.
+   * @param injectedMs the instant of the decision, if it is not the object's clock.
    * @returns the first instant at which a row expires whose expiry has changed; infinite if there is none.
    */
   write(changes: readonly Change[], clockMs: number, injectedMs?: number): number {
@@ -125,8 +121,8 @@ export class ObjectRows {
     // If the second row cannot be written, for example because the storage is full, the first must not stay.
     const expireAtMs = rows.length > 1 ? this.#storage.transactionSync(writeAll) : writeAll();
     // Not before all rows are written. If they cannot be committed, the runtime throws the object and its memory away.
-    for (const [i, { key, value }] of changes.entries()) {
-      if (value) this.#known.set(key, { value, layout: arranged[i]!.layout });
+    for (const [i, { key, kind, value }] of changes.entries()) {
+      if (value) this.#known.set(key, { kind, value, layout: arranged[i]!.layout });
       else this.#known.delete(key);
     }
     return Math.min(...expireAtMs);
@@ -144,20 +140,25 @@ export class ObjectRows {
     return jsonIn(this.#storage.sql.exec<{ text: SqlStorageValue }>(READ, key, clockMs).toArray()[0]?.text);
   }
 
+  #find(key: string, kind: Kind | undefined, clockMs: number): { value: Value | undefined; layout?: LogLayout } {
+    const json = this.#readRow(key, clockMs);
+    if (kind === undefined) return { value: recordsOf(json) };
+    const { unpack } = algorithmOf({ kind });
+    const stored = unpack && storedLogOf(json, unpack);
+    return stored ? this.#readLog(key, stored, unpack, clockMs) : { value: limitValueOf(json, kind) };
+  }
+
   /** A chunk that is damaged or gone takes the older ones with it: they leave the window first. */
-  #readLog(key: string, clockMs: number): Known | undefined {
-    const stored = this.#readRow(key, clockMs);
-    if (!isStoredLog(stored)) return undivided(limitValueOf(stored, Kind.log));
-    const { from, chunks, gone, newest } = stored;
-    const found: Log[] = [unpackEntries(newest)];
+  #readLog(key: string, { from, chunks, gone, newest }: StoredLog, unpack: Unpack, clockMs: number) {
+    const found = [newest];
     for (let number = from + chunks - 1; number >= from; number--) {
-      const chunk = this.#readRow(chunkKey(key, number), clockMs);
-      if (!isPacked(chunk) || chunk.length !== 2 * CHUNK_ENTRIES) break;
-      found.push(unpackEntries(chunk));
+      const chunk = unpack(this.#readRow(chunkKey(key, number), clockMs)) as Log | undefined;
+      if (chunk?.length !== CHUNK_ENTRIES) break;
+      found.push(chunk);
     }
     const isWhole = found.length === chunks + 1;
     const entries = found.reverse().flat();
-    return isWhole ? { value: entries.slice(gone), layout: { from, chunks, gone } } : undivided(entries);
+    return isWhole ? { value: entries.slice(gone), layout: { from, chunks, gone } } : { value: entries };
   }
 
   /** @returns when the row expires, if that has changed; infinite if not. */
@@ -176,48 +177,36 @@ export class ObjectRows {
 }
 
 /** The rows that a change writes, and how they are arranged if the value is a log. */
-function arrange({ key, value, expiryMs }: Change, known: Known | undefined, nowMs: number): Arranged {
-  if (!value || !isLog(value)) return { rows: [{ key, text: value && toText(value), expiryMs }], layout: UNDIVIDED };
+function arrange(
+  { key, kind, value, expiryMs }: Change,
+  known: Known | undefined,
+  nowMs: number,
+): { readonly rows: readonly Row[]; readonly layout?: LogLayout } {
+  const pack = kind && algorithmOf({ kind }).pack;
+  if (!value || !pack) return { rows: [{ key, text: value && toText(value), expiryMs }] };
+  const log = value as Log;
   // Only a charge divides: its log means something for a whole window.
-  const mayDivide = value.at(-1)!.atMs >= nowMs;
+  const mayDivide = log.at(-1)!.atMs >= nowMs;
   const before = (known?.value ?? []) as Log;
-  const { layout, written, newest } = arrangeLog(before, known?.layout ?? UNDIVIDED, value, mayDivide);
+  const { layout, written, newest } = arrangeLog(before, known?.layout ?? UNDIVIDED, log, mayDivide);
   const chunks = written.map(({ number, entries }): Row => {
     // The log names the chunk for less than a window, and what the log says then holds for a window.
-    return { key: chunkKey(key, number), text: JSON.stringify(packEntries(entries)), expiryMs: 2 * expiryMs };
+    return { key: chunkKey(key, number), text: JSON.stringify(pack(entries)), expiryMs: 2 * expiryMs };
   });
-  const stored: StoredLog = { ...layout, newest: packEntries(newest) };
-  return { rows: [...chunks, { key, text: JSON.stringify(stored), expiryMs }], layout };
+  const text = JSON.stringify({ ...layout, newest: pack(newest) });
+  return { rows: [...chunks, { key, text, expiryMs }], layout };
 }
 
-/** Undefined for no value, and for an empty one. */
-function undivided(value: Value | undefined): Known | undefined {
-  const isEmpty = value instanceof Map ? value.size === 0 : (value as Log | undefined)?.length === 0;
-  return value && !isEmpty ? { value, layout: UNDIVIDED } : undefined;
+function isEmpty(value: Value): boolean {
+  return (value instanceof Map ? value.size : (value as Log | Records).length) === 0;
 }
 
-function isSlots(value: Value): value is Slots {
-  return value instanceof Map;
-}
-
-function isLog(value: Value): value is Log {
-  return Array.isArray(value) && value.length > 0 && "cost" in value[0];
-}
-
-function isRecords(value: Value): value is Records {
-  return !isSlots(value) && !isLog(value);
-}
-
-function isStoredLog(json: unknown): json is StoredLog {
+/** Undefined: the text says no divided log. */
+function storedLogOf(json: unknown, unpack: Unpack): StoredLog | undefined {
   const { from, chunks, gone, newest } = (json ?? {}) as Partial<StoredLog>;
-  if (!isCount(from) || !isCount(chunks) || !isCount(gone) || !isPacked(newest)) return false;
-  return isCount(from + chunks) && gone < CHUNK_ENTRIES;
-}
-
-/** Whether these are packed entries: pairs of a time and a cost. */
-function isPacked(json: unknown): json is readonly number[] {
-  if (!Array.isArray(json) || json.length % 2 !== 0 || !json.every(isCount)) return false;
-  return unpackEntries(json).every(({ atMs, cost }) => isCount(atMs) && cost > 0);
+  if (!isCount(from) || !isCount(chunks) || !isCount(gone) || gone >= CHUNK_ENTRIES) return undefined;
+  const entries = unpack(newest) as Log | undefined;
+  return entries && isCount(from + chunks) ? { from, chunks, gone, newest: entries } : undefined;
 }
 
 const chunkKey = (key: string, number: number) => `${key}/${number}`;

@@ -1,14 +1,15 @@
-/** One Redis as a store: runs lua/take.lua over HTTP. */
+/** One Redis as a store: runs lua/take.lua and lua/live.lua over HTTP. */
 
+import { isHttpUrl } from "../config/bindings.ts";
 import { algorithmOf } from "../core/algorithms.ts";
-import { ENFORCED, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS } from "../core/layout.ts";
+import { EARLIER_LIVE_KEYS, ENFORCED, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, LIVE_KEY } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
 import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { RedisError, withRedis } from "../redis/client.ts";
-import { TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
+import { RedisError, type RedisOptions, withRedis } from "../redis/client.ts";
+import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
-import { redisLive } from "./redis-live.ts";
-import { type LateReply, type Store, StoreError } from "./store.ts";
+import type { LiveStorage, LiveText } from "./live.ts";
+import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "./store.ts";
 
 /** Which Redis, and how long a call may take: see `RedisStoreOptions`. */
 interface RedisPlaceOptions {
@@ -16,8 +17,6 @@ interface RedisPlaceOptions {
   readonly token: string;
   readonly timeoutMs?: number;
 }
-
-export const DEFAULT_TIMEOUT_MS = 250;
 
 /**
  * Every decision is one call of one atomic script, which reads the clock of Redis.
@@ -28,9 +27,8 @@ export const DEFAULT_TIMEOUT_MS = 250;
  * if `timeoutMs` is not a positive integer.
  */
 export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: RedisPlaceOptions): Store {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
   // With a bad URL every call would fail like a broken network.
-  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
+  if (!isHttpUrl(url)) {
     throw new TypeError("redisStore: url must be an http(s) URL without credentials (the REST URL, not redis://)");
   }
   if (typeof token !== "string" || !/^\S+$/.test(token)) {
@@ -63,7 +61,7 @@ export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Redis
       if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
     },
 
-    live: redisLive(options, asStoreError),
+    live: redisLive(options),
   };
 }
 
@@ -106,6 +104,48 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   );
   if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");
   return { nowMs, allowed, keys: decoded };
+}
+
+/** The live document: runs lua/live.lua. */
+function redisLive(options: RedisOptions): LiveStorage {
+  const run = scriptRunner(options, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
+
+  function at(key: string): Required<Pick<LiveStorage, "read" | "write" | "leave">> {
+    /** The mark of the text that was read or written last. */
+    let lastMark = "";
+    return {
+      async read(known) {
+        const earlier = lastMark;
+        const decode = (reply: unknown): LiveText | undefined => {
+          const [version, mark, text, moved] = decodeLive(reply);
+          lastMark = typeof mark === "string" ? mark : "";
+          if (version === known && lastMark === earlier) return undefined;
+          return { version, text: typeof text === "string" ? text : undefined, ...(moved === 1 && { moved: true }) };
+        };
+        const asked = run([key], [known ?? 0, known === undefined ? "" : earlier]);
+        return decode(await asked.catch((error) => asStoreError(error, decode)));
+      },
+      async write(text, version, next = version + 1) {
+        const mark = crypto.randomUUID();
+        const [written] = decodeLive(await run([key], [version, mark, text, next]).catch(asStoreError));
+        if (written === 0) return undefined;
+        lastMark = mark;
+        return written;
+      },
+      async leave() {
+        await withRedis(options, (redis) => redis.hset(key, { moved: 1 })).catch(asStoreError);
+      },
+    };
+  }
+
+  return { ...at(LIVE_KEY), elsewhere: EARLIER_LIVE_KEYS.map((key) => ({ place: key, ...at(key) })) };
+}
+
+/** @throws {StoreError} if it is no reply of lua/live.lua. */
+function decodeLive(reply: unknown): [version: number, mark?: unknown, text?: unknown, moved?: unknown] {
+  const [version, mark, text, moved] = Array.isArray(reply) ? reply : [];
+  if (!Number.isSafeInteger(version) || version < 0) throw new StoreError("MALFORMED_REPLY");
+  return [version, mark, text, moved];
 }
 
 /** @param decode reads a reply that arrives after its budget. Absent: such a reply says nothing of use. */

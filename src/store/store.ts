@@ -49,6 +49,9 @@ export interface Store {
   readonly live?: LiveStorage;
 }
 
+/** The time budget of one call of a store that is far away, in milliseconds, unless another one is given. */
+export const DEFAULT_TIMEOUT_MS = 250;
+
 /** Why a store gave no answer. Logs and health show this code, and nothing of the failure's own text. */
 export type StoreErrorCode =
   /** The store was not called: its breaker is open. */
@@ -70,7 +73,7 @@ export type StoreErrorCode =
   | "SUBREQUESTS"
   /** The reply does not have the form of the script's replies. */
   | "MALFORMED_REPLY"
-  /** The keys of one call lie in several slots of a Redis Cluster: it did not run. `redisStore` asks slot by slot. */
+  /** The keys of one call lie in several hash slots of a Redis Cluster: it did not run. `redisStore` then asks each. */
   | "CROSSSLOT"
   /** Any other error of Redis or the service; `redisCode` is its first word. */
   | "REDIS"
@@ -98,6 +101,8 @@ export interface LateReply {
    * within 2 s more. Never rejects.
    */
   readonly hasFailed: Promise<boolean>;
+  /** The number of the call in the memory of the isolate that has made it. */
+  readonly call?: number;
   /** The costs that the store was asked for, if they differ from the decision's: leases ask for more or for less. */
   readonly asked?: readonly KeyRequest[];
 }

@@ -1,27 +1,24 @@
 /**
- * Values as text, for storages that keep nothing else. What is read is checked: a value that `toText` did not write
- * counts as absent, and the next charge replaces it. To start counting anew is better than to fail forever. Redis does
- * the same (lua/records.lua).
+ * Values as text, and the decision over a storage that keeps nothing else. What is read is checked: a value that
+ * `toText` did not write counts as absent, and the next charge replaces it. To start counting anew is better than to
+ * fail forever. Redis does the same (lua/records.lua).
  */
 
+import { parseJson } from "../config/bindings.ts";
 import { isCount } from "../core/algorithm.ts";
 import { algorithmOf, type LimitRecord, type LimitValue } from "../core/algorithms.ts";
 import { type Kind, MAX_BUCKETS, MAX_EXACT, MAX_WINDOW_MS } from "../core/layout.ts";
 import type { Records } from "../core/records.ts";
+import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 
-/** Slots are the only value that is not a list. */
+/** Every value is a list, or a map. */
 export function toText(value: Records | LimitValue): string {
   return JSON.stringify(value instanceof Map ? { slots: [...value] } : value);
 }
 
 /** What a text says. Undefined: it is damaged. @param text what a storage has under a key, which may be no text. */
 export function jsonIn(text: unknown): unknown {
-  if (typeof text !== "string") return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return typeof text === "string" ? parseJson(text) : undefined;
 }
 
 /** The records that are whole. Undefined: there is no list. @param json what a text says. */
@@ -53,4 +50,42 @@ function isRecord(value: unknown): value is LimitRecord {
 
 function isFrom1(value: unknown, most: number): value is number {
   return isCount(value) && value >= 1 && value <= most;
+}
+
+/** What a decision leaves under one key. */
+export interface Write {
+  /** A key of the request, or the key of one of its logs or of its slots. */
+  readonly key: string;
+  /** The new text; undefined: the key is to be deleted. */
+  readonly text: string | undefined;
+  /** The text means nothing any more after this many milliseconds, at least 1; 0 with an undefined text. */
+  readonly expiryMs: number;
+}
+
+/**
+ * Checks every limit of the request, then charges all limits or none (the rules: core/take.ts). For a store that you
+ * write yourself: read, decide and write must be one transaction.
+ *
+ * @param read the text under a key, as an earlier decision wrote it; undefined if there is none or it has expired. A
+ * damaged text counts as none, and the next charge replaces it.
+ * @param nowMs the clock of the storage, ms since the epoch.
+ * @returns the reply, and what is to be written; a refusal writes nothing.
+ */
+export function takeFrom(
+  read: (key: string) => string | undefined,
+  request: TakeRequest,
+  nowMs: number,
+): { readonly reply: TakeReply; readonly writes: readonly Write[] } {
+  const stored: Stored = {
+    records: (key) => recordsOf(jsonIn(read(key))),
+    value: (key, kind) => limitValueOf(jsonIn(read(key)), kind),
+  };
+  const { reply, records, values } = take(stored, request, nowMs);
+  const writes = [
+    ...records.map(({ key, records, expiryMs }): Write => ({ key, text: toText(records), expiryMs })),
+    ...values.map(({ key, kept }): Write => {
+      return { key, text: kept && toText(kept.value), expiryMs: kept?.expiryMs ?? 0 };
+    }),
+  ];
+  return { reply, writes };
 }

@@ -5,13 +5,12 @@ import { atomicity } from "./cases/atomicity.ts";
 import { charges } from "./cases/charges.ts";
 import { clocks } from "./cases/clocks.ts";
 import { damage } from "./cases/damage.ts";
-import { flags } from "./cases/flags.ts";
+import { flags, shadow } from "./cases/flags.ts";
 import { keys } from "./cases/keys.ts";
 import { replies } from "./cases/replies.ts";
-import { shadow } from "./cases/shadow.ts";
 import { slots } from "./cases/slots.ts";
-import { stories } from "./cases/stories.ts";
 import { type Bench, createBench, type StoreCase, type StoreUnderTest } from "./store-case.ts";
+import { stories } from "./vectors.ts";
 
 /** All cases, by what they are about. */
 export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {
@@ -31,17 +30,17 @@ export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {
 const TIMEOUT_MS = 60_000;
 
 /** Registers all cases for a store. */
-export function describeStore(place: StoreUnderTest): void {
-  describe(place.name ?? "the store contract", () => {
+export function describeStore(tried: StoreUnderTest): void {
+  describe(tried.name ?? "the store contract", () => {
     let bench: Bench;
     beforeAll(async () => {
-      bench = await createBench(place);
+      bench = await createBench(tried);
     });
     afterAll(() => bench?.close(), TIMEOUT_MS);
 
     describe.each(Object.entries(STORE_CASES))("%s", (_about, cases) => {
       for (const one of cases) {
-        const reason = whyNot(one, place);
+        const reason = whyNot(one, tried);
         if (reason === undefined) it(one.title, { timeout: TIMEOUT_MS }, () => one.run(bench));
         else it.skip(`${one.title} (skipped: ${reason})`);
       }
@@ -49,7 +48,6 @@ export function describeStore(place: StoreUnderTest): void {
   });
 }
 
-/** Why a case cannot run on this store. */
 function whyNot({ needs }: StoreCase, { clock, damage, isAlone }: StoreUnderTest): string | undefined {
   if (needs === "clock" && !clock) return "describeStore was given no clock to compare with";
   if (needs === "damage" && typeof damage !== "function") {

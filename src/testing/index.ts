@@ -18,7 +18,7 @@ const suite = await import("./describe-store.ts").catch((cause: unknown) => ({ c
  *
  * @throws {Error} if vitest is not installed.
  */
-export function describeStore(place: StoreUnderTest): void {
+export function describeStore(tried: StoreUnderTest): void {
   if ("cause" in suite) throw new Error("describeStore: expected vitest 3, 4 or 5 to be installed", suite);
-  suite.describeStore(place);
+  suite.describeStore(tried);
 }

@@ -1,6 +1,6 @@
 /** Requests to a store, and what its replies tell. */
 
-import type { Told } from "../core/algorithm.ts";
+import type { LimitStatus } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import type { WindowRecord } from "../core/sliding-window.ts";
 import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply } from "../core/take.ts";
@@ -14,7 +14,7 @@ export function keyRequest(
 }
 
 /** What a client is told about the first limit of the first key. */
-export function toldBy({ nowMs, keys }: TakeReply, limit: LimitSpec, cost: number): Told {
+export function firstStatus({ nowMs, keys }: TakeReply, limit: LimitSpec, cost: number): LimitStatus {
   const { refused, view } = keys[0]![0]!;
   return algorithmOf(limit).tell(view, limit, cost, refused, nowMs);
 }

@@ -46,7 +46,7 @@ export interface StoreCase {
 }
 
 /** What a case asks beside the keys. The flag is `take` if absent; the instants are as in the contract. */
-export interface Asked extends Pick<TakeRequest, "atMs" | "slot"> {
+export interface AskOptions extends Pick<TakeRequest, "atMs" | "slot"> {
   readonly flag?: Flag;
   readonly nowMs?: number;
 }
@@ -61,7 +61,7 @@ export interface Bench {
   damage(key: string, change: (text: string) => string): void | Promise<void>;
   /** A key that nobody has used, with this ending. */
   newKey(ending?: string): string;
-  take(keys: readonly KeyRequest[], asked?: Asked): Promise<TakeReply>;
+  take(keys: readonly KeyRequest[], options?: AskOptions): Promise<TakeReply>;
   /** Units counted under one window. */
   countOf(key: string, limit?: WindowLimit, nowMs?: number): Promise<number>;
   /** Removes what was left in the store. */
@@ -102,8 +102,8 @@ export async function createBench({ open, clock, damage, isAlone }: StoreUnderTe
   const elsewhere = isAlone === undefined ? await open() : store;
   const used = new Set<string>();
 
-  async function take(keys: readonly KeyRequest[], { nowMs, flag = Flag.take, ...asked }: Asked = {}) {
-    const request: TakeRequest = { ...asked, keys, flag };
+  async function take(keys: readonly KeyRequest[], { nowMs, flag = Flag.take, ...options }: AskOptions = {}) {
+    const request: TakeRequest = { ...options, keys, flag };
     for (const key of keysOfRequest(request)) used.add(key);
     return await store.take(request, nowMs);
   }

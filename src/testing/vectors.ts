@@ -1,8 +1,9 @@
 /**
  * The stories of test/vectors. They are made with exact rational arithmetic and search, not with the code under test.
- * The package has the files too, at the same place.
+ * The package has the files too, under the same path.
  */
 
+import { expect } from "vitest";
 import concurrency from "../../test/vectors/concurrency.json" with { type: "json" };
 import fixedWindow from "../../test/vectors/fixed-window.json" with { type: "json" };
 import leakyBucket from "../../test/vectors/leaky-bucket.json" with { type: "json" };
@@ -12,7 +13,8 @@ import tokenBucket from "../../test/vectors/token-bucket.json" with { type: "jso
 import { type AlgorithmName, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import type { Values } from "../core/named.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { keyRequest, toldBy } from "./requests.ts";
+import { firstStatus, keyRequest } from "./requests.ts";
+import type { StoreCase } from "./store-case.ts";
 
 /** A request at an instant, and what the client is told: the state after the step. */
 export interface Step {
@@ -49,7 +51,6 @@ const FILES: Readonly<Record<AlgorithmName, { readonly stories: readonly unknown
 
 export const vectorFiles = Object.keys(FILES) as AlgorithmName[];
 
-/** All stories of a file. */
 export function storiesOf(file: AlgorithmName): readonly Story[] {
   const stories = FILES[file].stories as readonly (Values & { readonly steps: readonly Step[] })[];
   return stories.map(({ steps, ...written }, i) => {
@@ -60,7 +61,6 @@ export function storiesOf(file: AlgorithmName): readonly Story[] {
   });
 }
 
-/** The request that a step describes. */
 export function requestOf({ op, slot = 0, cost = 1 }: Step, { limit }: Story, key = "key"): TakeRequest {
   const flag = op === "renew" ? Flag.chargeAnyway : op === "release" ? Flag.giveBack : Flag.take;
   return { keys: [keyRequest(key, [limit], { cost })], flag, slot };
@@ -69,11 +69,34 @@ export function requestOf({ op, slot = 0, cost = 1 }: Step, { limit }: Story, ke
 /** What the reply says about the properties that the step expects. Compare it with `expectedOf(step)`. */
 export function answerOf(step: Step, { limit }: Story, reply: TakeReply): Partial<Step> {
   const { cost = 1 } = step;
-  const { remaining, retryAfterMs = null, resetAfterMs, delayMs = 0 } = toldBy(reply, limit, cost);
+  const { remaining, retryAfterMs = null, resetAfterMs, delayMs = 0 } = firstStatus(reply, limit, cost);
   const all: Partial<Step> = { allowed: reply.allowed, remaining, retryAfterMs, resetAfterMs, delayMs };
   return Object.fromEntries(Object.entries(all).filter(([name]) => name in expectedOf(step)));
 }
 
-export function expectedOf({ atMs: _atMs, cost: _cost, op, slot: _slot, ...told }: Step): Partial<Step> {
-  return op === "renew" ? { remaining: told.remaining } : told;
+export function expectedOf({ atMs: _atMs, cost: _cost, op, slot: _slot, ...expected }: Step): Partial<Step> {
+  return op === "renew" ? { remaining: expected.remaining } : expected;
 }
+
+/** Every story of the vectors, told by the store. */
+export const stories: readonly StoreCase[] = vectorFiles.map((file) => ({
+  title: `tells every story of the vectors of ${file} as they do`,
+  async run({ newKey, take }) {
+    const tellings = await Promise.all(
+      storiesOf(file).map(async (story) => {
+        const key = newKey();
+        const steps = [];
+        for (const step of story.steps) {
+          const { keys, ...asked } = requestOf(step, story, key);
+          const reply = await take(keys, { ...asked, nowMs: step.atMs });
+          steps.push({ answer: answerOf(step, story, reply), step });
+        }
+        return { title: story.title, steps };
+      }),
+    );
+    const expected = storiesOf(file).map(({ title, steps }) => {
+      return { title, steps: steps.map((step) => ({ answer: expectedOf(step), step })) };
+    });
+    expect(tellings).toEqual(expected);
+  },
+}));

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { peerDependencies } from "../../package.json" with { type: "json" };
-import { installedSpec } from "../../src/cli/init/installed-spec.ts";
+import { installedSpec } from "../../src/cli/init/command.ts";
 import { folderWith, headgate } from "./run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

@@ -49,7 +49,7 @@ async function startWithConsole() {
 async function send({ send }: LocalGateway, count: number, address = CLIENT): Promise<number[]> {
   const statuses: number[] = [];
   for (let i = 0; i < count; i++) {
-    const { status, body } = await send("/v1/items", { address });
+    const { status, body } = await send("/v1/items", address);
     await body?.cancel();
     statuses.push(status);
   }
@@ -110,13 +110,13 @@ it("shows refusals as they rise, finds, blocks and frees a client, changes a lim
   await page.getByRole("button", { name: "Change …" }).click();
   await page.getByRole("button", { name: "Yes: change" }).click();
   await page.getByText("changed live").waitFor();
-  const answer = await gateway.send("/v1/items", { address: CLIENT });
+  const answer = await gateway.send("/v1/items", CLIENT);
   expect([answer.status, answer.headers.get("RateLimit-Policy")]).toEqual([200, `"${POLICY}";q=50;w=3600`]);
 
   // Why was a request refused?
   const other = "192.0.2.9";
   await send(gateway, 50, other);
-  const token = (await gateway.send("/v1/items", { address: other })).headers.get("Headgate-Explain")!;
+  const token = (await gateway.send("/v1/items", other)).headers.get("Headgate-Explain")!;
   await show(page, "#/explain");
   await page.locator("main textarea").fill(token);
   const sentence = page.locator(".sentence");

@@ -2,9 +2,11 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { type Field, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../src/limiter/live/fields.ts";
 import { launchChromium } from "../clients/browser.ts";
+import { sampleOf } from "../limiter/live/field-samples.ts";
 import { type FakeGateway, type FakeOptions, startFakeGateway, TOKEN } from "./fake-gateway.ts";
 import { lookUp, newPage, type Opened, show, signIn, violations } from "./page.ts";
 
@@ -394,6 +396,79 @@ it("looks closer at a part of the chart, by dragging and from its table, and bac
   await page.getByRole("button", { name: "Show all" }).click();
   await page.getByRole("button", { name: "7 d" }).click();
   await page.getByText("a bar is 2 h").waitFor();
+});
+
+/** Types or chooses a value of a field into its form. */
+async function fillIn(form: Locator, field: Field, limitLabel: RegExp): Promise<void> {
+  const { words } = sampleOf(field);
+  const input = form.getByLabel(field.is === "numbers" ? limitLabel : field.label);
+  switch (field.is) {
+    case "plan":
+    case "choice":
+      return void (await input.selectOption(words[0]!));
+    case "instant":
+      return void (await input.selectOption("24h"));
+    case "flag":
+      return await input.check();
+    case "numbers":
+      return await input.fill(words[0]!.replace(/.*=/, ""));
+    default:
+      return await input.fill(words[0]!);
+  }
+}
+
+it.each(OVERRIDE_ENTRIES)(
+  "gives a client each field of an override by a form, and shows it: %s",
+  async (name, field) => {
+    const gateway = await gatewayOf();
+    const { page } = await openSignedIn(gateway);
+    await page.locator(".tiles").waitFor();
+    await lookUp(page, CLIENT);
+    const card = page.getByRole("region", { name: `api: ${CLIENT}` });
+    const isButton = field.is === "flag" && field.isEffect;
+    const button = isButton ? field.label : field.isEffect ? "Other limits" : "Block";
+    await card.getByRole("button", { name: button, exact: true }).click();
+    if (!isButton) await fillIn(card, field, /^or api-2/);
+    expect(await card.locator(".diff pre").innerText()).toContain(`"${name}":`);
+    const command = await card.locator(".command code").innerText();
+    expect(command).toContain(field.option?.split(" ")[0] ?? `admin ${name}`);
+    await card.getByRole("button", { name: button === "Other limits" ? "Set" : `${button} …`, exact: true }).click();
+    if (button !== "Other limits") await card.getByRole("button", { name: /^Yes: / }).click();
+    await card.getByRole("button", { name: "Remove the override" }).waitFor();
+
+    const headers = { Authorization: `Bearer ${TOKEN}` };
+    const { overrides } = await (
+      await page.request.get(`${gateway.url}/.headgate/admin/overrides`, { headers })
+    ).json();
+    expect(overrides).toEqual([expect.objectContaining({ [name]: expect.anything() })]);
+    await show(page, "#/changes");
+    const row = page.getByRole("row", { name: /^ip / });
+    await expect.poll(() => row.innerText(), PATIENTLY).toContain(shownOf(field));
+  },
+);
+
+/** What the list of overrides shows of a field's sample. */
+function shownOf(field: Field): string {
+  if (field.is === "flag") return field.state;
+  if (field.is === "factor") return "limits × 3";
+  if (field.is === "numbers") return "api-2 = 700";
+  return field.is === "instant" ? "in 24 h" : sampleOf(field).words[0]!;
+}
+
+it.each(POLICY_ENTRIES)("changes each field of a policy by its form, and shows it: %s", async (name, field) => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/api");
+  await page.getByRole("button", { name: "Change limits or mode" }).click();
+  await fillIn(page.locator(".panel"), field, /^api-2/);
+  expect(await page.locator(".diff pre").innerText()).toContain(`"${name}":`);
+  expect(await page.locator(".command code").innerText()).toContain(`admin ${name} api `);
+  await page.getByRole("button", { name: "Change …" }).click();
+  await page.getByRole("button", { name: "Yes: change" }).click();
+  await page.getByText("Done: ").waitFor();
+  await show(page, "#/changes");
+  const row = page.getByRole("row", { name: /^api / });
+  await expect.poll(() => row.innerText(), PATIENTLY).toContain(sampleOf(field).words[0]!.replace("=", " = "));
 });
 
 it("acts on a client of whom only the hash is known, by the live document", async () => {

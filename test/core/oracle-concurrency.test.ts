@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { ConcurrencyLimit } from "../../src/core/concurrency.ts";
 import { Flag } from "../../src/core/take.ts";
-import { toldBy } from "../../src/testing/requests.ts";
+import { firstStatus } from "../../src/testing/requests.ts";
 import { instant } from "../support/cases/arbitrary.ts";
 import { concurrencyLimit } from "../support/cases/arbitrary-limits.ts";
 import { draws } from "../support/cases/draws.ts";
@@ -53,7 +53,7 @@ it("never holds more than the limit, refuses only then, and frees each slot at i
         held = held.filter((other) => other !== slot);
       }
       expect(held.length).toBeLessThanOrEqual(limit.limit);
-      expect(toldBy(take(Flag.look, 0), limit, 0).remaining).toBe(limit.limit - held.length);
+      expect(firstStatus(take(Flag.look, 0), limit, 0).remaining).toBe(limit.limit - held.length);
     }
   });
   fc.assert(property, draws(1_000));
@@ -74,7 +74,7 @@ it("tells a refused client to wait one second, and promises no time at which a s
   const limit: ConcurrencyLimit = { kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 };
   const counter = new Counter();
   counter.takeOne(limit, 1, 5000, Flag.take, 1);
-  const refused = toldBy(counter.takeOne(limit, 1, 5000, Flag.take, 2), limit, 1);
+  const refused = firstStatus(counter.takeOne(limit, 1, 5000, Flag.take, 2), limit, 1);
   expect(refused).toEqual({ remaining: 0, retryAfterMs: 1000, resetAfterMs: 0 });
 });
 
@@ -82,6 +82,6 @@ it("takes one slot whatever the cost, and none for a cost of 0", () => {
   const limit: ConcurrencyLimit = { kind: Kind.concurrency, limit: 2, timeoutMs: 60_000 };
   const counter = new Counter();
   const remaining = (cost: number, slot: number) =>
-    toldBy(counter.takeOne(limit, cost, 5000, Flag.take, slot), limit, cost).remaining;
+    firstStatus(counter.takeOne(limit, cost, 5000, Flag.take, slot), limit, cost).remaining;
   expect([remaining(1_000_000, 1), remaining(0, 2), remaining(7, 3)]).toEqual([1, 1, 0]);
 });

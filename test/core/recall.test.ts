@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Told } from "../../src/core/algorithm.ts";
+import type { LimitStatus } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type LimitReply } from "../../src/core/take.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
@@ -13,11 +13,11 @@ import { replay } from "../support/cases/replay.ts";
 const cost = fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 1_000_000_000 }));
 
 /** How much later the isolate is asked again: n/1000 of the span, or at an instant that was told, ± 1 ms. */
-type Later = { readonly part: number } | { readonly told: keyof Told; readonly by: number };
+type Later = { readonly part: number } | { readonly told: keyof LimitStatus; readonly by: number };
 const later: fc.Arbitrary<Later> = fc.oneof(
   fc.record({ part: fc.integer({ min: 0, max: 2_500 }) }),
   fc.record({
-    told: fc.constantFrom<keyof Told>("retryAfterMs", "growsAfterMs", "resetAfterMs"),
+    told: fc.constantFrom<keyof LimitStatus>("retryAfterMs", "growsAfterMs", "resetAfterMs"),
     by: fc.integer({ min: -1, max: 1 }),
   }),
 );
@@ -66,7 +66,7 @@ describe.each(unitAlgorithms)("%s", (name) => {
   });
 });
 
-function afterMs(one: Later, told: Told, limit: LimitSpec): number {
+function afterMs(one: Later, told: LimitStatus, limit: LimitSpec): number {
   if ("part" in one) return Math.floor((one.part * spanOf(limit)) / 1000);
   return Math.max(0, (told[one.told] ?? 0) + one.by);
 }

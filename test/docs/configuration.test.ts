@@ -3,10 +3,10 @@
 import { parse as parseToml } from "smol-toml";
 import * as v from "valibot";
 import { expect, it } from "vitest";
-import { formatDuration } from "../../src/config/duration.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
 import { parseSettings } from "../../src/config/settings.ts";
+import { formatDuration } from "../../src/core/duration.ts";
 import { blocksOf, read, tableIn } from "./markdown.ts";
 
 const PAGE = read("docs/configuration.md");
@@ -78,7 +78,7 @@ it("every algorithm has its promise, its section on its page, and examples that 
 });
 
 it("the bindings table has every binding that the code reads, and its default", () => {
-  const source = ["settings", "store", "redis", "counts", "regions", "admin", "record", "stats"]
+  const source = ["settings", "store", "redis", "counts", "regions", "admin", "stats"]
     .map((name) => read(`src/config/${name}.ts`))
     .join("");
   const names = [...source.matchAll(/"([A-Z][A-Z_]+)"/g)].map(([, name]) => name!);

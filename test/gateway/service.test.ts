@@ -194,6 +194,7 @@ it("refuses a client that the live document blocks, and counts under the numbers
   const call = await startService(policies, { ADMIN_TOKEN: "t0ken-of-the-admin-of-these-tests" }, rest);
   expect((await call("take", "user", { key: "ann" })).value).toMatchObject({
     allowed: false,
+    outcome: "blocked",
     blocked: true,
     source: "live",
   });

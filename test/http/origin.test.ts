@@ -1,5 +1,6 @@
-import { expect, it } from "vitest";
-import { targetUrl } from "../../src/http/origin.ts";
+import { expect, it, vi } from "vitest";
+import { createLoopGuard } from "../../src/http/loop.ts";
+import { createForward } from "../../src/http/origin.ts";
 
 it.each([
   ["https://origin.example", "https://gate.example/a?b=1", "https://origin.example/a?b=1"],
@@ -16,6 +17,23 @@ it.each([
   ["https://origin.example/b", "https://gate.example/x/../../y", "https://origin.example/b/y"],
   ["https://origin.example/b", "https://gate.example//evil.example/x", "https://origin.example/b//evil.example/x"],
   ["https://origin.example", "https://gate.example//evil.example/x", "https://origin.example//evil.example/x"],
-])("to %s, %s becomes %s", (base, requested, target) => {
-  expect(new URL(targetUrl(new URL(base), requested)).href).toBe(target);
+])("to %s, %s becomes %s", async (base, requested, target) => {
+  const fetched = vi.spyOn(globalThis, "fetch").mockResolvedValue(new Response());
+  await createForward({ kind: "url", url: new URL(base) }, 0, createLoopGuard())(new Request(requested));
+  expect((fetched.mock.calls[0]![0] as Request).url).toBe(target);
+  fetched.mockRestore();
+});
+
+it("answers 502 without the error's text when a service binding throws, and logs it", async () => {
+  const log = vi.spyOn(console, "error").mockImplementation(() => {});
+  const service = {
+    fetch: () => Promise.reject(new Error("10.0.0.7 is down")),
+  };
+  const forward = createForward({ kind: "service", service }, 0, createLoopGuard());
+
+  const answer = await forward(new Request("https://a.example/"));
+
+  expect([answer.status, await answer.text()]).toEqual([502, expect.not.stringContaining("10.0.0.7")]);
+  expect(log).toHaveBeenCalledWith(expect.stringContaining("10.0.0.7 is down"));
+  log.mockRestore();
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ProblemType, prefersHtml, problemResponse } from "../../src/http/problem.ts";
 
 const accepting = (accept: string) =>
@@ -28,4 +28,29 @@ it.each([
   const problem = { type: ProblemType.blank, title, status, detail: "A sentence." };
   const answer = problemResponse(new Request("https://gate.example/"), problem);
   expect(await answer.json()).toEqual({ ...problem, error: { message: "A sentence.", type, code } });
+});
+
+it("has the fields of no other answer where a Response keeps the Headers that it gets, as that of @hono/node-server", () => {
+  class KeepingResponse extends Response {
+    readonly #given: HeadersInit | undefined;
+    constructor(body?: BodyInit | null, init?: ResponseInit) {
+      super(body, init);
+      this.#given = init?.headers;
+    }
+    override get headers() {
+      return this.#given instanceof Headers ? this.#given : super.headers;
+    }
+  }
+  vi.stubGlobal("Response", KeepingResponse);
+  const problem = { type: ProblemType.blank, title: "Quota Exceeded", status: 429, detail: "A sentence." };
+  const first = problemResponse(
+    new Request("https://gate.example/", { headers: { Origin: "https://page.example" } }),
+    problem,
+    { "X-Should-Retry": "false" },
+  );
+  first.headers.set("RateLimit", '"api";r=0');
+  const { headers } = problemResponse(new Request("https://gate.example/"), problem);
+  vi.unstubAllGlobals();
+  expect([...headers.keys()]).toEqual(["cache-control", "content-type", "vary"]);
+  expect(headers.get("Vary")).toBe("Accept");
 });

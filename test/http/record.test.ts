@@ -2,6 +2,7 @@ import { parse } from "smol-toml";
 import { expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { parseSettings } from "../../src/config/settings.ts";
+import { decide } from "../../src/core/decision.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { recordDecisions } from "../../src/http/record.ts";
 import { KEY_DESCRIPTIONS } from "../../src/keys/sources.ts";
@@ -147,11 +148,11 @@ it.each([...OPERATORS, "country", "asn", "anonymous", "host+region"])(
     const policy = value[0]!;
     // A hash that begins with A is in the sample, one that begins with _ is not.
     const take = (of: string, partition: string): AppliedPolicy => ({ policy, kind: of, partition, cost: 1 });
-    const decision = { allowed: true, source: "memory", limits: [], shadow: [] } as const;
-    const decide = (...takes: AppliedPolicy[]) => record(decision, { takes, region: "eu", atMs: 1 });
-    decide(take(kind, "____"));
-    decide(take(kind, "____"), take(`${kind}+ip`, "AAAA"));
-    decide(take(kind, "AAAA"), take(`${kind}+ip`, "____"));
+    const decision = decide("memory", []);
+    const recordOf = (...takes: AppliedPolicy[]) => record(decision, { takes, region: "eu", atMs: 1 });
+    recordOf(take(kind, "____"));
+    recordOf(take(kind, "____"), take(`${kind}+ip`, "AAAA"));
+    recordOf(take(kind, "AAAA"), take(`${kind}+ip`, "____"));
     expect(lines).toHaveLength(2);
   },
 );

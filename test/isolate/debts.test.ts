@@ -5,7 +5,12 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
-import { createDebts } from "../../src/isolate/repay/debts.ts";
+import { beginReset, endReset } from "../../src/isolate/calls.ts";
+import { addDebts, debtOf } from "../../src/isolate/debts.ts";
+import type { Place } from "../../src/isolate/flows/place.ts";
+import { repayDebts } from "../../src/isolate/flows/repay.ts";
+import { newMemory, recordOf } from "../../src/isolate/memory.ts";
+import { createOwnErrors } from "../../src/isolate/own-errors.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -28,6 +33,31 @@ const one = (key: string, limits: readonly LimitSpec[] = [minute], more: Partial
   keyRequest(key, limits, more),
 ];
 const failing = (error: Error): Store => ({ ...memoryStore(), take: () => Promise.reject(error) });
+
+/** The debts of an isolate that has noted nothing else. */
+function createDebts() {
+  const memory = newMemory();
+  /** The number of the last call before the debts. */
+  const before = memory.last;
+  return {
+    add: (keys: readonly KeyRequest[], nowMs: number) => addDebts(memory, keys, nowMs),
+    repay(store: Store, nowMs: number) {
+      const timing = { nowMs: () => nowMs, sleep: async () => {} };
+      const place: Place = { store, memory, timing, trustedMs: () => 0, ownErrors: createOwnErrors() };
+      return repayDebts(place);
+    },
+    /** What counts that were asked for before all debts lack. */
+    units: (key: string, nowMs: number) => debtOf(recordOf(memory, key)!, nowMs, before),
+    reset(keys: readonly string[]) {
+      beginReset(memory, keys);
+      endReset(memory, keys);
+    },
+    get size() {
+      return memory.owing.size;
+    },
+    memory,
+  };
+}
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
@@ -181,9 +211,9 @@ it("is put back with its instants when the repayment is known not to have run", 
   const [owed, store] = [createDebts(), recordingStore()];
   for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
   await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
-  expect(owed.units("a", NOW_MS, NOW_MS)).toBe(45);
+  expect(owed.units("a", NOW_MS)).toBe(45);
   await owed.repay(failing(new StoreError("OPEN")), NOW_MS + 50_000);
-  expect(owed.units("a", NOW_MS + 59_999, NOW_MS)).toBe(45);
+  expect(owed.units("a", NOW_MS + 59_999)).toBe(45);
   await owed.repay(store, NOW_MS + 80_000);
   expect(store.takes).toEqual([]);
 });
@@ -192,18 +222,18 @@ it("is owed no longer after a reset that came while it was being repaid", async 
   const owed = createDebts();
   owed.add([...one("reset"), ...one("kept")], NOW_MS);
   const repaid = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
-  owed.forget(["reset"]);
+  owed.reset(["reset"]);
   await repaid;
-  expect([owed.units("reset", NOW_MS, NOW_MS), owed.units("kept", NOW_MS, NOW_MS)]).toEqual([0, 1]);
+  expect([owed.units("reset", NOW_MS), owed.units("kept", NOW_MS)]).toEqual([0, 1]);
 });
 
 it("tells what a key owes until it is repaid or has left its window", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
-  expect(owed.units("a", NOW_MS, NOW_MS)).toBe(0);
+  expect(recordOf(owed.memory, "a")).toBeUndefined();
   owed.add([...one("a", [minute], { cost: 150 }), ...one("b")], NOW_MS);
-  expect([owed.units("a", NOW_MS + 59_999, NOW_MS), owed.units("a", NOW_MS + 80_000, NOW_MS)]).toEqual([150, 0]);
+  expect([owed.units("a", NOW_MS + 59_999), owed.units("a", NOW_MS + 80_000)]).toEqual([150, 0]);
   await owed.repay(store, NOW_MS);
-  expect(owed.units("a", NOW_MS, NOW_MS)).toBe(0);
+  expect(owed.units("a", NOW_MS)).toBe(0);
 });
 
 it("shows a bug on the console, and charges nothing again that may have run", async () => {

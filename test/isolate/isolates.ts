@@ -3,10 +3,10 @@
 import type { LimitValue } from "../../src/core/algorithms.ts";
 import type { Records } from "../../src/core/records.ts";
 import { Flag, type KeyRequest, type TakeReply, take } from "../../src/core/take.ts";
-import { createKnownRefusals, type KnownRefusals } from "../../src/isolate/known-refusals.ts";
-import { countPendingUnits } from "../../src/isolate/pending-units.ts";
-import { createStoreClock, type StoreClock } from "../../src/isolate/store-clock.ts";
-import { type CallTimes, createToldCounts, type ToldCounts } from "../../src/isolate/told-counts.ts";
+import { learn } from "../../src/isolate/calls.ts";
+import { type Memory, newMemory } from "../../src/isolate/memory.ts";
+import { knownRefusal, TRUSTED_ALONE_MS } from "../../src/isolate/refusals.ts";
+import { nowBy } from "../../src/isolate/store-clock.ts";
 
 /** The store: it holds what Redis would hold, and decides with src/core. */
 export function virtualStore(values = new Map<string, Records | LimitValue>()) {
@@ -32,21 +32,12 @@ export function virtualStore(values = new Map<string, Records | LimitValue>()) {
 
 /** One isolate: what it remembers, and how far its clock is ahead of the store's. */
 export interface Isolate {
-  readonly clock: StoreClock;
-  readonly told: ToldCounts;
-  readonly refusals: KnownRefusals;
+  readonly memory: Memory;
   offsetMs: number;
 }
 
 export function isolate(offsetMs: number): Isolate {
-  const clock = createStoreClock();
-  const told = createToldCounts(countPendingUnits());
-  return { clock, told, refusals: createKnownRefusals({ told, clock, inFlight: countPendingUnits() }), offsetMs };
-}
-
-/** Times of a call. Calls are numbered as if one was sent in each millisecond. */
-export function callTimes(sentAtMs: number, receivedAtMs: number): CallTimes {
-  return { sentAtMs, receivedAtMs, call: sentAtMs, lastCall: receivedAtMs - 1 };
+  return { memory: newMemory(), offsetMs };
 }
 
 /** The reply to a request, and whether the isolate gave it without a call. */
@@ -58,17 +49,16 @@ export interface Outcome {
 /** @param delayMs the time to the store, and the time back. */
 export function request(
   store: ReturnType<typeof virtualStore>,
-  { clock, told, refusals, offsetMs }: Isolate,
+  { memory, offsetMs }: Isolate,
   keys: readonly KeyRequest[],
   nowMs: number,
   delayMs: readonly [there: number, back: number],
 ): Outcome {
   const sentAtMs = nowMs + offsetMs;
-  const refusal = refusals.refusal({ keys, flag: Flag.take }, sentAtMs);
+  const refusal = knownRefusal(memory, keys, nowBy(memory.clock, sentAtMs, TRUSTED_ALONE_MS));
   if (refusal) return { reply: refusal, local: true };
+  const call = ++memory.last;
   const reply = store.take(keys, Flag.take, nowMs + delayMs[0]);
-  const receivedAtMs = sentAtMs + delayMs[0] + delayMs[1];
-  if (!clock.observe(sentAtMs, receivedAtMs, reply.nowMs)) told.clearRefusals(0);
-  told.hear({ keys, flag: Flag.take }, reply, callTimes(sentAtMs, receivedAtMs));
+  learn(memory, { keys, flag: Flag.take }, reply, call, sentAtMs, sentAtMs + delayMs[0] + delayMs[1]);
   return { reply, local: false };
 }

@@ -1,10 +1,11 @@
-// How many units an isolate wants in stock: the policy alone, without calls.
+// How many units an isolate wants to lease: the policy alone, without calls.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitReply } from "../../src/core/take.ts";
-import type { Lease } from "../../src/isolate/leases/lease.ts";
-import { chargedPerMs, isLow, mayKeep, mostUnits, ownPart, wanted } from "../../src/isolate/leases/lease-size.ts";
+import type { Lease } from "../../src/isolate/lease.ts";
+import { chargedPerMs, isLow, mayKeep, mostUnits, ownPart, wanted } from "../../src/isolate/lease-size.ts";
+import type { Now } from "../../src/isolate/store-clock.ts";
 
 const WINDOW_MS = 10_000;
 const START_MS = 1_700_000_000_000;
@@ -16,19 +17,18 @@ function told(...counts: number[]): LimitReply[] {
   return [{ view: { kind, bucketMs, buckets, newest: START_MS / WINDOW_MS, counts }, refused: false }];
 }
 
-/** A lease of an isolate that has had `rate` units per ms for long, of 1 unit per ms of all, and no stock. */
+/** A lease of an isolate that has had `rate` units per ms for long, of 1 unit per ms of all, and no leased units. */
 function leaseOf(left: number, rate: number, rest: Partial<Lease> = {}): Lease {
   return {
-    key: "k",
+    number: 1,
     limits: [LIMIT],
     lifeMs: 500,
     mostUnits: 20_000,
     pauseMs: 250,
     callMs: 0,
-    grants: [],
+    units: [],
     charged: undefined,
     worthlessToMs: 0,
-    sinceReset: 0,
     replies: undefined,
     repliedAtMs: START_MS,
     left,
@@ -39,18 +39,22 @@ function leaseOf(left: number, rate: number, rest: Partial<Lease> = {}): Lease {
     requests: rate * 7_000 + 1,
     seenMs: 7_000,
     latest: 1,
-    waiting: 0,
-    calledAtMs: undefined,
+    asks: undefined,
     pausedUntilMs: 0,
-    tendedUntilMs: 0,
+    returnsUntilMs: 0,
     ...rest,
   };
 }
 
-/** At the beginning of a window, or later. */
-const wantedBy = (lease: Lease, afterMs = 0) => wanted(lease, START_MS, START_MS + afterMs);
+/** An instant whose store time is known exactly, and as another instant if that is given. */
+const nowOf = (localAtMs: number, storeMs = localAtMs): Now => {
+  return { localAtMs, earliestMs: storeMs, latestMs: storeMs, trustedMs: 0 };
+};
 
-it("with plenty left the stock lasts for as long as the demand is remembered, or for most of the bucket's rest", () => {
+/** At the beginning of a window, or later. */
+const wantedBy = (lease: Lease, afterMs = 0) => wanted(lease, 0, nowOf(START_MS, START_MS + afterMs));
+
+it("with plenty left leased units last for as long as the demand is remembered, or for most of the bucket's rest", () => {
   expect(wantedBy(leaseOf(5_000, 0.1))).toBe(700);
   expect(wantedBy(leaseOf(5_000, 0.1), 5_000)).toBe(425);
   expect(wantedBy(leaseOf(5_000, 0.1), 9_990)).toBe(0);
@@ -68,7 +72,7 @@ it("the share of an isolate with little traffic is larger than its part of the t
   expect(wantedBy(leaseOf(500, 0.0009))).toBe(6);
 });
 
-it("what is in stock counts as left, as an isolate's own stock is no sign of others' demand", () => {
+it("what is leased counts as left, as an isolate's own leased units are no sign of others' demand", () => {
   const stock = {
     units: 400,
     chargedAtMs: START_MS,
@@ -76,20 +80,20 @@ it("what is in stock counts as left, as an isolate's own stock is no sign of oth
     endsAtMs: START_MS + WINDOW_MS,
     reviewedAtMs: START_MS + 500,
   };
-  expect(wantedBy(leaseOf(100, 0.1, { grants: [stock] }))).toBe(100);
-  expect(mayKeep(leaseOf(100, 0.1, { grants: [stock] }), START_MS)).toBe(50);
+  expect(wantedBy(leaseOf(100, 0.1, { units: [stock] }))).toBe(100);
+  expect(mayKeep(leaseOf(100, 0.1, { units: [stock] }), START_MS)).toBe(50);
 });
 
-it("more is asked for when the stock would be spent before the answer comes", () => {
+it("more is asked for when the leased units would be spent before the answer comes", () => {
   const lease = leaseOf(5_000, 0.1, { callMs: 90 });
-  expect(isLow(lease, 12, START_MS, START_MS)).toBe(false);
-  expect(isLow(lease, 11, START_MS, START_MS)).toBe(true);
+  expect(isLow(lease, 12, 0, nowOf(START_MS))).toBe(false);
+  expect(isLow(lease, 11, 0, nowOf(START_MS))).toBe(true);
 });
 
 it("a key that has gone quiet needs nothing, and keeps nothing", () => {
   const [busy, slow] = [leaseOf(5_000, 0.1), leaseOf(5_000, 0.001)];
   const after = (lease: Lease, ms: number) => [
-    wanted(lease, START_MS + ms, START_MS + ms) > 0,
+    wanted(lease, 0, nowOf(START_MS + ms)) > 0,
     mayKeep(lease, START_MS + ms) > 0,
   ];
   expect(after(busy, 500)).toEqual([true, true]);
@@ -103,7 +107,7 @@ it("a key with large costs is not quiet between two requests", () => {
   expect(mayKeep({ ...lease, requests: 800 }, START_MS + 4_000)).toBe(0);
 });
 
-it("a stock is at most a twentieth of a limit with a long window, and a short window does not bound it", () => {
+it("at most a twentieth of a limit with a long window is leased, and a short window does not bound it", () => {
   const day = { ...LIMIT, bucketMs: 86_400_000 };
   expect(mostUnits([day], 5_000)).toBe(500);
   expect(mostUnits([LIMIT], 500)).toBeGreaterThan(10_000);

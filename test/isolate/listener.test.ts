@@ -95,7 +95,7 @@ it("takes back what it told as spent if the request is refused elsewhere", async
   const { units, takes } = listened();
   const [answer] = await takes(1, 1);
   expect(units.spent).toBe(1);
-  answer!.unspend!();
+  answer!.returnUnits!();
   expect(units.spent).toBe(0);
 });
 

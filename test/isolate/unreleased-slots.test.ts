@@ -2,7 +2,11 @@
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import { createUnreleasedSlots } from "../../src/isolate/repay/unreleased-slots.ts";
+import type { Place } from "../../src/isolate/flows/place.ts";
+import { repayAfter } from "../../src/isolate/flows/repay.ts";
+import { newMemory } from "../../src/isolate/memory.ts";
+import { createOwnErrors } from "../../src/isolate/own-errors.ts";
+import { addUnreleased } from "../../src/isolate/unreleased-slots.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -12,6 +16,25 @@ const keys = [{ ...keyRequest("k", limits), limits }];
 const failing = (code: ConstructorParameters<typeof StoreError>[0]): Store => {
   return { ...memoryStore(), take: () => Promise.reject(new StoreError(code)) };
 };
+
+/** Slots that an isolate must give back, and has noted nothing else. */
+function createUnreleasedSlots() {
+  const memory = newMemory();
+  return {
+    add: (keys: Parameters<typeof addUnreleased>[1], slot: number, nowMs: number) =>
+      addUnreleased(memory, keys, slot, nowMs),
+    async release(store: Store, nowMs: number) {
+      const timing = { nowMs: () => nowMs, sleep: async () => {} };
+      const place: Place = { store, memory, timing, trustedMs: () => 0, ownErrors: createOwnErrors() };
+      const works: Promise<unknown>[] = [];
+      repayAfter(place, store.kind, { waitUntil: (work) => void works.push(work) });
+      await Promise.all(works);
+    },
+    get size() {
+      return memory.slots.length;
+    },
+  };
+}
 
 it.each([
   ["TIMEOUT", 1],
@@ -34,7 +57,8 @@ it.each(["CROSSSLOT", "REJECTED"] as const)(
     const given: string[][] = [];
     const take: Store["take"] = async (request) => {
       given.push(request.keys.map(({ key }) => key));
-      return { nowMs: 0, allowed: true, keys: [] };
+      const keyReplies = request.keys.map(() => [{ refused: false, view: { kind: Kind.concurrency, inFlight: 0 } }]);
+      return { nowMs: 0, allowed: true, keys: keyReplies };
     };
     await unreleased.release({ ...memoryStore(), take }, 0);
     expect(given).toEqual([["{a}"], ["{b}"]]);

@@ -8,11 +8,10 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag } from "../../src/core/take.ts";
 import { compileMatcher } from "../../src/http/match.ts";
-import { countPendingUnits } from "../../src/isolate/pending-units.ts";
-import { createToldCounts } from "../../src/isolate/told-counts.ts";
+import { newMemory } from "../../src/isolate/memory.ts";
+import { remember } from "../../src/isolate/replies.ts";
 import { partitionHasher } from "../../src/partition/hash.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { callTimes } from "../isolate/isolates.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const MIB = 1024 * 1024;
@@ -45,14 +44,15 @@ it("150,000 keys in the memory store", { timeout: 120_000 }, async () => {
   expect(rise).toBeLessThan(25);
 });
 
-it("150,000 refused keys in what the store told", { timeout: 120_000 }, async () => {
-  const told = createToldCounts(countPendingUnits());
+it("150,000 refused keys in what an isolate remembers", { timeout: 120_000 }, async () => {
+  const memory = newMemory();
   const refused = { refused: true, view: { counts: [1, 0], elapsedMs: 0 } } as never;
   const reply = { nowMs: NOW_MS, allowed: false, keys: [[refused]] };
-  const rise = await heapRiseMib(told, async () => {
+  const rise = await heapRiseMib(memory, async () => {
     for (let i = 0; i < 150_000; i++) {
       const request = { keys: [keyRequest(keyOf(i), [window])], flag: Flag.take };
-      told.hear(request, { ...reply, keys: [[{ ...(refused as object) } as never]] }, callTimes(NOW_MS, NOW_MS));
+      const times = { receivedAtMs: NOW_MS, call: i, heard: i };
+      remember(memory, request, { ...reply, keys: [[{ ...(refused as object) } as never]] }, times);
     }
   });
   expect(rise).toBeLessThan(25);

@@ -1,8 +1,8 @@
 // What an admitted request holds: slots of concurrency limits, and its place in a leaky bucket.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { Duration } from "../../src/config/duration.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { Duration } from "../../src/core/duration.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";

@@ -31,7 +31,7 @@ describe("take", () => {
     const first = await limiter.take("user", { key: "42", cost: 3 });
     const { limits, ...rest } = first;
     const told = { allowed: true, source: "memory", remaining: 2, retryAfterMs: 0, resetAfterMs: 120_000 };
-    expect(rest).toEqual({ ...told, shadow: [] });
+    expect(rest).toEqual({ outcome: "admitted", ...told, shadow: [] });
     expect(limits.map(({ limit, growsAfterMs }) => [limit.id, growsAfterMs])).toEqual([["user", 80_000]]);
     const second = await limiter.take("user", { key: "42", cost: 3 });
     expect(second).toMatchObject({ allowed: false, remaining: 2, retryAfterMs: 80_000 });
@@ -199,4 +199,8 @@ it("refuses wrong policies when it is made, with every mistake", () => {
   const make = () => createLimiter({ policies: wrong, store: memoryStore() });
   expect(make).toThrow(ConfigurationError);
   expect(make).toThrow(/2 mistakes/);
+  const metered = { name: "tokens", meter: { unit: "tokens", maxOutput: 0 }, limits: [{ limit: 9, window: "1m" }] };
+  expect(() => createLimiter({ policies: [metered as PolicyInput], store: memoryStore() })).toThrow(
+    "policies[0].meter.maxOutput: expected an integer from 1 to 1000000000; found 0 (ERR_POLICY_METER)",
+  );
 });

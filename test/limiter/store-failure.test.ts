@@ -38,13 +38,27 @@ it("keeps limiting with this isolate's own counters: local, the default", async 
 it("lets pass without inventing numbers: allow", async () => {
   const take = without(failingStore(), allow);
   for (const decision of [await take(), await take(), await take()]) {
-    expect(decision).toEqual({ allowed: true, source: "fallback", limits: [], shadow: [], retryAfterMs: 0 });
+    expect(decision).toEqual({
+      outcome: "admitted",
+      allowed: true,
+      source: "fallback",
+      limits: [],
+      shadow: [],
+      retryAfterMs: 0,
+    });
   }
 });
 
 it("refuses as unavailable, and says that no limit was reached: deny", async () => {
   const decision = await without(failingStore(), deny)();
-  expect(decision).toEqual({ allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true });
+  expect(decision).toEqual({
+    outcome: "unavailable",
+    allowed: false,
+    source: "fallback",
+    limits: [],
+    shadow: [],
+    unavailable: true,
+  });
 });
 
 it("gives the strictest answer of several policies", async () => {

@@ -3,9 +3,9 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PatternKind } from "../../src/pattern/node.ts";
-import { PatternMistake } from "../../src/pattern/node.ts";
 import { compilePattern, type Verdict } from "../../src/pattern/pattern.ts";
+import type { PatternKind } from "../../src/pattern/term.ts";
+import { PatternMistake } from "../../src/pattern/term.ts";
 import { normalizeHost, normalizePath } from "../../src/pattern/text.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 

@@ -19,9 +19,7 @@ const rows = ROWS.filter(isShort).filter(({ limit, isolates }) => limit === 1_00
 const steady = rows.filter(({ isolates, arrivals }) => isolates === 20 && arrivals === "steady");
 const others = rows.filter((row) => !steady.includes(row) && row.limit === 1_000);
 
-/** Of the two modes that admit the same, the one that takes less time to compute. */
-const exactOf = (row: Row): Row => ({ ...row, mode: row.mode === "strict" ? "strict" : "direct" });
-const meansOfRow = async (row: Row) => meansOf(row, await runs(row), await runs(exactOf(row)));
+const meansOfRow = async (row: Row) => meansOf(row, await runs(row));
 const nameOf = ({ limit, demand, mode, isolates, arrivals }: Row) =>
   [`${limit} units, demand ${demand}, ${mode}, ${isolates} isolates, ${arrivals}`] as const;
 

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Batch } from "../../src/stats/batch.ts";
 import { createHandOn } from "../../src/stats/hand-on.ts";
-import { createMinutes } from "../../src/stats/minutes.ts";
+import { Minutes } from "../../src/stats/minutes.ts";
 import type { Rejected } from "../../src/store/rejected.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
@@ -22,7 +22,7 @@ type Reply =
 /** An isolate that counts requests, and a STATS that adds each number once. */
 function isolateWith(flushMs: number, { stats = true, write = false } = {}) {
   const startMs = Date.now();
-  const counted = createMinutes();
+  const counted = new Minutes();
   const added = new Map<string, Batch>();
   const state = { reply: "confirms" as Reply, sentAtMs: [] as number[], background: 0, waiting: 0 };
   const written: number[] = [];

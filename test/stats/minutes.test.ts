@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { MinuteCounts } from "../../src/stats/batch.ts";
-import { createMinutes } from "../../src/stats/minutes.ts";
+import { Minutes } from "../../src/stats/minutes.ts";
 import { Tally } from "../../src/stats/tally.ts";
 
 const MINUTE_MS = 60_000;
@@ -67,7 +67,7 @@ it("names no more regions from 1,000 series on, and still every policy, limit an
 });
 
 it("gives each count once", () => {
-  const minutes = createMinutes();
+  const minutes = new Minutes();
   expect(minutes.isEmpty()).toBe(true);
   minutes.at(0).add(["fallback", "api"], 1);
   minutes.at(MINUTE_MS - 1).add(["fallback", "api"], 1);
@@ -81,7 +81,7 @@ it("gives each count once", () => {
 });
 
 it("shows each count once, and keeps it until it is taken", () => {
-  const minutes = createMinutes();
+  const minutes = new Minutes();
   const count = (minute: number) => minutes.at(minute * MINUTE_MS).add(["fallback", "api"], 1);
   count(0);
   count(0);
@@ -105,7 +105,7 @@ it("shows each count once, and keeps it until it is taken", () => {
 });
 
 it("merges the oldest minutes of a day that could not be handed on, and loses nothing", () => {
-  const minutes = createMinutes();
+  const minutes = new Minutes();
   for (let minute = 0; minute < 1_440; minute++) {
     const tally = minutes.at(minute * MINUTE_MS);
     for (let i = 0; i < 20; i++) tally.add(["decisions", "api", `r${minute}-${i}`, "refused", "cache"], 1);
@@ -121,7 +121,7 @@ it("merges the oldest minutes of a day that could not be handed on, and loses no
 });
 
 it("keeps what was counted when the clock is set back", () => {
-  const minutes = createMinutes();
+  const minutes = new Minutes();
   for (const minute of [5, 4, 5, 4]) minutes.at(minute * MINUTE_MS).add(["fallback", "api"], 1);
   expect(sumOf("fallback", minutes.take())).toBe(4);
 });

@@ -1,7 +1,7 @@
 // What an isolate keeps in memory, and what requests wait for, whatever STATS does.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { Decision } from "../../src/core/decision.ts";
+import { type Decision, decide } from "../../src/core/decision.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
 import type { Batch } from "../../src/stats/batch.ts";
 import { createStats } from "../../src/stats/stats.ts";
@@ -24,10 +24,10 @@ const { policies } = createLimiter({
 
 /** A refusal of a client by both policies. */
 function refusalOf(client: string): [Decision, DecisionContext] {
-  const limits = policies.map((policy) => ({ policy, limit: policy.limits[0]!, admitted: false, remaining: 0 }));
+  const refused = { admitted: false, remaining: 0, resetAfterMs: 1_000 };
+  const limits = policies.map((policy) => ({ policy, limit: policy.limits[0]!, ...refused }));
   const takes = policies.map((policy) => ({ policy, kind: "ip", partition: client, cost: 1 }));
-  const decision = { allowed: false, source: "cache", limits, shadow: [] } as unknown as Decision;
-  return [decision, { takes, region: "eu", background: { waitUntil() {} } }];
+  return [decide("cache", limits), { takes, region: "eu", background: { waitUntil() {} } }];
 }
 
 it.each<[string, () => Promise<void>]>([

@@ -6,9 +6,9 @@ import { Kind } from "../../src/core/algorithm.ts";
 import { LIVE_KEY } from "../../src/core/layout.ts";
 import { Flag } from "../../src/core/take.ts";
 import { isLiveStore } from "../../src/limiter/live/is-live.ts";
-import { redisNodes } from "../../src/limiter/stores/redis-nodes.ts";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
+import { redisNodes } from "../../src/limiter/stores/store-from-env.ts";
 import { createLimiter, limiterOf } from "../../src/limiter.ts";
 import { lateTextOf } from "../../src/store/failure.ts";
 import { memoryLive } from "../../src/store/live.ts";
@@ -47,6 +47,40 @@ describe.runIf(isAlone)("in Redis", () => {
     expect([await redis.hgetall(LIVE_KEY), await redis.ttl(LIVE_KEY)]).toEqual([fields, -1]);
     // The key has no storage version: docs/storage-schema.md.
     expect(LIVE_KEY).toBe("hg:live");
+  });
+
+  it("gives each decision its outcome: Redis, the isolate, the document, and without Redis", async () => {
+    const { rest, live } = await server();
+    const policies = checkedPolicies([
+      { name: "api", limits: [{ limit: 2, window: "31d" }] },
+      { name: "safe", onStoreFailure: "deny", limits: [{ limit: 2, window: "31d" }] },
+    ]);
+    const takeOver = (url: string) => {
+      const store = redisStore({ ...rest, url, timeoutMs });
+      const limiter = limiterOf(policies, { store, liveRefreshMs: 30_000, onDecision() {} });
+      const take = async (policy: string, cost = 1) => {
+        const { outcome, source } = await limiter.take(policy, { key: "ann", cost });
+        return `${outcome} by ${source}`;
+      };
+      return { limiter, take };
+    };
+    const { limiter, take } = takeOver(rest.url);
+    expect([await take("api", 3), await take("api"), await take("api"), await take("api")]).toEqual([
+      "refused by redis",
+      "admitted by redis",
+      "admitted by redis",
+      "refused by cache",
+    ]);
+    const { kind, partition: key } = await limiter.client("api", { key: "ann" });
+    await live.write(JSON.stringify({ policies: {}, overrides: [{ policy: "api", kind, key, block: true }] }), 0);
+    await limiter.live!.refresh();
+    expect([await take("api"), await take("safe")]).toEqual(["blocked by live", "admitted by redis"]);
+    // Nobody listens at this port.
+    const away = takeOver("http://127.0.0.1:1");
+    expect([await away.take("api"), await away.take("safe")]).toEqual([
+      "admitted by fallback",
+      "unavailable by fallback",
+    ]);
   });
 
   it("costs a call of 2 commands if nothing is new, of 3 if something is", async () => {

@@ -2,15 +2,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Log, LogEntry } from "../../src/core/sliding-log.ts";
-import {
-  arrangeLog,
-  CHUNK_ENTRIES,
-  type LogLayout,
-  packEntries,
-  UNDIVIDED,
-  unpackEntries,
-} from "../../src/store/log-chunks.ts";
+import { type Log, type LogEntry, slidingLog } from "../../src/core/sliding-log.ts";
+import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "../../src/store/log-chunks.ts";
 import { draws } from "../support/cases/draws.ts";
 
 /** A log, and the rows that a storage would hold of it. */
@@ -94,7 +87,7 @@ it("has the whole log in its rows after any charges, expiries and give-backs", (
       }
       expect(log.stored()).toEqual(log.log);
       expect(log.layout.gone).toBeLessThan(CHUNK_ENTRIES);
-      expect(unpackEntries(packEntries(log.newest))).toEqual(log.newest);
+      expect(slidingLog.unpack!(slidingLog.pack!(log.newest))).toEqual(log.newest);
     }
   });
   fc.assert(property, draws(300));

@@ -9,7 +9,7 @@ import {
   type TakeRequest,
 } from "../../src/core/take.ts";
 import type { Store } from "../../src/store/store.ts";
-import { takeFrom } from "../../src/store/take-from.ts";
+import { takeFrom } from "../../src/store/value-text.ts";
 
 /** The own clock of all these stores, ms since the epoch. */
 export const CLOCK_MS = 1_700_000_000_500;

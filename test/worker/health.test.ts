@@ -128,7 +128,7 @@ describe("/.headgate/health", () => {
   it("asks again when a PING that others wait for never ends", async () => {
     let pings = 0;
     const ping = () => (++pings === 1 ? new Promise<void>(() => {}) : Promise.resolve());
-    const probe = createProbe({ ...memoryStore(), ping }, 50);
+    const probe = createProbe(new Map([["redis", { ...memoryStore(), ping }]]), 50);
     const background = { waitUntil() {} };
     void probe(background);
     expect(await probe(background)).toMatchObject({ reachable: true });

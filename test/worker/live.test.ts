@@ -7,9 +7,8 @@ import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
 import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
 import { limiterOf } from "../../src/limiter.ts";
-import type { HeadgateCounts } from "../../src/store/durable-object.ts";
+import { type HeadgateCounts, ObjectLive } from "../../src/store/durable-object.ts";
 import { durableObjectPlace, shardName } from "../../src/store/durable-object-place.ts";
-import { ObjectLive } from "../../src/store/object-live.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { uniqueName } from "./support.ts";
@@ -56,7 +55,7 @@ describe("the object", () => {
       const { live, take } = durableObjectPlace(namespace);
       expect(await live!.read()).toEqual({ version: 0, text: "one" });
       await take(request);
-      expect(live!.told!()!.version).toBe(0);
+      expect(live!.replied!()!.version).toBe(0);
       expect(await live!.write("two", 0)).toBe(1);
       expect(await live!.read()).toEqual({ version: 1, text: "two" });
     },
@@ -92,22 +91,22 @@ describe("the object", () => {
 describe("a place", () => {
   it("tells the version with every reply, and says nothing of it in the reply itself", async () => {
     const place = durableObjectPlace(newNamespace());
-    expect(place.live!.told!()).toBeUndefined();
+    expect(place.live!.replied!()).toBeUndefined();
     const startMs = Date.now();
     const reply = await place.take(request);
     expect(Object.keys(reply).sort()).toEqual(["allowed", "keys", "nowMs"]);
-    expect(place.live!.told!()!.version).toBe(0);
-    expect(place.live!.told!()!.atMs).toBeGreaterThanOrEqual(startMs);
+    expect(place.live!.replied!()!.version).toBe(0);
+    expect(place.live!.replied!()!.atMs).toBeGreaterThanOrEqual(startMs);
     await place.live!.write("one", 0);
     await place.take({ ...request, flag: Flag.look });
-    expect(place.live!.told!()!.version).toBe(1);
+    expect(place.live!.replied!()!.version).toBe(1);
   });
 
-  it("is told nothing by an object that is older than its Worker", async () => {
+  it("hears of no version from an object that is older than its Worker", async () => {
     const reply = { nowMs: 1, allowed: true, keys: [] };
     const old = { idFromName: COUNTS.idFromName.bind(COUNTS), get: () => ({ take: async () => reply }) };
     const place = durableObjectPlace(old as unknown as typeof COUNTS);
-    expect([await place.take(request), place.live!.told!()]).toEqual([reply, undefined]);
+    expect([await place.take(request), place.live!.replied!()]).toEqual([reply, undefined]);
   });
 
   it("has a document only if it is the first of several", async () => {

@@ -4,9 +4,8 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Batch, seriesOf } from "../../src/stats/batch.ts";
-import { replyOf } from "../../src/stats/object/reply.ts";
+import { type Recent, replyOf } from "../../src/stats/object/reply.ts";
 import type { HeadgateStats } from "../../src/stats/object/stats.ts";
-import type { Told } from "../../src/stats/object/told.ts";
 import { uniqueName } from "./support.ts";
 
 const { STATS } = env as unknown as { readonly STATS: DurableObjectNamespace<HeadgateStats> };
@@ -36,7 +35,7 @@ async function totalOf(object: Stats, series = REFUSED): Promise<number | undefi
 }
 
 /** RPC has lost the tuples of this type. */
-const readOf = async (object: Stats, minutes: number) => (await object.read(minutes)) as unknown as Told;
+const readOf = async (object: Stats, minutes: number) => (await object.read(minutes)) as unknown as Recent;
 
 /** `at` and count of every point. */
 async function pointsOf(object: Stats, minutes: number): Promise<[at: string, count: number][]> {

@@ -2,9 +2,9 @@
 // from the story: a store in front of the real store passes the story's instants on.
 
 import { describe, expect, it } from "vitest";
-import { parseDurationMs } from "../../src/config/duration.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import { parseDurationMs } from "../../src/core/duration.ts";
 import { createEnforce } from "../../src/http/enforce.ts";
 
 import { limiterOf } from "../../src/limiter.ts";

@@ -1,12 +1,15 @@
 /** Changes for one client: its counts, and what the live document says of it. */
 
-import { api, type Effect, type Override, Refused } from "../api.ts";
-import { isTable, overridesOf } from "../data/entries.ts";
+import { isTable } from "../../../src/config/bindings.ts";
+import { type Field, fieldsOf, OVERRIDE_ENTRIES } from "../../../src/limiter/live/fields.ts";
+import { api, type OverrideFields } from "../api.ts";
+import { overridesOf } from "../data/entries.ts";
 import { policyNamed } from "../data/live.ts";
 import { admin } from "../parts/command.tsx";
 import type { Until } from "../parts/fields.tsx";
 import { amount, shortHash } from "../parts/numbers.ts";
 import type { Change } from "./change.ts";
+import { isEqual, undoable } from "./undo.ts";
 
 /** Known by its raw key, or only by its hash: from a list of limited clients, or from a log line. */
 export interface Client {
@@ -21,36 +24,33 @@ export function nameOf({ raw, hash }: Client): string {
   return raw ? raw.join(" ") : shortHash(hash);
 }
 
-const EFFECTS = ["limits", "factor", "plan", "exempt", "block"] as const;
-
-/** An override without the client's name: what a PUT takes. */
-export function effectOf(override: Override | null | undefined): Effect | undefined {
-  if (!override) return undefined;
-  const { limits, factor, plan, exempt, block, until, note } = override;
-  const all = { limits, factor, plan, exempt, block, until, note };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Effect;
+/** `blocked, limits × 2`. @param policy its name: the numbers are in the unit of its meter. */
+export function effectText(fields: OverrideFields, policy: string): string {
+  // What counts most comes first: whoever is blocked has no use for numbers.
+  const effects = OVERRIDE_ENTRIES.toReversed().filter(
+    ([name, { isEffect }]) => isEffect && fields[name] !== undefined,
+  );
+  return effects.map(([name, field]) => valueText(name, field, fields[name], policy)).join(", ");
 }
 
-/** Without its block. Undefined: nothing is left, for an `until` or a note alone does nothing. */
-export function withoutBlock(effect: Effect): Effect | undefined {
-  const { block: _, ...rest } = effect;
-  return EFFECTS.some((name) => name in rest) ? rest : undefined;
-}
-
-/** `factor 2, until 2026-12-01 00:00 UTC`. */
-/** @param policy its name: the numbers are in the unit of its meter. */
-export function effectText(effect: Effect, policy: string): string {
+/** A field of the live document in words. */
+export function valueText(name: string, field: Field, value: unknown, policy: string): string {
   const unit = policyNamed(policy)?.meter?.unit;
-  const { limits, factor, plan, exempt, block } = effect;
-  const words = [
-    block && "blocked",
-    exempt && "exempt",
-    factor !== undefined && `limits × ${factor}`,
-    plan !== undefined && `plan ${plan}`,
-    ...Object.entries(limits ?? {}).map(([id, number]) => `${id} = ${amount(number, unit)}`),
-  ];
-  return words.filter(Boolean).join(", ");
+  switch (field.is) {
+    case "flag":
+      return field.state;
+    case "factor":
+      return `limits × ${value}`;
+    case "numbers":
+      return Object.entries(value as Numbers)
+        .map(([id, number]) => `${id} = ${amount(number, unit)}`)
+        .join(", ");
+    default:
+      return `${name} ${value}`;
+  }
 }
+
+type Numbers = Readonly<Record<string, number>>;
 
 interface Wording {
   readonly title: string;
@@ -62,47 +62,36 @@ interface Wording {
 /** Replaces what the live document says of a client. Undefined: it says nothing any more. */
 export function changeOverride(
   client: Client,
-  before: Effect | undefined,
-  after: Effect | undefined,
+  before: OverrideFields | undefined,
+  after: OverrideFields | undefined,
   wording: Wording,
 ): Change {
-  const { title, isDangerous } = wording;
-  const change = (from: Effect | undefined, to: Effect | undefined, shown: Wording, undo?: Change): Change => ({
-    title: shown.title,
-    touches: touchesOf(client),
-    isDangerous: shown.isDangerous,
-    command: commandOf(client, shown.command),
-    before: from,
-    after: to,
-    send: () => putEffect(client, to),
-    ...(undo && { undo }),
-  });
-  const back = change(after, before, { title: `Undo: ${title}`, isDangerous: false, command: wordsOf(before) });
-  const undo: Change = {
-    ...back,
-    async send() {
-      await expectOverride(client, after);
-      return await back.send();
-    },
+  const change: Change = {
+    ...{ ...wording, touches: touchesOf(client), before, after },
+    command: commandOf(client, wording.command),
+    send: () => putOverride(client, after),
   };
-  return change(before, after, { title, isDangerous, command: wording.command }, undo);
+  const back = { command: commandOf(client, wordsOf(before)), send: () => putOverride(client, before) };
+  return undoable(change, back, "this client", async () => {
+    const { body } = await api.live();
+    return isEqual(fieldsOf(overridesOf(body).find((one) => isFor(client, one))), after);
+  });
 }
 
 /** The command line's words for an override as it is. */
-export function wordsOf(effect: Effect | undefined, until: Until = {}): (string | undefined)[] {
-  if (!effect) return ["override", "…", "--remove"];
-  const { limits, factor, plan, exempt, block, note } = effect;
-  const end = until.word ?? effect.until;
-  const options = [...(end ? ["--until", end] : []), ...(note ? ["--note", note] : [])];
-  if (block) return ["block", "…", ...options];
-  const numbers = Object.entries(limits ?? {}).flatMap(([id, number]) => ["--limit", `${id}=${number}`]);
-  return [
-    ...["override", "…", ...numbers],
-    ...(factor !== undefined ? ["--factor", String(factor)] : []),
-    ...(plan !== undefined ? ["--plan", plan] : []),
-    ...(exempt ? ["--exempt"] : []),
-    ...options,
-  ];
+export function wordsOf(fields: OverrideFields | undefined, until: Until = {}): (string | undefined)[] {
+  if (!fields) return ["override", "…", "--remove"];
+  const { block } = fields;
+  const options = OVERRIDE_ENTRIES.flatMap(([name, { is, option, isEffect }]) => {
+    const value = fields[name];
+    // The command leaves what stands beside the block as it is.
+    if (value === undefined || option === undefined || (block && isEffect)) return [];
+    const [flag = ""] = option.split(" ");
+    if (is === "flag") return [flag];
+    if (is === "numbers") return Object.entries(value).flatMap(([id, number]) => [flag, `${id}=${number}`]);
+    return [flag, name === "until" && until.word ? until.word : String(value)];
+  });
+  return [block ? "block" : "override", "…", ...options];
 }
 
 export function resetCounts(client: Client & { readonly raw: readonly string[] }): Change {
@@ -141,38 +130,21 @@ function commandOf(client: Client, words: readonly (string | undefined)[]): stri
   return admin(...named);
 }
 
-async function putEffect(client: Client, effect: Effect | undefined): Promise<number> {
+async function putOverride(client: Client, fields: OverrideFields | undefined): Promise<number> {
   const { raw } = client;
   if (raw) {
     const named = { ...client, raw };
-    const { version } = effect ? await api.putOverride(named, effect) : await api.removeOverride(named);
+    const { version } = fields ? await api.putOverride(named, fields) : await api.removeOverride(named);
     return version;
   }
   const { body, etag } = await api.live();
   const others = body.overrides.filter((one) => !isFor(client, one));
   const { policy, kind, hash } = client;
-  const overrides = effect ? [...others, { policy, kind, key: hash, ...effect }] : others;
+  const overrides = fields ? [...others, { policy, kind, key: hash, ...fields }] : others;
   const { version } = await api.putLive({ ...body, overrides }, etag ?? `"${body.version}"`);
   return version;
 }
 
 export function isFor({ policy, hash }: Client, override: unknown): boolean {
   return isTable(override) && override.policy === policy && override.key === hash;
-}
-
-/** An undo must not take back what somebody else has done since. */
-async function expectOverride(client: Client, expected: Effect | undefined): Promise<void> {
-  const { body } = await api.live();
-  const found = effectOf(overridesOf(body).find((one) => isFor(client, one)));
-  if (canonical(found) === canonical(expected)) return;
-  throw new Refused(409, "Somebody else has changed this client since. Nothing was undone.");
-}
-
-/** The order of fields means nothing. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, one: unknown) =>
-    typeof one === "object" && one !== null && !Array.isArray(one)
-      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : one,
-  );
 }

@@ -1,10 +1,10 @@
 /** The whole live document, edited by hand. */
 
-import { api, type LiveDocument, Refused } from "../api.ts";
-import { isTable } from "../data/entries.ts";
+import { isTable } from "../../../src/config/bindings.ts";
+import { api, type LiveDocument } from "../api.ts";
 import { admin } from "../parts/command.tsx";
 import type { Change } from "./change.ts";
-import { canonical } from "./client-changes.ts";
+import { canonical, isEqual, undoable } from "./undo.ts";
 
 type Content = Pick<LiveDocument, "policies" | "overrides">;
 
@@ -20,20 +20,17 @@ export function changeDocument(before: LiveDocument, etag: string, after: Conten
   };
   const title = "Replace the live document";
   const touches = touchesOf(before, after);
-  return {
+  const change: Change = {
     ...{ title, touches, isDangerous: true, command, before: contentOf(before), after },
     send: () => put(after, etag),
-    undo: {
-      ...{ title: `Undo: ${title}`, touches, isDangerous: false, command, before: after, after: contentOf(before) },
-      async send() {
-        const { body, etag: newest } = await api.live();
-        if (canonical(contentOf(body)) !== canonical(contentOf(after))) {
-          throw new Refused(409, "Somebody else has changed the live document since. Nothing was undone.");
-        }
-        return await put(before, newest ?? `"${body.version}"`);
-      },
-    },
   };
+  let newest = "";
+  const back = { command, send: () => put(before, newest) };
+  return undoable(change, back, "the live document", async () => {
+    const { body, etag: found } = await api.live();
+    newest = found ?? `"${body.version}"`;
+    return isEqual(contentOf(body), contentOf(after));
+  });
 }
 
 /** The fingerprint of the key secret: without it the gateway takes its present one. */

@@ -3,26 +3,22 @@
 import type { Sums } from "../data/sums.ts";
 import { NONE, percent } from "../parts/numbers.ts";
 
-const PARTS = [
-  ["isolate", "isolate"],
-  ["store", "store"],
-  ["fallback", "fallback"],
-] as const;
+const PARTS = ["isolate", "store", "fallback"] as const;
 
 export function ShareBar({ sums }: { sums: Sums }) {
   if (sums.all === 0) return <span class="muted">{NONE}</span>;
-  const most = PARTS.reduce((a, b) => (sums[b[0]] > sums[a[0]] ? b : a));
+  const most = PARTS.reduce<(typeof PARTS)[number]>((a, b) => (sums[b] > sums[a] ? b : a), "isolate");
   return (
     <span class="share">
       <span class="track" aria-hidden="true">
-        {PARTS.map(([part]) => (
+        {PARTS.map((part) => (
           <span key={part} class={`part ${part}`} style={{ width: `${(sums[part] / sums.all) * 100}%` }} />
         ))}
       </span>
-      <span class="unseen">{PARTS.map(([part, name]) => `${name} ${percent(sums[part], sums.all)}`).join(", ")}</span>
+      <span class="unseen">{PARTS.map((part) => `${part} ${percent(sums[part], sums.all)}`).join(", ")}</span>
       <span aria-hidden="true">
-        {percent(sums[most[0]], sums.all)} {most[1]}
-        {sums.fallback > 0 && most[0] !== "fallback" && `, ${percent(sums.fallback, sums.all)} fallback`}
+        {percent(sums[most], sums.all)} {most}
+        {sums.fallback > 0 && most !== "fallback" && `, ${percent(sums.fallback, sums.all)} fallback`}
       </span>
     </span>
   );

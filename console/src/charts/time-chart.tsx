@@ -3,9 +3,10 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Span } from "../data/sums.ts";
 import { createValue, useValue } from "../data/value.ts";
+import { count, NONE, rate } from "../parts/numbers.ts";
+import { instant } from "../parts/time.tsx";
 import { Bars } from "./bars.tsx";
 import { ChartTable } from "./chart-table.tsx";
-import { Legend } from "./legend.tsx";
 import type { Plotted } from "./plotted.ts";
 
 interface TimeChartProps extends Plotted {
@@ -47,5 +48,26 @@ export function TimeChart({ label, note, height, onZoom, ...shown }: TimeChartPr
       </div>
       <ChartTable {...shown} label={label} onZoom={onZoom} />
     </figure>
+  );
+}
+
+/** What the bars mean, and how much: all of them together, or those under the pointer. */
+function Legend({ grid, stacks, perSecond, step }: Plotted & { step: number | undefined }) {
+  const at = step === undefined ? undefined : grid.fromMs + step * grid.stepMs;
+  return (
+    <ul class="legend" aria-hidden="true">
+      <li class="at">{at === undefined ? "" : instant(at)}</li>
+      {stacks.map(({ is, name, counts }) => {
+        const here = step === undefined ? undefined : (counts[step] ?? null);
+        const all = counts.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+        const text = here === null ? NONE : here === undefined ? count(all) : rate(perSecond(step!, here)).join("");
+        return (
+          <li key={is}>
+            <i class={`swatch ${is}`} />
+            {name} <b>{text}</b>
+          </li>
+        );
+      })}
+    </ul>
   );
 }

@@ -3,15 +3,24 @@
  * nothing, the gateway lists them under `ignored`, and an edited document keeps them.
  */
 
-import type { Effect, LiveDocument, LivePolicy, Override } from "../api.ts";
+import { isTable } from "../../../src/config/bindings.ts";
+import {
+  type Field,
+  isOfKind,
+  OVERRIDE_ENTRIES,
+  OVERRIDE_FIELDS,
+  POLICY_ENTRIES,
+} from "../../../src/limiter/live/fields.ts";
+import type { LiveDocument, LivePolicy, Override } from "../api.ts";
 
 /** The overrides that name a client. Fields of a wrong kind are left out, as the gateway leaves them out. */
 export function overridesOf({ overrides }: LiveDocument): readonly Override[] {
   return overrides.filter(isTable).flatMap((entry) => {
     const { policy, kind, key, until } = entry;
     if (typeof policy !== "string" || typeof key !== "string") return [];
-    if (until !== undefined && !(typeof until === "string" && Date.parse(until) > 0)) return [];
-    return [{ policy, kind: typeof kind === "string" ? kind : "", key, ...effectIn(entry) }];
+    if (until !== undefined && !isOfKind(OVERRIDE_FIELDS.until, until)) return [];
+    const fields = fieldsIn(OVERRIDE_ENTRIES, entry);
+    return [{ policy, kind: typeof kind === "string" ? kind : "", key, ...fields }];
   });
 }
 
@@ -21,28 +30,22 @@ export function policyChangesOf({ policies }: LiveDocument): readonly (readonly 
 }
 
 export function policyIn(entry: unknown): LivePolicy {
-  const { mode, limits } = isTable(entry) ? entry : {};
-  return { ...((mode === "enforce" || mode === "shadow") && { mode }), ...numbersIn(limits) };
+  return isTable(entry) ? fieldsIn(POLICY_ENTRIES, entry) : {};
 }
 
-function effectIn({ factor, plan, exempt, block, until, note, limits }: Readonly<Record<string, unknown>>): Effect {
-  return {
-    ...numbersIn(limits),
-    ...(typeof factor === "number" && { factor }),
-    ...(typeof plan === "string" && { plan }),
-    ...(exempt === true && { exempt }),
-    ...(block === true && { block }),
-    ...(typeof until === "string" && { until }),
-    ...(typeof note === "string" && { note }),
-  };
+function fieldsIn(
+  fields: readonly (readonly [name: string, field: Field])[],
+  entry: Readonly<Record<string, unknown>>,
+): object {
+  const values = fields.map(([name, field]) => {
+    const value = entry[name];
+    return [name, field, field.is === "numbers" && isTable(value) ? numbersIn(value) : value] as const;
+  });
+  return Object.fromEntries(
+    values.filter(([, field, value]) => isOfKind(field, value)).map(([name, , value]) => [name, value]),
+  );
 }
 
-function numbersIn(limits: unknown): { readonly limits?: Readonly<Record<string, number>> } {
-  if (!isTable(limits)) return {};
-  const numbers = Object.entries(limits).filter((one): one is [string, number] => typeof one[1] === "number");
-  return numbers.length > 0 ? { limits: Object.fromEntries(numbers) } : {};
-}
-
-export function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function numbersIn(numbers: object): object {
+  return Object.fromEntries(Object.entries(numbers).filter(([, number]) => typeof number === "number"));
 }

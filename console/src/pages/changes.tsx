@@ -1,6 +1,8 @@
 /** The live document: what it changes, its overrides, a draft with its diff, and what this session did. */
 
 import { useEffect } from "preact/hooks";
+import { isTable } from "../../../src/config/bindings.ts";
+import { POLICY_ENTRIES } from "../../../src/limiter/live/fields.ts";
 import type { LiveDocument } from "../api.ts";
 import { policyChangesOf } from "../data/entries.ts";
 import { live, loadLive } from "../data/live.ts";
@@ -51,24 +53,24 @@ function Document({ document, etag }: { document: LiveDocument; etag: string }) 
           <thead>
             <tr>
               <th scope="col">Policy</th>
-              <th scope="col">Mode</th>
-              <th scope="col">Limits</th>
+              {POLICY_ENTRIES.map(([name, { label }]) => (
+                <th key={name} scope="col">
+                  {label}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
-            {policies.map(([name, { mode, limits = {} }]) => (
-              <tr key={name}>
+            {policies.map(([policy, changes]) => (
+              <tr key={policy}>
                 <th scope="row">
-                  <a href={hrefOf("policies", name)}>{name}</a>
+                  <a href={hrefOf("policies", policy)}>{policy}</a>
                 </th>
-                <td data-of="Mode">{mode ?? <span class="muted">as deployed</span>}</td>
-                <td data-of="Limits">
-                  {Object.entries(limits).map(([id, number]) => (
-                    <span key={id} class="line">
-                      {id} = {number.toLocaleString("en-US")}
-                    </span>
-                  ))}
-                </td>
+                {POLICY_ENTRIES.map(([name, { is, label }]) => (
+                  <td key={name} data-of={label}>
+                    <Changed value={changes[name] ?? (is === "numbers" ? {} : undefined)} />
+                  </td>
+                ))}
               </tr>
             ))}
           </tbody>
@@ -90,4 +92,14 @@ function Document({ document, etag }: { document: LiveDocument; etag: string }) 
       </p>
     </>
   );
+}
+
+/** What the document says of a policy: a word, or a line for each number. */
+function Changed({ value }: { value: unknown }) {
+  if (!isTable(value)) return value === undefined ? <span class="muted">as deployed</span> : String(value);
+  return Object.entries(value).map(([id, number]) => (
+    <span key={id} class="line">
+      {id} = {(number as number).toLocaleString("en-US")}
+    </span>
+  ));
 }

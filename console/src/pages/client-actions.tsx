@@ -1,23 +1,28 @@
 /** What can be done about a client: each opens a form with the diff, the command, and for how long. */
 
 import { useState } from "preact/hooks";
-import type { Effect, Policy } from "../api.ts";
+import { OVERRIDE_ENTRIES, OVERRIDE_FIELDS, withoutBlock } from "../../../src/limiter/live/fields.ts";
+import type { Limit, OverrideFields, Policy } from "../api.ts";
 import type { Change } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
-import { type Client, changeOverride, nameOf, resetCounts, withoutBlock, wordsOf } from "../changes/client-changes.ts";
+import { type Client, changeOverride, nameOf, resetCounts, wordsOf } from "../changes/client-changes.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
-import { isNumberText, NumberField, TextField, type Until, UntilField, untilOf } from "../parts/fields.tsx";
+import { FieldInput, type Typed, type Until, untilOf, valueIn } from "../parts/fields.tsx";
 import { amount } from "../parts/numbers.ts";
 import { Panel } from "../parts/panel.tsx";
 
 interface ClientActionsProps {
   readonly client: Client;
-  readonly before: Effect | undefined;
+  readonly before: OverrideFields | undefined;
   onChanged(): void;
 }
 
-type Action = "reset" | "block" | "unblock" | "exempt" | "override" | "remove";
+/** Besides the names of flags: a flag has a button of its own. */
+type Action = "reset" | "unblock" | "override" | "remove" | keyof OverrideFields;
+
+/** A block is offered first: it stands beside every other field, and is lifted again. */
+const FLAGS = OVERRIDE_ENTRIES.filter(([name, { is, isEffect }]) => is === "flag" && isEffect && name !== "block");
 
 export function ClientActions({ client, before, onChanged }: ClientActionsProps) {
   const [action, setAction] = useState<Action>();
@@ -29,10 +34,10 @@ export function ClientActions({ client, before, onChanged }: ClientActionsProps)
     onChanged();
   };
   const offered: readonly (readonly [Action, string, boolean])[] = [
-    ["block", "Block", !before?.block],
+    ["block", OVERRIDE_FIELDS.block.label, !before?.block],
     ["unblock", "Lift the block", before?.block === true],
     ["override", "Other limits", true],
-    ["exempt", "Exempt", !before?.exempt],
+    ...FLAGS.map(([name, { label }]) => [name, label, !before?.[name]] as const),
     ["remove", "Remove the override", before !== undefined],
   ];
   const actions = state.is === "on" ? offered.filter(([, , isOffered]) => isOffered) : [];
@@ -75,107 +80,98 @@ interface ActionFormProps {
   readonly action: Action;
   readonly policy: Policy;
   readonly client: Client;
-  readonly before: Effect | undefined;
+  readonly before: OverrideFields | undefined;
   onDone(): void;
   onCancel(): void;
 }
 
-const VERBS: Readonly<Record<Action, string>> = {
-  ...{ reset: "Reset", block: "Block", unblock: "Lift the block" },
-  ...{ override: "Set", exempt: "Exempt", remove: "Remove" },
+/** A flag's verb is its label. */
+const VERBS: Readonly<Partial<Record<Action, string>>> = {
+  reset: "Reset",
+  unblock: "Lift the block",
+  override: "Set",
+  remove: "Remove",
 };
 
+/** What gives a client other limits. The factor comes first: it is filled in. */
+const OTHER_LIMITS = OVERRIDE_ENTRIES.filter(([, { is, isEffect }]) => isEffect && is !== "flag").toSorted(
+  ([, a], [, b]) => Number(b.is === "factor") - Number(a.is === "factor"),
+);
+/** What stands beside any effect. */
+const BESIDE = OVERRIDE_ENTRIES.filter(([, { isEffect }]) => !isEffect);
+
 function ActionForm({ action, policy, client, before, onDone, onCancel }: ActionFormProps) {
-  const [until, setUntil] = useState<Until>(untilOf("1h"));
-  const [note, setNote] = useState("");
-  const [factor, setFactor] = useState("2");
-  const [plan, setPlan] = useState("");
-  const [limits, setLimits] = useState<Readonly<Record<string, string>>>({});
-  const plans = Object.keys(policy.plans ?? {});
-  const numbers = Object.entries(limits).filter(([, text]) => text !== "");
-  const common = { ...(until.instant && { until: until.instant }), ...(note.trim() && { note: note.trim() }) };
+  const [typed, setTyped] = useState<Readonly<Partial<Record<string, Typed>>>>({ until: untilOf("1h"), factor: "2" });
+  /** Undefined: something was typed that cannot be sent. */
+  const given = (entries: typeof OVERRIDE_ENTRIES): OverrideFields | undefined => {
+    const values = entries.map(([name, field]) => [name, valueIn(field, typed[name], policy)] as const);
+    if (values.some(([, value]) => value === null)) return undefined;
+    return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+  };
+  const limits = given(OTHER_LIMITS);
+  /** The factor is only what is offered as long as nothing else is typed. */
+  const isFactor = limits !== undefined && Object.keys(limits).every((name) => name === "factor");
 
   function change(): Change | undefined {
     const name = `${nameOf(client)} under ${policy.name}`;
-    const set = (after: Effect | undefined, title: string, isDangerous: boolean, command = wordsOf(after, until)) =>
-      changeOverride(client, before, after, { title: `${title} ${name}`, isDangerous, command });
+    const set = (
+      after: OverrideFields | undefined,
+      title: string,
+      isDangerous: boolean,
+      command = wordsOf(after, typed.until as Until),
+    ) => changeOverride(client, before, after, { title: `${title} ${name}`, isDangerous, command });
+    const beside = given(BESIDE);
     switch (action) {
       case "reset":
         return client.raw && resetCounts({ ...client, raw: client.raw });
       case "block":
-        return set({ ...before, block: true, ...common }, "Block", true);
+        return beside && set({ ...before, block: true, ...beside }, verb, true);
       case "unblock":
         return set(withoutBlock(before!), "Lift the block of", false, ["unblock", "…"]);
-      case "exempt":
-        return set({ exempt: true, ...common }, "Exempt", true);
       case "remove":
         return set(undefined, "Remove the override of", false);
       case "override": {
-        const own = Object.fromEntries(numbers.map(([id, text]) => [id, Number(text)]));
-        const given = {
-          ...(plan && { plan }),
-          ...(numbers.length > 0 ? { limits: own } : Number(factor) > 0 && !plan && { factor: Number(factor) }),
-        };
-        const isRight = numbers.every(([, text]) => isNumberText(text, policy.meter?.unit));
-        return !isRight || Object.keys(given).length === 0
-          ? undefined
-          : set({ ...given, ...common }, "Other limits for", false);
+        const { factor, ...others } = limits ?? {};
+        const after = isFactor ? limits : others;
+        if (!beside || !limits || Object.keys(after).length === 0) return undefined;
+        return set({ ...after, ...beside }, "Other limits for", false);
       }
+      default:
+        return beside && set({ [action]: true, ...beside }, verb, true);
     }
   }
 
+  const inputs = (entries: typeof OVERRIDE_ENTRIES) => (
+    <div class="fields">
+      {entries.map(([name, field]) => (
+        <FieldInput
+          key={name}
+          field={field}
+          policy={policy}
+          typed={name === "factor" && !isFactor ? "" : typed[name]}
+          disabled={!isFactor}
+          empty="none"
+          numberWords={({ id, limit }: Limit) => [`${field.label} ${id}`, amount(limit, policy.meter?.unit)]}
+          onInput={(value) => setTyped({ ...typed, [name]: value })}
+        />
+      ))}
+    </div>
+  );
+  const verb = VERBS[action] ?? OVERRIDE_FIELDS[action as keyof OverrideFields].label;
   const made = change();
-  const lasts = action === "block" || action === "exempt" || action === "override";
+  const isFlag = action === "block" || FLAGS.some(([name]) => name === action);
   return (
-    <Panel label={`${VERBS[action]}: ${nameOf(client)}`}>
-      {action === "override" && (
-        <div class="fields">
-          <label>
-            Times as much
-            <input
-              value={numbers.length > 0 || plan ? "" : factor}
-              inputMode="decimal"
-              onInput={(event) => setFactor(event.currentTarget.value)}
-              disabled={numbers.length > 0 || plan !== ""}
-            />
-          </label>
-          {policy.limits.map(({ id, limit }) => (
-            <NumberField
-              key={id}
-              unit={policy.meter?.unit}
-              label={`or ${id}`}
-              placeholder={amount(limit, policy.meter?.unit)}
-              value={limits[id] ?? ""}
-              onInput={(text) => setLimits({ ...limits, [id]: text })}
-            />
-          ))}
-          {plans.length > 0 && (
-            <label>
-              or plan
-              <select value={plan} onChange={(event) => setPlan(event.currentTarget.value)}>
-                <option value="">none</option>
-                {plans.map((one) => (
-                  <option key={one}>{one}</option>
-                ))}
-              </select>
-            </label>
-          )}
-        </div>
-      )}
-      {lasts && (
-        <div class="fields">
-          <UntilField until={until} onChange={setUntil} />
-          <TextField label="Why (a note, stored)" value={note} maxLength={500} onInput={setNote} />
-        </div>
-      )}
+    <Panel label={`${verb}: ${nameOf(client)}`}>
+      {action === "override" && inputs(OTHER_LIMITS)}
+      {(isFlag || action === "override") && inputs(BESIDE)}
       {action === "block" && before && (
         <p class="note">The rest of its override stays, and ends together with the block.</p>
       )}
-      {(action === "override" || action === "exempt") && before && (
+      {(action === "override" || (isFlag && action !== "block")) && before && (
         <p class="note">It replaces the override that it has.</p>
       )}
       {made ? (
-        <ChangePanel change={made} verb={VERBS[action]} onDone={onDone} onCancel={onCancel} />
+        <ChangePanel change={made} verb={verb} onDone={onDone} onCancel={onCancel} />
       ) : (
         <p class="muted">Give a factor, a number or a plan.</p>
       )}

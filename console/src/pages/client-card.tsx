@@ -1,7 +1,7 @@
 /** A client under one policy: what it has left, what the live document says of it, and what can be done. */
 
+import { fieldsOf } from "../../../src/limiter/live/fields.ts";
 import type { Counts, Policy } from "../api.ts";
-import { effectOf } from "../changes/client-changes.ts";
 import { LimitBar } from "../charts/limit-bar.tsx";
 import { policyNamed } from "../data/live.ts";
 import { RECENT_MINUTES, stats } from "../data/stats.ts";
@@ -55,7 +55,7 @@ export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
       <p>
         <b>Override</b> <OverrideText override={override} />
       </p>
-      <ClientActions client={{ policy, kind, hash: key, raw }} before={effectOf(override)} onChanged={onChanged} />
+      <ClientActions client={{ policy, kind, hash: key, raw }} before={fieldsOf(override)} onChanged={onChanged} />
     </section>
   );
 }

@@ -4,8 +4,8 @@ import { useState } from "preact/hooks";
 import type { LiveDocument } from "../api.ts";
 import { textOf } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
-import { canonical } from "../changes/client-changes.ts";
 import { changeDocument, contentOf } from "../changes/document-changes.ts";
+import { isEqual } from "../changes/undo.ts";
 import { Panel } from "../parts/panel.tsx";
 
 interface DraftState {
@@ -29,7 +29,7 @@ export function Draft({ document, etag }: { document: LiveDocument; etag: string
   }
   const close = () => setDraft(undefined);
   const after = parsed(draft.text);
-  const isSame = after.value !== undefined && canonical(after.value) === canonical(contentOf(draft.document));
+  const isSame = after.value !== undefined && isEqual(after.value, contentOf(draft.document));
   return (
     <div>
       <Panel label="Edit the live document">

@@ -1,36 +1,44 @@
 /** Changes a policy's mode and numbers for all clients, with the diff before it is sent. */
 
 import { useState } from "preact/hooks";
-import type { Mode, Policy } from "../api.ts";
+import { POLICY_ENTRIES } from "../../../src/limiter/live/fields.ts";
+import type { Limit, Policy } from "../api.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
-import { changePolicy, isEmpty, type PolicyEdit } from "../changes/policy-changes.ts";
-import { isNumberText, NumberField } from "../parts/fields.tsx";
+import { changePolicy, type Numbers, type PolicyEdit } from "../changes/policy-changes.ts";
+import { FieldInput, type Typed, valueIn } from "../parts/fields.tsx";
 import { amount } from "../parts/numbers.ts";
 import { Panel } from "../parts/panel.tsx";
 
-/** What the form holds: `default` is "as deployed". */
-interface Form {
-  readonly mode: Mode | "default";
-  readonly limits: Readonly<Record<string, string>>;
+/** What the form holds, by the names of fields. Empty is "as deployed". */
+type Form = Readonly<Record<string, Typed>>;
+
+function formOf({ limits, live }: Policy): Form {
+  const fields = POLICY_ENTRIES.map(([name, { is }]): [string, Typed] => {
+    const value = live?.[name];
+    if (is !== "numbers") return [name, String(value ?? "")];
+    const changed = limits.filter(({ id }) => (value as Numbers | undefined)?.[id] !== undefined);
+    return [name, Object.fromEntries(changed.map(({ id, limit }) => [id, String(limit)]))];
+  });
+  return Object.fromEntries(fields);
 }
 
-function formOf({ mode, limits, live }: Policy): Form {
-  return {
-    mode: live?.mode ? mode : "default",
-    limits: Object.fromEntries(
-      limits.map(({ id, limit }) => [id, live?.limits?.[id] === undefined ? "" : String(limit)]),
-    ),
-  };
-}
-
-function editOf(policy: Policy, form: Form): PolicyEdit {
+/** Undefined: something was typed that cannot be sent. */
+function editOf(policy: Policy, form: Form): PolicyEdit | undefined {
   const before = formOf(policy);
-  const changed = Object.entries(form.limits).filter(([id, text]) => text !== before.limits[id]);
-  const limits = Object.fromEntries(changed.map(([id, text]) => [id, text === "" ? null : Number(text)]));
-  return {
-    ...(form.mode !== before.mode && { mode: form.mode === "default" ? null : form.mode }),
-    ...(changed.length > 0 && { limits }),
-  };
+  const edit: Record<string, unknown> = {};
+  for (const [name, field] of POLICY_ENTRIES) {
+    const [old, young] = [before[name], form[name]];
+    const value = valueIn(field, young, policy);
+    if (value === null) return undefined;
+    if (typeof old === "object" && typeof young === "object") {
+      const changed = Object.keys(young).filter((id) => young[id] !== (old[id] ?? ""));
+      const numbers = changed.map((id) => [id, (value as Numbers | undefined)?.[id] ?? null]);
+      if (numbers.length > 0) edit[name] = Object.fromEntries(numbers);
+    } else if (old !== young) {
+      edit[name] = value ?? null;
+    }
+  }
+  return edit;
 }
 
 export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: string }) {
@@ -45,51 +53,41 @@ export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: strin
     );
   }
   const edit = editOf(policy, form);
-  const isRight = Object.values(form.limits).every((text) => isNumberText(text, policy.meter?.unit));
+  const isChanged = edit && Object.keys(edit).length > 0;
   const close = () => setForm(undefined);
-  const deployedMode = policy.live?.mode ? "as deployed" : `${policy.mode}, as deployed`;
+  const numberWords = ({ id, limit, window }: Limit) => {
+    const isLive = policy.live?.limits?.[id] !== undefined;
+    const inForce = isLive ? "as deployed" : `${amount(limit, policy.meter?.unit)}, as deployed`;
+    return [window === undefined ? id : `${id}, per ${window}`, inForce] as const;
+  };
   return (
     <div>
       <Panel label={`Change ${policy.name}`}>
         <h2>Change {policy.name} for all clients</h2>
         <div class="fields">
-          <label>
-            Mode
-            <select
-              value={form.mode}
-              onChange={(event) => setForm({ ...form, mode: event.currentTarget.value as Form["mode"] })}
-            >
-              <option value="default">{deployedMode}</option>
-              <option value="enforce">enforce</option>
-              <option value="shadow">shadow: count, refuse nobody</option>
-            </select>
-          </label>
-          {policy.limits.map(({ id: limit, limit: number, window }) => (
-            <NumberField
-              key={limit}
-              unit={policy.meter?.unit}
-              label={window === undefined ? limit : `${limit}, per ${window}`}
-              placeholder={
-                policy.live?.limits?.[limit] === undefined
-                  ? `${amount(number, policy.meter?.unit)}, as deployed`
-                  : "as deployed"
-              }
-              value={form.limits[limit] ?? ""}
-              onInput={(text) => setForm({ ...form, limits: { ...form.limits, [limit]: text } })}
+          {POLICY_ENTRIES.map(([name, field]) => (
+            <FieldInput
+              key={name}
+              field={field}
+              policy={policy}
+              typed={form[name]}
+              empty={policy.live?.[name] ? "as deployed" : `${policy[name]}, as deployed`}
+              numberWords={numberWords}
+              onInput={(typed) => setForm({ ...form, [name]: typed })}
             />
           ))}
         </div>
-        {isEmpty(edit) || !isRight ? (
+        {isChanged ? (
+          <ChangePanel change={changePolicy(policy, edit, traffic)} verb="Change" onDone={close} onCancel={close} />
+        ) : (
           <p class="buttons">
             <span class="muted">
-              {isRight ? "Nothing is changed yet." : "A field holds no such number."} An empty field means: as deployed.
+              {edit ? "Nothing is changed yet." : "A field holds no such number."} An empty field means: as deployed.
             </span>
             <button type="button" onClick={close}>
               Cancel
             </button>
           </p>
-        ) : (
-          <ChangePanel change={changePolicy(policy, edit, traffic)} verb="Change" onDone={close} onCancel={close} />
         )}
       </Panel>
     </div>

@@ -1,6 +1,7 @@
 /** A client of whom only the hash is known: its counts need the raw key, its override does not. */
 
-import { effectOf, isFor } from "../changes/client-changes.ts";
+import { fieldsOf } from "../../../src/limiter/live/fields.ts";
+import { isFor } from "../changes/client-changes.ts";
 import { overridesOf } from "../data/entries.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { RECENT_MINUTES, stats } from "../data/stats.ts";
@@ -46,7 +47,7 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
         {kinds.length > 1 &&
           ` Which kind of key it is (${kinds.join(", ")}) the hash does not tell: it is written down as ${kind}.`}
       </p>
-      <ClientActions client={{ policy, kind, hash }} before={effectOf(override)} onChanged={() => {}} />
+      <ClientActions client={{ policy, kind, hash }} before={fieldsOf(override)} onChanged={() => {}} />
     </section>
   );
 }

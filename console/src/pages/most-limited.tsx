@@ -1,7 +1,7 @@
 /** The clients with most refusals. Only their hashes are known. */
 
 import type { Limited } from "../api.ts";
-import { effectOf, effectText } from "../changes/client-changes.ts";
+import { effectText } from "../changes/client-changes.ts";
 import { overridesOf } from "../data/entries.ts";
 import { live } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
@@ -44,7 +44,7 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
       </thead>
       <tbody>
         {rows.map(({ policy, key, refused }) => {
-          const effect = effectOf(overrides.find((one) => one.policy === policy && one.key === key));
+          const override = overrides.find((one) => one.policy === policy && one.key === key);
           return (
             <tr key={policy + key}>
               <th scope="row">
@@ -59,7 +59,7 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
                   <span class="part full" style={{ width: `${(refused / most) * 100}%` }} />
                 </span>
               </td>
-              <td data-of="Override">{effect ? effectText(effect, policy) : <span class="muted">none</span>}</td>
+              <td data-of="Override">{override ? effectText(override, policy) : <span class="muted">none</span>}</td>
               <td>
                 <a
                   class="button small"

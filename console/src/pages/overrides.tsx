@@ -1,12 +1,17 @@
 /** All overrides of the live document. */
 
-import type { LiveDocument, Override } from "../api.ts";
-import { now } from "../api.ts";
-import { effectOf, effectText } from "../changes/client-changes.ts";
+import { type Field, OVERRIDE_ENTRIES } from "../../../src/limiter/live/fields.ts";
+import { type LiveDocument, now, type Override } from "../api.ts";
+import { effectText } from "../changes/client-changes.ts";
 import { overridesOf } from "../data/entries.ts";
 import { plural, shortHash } from "../parts/numbers.ts";
 import { relative, Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
+
+/** The fields that stand beside an effect: a column each. */
+const OTHERS = OVERRIDE_ENTRIES.filter(([, { isEffect }]) => !isEffect).map(([name, field]) => {
+  return { name, field, heading: name[0]!.toUpperCase() + name.slice(1) };
+});
 
 export function Overrides({ document }: { document: LiveDocument }) {
   const overrides = overridesOf(document);
@@ -19,8 +24,11 @@ export function Overrides({ document }: { document: LiveDocument }) {
           <th scope="col">Client</th>
           <th scope="col">Policy</th>
           <th scope="col">Effect</th>
-          <th scope="col">Until</th>
-          <th scope="col">Note</th>
+          {OTHERS.map(({ name, heading }) => (
+            <th key={name} scope="col">
+              {heading}
+            </th>
+          ))}
           <th scope="col">
             <span class="unseen">Open</span>
           </th>
@@ -28,7 +36,7 @@ export function Overrides({ document }: { document: LiveDocument }) {
       </thead>
       <tbody>
         {overrides.map((override) => {
-          const { policy, kind, key, until, note } = override;
+          const { policy, kind, key } = override;
           return (
             <tr key={policy + key}>
               <th scope="row">
@@ -36,8 +44,11 @@ export function Overrides({ document }: { document: LiveDocument }) {
               </th>
               <td data-of="Policy">{policy}</td>
               <td data-of="Effect">{effectText(override, policy)}</td>
-              <td data-of="Until">{until ? <Until instant={until} /> : "removed by hand"}</td>
-              <td data-of="Note">{note ?? <span class="muted">none</span>}</td>
+              {OTHERS.map(({ name, field, heading }) => (
+                <td key={name} data-of={heading}>
+                  <Other field={field} value={override[name]} />
+                </td>
+              ))}
               <td>
                 <a
                   class="button small"
@@ -55,6 +66,11 @@ export function Overrides({ document }: { document: LiveDocument }) {
   );
 }
 
+function Other({ field, value }: { field: Field; value: unknown }) {
+  if (field.is === "instant") return value === undefined ? "removed by hand" : <Until instant={value as string} />;
+  return value === undefined ? <span class="muted">none</span> : String(value);
+}
+
 function Until({ instant }: { instant: string }) {
   const ms = Date.parse(instant);
   return (
@@ -66,18 +82,21 @@ function Until({ instant }: { instant: string }) {
 
 /** What it does, until when, and why. */
 export function OverrideText({ override }: { override: Override | null }) {
-  const effect = effectOf(override);
-  if (!effect) return <span class="muted">none: the policy's own limits hold</span>;
+  if (!override) return <span class="muted">none: the policy's own limits hold</span>;
   return (
     <>
-      <span class={effect.block ? "refused" : ""}>{effectText(effect, override!.policy)}</span>
-      {effect.until && (
-        <>
-          {", until "}
-          <Until instant={effect.until} />
-        </>
-      )}
-      {effect.note && <span class="muted"> “{effect.note}”</span>}
+      <span class={override.block ? "refused" : ""}>{effectText(override, override.policy)}</span>
+      {OTHERS.map(({ name, field }) => {
+        const value = override[name];
+        if (value === undefined) return null;
+        if (field.is !== "instant") return <span key={name} class="muted">{` “${value}”`}</span>;
+        return (
+          <span key={name}>
+            {`, ${name} `}
+            <Until instant={String(value)} />
+          </span>
+        );
+      })}
     </>
   );
 }

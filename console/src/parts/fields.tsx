@@ -1,6 +1,7 @@
-/** Fields of forms. */
+/** Inputs of forms. Each kind of field of the live document has its own. */
 
-import { now, type Unit } from "../api.ts";
+import type { Field } from "../../../src/limiter/live/fields.ts";
+import { type Limit, now, type Policy, type Unit } from "../api.ts";
 import { utc } from "./time.tsx";
 
 interface TextFieldProps {
@@ -8,6 +9,8 @@ interface TextFieldProps {
   readonly value: string;
   readonly placeholder?: string;
   readonly maxLength?: number;
+  readonly inputMode?: "decimal";
+  readonly disabled?: boolean;
   onInput(text: string): void;
 }
 
@@ -54,10 +57,7 @@ export function NumberField({ onInput, unit, ...rest }: NumberFieldProps) {
 }
 
 /** When an override ends, as a person chose it: `1h`, its instant, or nothing for "until it is removed". */
-export interface Until {
-  readonly word?: string;
-  readonly instant?: string;
-}
+export type Until = { readonly word?: string; readonly instant?: string };
 
 const UNTIL: readonly (readonly [word: string, text: string, ms: number])[] = [
   ["15m", "for 15 minutes", 900_000],
@@ -89,4 +89,110 @@ export function UntilField({ until, onChange }: { until: Until; onChange(until: 
       <small class="muted">{until.instant ? `until ${utc(Date.parse(until.instant))}` : ""}</small>
     </label>
   );
+}
+
+interface SelectFieldProps {
+  readonly label: string;
+  readonly value: string;
+  /** The text of the empty value. */
+  readonly empty: string;
+  readonly words: readonly string[];
+  onInput(word: string): void;
+}
+
+/** What people read of a word that does not explain itself. */
+const EXPLAINED: Readonly<Record<string, string>> = { shadow: "shadow: count, refuse nobody" };
+
+function SelectField({ label, value, empty, words, onInput }: SelectFieldProps) {
+  return (
+    <label>
+      {label}
+      <select value={value} onChange={(event) => onInput(event.currentTarget.value)}>
+        <option value="">{empty}</option>
+        {words.map((word) => (
+          <option key={word} value={word}>
+            {EXPLAINED[word] ?? word}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** What was typed or chosen for a field: a text; by the ids of limits for numbers; when it ends for an instant. */
+export type Typed = string | Readonly<Partial<Record<string, string>>>;
+
+interface FieldInputProps {
+  readonly field: Field;
+  readonly policy: Policy;
+  readonly typed: Typed | undefined;
+  readonly disabled?: boolean;
+  /** What an empty choice means. */
+  readonly empty: string;
+  /** The words beside the input of a limit's number, and those in it while it is empty. */
+  numberWords(limit: Limit): readonly [label: string, placeholder: string];
+  onInput(typed: Typed): void;
+}
+
+export function FieldInput({ field, policy, typed, disabled, empty, numberWords, onInput }: FieldInputProps) {
+  const { label } = field;
+  const value = typeof typed === "string" ? typed : "";
+  const parts = typeof typed === "object" ? typed : {};
+  switch (field.is) {
+    case "numbers":
+      return policy.limits.map((limit) => {
+        const [words, placeholder] = numberWords(limit);
+        return (
+          <NumberField
+            key={limit.id}
+            unit={policy.meter?.unit}
+            label={words}
+            placeholder={placeholder}
+            value={parts[limit.id] ?? ""}
+            onInput={(text) => onInput({ ...parts, [limit.id]: text })}
+          />
+        );
+      });
+    case "plan":
+    case "choice": {
+      const words = field.is === "choice" ? field.of : Object.keys(policy.plans ?? {});
+      return words.length > 0 ? <SelectField {...{ label, value, empty, words, onInput }} /> : null;
+    }
+    case "instant":
+      return <UntilField until={parts} onChange={onInput} />;
+    case "factor":
+      return <TextField inputMode="decimal" {...{ label, value, onInput, ...(disabled && { disabled }) }} />;
+    case "text":
+      return <TextField maxLength={field.maxLength} {...{ label, value, onInput }} />;
+    case "flag":
+      return (
+        <label>
+          {label}
+          <input
+            type="checkbox"
+            checked={value !== ""}
+            onChange={(event) => onInput(event.currentTarget.checked ? "true" : "")}
+          />
+        </label>
+      );
+  }
+}
+
+/** The value that was typed, as far as its text tells. Undefined: none. `null`: what was typed cannot be sent. */
+export function valueIn(field: Field, typed: Typed | undefined, policy: Policy): unknown {
+  const text = typeof typed === "string" ? typed.trim() : "";
+  const parts = Object.entries(typeof typed === "object" ? typed : {}).filter(([, part]) => part !== "");
+  switch (field.is) {
+    case "numbers":
+      if (!parts.every(([, part]) => isNumberText(part!, policy.meter?.unit))) return null;
+      return parts.length > 0 ? Object.fromEntries(parts.map(([id, part]) => [id, Number(part)])) : undefined;
+    case "instant":
+      return typeof typed === "object" ? typed.instant : undefined;
+    case "factor":
+      return Number(text) > 0 ? Number(text) : undefined;
+    case "flag":
+      return text === "" ? undefined : true;
+    default:
+      return text === "" ? undefined : text;
+  }
 }

@@ -46,14 +46,15 @@ export default {
       key: token,
     }));
     const reservation = await limiter.reserve(takes, { background: ctx });
-    const { allowed, limits, retryAfterMs, unavailable } = reservation.decision;
-    if (!allowed) {
+    const { outcome, limits, retryAfterMs } = reservation.decision;
+    if (outcome !== "admitted") {
+      const isUnavailable = outcome === "unavailable";
       const names = limits.filter(({ admitted }) => !admitted).map(({ policy }) => policy.name);
       return refusal(estimate.format, {
-        status: unavailable ? 503 : 429,
-        message: unavailable ? "The limits cannot be checked now." : `Over the limit of ${names.join(" and ")}.`,
+        status: isUnavailable ? 503 : 429,
+        message: isUnavailable ? "The limits cannot be checked now." : `Over the limit of ${names.join(" and ")}.`,
         retryAfterMs,
-        never: !unavailable && retryAfterMs === undefined,
+        never: !isUnavailable && retryAfterMs === undefined,
       });
     }
 

@@ -16,6 +16,7 @@ export async function withVirtualGlobals<T>(
   const { setTimeout, clearTimeout } = globalThis;
   const { now } = Date;
   const { random: realRandom } = Math;
+  const { stackTraceLimit } = Error;
   const subtle = SubtleCrypto.prototype;
   const { sign, importKey } = subtle;
   const cancelled = new Set<number>();
@@ -35,6 +36,8 @@ export async function withVirtualGlobals<T>(
   });
   Date.now = () => Math.floor(time.nowMs());
   Math.random = random;
+  // An overloaded object makes hundreds of thousands of errors, and nobody reads their stacks.
+  Error.stackTraceLimit = 0;
   subtle.importKey = async () => ({}) as CryptoKey;
   subtle.sign = async (_algorithm, _key, data) => {
     const digest = createHash("sha256")
@@ -48,6 +51,7 @@ export async function withVirtualGlobals<T>(
     Object.assign(globalThis, { setTimeout, clearTimeout });
     Date.now = now;
     Math.random = realRandom;
+    Error.stackTraceLimit = stackTraceLimit;
     Object.assign(subtle, { sign, importKey });
   }
 }

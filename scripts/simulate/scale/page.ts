@@ -1,10 +1,23 @@
-/** The tables of docs/scale.md, from the kept results, the formula and the prices. */
+/** The tables of docs/scale.md, from the kept results and the prices. */
 
+import { readFileSync } from "node:fs";
 import { freeCallsPerDay, objectsBill, UNITS, UPSTASH, upstashFixed, upstashPayAsYouGo } from "./bill.ts";
-import { kept } from "./kept.ts";
-import { callsEvenly, callsUnevenly } from "./paper.ts";
 import { GROUPS } from "./rows.ts";
-import { MEAN_CALL_MS, type Scenario } from "./run.ts";
+import type { Measured, Scenario } from "./run.ts";
+
+/** The results of the last full run. */
+export const MEASURED_FILE = new URL("../../../docs/scale/measured.json", import.meta.url);
+
+/** @throws {Error} if the scenario has not been run. */
+export function kept(scenario: Scenario): Measured {
+  const all: readonly { readonly scenario: Scenario; readonly measured: Measured }[] = JSON.parse(
+    readFileSync(MEASURED_FILE, "utf8"),
+  );
+  const wanted = JSON.stringify(scenario);
+  const found = all.find((one) => JSON.stringify(one.scenario) === wanted);
+  if (!found) throw new Error(`docs/scale/measured.json: expected a result of ${wanted}: npm run docs:scale`);
+  return found.measured;
+}
 
 const count = (value: number) => Math.round(value).toLocaleString("en");
 const percent = (part: number) => `${Number((100 * part).toFixed(part < 0.01 ? 1 : 0))} %`;
@@ -21,13 +34,12 @@ const ALGORITHM: Column = ["Algorithm", ({ algorithm }) => `\`${algorithm}\``];
 const SERVICE: Column = ["A call takes", ({ serviceMs }) => `${serviceMs} ms`];
 const CLIENTS: Column = ["Clients", ({ clients }) => count(clients)];
 const SHARDS: Column = ["Objects", ({ shards }) => String(shards)];
-const PAPER: Column = ["On paper", (scenario) => (scenario.demand < 1 ? count(onPaper(scenario)) : "–")];
 
 const LEADING: Readonly<Record<string, readonly Column[]>> = {
   strict: [RATE, DEMAND],
-  leased: [ISOLATES, RATE, DEMAND, PAPER],
-  patient: [ISOLATES, RATE, WINDOW, DEMAND, PAPER],
-  bucket: [ISOLATES, RATE, WINDOW, PAPER],
+  leased: [ISOLATES, RATE, DEMAND],
+  patient: [ISOLATES, RATE, WINDOW, DEMAND],
+  bucket: [ISOLATES, RATE, WINDOW],
   slower: [SERVICE, MODE, ALGORITHM, ISOLATES, RATE, WINDOW],
   clients: [MODE, CLIENTS, RATE, DEMAND, SHARDS],
 };
@@ -42,37 +54,6 @@ const MEASURED: readonly Column[] = [
   ["Most", (scenario) => kept(scenario).most.toFixed(2)],
   ["By fallback", (scenario) => percent(kept(scenario).fallback)],
 ];
-
-export function onPaper({ isolates, rate, algorithm, windowMs }: Scenario): number {
-  return callsUnevenly({ isolates, rate, algorithm, windowMs, callMs: MEAN_CALL_MS });
-}
-
-const PAPER_ROWS = [
-  [100, 10_000],
-  [300, 30_000],
-  [1_000, 100_000],
-  [3_000, 300_000],
-  [10_000, 1_000_000],
-] as const;
-/** A token bucket's calls do not change with a window above 100 s. */
-const PAPER_COLUMNS = [
-  ["`sliding-window`, 10 s", "sliding-window", 10_000],
-  ["60 s", "sliding-window", 60_000],
-  ["an hour", "sliding-window", 3_600_000],
-  ["`token-bucket`, 10 s", "token-bucket", 10_000],
-  ["60 s", "token-bucket", 60_000],
-  ["100 s and longer", "token-bucket", 100_000],
-] as const;
-
-function paperTable(): string {
-  const lines = PAPER_ROWS.map(([isolates, rate]) => {
-    const calls = PAPER_COLUMNS.map(([, algorithm, windowMs]) =>
-      callsEvenly({ isolates, rate, algorithm, windowMs, callMs: MEAN_CALL_MS }),
-    );
-    return [count(isolates), count(rate), ...calls.map((one) => `${count(one)} (${(one / rate).toFixed(4)})`)];
-  });
-  return table(["Isolates", "Requests/s", ...PAPER_COLUMNS.map(([heading]) => heading)], lines);
-}
 
 /** A month of requests, calls per request, and enough objects for peaks of about three times the mean. */
 const BILLS = [
@@ -135,7 +116,7 @@ export function tables(): Readonly<Record<string, string>> {
       ),
     ] as const;
   });
-  return { ...Object.fromEntries(measured), paper: paperTable(), cost: costTable(), free: freeTable() };
+  return { ...Object.fromEntries(measured), cost: costTable(), free: freeTable() };
 }
 
 /** The page with its tables as they should be. @throws {Error} if a table has no place in the page. */

@@ -114,8 +114,3 @@ export const GROUPS: readonly Group[] = [
     ],
   },
 ];
-
-/** Rows that a test runs again: every other one of those that take least time. */
-export const QUICK = GROUPS.flatMap(({ rows }) => rows)
-  .filter(({ rate, clients, serviceMs }) => rate <= 1_000 && clients === 1 && serviceMs === 1)
-  .filter((_, i) => i % 2 === 0);

@@ -54,8 +54,6 @@ export interface Measured {
 const BOUNDARY_MS = 1_700_000_040_000;
 /** The delay one way between an isolate and the objects, in ms. */
 const DELAY_MS = [5, 100] as const;
-/** There and back, in the mean. */
-export const MEAN_CALL_MS = DELAY_MS[0] + DELAY_MS[1];
 /** The isolates that see one client: several run in the location nearest to it. */
 const ISOLATES_OF_CLIENT = 3;
 /** The traffic begins with this part of its rate and grows evenly until this part of the first half has passed. */
@@ -68,7 +66,7 @@ export function limitOf({ rate, windowMs, demand, clients }: Scenario): number {
   return Math.round((rate * windowMs) / 1_000 / clients / demand);
 }
 
-export async function simulateScale(scenario: Scenario): Promise<Measured> {
+export async function simulate(scenario: Scenario): Promise<Measured> {
   const random = mulberry32(scenario.seed);
   const time = virtualTime(BOUNDARY_MS - scenario.halfMs);
   return await withVirtualGlobals(time, mulberry32(scenario.seed + 1), async () => {
@@ -181,7 +179,7 @@ interface Picked {
 }
 
 /** How the traffic of the n-th isolate compares with that of the first: no isolate can serve most of it. */
-export const shareOf = (n: number): number => 1 / Math.sqrt(n);
+const shareOf = (n: number): number => 1 / Math.sqrt(n);
 
 /** One key, in busy and in quiet isolates. */
 function byIsolate(isolates: number, random: () => number): () => Picked {

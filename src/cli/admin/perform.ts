@@ -1,20 +1,21 @@
-/** How every command of `headgate admin` is made, calls the gateway, and prints the answer. */
+/** What every command of `headgate admin` has in common: its options, its call of the gateway, what it prints. */
 
 import type { Command } from "commander";
-import type { ExitCode, Io } from "../io.ts";
+import { type ExitCode, type Io, Misuse } from "../io.ts";
 import { jsonText } from "../printable.ts";
-import { type Access, type Answer, Refused } from "./api.ts";
-import { type AccessOptions, accessOf } from "./options.ts";
+import { type Access, type Answer, type Call, callAdmin, Refused } from "./api.ts";
 
 /** Options of every command here. */
-export interface AdminOptions extends AccessOptions {
+export interface AdminOptions {
+  readonly url?: string;
+  readonly token?: string;
   readonly json?: boolean;
 }
 
-/** Runs a command's calls, and prints the last answer. */
+/** Makes a call, or several, and prints the last answer. */
 export type Perform = (
   options: AdminOptions,
-  calls: (access: Access) => Promise<Answer>,
+  calls: Call | ((access: Access) => Promise<Answer>),
   text: (body: Answer["body"]) => string,
 ) => Promise<void>;
 
@@ -30,8 +31,9 @@ export function addCommand(admin: Command, name: string, description: string): C
 
 export function performer(io: Io, end: (code: ExitCode) => void): Perform {
   return async (options, calls, text) => {
+    const access = accessOf(options, io);
     try {
-      const { body } = await calls(accessOf(options, io));
+      const { body } = await (typeof calls === "function" ? calls(access) : callAdmin(access, calls));
       io.out(options.json ? jsonText(body) : text(body));
       end(0);
     } catch (error) {
@@ -41,4 +43,27 @@ export function performer(io: Io, end: (code: ExitCode) => void): Perform {
       throw error;
     }
   };
+}
+
+/** Options before environment variables. */
+function accessOf({ url, token }: AdminOptions, { env, err }: Io): Access {
+  const [address, secret] = [url ?? env.HEADGATE_URL, token ?? env.HEADGATE_TOKEN];
+  if (!address) throw new Misuse("expected the gateway's address, as --url or HEADGATE_URL");
+  if (!secret) throw new Misuse("expected the gateway's ADMIN_TOKEN, as HEADGATE_TOKEN or --token");
+  const parsed = URL.canParse(address) ? new URL(address) : undefined;
+  const isPlain = parsed && parsed.username === "" && parsed.password === "" && !/[?#]/.test(address);
+  if (!parsed || !isPlain || !/^https?:$/.test(parsed.protocol)) {
+    throw new Misuse("--url: expected an http(s) URL without credentials, query or fragment");
+  }
+  if (!isFieldValue(secret))
+    throw new Misuse("--token: expected letters, digits and signs of ASCII, without white space");
+  if (parsed.protocol === "http:" && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(parsed.hostname)) {
+    err("warning: with http:// everybody on the way can read the token. Use https://\n");
+  }
+  return { url: parsed, token: secret };
+}
+
+/** What a field can carry as it is. */
+export function isFieldValue(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text);
 }

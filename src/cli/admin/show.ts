@@ -67,6 +67,29 @@ export function explanationText(body: Body): string {
   ].join("");
 }
 
+/** Clients that are shown of each policy. */
+const MOST = 5;
+
+export function statsText(body: Body): string {
+  const sums = new Map<string, { readonly names: unknown[]; count: number }>();
+  for (const { policy, outcome, source, count } of tablesIn(body, "points")) {
+    const names = [policy, outcome, source];
+    const sum = sums.get(names.join(" ")) ?? { names, count: 0 };
+    sum.count += Number(count);
+    sums.set(names.join(" "), sum);
+  }
+  const rows = [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { names, count }]) => [...names, count]);
+  const clients = Object.entries(isTable(body.top) ? body.top : {}).flatMap(([policy, list]) =>
+    (Array.isArray(list) ? list.filter(isTable) : []).slice(0, MOST).map(({ key, refused }) => [policy, key, refused]),
+  );
+  const heard = typeof body.heard === "string" ? line(`heard last: ${body.heard}`) : "nothing was heard yet\n";
+  return [
+    heard,
+    rows.length > 0 ? `\n${table(["policy", "outcome", "source", "requests"], rows)}` : "",
+    clients.length > 0 ? `\n${table(["policy", "client", "refused"], clients)}` : "",
+  ].join("");
+}
+
 /** The version that a change made. */
 export function versionText({ version }: Body): string {
   return typeof version === "number" ? ` (version ${version} of the live document)` : "";
@@ -82,7 +105,7 @@ function secondsOf(ms: unknown): string | undefined {
   return typeof ms === "number" ? `${Math.ceil(ms / 1000)} s` : undefined;
 }
 
-export function tablesIn(body: Body, name: string): Readonly<Record<string, unknown>>[] {
+function tablesIn(body: Body, name: string): Readonly<Record<string, unknown>>[] {
   const list = body[name];
   if (Array.isArray(list) && list.every(isTable)) return list;
   throw new Failure(`the answer has no list of ${name}: is the gateway of another version?`);

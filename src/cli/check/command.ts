@@ -3,17 +3,16 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
 import { describeMistake, type Mistake } from "../../config/mistake.ts";
-import { type Bindings, parseSettings } from "../../config/settings.ts";
-import { parseStore } from "../../config/store.ts";
+import { writePolicy } from "../../config/policies.ts";
+import { type Bindings, parseSettings, type Settings } from "../../config/settings.ts";
+import { parseStore, type StoreSettings } from "../../config/store.ts";
 import { explainWarnings, policyWarnings, regionWarnings } from "../../config/warnings.ts";
 import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
-import { type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
-import { effective } from "./effective.ts";
-import { meterWarnings } from "./meters.ts";
+import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { suggestionFor } from "./suggest.ts";
-import { surelyWrong } from "./surely-wrong.ts";
+import { meterWarnings, surelyWrong } from "./surely-wrong.ts";
 
 interface CheckOptions extends ReadOptions {
   readonly strict?: boolean;
@@ -53,13 +52,13 @@ interface Report {
   readonly file: string;
   /** Null if there are mistakes. */
   readonly configuration: unknown;
-  readonly mistakes: readonly ToldMistake[];
+  readonly mistakes: readonly ReportedMistake[];
   readonly warnings: readonly string[];
   readonly notes: readonly string[];
 }
 
 /** A file that cannot be parsed has a message alone. */
-interface ToldMistake extends Partial<Mistake> {
+interface ReportedMistake extends Partial<Mistake> {
   readonly message: string;
   /** What was probably meant. */
   readonly suggestion?: string;
@@ -71,7 +70,7 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io): Repo
     const { configPath, environmentName } = read.options;
     const parsed = parseSettings(bindings);
     const found = [...(parsed.mistakes ?? []), ...(options.memory ? [] : countsInMemory(bindings))];
-    const mistakes = found.map((mistake) => told(mistake, suggestionFor(mistake, bindings)));
+    const mistakes = found.map((mistake) => reported(mistake, suggestionFor(mistake, bindings)));
     const warnings = [
       ...surelyWrong({ bindings, config: read.config, environmentName }),
       ...(parsed.mistakes
@@ -101,7 +100,7 @@ function countsInMemory(bindings: Bindings): Mistake[] {
   return [{ code: "ERR_COUNTS", path: "COUNTS", expected, found: "nothing" }];
 }
 
-function told(mistake: Mistake, suggestion: string | undefined): ToldMistake {
+function reported(mistake: Mistake, suggestion: string | undefined): ReportedMistake {
   const message = describeMistake(mistake);
   return suggestion === undefined ? { ...mistake, message } : { ...mistake, message, suggestion };
 }
@@ -113,4 +112,45 @@ function describeAll({ mistakes }: Report): string {
     ...(suggestion === undefined ? [] : [`  Did you mean ${suggestion}?`]),
   ]);
   return [`${count} in the configuration:`, ...lines].map(line).join("");
+}
+
+/** The configuration as the Worker understands it: defaults filled in, secrets hidden. */
+function effective({
+  policies,
+  redis,
+  counts,
+  origin,
+  region,
+  regions,
+  keySecret,
+  admin,
+  assets,
+  ...rest
+}: Settings): unknown {
+  return {
+    store: storeOf({ redis, counts }),
+    origin: origin.kind === "url" ? { kind: "url", url: origin.url.href } : { kind: origin.kind },
+    region: region ?? "by request",
+    regions,
+    keySecret:
+      keySecret !== undefined ? "(hidden)" : `derived from ${redis ? "the Redis token" : "the id of an object"}`,
+    ...rest,
+    admin: admin ? { ...admin, ...(admin.token !== undefined && { token: "(hidden)" }) } : "none",
+    console: admin && assets ? "/.headgate/console" : "none",
+    policies: policies.map(writePolicy),
+  };
+}
+
+function storeOf({ redis, counts }: StoreSettings): unknown {
+  if (redis) {
+    const nodes = redis.nodes.map((node) => ({ ...node, token: shownToken(node.token) }));
+    return { kind: "redis", ...redis, nodes };
+  }
+  if (!counts) return { kind: "memory" };
+  const { namespace: _, ...shown } = counts;
+  return { kind: "durable-object", ...shown };
+}
+
+function shownToken(token: string): string {
+  return token === DEPLOYED_TOKEN ? "(a secret of the deployed Worker)" : "(hidden)";
 }

@@ -1,12 +1,12 @@
 /** What a mistake's value probably meant. */
 
 import { isBareHost } from "../../config/bindings.ts";
-import { formatDuration } from "../../config/duration.ts";
 import type { Mistake, MistakeCode } from "../../config/mistake.ts";
 import type { Bindings } from "../../config/settings.ts";
+import { formatDuration } from "../../core/duration.ts";
 import { MAX_WINDOW_MS } from "../../core/layout.ts";
 import { formOf, KEY_SOURCES, sourceOf } from "../../keys/sources.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../../nearest.ts";
 
 /** The right spelling, as the file should have it. Undefined: no guess. */
 export function suggestionFor(mistake: Mistake, bindings: Bindings): string | undefined {

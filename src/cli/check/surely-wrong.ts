@@ -1,12 +1,12 @@
-/** Warnings about what is allowed in wrangler's file and surely not meant. */
+/** Warnings about what is allowed and surely not meant: in wrangler's file, and in a meter. */
 
 import { isTable, parseJson } from "../../config/bindings.ts";
-import type { Bindings } from "../../config/settings.ts";
+import { type Bindings, parseSettings } from "../../config/settings.ts";
+import type { Meter, Policy, Price } from "../../core/policy.ts";
+import { nearest } from "../../nearest.ts";
 import { type Bound, boundIn, environmentsIn, type WranglerConfig } from "../wrangler/config-file.ts";
-import { BINDING_NAMES, meantBinding } from "./binding-names.ts";
-import { nearest } from "./nearest.ts";
 
-export interface Found {
+interface Found {
   readonly bindings: Bindings;
   readonly config: WranglerConfig;
   readonly environmentName: string | undefined;
@@ -22,9 +22,18 @@ export function surelyWrong(found: Found): string[] {
     ...tooOld(config, environmentName),
     ...misspelt(bindings),
     ...policiesOf(bindings).flatMap(([policy, path]) =>
-      conditionsOf(policy, path).flatMap(([one, place]) => [...methods(one, place), ...doubleStars(one, place)]),
+      conditionsOf(policy, path).flatMap(([one, onePath]) => [...methods(one, onePath), ...doubleStars(one, onePath)]),
     ),
   ];
+}
+
+/** Every binding that the Worker reads, as its settings ask for them. */
+export const BINDING_NAMES = namesRead();
+
+function namesRead(): readonly string[] {
+  const names = new Set<string>();
+  parseSettings(new Proxy({}, { get: (_, name) => void names.add(String(name)) }));
+  return [...names];
 }
 
 /** Fields of wrangler's file. In TOML every line below `[vars]` is a variable, up to the next heading. */
@@ -91,7 +100,20 @@ function misspelt(bindings: Bindings): string[] {
   });
 }
 
-/** Every policy that is a table, and its place. */
+/** The binding that this name probably means. Undefined: the name is read, or belongs to the user's own program. */
+function meantBinding(name: string): string | undefined {
+  if (BINDING_NAMES.includes(name) || /^POLICIES/.test(name)) return undefined;
+  if (/^policy$/i.test(name)) return "POLICIES";
+  return nearest(name, BINDING_NAMES) ?? BINDING_NAMES.find((known) => hasSameWords(name, known));
+}
+
+/** Whether one name has all words of the other, in any order, and at least two: `UPSTASH_REDIS_URL`, `SECRET_KEY`. */
+function hasSameWords(name: string, known: string): boolean {
+  const [words, knownWords] = [name.toUpperCase().split("_"), known.split("_")];
+  return words.length > 1 && words.every((word) => knownWords.includes(word));
+}
+
+/** Every policy that is a table, and its path. */
 function policiesOf(bindings: Bindings): [policy: Record<string, unknown>, path: string][] {
   return Object.keys(bindings)
     .filter((name) => /^POLICIES(?:_\d+)?$/.test(name))
@@ -106,33 +128,34 @@ function policiesOf(bindings: Bindings): [policy: Record<string, unknown>, path:
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"];
 
-/** What `match`, `except` and `cost` say of requests, and its place. */
+/** What `match`, `except` and `cost` say of requests, and its path. */
 function conditionsOf({ match, except, cost }: Record<string, unknown>, path: string): [unknown, string][] {
-  const placed = (value: unknown, place: string) =>
+  const withPaths = (value: unknown, path: string) =>
     Array.isArray(value)
-      ? value.map((one: unknown, i): [unknown, string] => [one, `${place}[${i}]`])
-      : [[value, place] as [unknown, string]];
+      ? value.map((one: unknown, i): [unknown, string] => [one, `${path}[${i}]`])
+      : [[value, path] as [unknown, string]];
   return [[match, "match"] as const, [except, "except"] as const, [cost, "cost"] as const].flatMap(([value, name]) =>
-    placed(value, `${path}.${name}`),
+    withPaths(value, `${path}.${name}`),
   );
 }
 
-function methods(rule: unknown, place: string): string[] {
+function methods(rule: unknown, path: string): string[] {
   return textsIn(rule, "method").flatMap((method) => {
     if (METHODS.includes(method.toUpperCase())) return [];
     const meant = nearest(method, METHODS);
-    return meant === undefined ? [] : [`${place}.method: no client sends ${method}. Did you mean ${meant}?`];
+    return meant === undefined ? [] : [`${path}.method: no client sends ${method}. Did you mean ${meant}?`];
   });
 }
 
 /** Elsewhere `*` stops at a slash and `**` does not. Here the second star only repeats the first. */
-function doubleStars(rule: unknown, place: string): string[] {
+function doubleStars(rule: unknown, path: string): string[] {
   return textsIn(rule, "path")
-    .filter((path) => /(?<!\\)\*\*$/.test(path))
-    .map((path) => `${place}.path: one * stands for several segments. Write ${path.slice(0, -1)} in place of ${path}`);
+    .filter((pattern) => /(?<!\\)\*\*$/.test(pattern))
+    .map((pattern) => {
+      return `${path}.path: one * stands for several segments. Write ${pattern.slice(0, -1)} in place of ${pattern}`;
+    });
 }
 
-/** The texts of a field, which is a text or a list. */
 function textsIn(rule: unknown, field: string): string[] {
   return [isTable(rule) ? rule[field] : []].flat().filter((text) => typeof text === "string");
 }
@@ -140,4 +163,47 @@ function textsIn(rule: unknown, field: string): string[] {
 /** A variable may be JSON in a text. */
 function parsed(value: unknown): unknown {
   return typeof value === "string" ? parseJson(value) : value;
+}
+
+/** How the paths of the known formats end. A request to another path is estimated by its length. */
+const ENDINGS = ["/chat/completions", "/responses", "/embeddings", "/messages"];
+/** Dollars per million tokens. The cheapest models of 2026 cost ten times as much. */
+const TOO_CHEAP = 0.001;
+
+export function meterWarnings(policies: readonly Policy[]): string[] {
+  return policies.flatMap(({ name, match, meter }) => {
+    if (!meter) return [];
+    const { method, path } = match;
+    return [
+      ...(method && !method.includes("POST")
+        ? [`policy ${name} has a meter and does not match POST: no request is charged`]
+        : []),
+      ...(path && !path.some(canEnd)
+        ? [`policy ${name} has a meter, and none of its paths ends with ${ENDINGS.join(", ")}: estimates are coarse`]
+        : []),
+      ...priceWarnings(name, meter),
+    ];
+  });
+}
+
+/** Whether some path that matches ends like a known format: what stands after the last wildcard is compared. */
+function canEnd(pattern: string): boolean {
+  const text = /[^*+?(){}:\\]*$/.exec(pattern)![0].toLowerCase().replace(/\/$/, "");
+  // What follows a colon is a name, and the text begins after it.
+  const tail = pattern.at(-text.length - 1) === ":" ? text.replace(/^\w+/, "") : text;
+  return ENDINGS.some((ending) => ending.endsWith(tail) || tail.endsWith(ending));
+}
+
+function priceWarnings(name: string, { prices = {} }: Meter): string[] {
+  return Object.entries(prices).flatMap(([model, price]) => {
+    const subject = `policy ${name}: the prices of ${model}`;
+    const most = Math.max(price.input, price.output);
+    if (most === 0) return model === "default" ? [`${subject} are 0: an unknown model costs nothing`] : [];
+    if (most < TOO_CHEAP) return [`${subject} are very low: they are dollars per million tokens, not per token`];
+    return isSwapped(price) ? [`${subject} have cached input that costs more than other input`] : [];
+  });
+}
+
+function isSwapped({ input, cachedInput = input }: Price): boolean {
+  return cachedInput > input;
 }

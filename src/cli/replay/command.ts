@@ -1,32 +1,30 @@
 /** `headgate replay`: what configurations would have decided over recorded traffic. */
 
-import { existsSync, statSync } from "node:fs";
+import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
+import { type ExitCode, Failure, type Io, Misuse, STOP_CODES, type StopSignal, systemMessage } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { CONFIG_FILE, withBindingOptions } from "../wrangler/read-bindings.ts";
 import { type ConfigurationOptions, readConfigurations } from "./configurations.ts";
-import { type Configuration, replay } from "./engine/replay.ts";
+import type { Configuration } from "./engine/configuration-run.ts";
+import { replay } from "./engine/replay.ts";
 import type { Summary } from "./engine/summary.ts";
-import type { FormatName } from "./log/format.ts";
+import { LogError } from "./log/facts.ts";
 import { filesNamed } from "./log/input.ts";
-import { LogError, type OpenLog, openLog } from "./log/open.ts";
+import { FORMAT_NAMES } from "./log/log-file.ts";
+import { type OpenLog, openLog } from "./log/open.ts";
 import { checkFailIf, findFailure, parseFailIf } from "./report/fail-if.ts";
-import { incompleteFiles, logNotes } from "./report/log-notes.ts";
 import { count, percent } from "./report/numbers.ts";
 import { renderReport } from "./report/page.tsx";
 import { NO_PROGRESS, terminalProgress } from "./report/progress.ts";
-import { textReport } from "./report/text.ts";
-import { writeWhole } from "./report/write-whole.ts";
-import { unlessStopped, type Work } from "./stop.ts";
+import { incompleteFiles, logNotes, textReport } from "./report/text.ts";
 
-const FORMATS: readonly FormatName[] = ["headgate", "logpush", "combined", "cloudfront"];
 const NOTHING = (async function* () {})();
 
 interface ReplayOptions extends ConfigurationOptions {
   readonly log: readonly string[];
-  readonly format?: FormatName;
+  readonly format?: string;
   /** A share, 0 to 1. */
   readonly suggest?: number;
   readonly absent?: readonly string[];
@@ -57,7 +55,7 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
     .option("--candidate-env <name>", "the candidate's environment (default: that of --env)")
     .option("--live <file>", "a live document, as `headgate admin live get` prints it")
     .option("--candidate-live <file>", "the candidate's live document (default: that of --live)")
-    .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMATS))
+    .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMAT_NAMES))
     .option("--suggest <percentage>", "suggest numbers that refuse less than this, for example 0.1%", readShare)
     .option(
       "--absent <part>",
@@ -84,12 +82,12 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
 
   const found = await unlessStopped(io, (work) => replayed(options, configurations, io, work));
   if (typeof found === "number") return found;
-  const { told } = found.log;
-  const summary = { ...found.summary, notes: [...logNotes(told), ...found.summary.notes] };
-  const failures = conditions.flatMap((one) => findFailure(one, summary, told.damaged.lines) ?? []);
+  const { facts } = found.log;
+  const summary = { ...found.summary, notes: [...logNotes(facts), ...found.summary.notes] };
+  const failures = conditions.flatMap((one) => findFailure(one, summary, facts.damaged.lines) ?? []);
   // An empty log must not pass for a good one.
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
-  const incomplete = incompleteFiles(told.incomplete);
+  const incomplete = incompleteFiles(facts.incomplete);
   if (options.html !== undefined) writeReport(options.html, summary, io);
   io.out(options.json ? jsonText(summary) : textReport(summary));
   const unwritten = await io.written?.();
@@ -154,10 +152,10 @@ async function replayed(
       ...(suggest !== undefined && { suggest }),
       ...(absent && { absent }),
       onProgress(requests) {
-        const { bytes, totalBytes } = log.told;
+        const { bytes, totalBytes } = log.facts;
         const part = totalBytes ? `, ${percent(bytes, totalBytes)} of the log` : "";
         work.reached = `after ${count(requests)} requests${part}`;
-        progress.update(requests, log.told);
+        progress.update(requests, log.facts);
       },
     });
     return { summary, log };
@@ -168,11 +166,67 @@ async function replayed(
   }
 }
 
+interface Work {
+  /** Aborted when a signal has come. */
+  readonly signal: AbortSignal;
+  /** How far it came, in words. */
+  reached: string;
+}
+
+/**
+ * Waits until the work ends or a signal comes. A read that never returns does not keep the signal waiting.
+ *
+ * @returns the exit code if a signal came.
+ */
+async function unlessStopped<T extends object>(io: Io, begin: (work: Work) => Promise<T>): Promise<T | ExitCode> {
+  const controller = new AbortController();
+  const work: Work = { signal: controller.signal, reached: "before the first request" };
+  let forget: (() => void) | undefined;
+  const stopped = new Promise<StopSignal>((resolve) => {
+    forget = io.onStop?.(resolve);
+  });
+  const working = begin(work);
+  try {
+    const first = await Promise.race([working, stopped]);
+    if (typeof first !== "string") return first;
+    // The work ends with an error of its own, which says nothing new.
+    working.catch(() => {});
+    controller.abort();
+    io.err(`headgate: stopped by ${first} ${work.reached}: there is no report\n`);
+    return STOP_CODES[first];
+  } finally {
+    forget?.();
+  }
+}
+
 function writeReport(file: string, summary: Summary, { cwd }: Io): void {
   try {
     writeWhole(resolve(cwd, file), renderReport(summary));
   } catch (error) {
     throw new Failure(`--html ${file} could not be written: ${systemMessage(error as Error)}`);
+  }
+}
+
+/**
+ * Writes a file as a whole or not at all: half a report must not look like one. A file that exists keeps its content if
+ * the writing fails.
+ *
+ * @throws what Node throws.
+ */
+function writeWhole(path: string, text: string): void {
+  // A device or a pipe cannot be replaced.
+  if (existsSync(path) && !statSync(path).isFile()) {
+    writeFileSync(path, text);
+    return;
+  }
+  const target = existsSync(path) ? realpathSync(path) : path;
+  const part = `${target}.${process.pid}.part`;
+  try {
+    writeFileSync(part, text);
+    renameSync(part, target);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
   }
 }
 

@@ -11,7 +11,7 @@ import { Failure, type Io, Misuse } from "../io.ts";
 import { line } from "../printable.ts";
 import { ConfigFileError, configPathIn } from "../wrangler/config-file.ts";
 import { type ReadOptions, readBindings } from "../wrangler/read-bindings.ts";
-import type { Configuration } from "./engine/replay.ts";
+import type { Configuration } from "./engine/configuration-run.ts";
 
 export interface ConfigurationOptions extends ReadOptions {
   readonly config?: string;
@@ -62,13 +62,13 @@ function settingsOf({ file, env }: Named, options: ReadOptions, io: Io, notes: S
   const { var: vars, envFile } = options;
   const read = { ...(env !== undefined && { env }), ...(vars && { var: vars }), ...(envFile && { envFile }) };
   try {
-    const { bindings, notes: told } = readBindings(file, read, io);
+    const { bindings, notes: ofFile } = readBindings(file, read, io);
     const parsed = parseSettings(bindings);
     if (parsed.mistakes) {
       const where = file ?? "the configuration";
       throw new Failure(`mistakes in ${where}:`, ...parsed.mistakes.map(describeMistake));
     }
-    for (const note of told) notes.add(note);
+    for (const note of ofFile) notes.add(note);
     return parsed.value;
   } catch (error) {
     throw error instanceof ConfigFileError ? new Failure(error.message) : error;

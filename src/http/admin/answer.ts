@@ -2,7 +2,7 @@
 
 import { type Problem, ProblemType } from "../problem.ts";
 
-export function answer(body: unknown, headers: Record<string, string> = {}): Response {
+export function answer<T>(body: T, headers: Record<string, string> = {}): Response {
   return Response.json(body, { headers: { "Cache-Control": "no-store", ...headers } });
 }
 

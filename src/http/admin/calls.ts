@@ -2,14 +2,11 @@
 
 import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
-import { MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
+import { type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
 import type { Change, Edited, IsMeant, LiveEditor } from "../../limiter/live/edit.ts";
-import type { AppliedPolicy, InsideLimiter } from "../../limiter.ts";
-import { isStoreError } from "../../limiter.ts";
+import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
 import { answer, badRequest, notFound, problem } from "./answer.ts";
-import { type AuditEntry, audit, differences } from "./audit.ts";
-import type { Admin } from "./authenticate.ts";
-import { keyOf } from "./client-key.ts";
+import type { Admin } from "./gate.ts";
 
 export interface AdminEnv {
   readonly Variables: { by: string; admin: Admin };
@@ -18,51 +15,47 @@ export type AdminApp = Hono<AdminEnv>;
 type AdminContext = Context<AdminEnv>;
 type Handler = (c: AdminContext) => Promise<Response>;
 
-export interface Calls {
-  readonly limiter: InsideLimiter;
-  /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
-  readonly editor: LiveEditor | undefined;
-  /** A call with `:policy` in its path. */
-  forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler;
-  /** A call with `:policy` in its path that also names a client. */
-  forClient(handle: (c: AdminContext, client: NamedClient, policy: Policy) => Promise<Response>): Handler;
-}
-
 export interface NamedClient {
   readonly applied: AppliedPolicy;
   /** Where limits with `scope: "region"` count. */
   readonly region: string;
 }
 
-export function createCalls({
-  limiter,
-  editor,
-  regionOf,
-}: Pick<Calls, "limiter" | "editor"> & { regionOf: (request: Request) => string }): Calls {
+interface CallsOptions {
+  readonly limiter: InsideLimiter;
+  /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
+  readonly editor: LiveEditor | undefined;
+  readonly regionOf: (request: Request) => string;
+}
+
+export type Calls = ReturnType<typeof createCalls>;
+
+export function createCalls({ limiter, editor, regionOf }: CallsOptions) {
+  /** A call with `:policy` in its path. */
   function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler {
     return async (c) => {
       const policy = limiter.policies.find(({ name }) => name === c.req.param("policy"));
       return policy ? await handle(c, policy) : notFound("This gateway has no policy of that name.");
     };
   }
-  return {
-    limiter,
-    editor,
-    forPolicy,
-    forClient: (handle) =>
-      forPolicy(async (c, policy) => {
-        const region = c.req.query("region") ?? regionOf(c.req.raw);
-        let applied: AppliedPolicy;
-        try {
-          // A look that costs nothing is always answered by the store, and never by what the isolate remembers.
-          applied = await limiter.client(policy.name, { ...keyOf(c.req.raw, policy), cost: 0, region });
-        } catch (error) {
-          if (!(error instanceof TypeError)) throw error;
-          return badRequest(error.message.replace(/^take: /, ""));
-        }
-        return await handle(c, { applied, region }, policy);
-      }),
-  };
+
+  /** A call with `:policy` in its path that also names a client. */
+  function forClient(handle: (c: AdminContext, client: NamedClient, policy: Policy) => Promise<Response>): Handler {
+    return forPolicy(async (c, policy) => {
+      const region = c.req.query("region") ?? regionOf(c.req.raw);
+      let applied: AppliedPolicy;
+      try {
+        // A look that costs nothing is always answered by the store, and never by what the isolate remembers.
+        applied = await limiter.client(policy.name, { ...keyOf(c.req.raw, policy), cost: 0, region });
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        return badRequest(error.message.replace(/^take: /, ""));
+      }
+      return await handle(c, { applied, region }, policy);
+    });
+  }
+
+  return { limiter, editor, forPolicy, forClient };
 }
 
 /** How an answer and an audit line name a client. */
@@ -84,7 +77,7 @@ export function meantBy(c: AdminContext): IsMeant | undefined {
 }
 
 /** The JSON of a body. No body is larger than a live document. */
-export async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
+async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
   const detail = `A body has at most ${MAX_LIVE_BYTES} bytes.`;
   const tooLarge = () => problem({ title: "Content Too Large", status: 413, detail });
   if (Number(c.req.header("Content-Length")) > MAX_LIVE_BYTES) return tooLarge();
@@ -95,6 +88,26 @@ export async function readBody(c: AdminContext): Promise<{ readonly value: unkno
   } catch {
     return badRequest("The body is not JSON.");
   }
+}
+
+/** One JSON line for each change that an admin makes. It holds hashes and never a raw key. */
+interface AuditEntry {
+  /** Who: `token`, or `access:` and an address or id. */
+  readonly by: string;
+  /** What was called, for example `PUT /overrides/api`. */
+  readonly call: string;
+  /** Whose counts or override: kind and hash. */
+  readonly client?: { readonly kind: string; readonly key: string };
+  readonly before?: unknown;
+  readonly after?: unknown;
+  /** The version of the live document after the change. */
+  readonly version?: number;
+  /** The store did not answer: the change may have been made or not. */
+  readonly failure?: string;
+}
+
+export function audit(entry: AuditEntry): void {
+  console.log(JSON.stringify({ event: "admin", at: new Date().toISOString(), ...entry }));
 }
 
 /** Does the work. Writes the audit line also if the store does not say whether the work was done. */
@@ -108,26 +121,31 @@ export async function audited<T>(entry: AuditEntry, work: () => Promise<T>): Pro
 }
 
 /**
- * Changes the live document, writes the audit line and answers.
+ * Changes the live document, writes the audit line and answers. `If-Match` may name the version that is meant.
  *
- * @param shown what the answer has beside the version. @param isMeant as the call says in `If-Match`.
+ * @param work gets the body, unchecked. @param shown what the answer has beside the version.
  */
 export async function answerChange(
-  entry: AuditEntry,
-  work: () => Promise<Edited>,
-  shown: (change: Change) => object,
-  isMeant: IsMeant | undefined,
+  c: AdminContext,
+  editor: LiveEditor | undefined,
+  changed: Pick<AuditEntry, "call" | "client">,
+  work: (editor: LiveEditor, body: unknown, isMeant: IsMeant | undefined) => Promise<Edited>,
+  shown: (change: Change, body: unknown) => object,
 ): Promise<Response> {
-  const edited = await audited(entry, work);
+  if (!editor) return NO_LIVE();
+  const body = c.req.method === "DELETE" ? { value: undefined } : await readBody(c);
+  if (body instanceof Response) return body;
+  const isMeant = meantBy(c);
+  const entry = { by: c.get("by"), ...changed };
+  const edited = await audited(entry, () => work(editor, body.value, isMeant));
   if ("mistakes" in edited) {
     const detail = "Nothing was changed: the mistakes are in `mistakes`.";
     return problem({ title: "Unprocessable Content", status: 422, detail, mistakes: edited.mistakes });
   }
   if ("refused" in edited) return refusedChange(edited.refused, isMeant ? 412 : 409);
-  const { change } = edited;
-  const { version, before, after } = change;
+  const { version, before, after } = edited.change;
   if (before !== after) audit({ ...entry, ...differences(before, after), version });
-  return answer({ version, ...shown(change) }, { ETag: etagOf(version) });
+  return answer({ version, ...shown(edited.change, body.value) }, { ETag: etagOf(version) });
 }
 
 function refusedChange(refused: "raced" | "damaged" | "newer", raced: 409 | 412): Response {
@@ -148,3 +166,56 @@ export function etagOf(version: number): string {
 }
 
 export const NO_LIVE = () => notFound("LIVE_REFRESH is 0s: this gateway reads no live document.");
+
+/** In place of `?key=`, because URLs reach logs. */
+const KEY_FIELD = "Headgate-Key";
+
+/** The character that replaces a byte that is not UTF-8. Browsers send an ü as such a byte. */
+const UNREADABLE = "\ufffd";
+
+/**
+ * `kind`, by default the policy's first one, and `key`, once for each part of a combined kind. The field has the parts
+ * encoded as in a URL, because a field can neither hold every character nor be given twice: separated by commas.
+ *
+ * @throws {TypeError} if a character of the field was lost on the way: it would name another client.
+ */
+function keyOf({ url, headers }: Request, policy: Policy): KeyByHand {
+  const { searchParams } = new URL(url);
+  const kind = searchParams.get("kind") ?? policy.key[0]!;
+  const field = headers.get(KEY_FIELD);
+  if (field?.includes(UNREADABLE)) throw new TypeError(`${KEY_FIELD}: expected its parts encoded as in a URL`);
+  const inField = field !== null && (kind.includes("+") ? field.split(",") : [field]);
+  const parts = inField ? inField.map((part) => decoded(part.trim())) : searchParams.getAll("key");
+  const key = parts.length > 1 ? parts : parts[0];
+  return { kind, ...(key !== undefined && { key }) };
+}
+
+/** A text that is not encoded may hold a percent sign. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A log line has a bound: Workers Logs cut it at 256 KB (2026-11). */
+const MAX_OVERRIDES = 100;
+
+/** What differs between two documents: on each side the policies and overrides that the other side does not have. */
+function differences(before: LiveDocument, after: LiveDocument): { before: unknown; after: unknown } {
+  return { before: without(before, after), after: without(after, before) };
+}
+
+function without(document: LiveDocument, other: LiveDocument): unknown {
+  const others = new Set(other.overrides.map((override) => JSON.stringify(override)));
+  const policies = Object.entries(document.policies).filter(
+    ([name, policy]) => JSON.stringify(policy) !== JSON.stringify(other.policies[name]),
+  );
+  const overrides = document.overrides.filter((override) => !others.has(JSON.stringify(override)));
+  return {
+    ...(policies.length > 0 && { policies: Object.fromEntries(policies) }),
+    ...(overrides.length > 0 && { overrides: overrides.slice(0, MAX_OVERRIDES) }),
+    ...(overrides.length > MAX_OVERRIDES && { furtherOverrides: overrides.length - MAX_OVERRIDES }),
+  };
+}

@@ -3,8 +3,7 @@
 import { toWritten } from "../../core/units.ts";
 import { backgroundOf } from "../background.ts";
 import { answer, unavailable } from "./answer.ts";
-import { audit } from "./audit.ts";
-import { type AdminApp, audited, type Calls, type NamedClient, shownClient } from "./calls.ts";
+import { type AdminApp, audit, audited, type Calls, type NamedClient, shownClient } from "./calls.ts";
 
 const AWAY = "The counts cannot be read: the store does not answer.";
 

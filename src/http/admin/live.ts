@@ -1,32 +1,118 @@
-/** `/live`: the whole live document. */
+/** `/policies`, `/overrides` and `/live`: the live document, and what it makes of the policies. */
 
-import type { Newest } from "../../limiter/live/edit.ts";
+import { isTable } from "../../config/bindings.ts";
+import { writeLimit } from "../../config/limits.ts";
+import { writePolicy } from "../../config/policies.ts";
+import type { Policy } from "../../core/policy.ts";
+import { checkOverride } from "../../limiter/live/check.ts";
+import { type LiveOverride, namedOverrides } from "../../limiter/live/document.ts";
+import { type Newest, patchPolicy, removeOverride, setOverride } from "../../limiter/live/edit.ts";
+import type { LiveView } from "../../limiter/live/view.ts";
 import { answer, problem } from "./answer.ts";
-import { type AdminApp, answerChange, type Calls, etagOf, meantBy, NEWER, NO_LIVE, readBody } from "./calls.ts";
+import type { LiveAnswer, PoliciesAnswer, PolicyAnswer } from "./answers.ts";
+import { type AdminApp, answerChange, type Calls, etagOf, meantBy, NEWER, NO_LIVE, shownClient } from "./calls.ts";
 
+/** The policies with the numbers and modes in force, and changes of them. */
+export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Calls): void {
+  app.get("/policies", async () => {
+    const { version = 0, view } = (await editor?.newest()) ?? {};
+    const policies = limiter.policies.map((policy) => describePolicy(policy, view));
+    return answer<PoliciesAnswer>({ version, policies });
+  });
+
+  app.patch(
+    "/policies/:policy",
+    forPolicy((c, policy) =>
+      answerChange(
+        c,
+        editor,
+        { call: `PATCH /policies/${policy.name}` },
+        (live, body, isMeant) => live.change((document) => patchPolicy(document, policy, body), isMeant),
+        ({ after }) => ({ policy: ownEntry(after.policies, policy.name) ?? {} }),
+      ),
+    ),
+  );
+}
+
+/** Other numbers, a plan, an exemption or a block for single clients. */
+export function serveOverrides(app: AdminApp, { editor, forClient }: Calls): void {
+  app.get("/overrides", async () => {
+    if (!editor) return NO_LIVE();
+    const { version, view } = await editor.newest();
+    return answer({ version, overrides: view ? namedOverrides(view.document) : [] });
+  });
+
+  app.put(
+    "/overrides/:policy",
+    forClient((c, { applied }, policy) => {
+      const client = shownClient(applied);
+      // The body comes last. A body that is not an object has no fields to spread, and is a mistake below.
+      const overrideOf = (body: unknown) => ({ ...client, ...(body as object) }) as LiveOverride;
+      return answerChange(
+        c,
+        editor,
+        { call: `PUT /overrides/${policy.name}`, client },
+        (live, body, isMeant) =>
+          live.change((document, view) => {
+            // A factor multiplies the numbers that hold for everybody now.
+            const mistakes = checkOverride(body, "", view.policy(policy));
+            return mistakes.length > 0 ? mistakes : setOverride(document, overrideOf(body), Date.now());
+          }, isMeant),
+        (_, body) => ({ override: overrideOf(body) }),
+      );
+    }),
+  );
+
+  app.delete(
+    "/overrides/:policy",
+    forClient((c, { applied }, policy) => {
+      const client = shownClient(applied);
+      return answerChange(
+        c,
+        editor,
+        { call: `DELETE /overrides/${policy.name}`, client },
+        (live, _, isMeant) => live.change((document) => removeOverride(document, client), isMeant),
+        () => ({ override: null }),
+      );
+    }),
+  );
+}
+
+/** The whole document. */
 export function serveLive(app: AdminApp, { editor }: Calls): void {
   app.get("/live", async () => {
     if (!editor) return NO_LIVE();
     const newest = await editor.newest();
-    return answer(describe(newest), { ETag: etagOf(newest.version) });
+    return answer<LiveAnswer>(describeDocument(newest), { ETag: etagOf(newest.version) });
   });
 
   app.put("/live", async (c) => {
-    if (!editor) return NO_LIVE();
-    const isMeant = meantBy(c);
-    if (!isMeant) {
+    const isReplaced = meantBy(c);
+    if (editor && !isReplaced) {
       const detail = "If-Match must be the ETag of the document that this one replaces: GET /live.";
       return problem({ title: "Precondition Required", status: 428, detail });
     }
-    const body = await readBody(c);
-    if (body instanceof Response) return body;
     return await answerChange(
-      { by: c.get("by"), call: "PUT /live" },
-      () => editor.replace(body.value, isMeant),
+      c,
+      editor,
+      { call: "PUT /live" },
+      (live, body) => live.replace(body, isReplaced!),
       ({ after }) => after,
-      isMeant,
     );
   });
+}
+
+function describePolicy(configured: Policy, view: LiveView | undefined): PolicyAnswer {
+  const policy = view?.policy(configured) ?? configured;
+  const limits = policy.limits.map((limit) => ({ id: limit.id, ...writeLimit(limit) }));
+  const entry = ownEntry(view?.document.policies, policy.name);
+  // Only by hand can something else than a table get into the store. It does nothing.
+  return { ...writePolicy(policy), limits, live: isTable(entry) ? entry : null } as PolicyAnswer;
+}
+
+/** A policy may be named like what every object has: `constructor`. */
+function ownEntry<T>(table: Readonly<Record<string, T>> = {}, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 const BEFORE = "The stored document is damaged or gone. This one, read before, is in force here; a change stores it.";
@@ -38,7 +124,11 @@ const NOTES: Readonly<Record<Newest["state"], readonly string[]>> = {
   gone: [BEFORE],
 };
 
-function describe({ version, view, state }: Newest) {
+/** Health shows this note too. */
+export const OTHER_SECRET =
+  "live: overrides were written under another key secret; the clients of these overrides cannot be found";
+
+function describeDocument({ version, view, state }: Newest): LiveAnswer {
   const { secret, policies = {}, overrides = [] } = view?.document ?? {};
   const notes = [...NOTES[state], ...(view?.hasOtherSecret ? [OTHER_SECRET] : [])];
   return {
@@ -50,7 +140,3 @@ function describe({ version, view, state }: Newest) {
     ...(notes.length > 0 && { notes }),
   };
 }
-
-/** Health shows this note too. */
-export const OTHER_SECRET =
-  "live: overrides were written under another key secret; the clients of these overrides cannot be found";

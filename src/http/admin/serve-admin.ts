@@ -8,16 +8,12 @@ import { createLiveEditor } from "../../limiter/live/edit.ts";
 import { type InsideLimiter, isStoreError } from "../../limiter.ts";
 import type { Stats } from "../../stats/object/door.ts";
 import type { ReadExplanation } from "../explain/explain.ts";
-import { notFound, unavailable } from "./answer.ts";
+import { answer, badRequest, notFound, unavailable } from "./answer.ts";
 import { type AdminApp, type AdminEnv, createCalls } from "./calls.ts";
 import { serveCounts } from "./counts.ts";
-import { serveExplain } from "./explain.ts";
 import type { Gate } from "./gate.ts";
-import { serveLive } from "./live.ts";
-import { serveOverrides } from "./overrides.ts";
-import { servePolicies } from "./policies.ts";
-import { serveSession } from "./serve-session.ts";
-import type { Sessions } from "./session.ts";
+import { serveLive, serveOverrides, servePolicies } from "./live.ts";
+import { ENDED, type Sessions } from "./session.ts";
 import { serveStats } from "./stats.ts";
 
 export interface AdminOptions {
@@ -57,4 +53,40 @@ export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExpl
     return unavailable("The store does not answer. What was being changed may have been changed or not.");
   });
   return app;
+}
+
+const WRONG = {
+  old: "This token is older than 10 minutes.",
+  foreign: "This is not a token of this gateway: it was changed or cut off, or made under another key secret.",
+};
+
+/** What the token of a refusal tells. @param read absent: refusals carry no tokens. */
+function serveExplain(app: AdminApp, read: ReadExplanation | undefined): void {
+  app.get("/explain", async (c) => {
+    if (!read) return notFound("EXPLAIN is off: this gateway's refusals carry no tokens.");
+    const token = c.req.query("token");
+    if (!token) return badRequest("Expected ?token=, the field Headgate-Explain of a refusal.");
+    const found = await read(token);
+    return "wrong" in found ? badRequest(WRONG[found.wrong]) : answer(found);
+  });
+}
+
+/**
+ * `/session`.
+ *
+ * @param sessions absent: there is no token to begin one with. Cloudflare Access has sessions of its own.
+ */
+function serveSession(app: AdminApp, sessions: Sessions | undefined): void {
+  app.post("/session", async (c) => {
+    if (!sessions || !c.get("admin").hasToken) {
+      return badRequest("A session begins with the admin token: Authorization: Bearer <token>.");
+    }
+    return empty(await sessions.begin(Date.now()));
+  });
+
+  app.delete("/session", async () => empty(ENDED));
+}
+
+function empty(cookie: string): Response {
+  return new Response(null, { status: 204, headers: { "Set-Cookie": cookie, "Cache-Control": "no-store" } });
 }

@@ -3,7 +3,7 @@
  * (docs/live.md). Only the gateway has it: it is not a part of the library.
  */
 
-import type { Decision } from "../../core/decision.ts";
+import { type ByOutcome, byOutcome, type Decision } from "../../core/decision.ts";
 import type { OnDecision } from "../../limiter.ts";
 import { importSecret } from "../../partition/hmac.ts";
 import type { OwnRules } from "../enforce.ts";
@@ -12,11 +12,19 @@ import { createTokens } from "./token.ts";
 
 const FIELD = "Headgate-Explain";
 
+/** Only a refusal has an answer of ours that can carry a token. */
+const IS_EXPLAINED: ByOutcome<boolean> = {
+  admitted: () => false,
+  refused: () => true,
+  blocked: () => true,
+  unavailable: () => true,
+};
+
 export interface Explain {
   /** Keeps what a refusal was about until its answer is made. */
   readonly onDecision: OnDecision;
-  /** Adds the token to the refusal of this request. */
-  rules(request: Request): Pick<OwnRules, "refused">;
+  /** They add the token to the refusal of a request. */
+  readonly rules: Pick<OwnRules<Request>, "response">;
   read: ReadExplanation;
 }
 
@@ -37,18 +45,18 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
 
   return {
     onDecision(decision, context) {
-      if (decision.allowed) return;
+      if (!byOutcome(decision, IS_EXPLAINED)) return;
       refusals.set(decision, { atMs: Date.now(), decision, context, version: version() });
     },
-    rules: (request) => ({
-      async refused(standard, decision) {
+    rules: {
+      async response(decision, request, standard) {
         const explained = refusals.get(decision)!;
         standard.headers.set(FIELD, await tokens.seal(pack(explained, request), explained.atMs));
         // Pages of another origin may read it, as the fields of the limits.
         if (request.headers.has("Origin")) standard.headers.append("Access-Control-Expose-Headers", FIELD);
         return standard;
       },
-    }),
+    },
     async read(token) {
       const opened = await tokens.open(token, Date.now());
       return "wrong" in opened ? opened : unpack(opened.text);

@@ -2,7 +2,7 @@
 
 import { writeLimit } from "../../config/limits.ts";
 import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
-import { WORDS } from "../../core/algorithms.ts";
+import { NAMED } from "../../core/algorithms.ts";
 import { decideLimit, type LimitDecision } from "../../core/decision.ts";
 import type { Limit, Match, Meter, Policy } from "../../core/policy.ts";
 import { ENFORCED, Flag, take } from "../../core/take.ts";
@@ -65,7 +65,7 @@ function describePolicy(policy: Policy, central: boolean) {
       return {
         ...writeLimit(shown as Limit),
         ...describeNumbers(limit),
-        promise: WORDS[limit.algorithm].promise(limit),
+        promise: NAMED[limit.algorithm].promise(limit),
       };
     }),
     ...(planned.length > 0 && { plans: planned }),

@@ -1,8 +1,8 @@
 /** The limits as a page for developers of clients. Only "What you have left" needs JavaScript. */
 
 import { raw } from "hono/html";
+import type { Child } from "hono/jsx";
 import type { LimitsDocument, PolicyDocument } from "./document.ts";
-import { SCRIPT } from "./page-script.ts";
 import { STYLE } from "./page-style.ts";
 import { describeRegion, FIELDS, isRegional, planTable, sampleRequest, samples, together } from "./wording.ts";
 
@@ -98,17 +98,10 @@ function LimitsTable({ document }: { document: LimitsDocument }) {
   const regional = isRegional(document);
   const columns = regional ? regions.map(({ name }) => describeRegion(name)) : ["Quota"];
   return (
-    <table>
-      <caption>By the name that headers and refusals use{regional && ", and by region"}</caption>
-      <thead>
-        <tr>
-          <th scope="col">Limit</th>
-          {columns.map((name) => (
-            <th scope="col">{name}</th>
-          ))}
-          <th scope="col">Promise</th>
-        </tr>
-      </thead>
+    <Table
+      caption={`By the name that headers and refusals use${regional ? ", and by region" : ""}`}
+      columns={["Limit", ...columns, "Promise"]}
+    >
       {regions[0]!.policies.map(({ requests, countedPer, limits }) => (
         <tbody>
           <tr>
@@ -136,7 +129,7 @@ function LimitsTable({ document }: { document: LimitsDocument }) {
           ))}
         </tbody>
       ))}
-    </table>
+    </Table>
   );
 }
 
@@ -146,16 +139,7 @@ function Plans({ document }: { document: LimitsDocument }) {
   return (
     <>
       <h2>Plans</h2>
-      <table>
-        <caption>The same limits for clients on a plan</caption>
-        <thead>
-          <tr>
-            <th scope="col">Limit</th>
-            {table.columns.map((name) => (
-              <th scope="col">{name}</th>
-            ))}
-          </tr>
-        </thead>
+      <Table caption="The same limits for clients on a plan" columns={["Limit", ...table.columns]}>
         <tbody>
           {table.rows.map(({ id, cells }) => (
             <tr>
@@ -168,7 +152,7 @@ function Plans({ document }: { document: LimitsDocument }) {
             </tr>
           ))}
         </tbody>
-      </table>
+      </Table>
     </>
   );
 }
@@ -188,15 +172,7 @@ function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
         </p>
       ))}
       {rules.length > 0 && (
-        <table>
-          <caption>Requests with a cost of their own</caption>
-          <thead>
-            <tr>
-              <th scope="col">Request</th>
-              <th scope="col">Under</th>
-              <th scope="col">Units</th>
-            </tr>
-          </thead>
+        <Table caption="Requests with a cost of their own" columns={["Request", "Under", "Units"]}>
           <tbody>
             {rules.map(({ name, requests, cost }) => (
               <tr>
@@ -208,9 +184,25 @@ function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
               </tr>
             ))}
           </tbody>
-        </table>
+        </Table>
       )}
     </>
+  );
+}
+
+function Table({ caption, columns, children }: { caption: string; columns: readonly string[]; children: Child }) {
+  return (
+    <table>
+      <caption>{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map((name) => (
+            <th scope="col">{name}</th>
+          ))}
+        </tr>
+      </thead>
+      {children}
+    </table>
   );
 }
 
@@ -246,14 +238,27 @@ function Code({ name, children }: { name: string; children: string }) {
   );
 }
 
+/** What is left, and buttons that copy. Text is set as text content, never as markup. */
+const SCRIPT = `for(const p of document.querySelectorAll("pre"))if(navigator.clipboard){const b=document.createElement("button"),t=p.textContent;b.textContent="Copy";b.ariaLabel="Copy "+p.previousSibling.textContent;b.onclick=()=>navigator.clipboard.writeText(t).then(()=>b.textContent="Copied");p.before(b)}
+const f=document.forms[0],l=document.getElementById("left"),e=document.getElementById("error"),set=(n,t)=>n.textContent==t||(n.textContent=t);let t,n=0;
+const show=async()=>{clearTimeout(t);const mine=++n;let wait=5;if(!document.hidden)try{const r=await fetch("/.headgate/limits/me?"+new URLSearchParams(new FormData(f))),b=await r.json();if(mine!=n)return;
+if(!r.ok){wait=+r.headers.get("Retry-After")||wait;throw b.detail}
+while(l.children.length>b.limits.length)l.lastChild.remove();
+b.limits.forEach((x,i)=>{let li=l.children[i];if(!li){li=document.createElement("li");li.append(...["span","small","meter"].map(n=>document.createElement(n)));li.children[1].ariaLive="off";l.append(li)}
+const[s,w,m]=li.children,u={usd:n=>"$"+n.toLocaleString("en-US",{minimumFractionDigits:n%1?2:0,maximumFractionDigits:5}),tokens:n=>n.toLocaleString("en-US")}[x.unit]||String;set(s,x.id+": "+u(x.remaining)+" of "+u(x.quota)+(x.unit=="tokens"?" tokens":"")+" left");set(w,x.growsAfterMs?"more in "+Math.ceil(x.growsAfterMs/1e3)+" s":"");m.ariaLabel=x.id;m.max=x.quota;m.value=x.remaining});
+set(e,b.limits.length?"":"No limit applies to this request.")}catch(x){set(e,String(x))}
+t=setTimeout(show,wait*1e3)};
+f.hidden=false;f.onsubmit=x=>{x.preventDefault();show()};f.onchange=document.onvisibilitychange=show;show()`;
+
 /** Allows the page its own style and script, by their hashes, and requests to its own host. */
 export async function contentSecurityPolicy(copy = false): Promise<string> {
-  const [style, script] = await Promise.all([STYLE, SCRIPT].map(sourceHash));
+  const [style, script] = await Promise.all([STYLE, SCRIPT].map(async (text) => `'sha256-${await digest(text)}'`));
   const live = copy ? "" : `;script-src ${script};connect-src 'self';frame-ancestors 'none'`;
   return `default-src 'none';style-src ${style};img-src data:;base-uri 'none';form-action 'none'${live}`;
 }
 
-async function sourceHash(text: string): Promise<string> {
+/** SHA-256, in base64. */
+export async function digest(text: string): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(hash)))}'`;
+  return btoa(String.fromCharCode(...new Uint8Array(hash)));
 }

@@ -8,7 +8,7 @@ import type { Policy } from "../../core/policy.ts";
 import type { Background } from "../../limiter.ts";
 import { prefersHtml } from "../problem.ts";
 import { describeLimits } from "./document.ts";
-import { contentSecurityPolicy, renderPage } from "./page.tsx";
+import { contentSecurityPolicy, digest, renderPage } from "./page.tsx";
 
 /** @param policiesNow the policies with the numbers and modes that hold. */
 export function serveLimits(
@@ -41,9 +41,4 @@ export function serveLimits(
 function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   const tags = ifNoneMatch?.split(",").map((tag) => tag.trim().replace(/^W\//, "")) ?? [];
   return tags.includes(etag) || tags.includes("*");
-}
-
-async function digest(text: string): Promise<string> {
-  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return btoa(String.fromCharCode(...new Uint8Array(hash)));
 }

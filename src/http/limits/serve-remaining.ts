@@ -9,7 +9,7 @@ import { clientKey, namedPlan } from "../key.ts";
 import { compileMatcher } from "../match.ts";
 import { ProblemType, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
-import { refusal } from "../refusal.ts";
+import { blockedByOperator, refusal } from "../refusal.ts";
 import { isDocumented } from "./document.ts";
 
 /** Limits of the looks: per address, and for all addresses together. Counted in memory: a refusal costs no call. */
@@ -53,7 +53,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
       const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
       return problemResponse(request, { ...problem, detail }, retryFields({ retryAfterMs: 1_000 }));
     }
-    if (decision.blocked) return refusal(request, decision, region, {});
+    if (decision.outcome === "blocked") return refusal(request, blockedByOperator(decision), {});
     const documented = decision.limits.filter(({ policy }) => isDocumented(policy));
     const limits = documented.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
       policy: policy.name,

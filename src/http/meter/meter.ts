@@ -4,11 +4,7 @@ import type { Meter, Policy } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
 import { type Estimate, estimateRequest } from "../../llm/estimate.ts";
 import { reservedUnits } from "../../llm/units.ts";
-import { withoutNamedFields } from "../hop-by-hop.ts";
-import { linger } from "./linger.ts";
 import { type Settling, settling } from "./settling.ts";
-
-export { providerRefusal } from "./provider-refusal.ts";
 
 /** A request whose body was read for an estimate. */
 interface MeteredRequest {
@@ -51,9 +47,7 @@ export async function readMetered(
   return {
     unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
     settling(reservation) {
-      const lingering = linger(given.signal);
-      const asking = askingForPlain(request, lingering.signal);
-      return settling(reservation, { request: asking, signal: given.signal, lingering, meters, estimateOf });
+      return settling(reservation, { request, signal: given.signal, meters, estimateOf });
     },
   };
 }
@@ -75,13 +69,4 @@ async function read(meters: ReadonlyMap<string, Meter>, given: Request) {
     longReads--;
   }
   return { request, estimates };
-}
-
-/** The same request, but asking for an answer without compression: a compressed answer could not be read. */
-function askingForPlain(request: Request, signal: AbortSignal): Request {
-  // The program around the limiter has read the body. The program that answers has the body already.
-  if (request.bodyUsed || request.body?.locked) return request;
-  const asking = new Request(withoutNamedFields(request), { signal });
-  asking.headers.set("Accept-Encoding", "identity");
-  return asking;
 }

@@ -2,16 +2,15 @@
 
 import type { Meter } from "../../core/policy.ts";
 import type { Reservation } from "../../limiter.ts";
+import { createLines } from "../../lines.ts";
 import { createCut } from "../../llm/cut.ts";
 import type { Estimate } from "../../llm/estimate.ts";
 import { passThrough } from "../../llm/pass-through.ts";
 import { createAnswerScanner } from "../../llm/scanner.ts";
-import { settledUnits } from "../../llm/settled-units.ts";
-import { usedUnits } from "../../llm/units.ts";
+import { settledUnits, usedUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
+import { withoutNamedFields } from "../hop-by-hop.ts";
 import type { Held } from "../keep-slots.ts";
-import type { Lingering } from "./linger.ts";
-import { logUnread } from "./log-unread.ts";
 
 /** Settles one reservation. */
 export interface Settling {
@@ -28,8 +27,6 @@ interface SettlingOptions {
   readonly request: Request;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
-  /** Aborts the request that is sent on. */
-  readonly lingering: Lingering;
   /** The meters of the request by the names of their policies. */
   readonly meters: ReadonlyMap<string, Meter>;
   estimateOf(meter: Meter): Estimate;
@@ -39,12 +36,14 @@ interface SettlingOptions {
 type Units = Readonly<Record<string, number>>;
 
 export function settling(reservation: Reservation, options: SettlingOptions): Settling {
-  const { request, signal, lingering, meters, estimateOf } = options;
+  const { request, signal, meters, estimateOf } = options;
+  const lingering = linger(signal);
+  const asked = askingForPlain(request, lingering.signal);
   const nothing = () => Object.fromEntries([...meters.keys()].map((name) => [name, 0]));
   const whatIsReserved = () => ({});
   let used: () => Units = nothing;
 
-  /** No model has answered. If the provider was told to stop, the reservation stays: nobody knows what was used. */
+  /** No model has answered. If the provider was stopped, the reservation stays: nobody knows what was used. */
   function giveBack(): void {
     if (lingering.signal.aborted) return;
     used = nothing;
@@ -58,7 +57,7 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
     const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
     if (!body || names.length === 0) return response;
     const estimate = estimateOf(meters.get(names[0]!)!);
-    // An input that the answer does not tell is each meter's own estimate.
+    // An input that the answer does not name is each meter's own estimate.
     const scanner = createAnswerScanner(headers, { inputTokens: Number.NaN });
     if (!scanner) {
       logUnread(names, headers);
@@ -84,7 +83,7 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
       used = whatIsReserved;
       return await lingering.until(async () => {
         try {
-          const response = await next(request);
+          const response = await next(asked);
           if (response.ok) return read(response);
           giveBack();
           return response;
@@ -101,4 +100,76 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
       release: () => reservation.settle(used()),
     },
   };
+}
+
+/** Cloudflare ends the work of a request 30 s after its client has left (2026-11). The call that settles needs time. */
+const WAIT_MS = 20_000;
+
+/**
+ * Lets the request to the provider go on when the client has left, until its status is known: a client that leaves
+ * before a 401 must not keep a reservation that others pay for.
+ *
+ * @param client aborted when the client leaves.
+ */
+function linger(client: AbortSignal) {
+  const provider = new AbortController();
+  let resolveAnswered = () => {};
+  const answered = new Promise<void>((resolve) => {
+    resolveAnswered = resolve;
+  });
+  let isAnswered = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = () => {
+    provider.abort(client.reason);
+    resolveAnswered();
+  };
+  const leave = () => {
+    if (isAnswered) stop();
+    else timer = setTimeout(stop, WAIT_MS);
+  };
+
+  return {
+    /** Aborted when the client has left and the status is known, or was waited for long enough. */
+    signal: provider.signal,
+    /** Fulfilled when the status is known, or is not waited for any more. */
+    answered,
+    /** Asks the provider. */
+    async until<T>(ask: () => Promise<T>): Promise<T> {
+      client.addEventListener("abort", leave);
+      try {
+        return await ask();
+      } finally {
+        isAnswered = true;
+        if (timer !== undefined) clearTimeout(timer);
+        resolveAnswered();
+        if (client.aborted) stop();
+      }
+    },
+  };
+}
+
+/** The same request, but asking for an answer without compression: a compressed answer could not be read. */
+function askingForPlain(request: Request, signal: AbortSignal): Request {
+  // The program around the limiter has read the body. The program that answers has the body already.
+  if (request.bodyUsed || request.body?.locked) return request;
+  const asking = new Request(withoutNamedFields(request), { signal });
+  asking.headers.set("Accept-Encoding", "identity");
+  return asking;
+}
+
+/** The most characters of a header field in a line: an origin has written it. */
+const LONGEST_VALUE = 100;
+
+const write = createLines();
+
+/** One JSON line for each answer that cannot be read: its reservation stays charged. */
+function logUnread(policies: readonly string[], headers: Headers): void {
+  const shown = (name: string) => headers.get(name)?.slice(0, LONGEST_VALUE);
+  write(() => ({
+    event: "answer-not-metered",
+    at: new Date().toISOString(),
+    policies,
+    contentType: shown("Content-Type"),
+    contentEncoding: shown("Content-Encoding"),
+  }));
 }

@@ -1,6 +1,6 @@
 /** Applies the live document to a request: other numbers and modes, exempt clients, blocked clients. */
 
-import type { Decision } from "../../core/decision.ts";
+import type { BlockedDecision } from "../../core/decision.ts";
 import type { Policy } from "../../core/policy.ts";
 import type { AppliedPolicy } from "../decide.ts";
 import { hasPlan, type OwnNumbers } from "../numbers.ts";
@@ -10,7 +10,7 @@ export interface AppliedLive {
   /** What applies to the client, with the numbers and modes that hold. */
   readonly applied: readonly AppliedPolicy[];
   /** The refusal of a blocked client, which needs no call to the store. Absent: it is not blocked. */
-  readonly blocked?: Decision;
+  readonly blocked?: BlockedDecision;
   /** The names of the policies under which it is blocked. */
   readonly blockedBy?: readonly string[];
 }
@@ -54,6 +54,6 @@ export function applyLive(
   }
   if (untilMs === undefined || asCounted) return { applied: changed };
   const retry = Number.isFinite(untilMs) && { retryAfterMs: Math.max(1, untilMs - nowMs) };
-  const blocked: Decision = { allowed: false, source: "live", limits: [], shadow: [], blocked: true, ...retry };
-  return { applied, blocked, blockedBy };
+  const decided = { outcome: "blocked", allowed: false, source: "live", limits: [], shadow: [] } as const;
+  return { applied, blocked: { ...decided, blocked: true, ...retry }, blockedBy };
 }

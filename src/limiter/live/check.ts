@@ -7,19 +7,28 @@ import { BLOCK_INSTEAD } from "../../config/policy-schema.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { timesFactor, withWritten } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
-import { DOLLARS_EXPECTED, describeUnits } from "../../core/units.ts";
+import { describeUnits } from "../../core/units.ts";
 import { hasPlan } from "../numbers.ts";
-import { EMPTY, instantOf, isNumber, type LiveDocument, type LivePolicy, plansOf } from "./document.ts";
-import { changePolicy } from "./known.ts";
+import { EMPTY, type LiveDocument } from "./document.ts";
+import {
+  EFFECTS,
+  type Entry,
+  type Field,
+  type LivePolicy,
+  OVERRIDE_ENTRIES,
+  OVERRIDE_FIELDS,
+  POLICY_ENTRIES,
+  POLICY_FIELDS,
+} from "./fields.ts";
+import { problemsOf } from "./problems.ts";
+import { changePolicy } from "./view.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
 export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
 
-const MAX_NOTE = 500;
-const POLICY_FIELDS = ["mode", "limits"];
-const EFFECTS = ["limits", "factor", "plan", "exempt", "block"];
-const OVERRIDE_FIELDS = [...EFFECTS, "until", "note"];
 const ADDRESS_FIELDS = ["policy", "kind", "key", "secret"];
+/** Those of an answer too: it may be written back as it is. */
+const DOCUMENT_FIELDS = ["policies", "overrides", "secret", "version", "ignored", "notes"];
 const PARTITION = /^[A-Za-z0-9_-]{22}$/;
 
 /**
@@ -29,8 +38,8 @@ const PARTITION = /^[A-Za-z0-9_-]{22}$/;
  */
 export function checkDocument(value: unknown, policies: readonly Policy[], kept: LiveDocument = EMPTY): LiveMistake[] {
   if (!isTable(value)) return [ofKind("", "a table { policies, overrides }", value)];
-  const { policies: changes, overrides, secret, ...others } = value;
-  const mistakes = unknownFields("", others, [], ["version", "ignored", "notes"]);
+  const { policies: changes, overrides, secret } = value;
+  const mistakes = unknownFields("", value, ["policies and overrides"], DOCUMENT_FIELDS);
   // Under another secret no client of the document can be found: a typing error must not switch off every override.
   if (secret !== undefined && secret !== null && secret !== kept.secret)
     mistakes.push(...checkSecret(secret, "secret"));
@@ -68,15 +77,11 @@ export function checkDocument(value: unknown, policies: readonly Policy[], kept:
 /** @param path in messages; empty: the value itself. @param policy undefined: no policy has that name. */
 export function checkPolicy(value: unknown, path: string, policy: Policy | undefined): LiveMistake[] {
   if (!policy) return [mistake(path, "the name of a policy of this gateway", path.replace(/^policies\./, ""))];
-  if (!isTable(value)) return [ofKind(path, "a table { mode, limits }", value)];
-  const { mode, limits, ...others } = value;
-  const at = (field: string) => (path ? `${path}.${field}` : field);
-  const mistakes = unknownFields(path, others, POLICY_FIELDS);
-  if (mode !== undefined && mode !== "enforce" && mode !== "shadow") {
-    mistakes.push(mistake(at("mode"), '"enforce" or "shadow"', mode));
-  }
-  if (limits !== undefined) mistakes.push(...checkNumbers(limits, at("limits"), policy));
-  return mistakes;
+  if (!isTable(value)) return [ofKind(path, `a table { ${Object.keys(POLICY_FIELDS).join(", ")} }`, value)];
+  return [
+    ...unknownFields(path, value, Object.keys(POLICY_FIELDS)),
+    ...POLICY_ENTRIES.flatMap(([name, field]) => checkField(name, field, value, path, policy)),
+  ];
 }
 
 function checkAddressed(value: unknown, path: string, policies: ReadonlyMap<string, Policy>): LiveMistake[] {
@@ -107,59 +112,38 @@ function checkSecret(secret: unknown, path: string): LiveMistake[] {
  */
 export function checkOverride(value: unknown, path: string, policy: Policy): LiveMistake[] {
   if (!isTable(value)) return [ofKind(path, `a table with one of ${EFFECTS.join(", ")}`, value)];
-  const { limits, factor, plan, exempt, block, until, note, ...others } = value;
-  const at = (field: string) => (path ? `${path}.${field}` : field);
-  const mistakes = unknownFields(path, others, OVERRIDE_FIELDS, path ? ADDRESS_FIELDS : []);
-  if (EFFECTS.every((field) => value[field] === undefined)) {
+  const mistakes = unknownFields(path, value, Object.keys(OVERRIDE_FIELDS), path ? ADDRESS_FIELDS : []);
+  const isGiven = (name: string | undefined) => name !== undefined && value[name] !== undefined;
+  if (!EFFECTS.some(isGiven)) {
     mistakes.push({ path, expected: `one of ${EFFECTS.join(", ")}`, found: "none of them" });
   }
-  if (limits !== undefined && factor !== undefined) {
-    mistakes.push({ path: at("factor"), expected: "either limits or factor", found: "both" });
+  for (const [name, { notBeside }] of OVERRIDE_ENTRIES) {
+    if (!isGiven(name) || !isGiven(notBeside)) continue;
+    mistakes.push({ path: below(path, name), expected: `either ${notBeside} or ${name}`, found: "both" });
   }
-  if (limits !== undefined) mistakes.push(...checkNumbers(limits, at("limits"), policy));
-  if (factor !== undefined) mistakes.push(...checkFactor(factor, at("factor"), policy, plan));
-  if (plan !== undefined) {
-    const plans = plansOf(policy);
-    if (!hasPlan(policy, plan)) {
-      const expected =
-        plans.length > 0 ? `one of the policy's plans ${plans.join(", ")}` : "no plan: the policy has none";
-      mistakes.push(mistake(at("plan"), expected, plan));
-    }
-  }
-  for (const [field, flag] of Object.entries({ exempt, block })) {
-    if (flag !== undefined && flag !== true) mistakes.push(mistake(at(field), "true, or no such field", flag));
-  }
-  if (until !== undefined && Number.isNaN(instantOf(until))) {
-    mistakes.push(mistake(at("until"), 'an instant such as "2026-12-01T00:00:00Z"', until));
-  }
-  if (note !== undefined && (typeof note !== "string" || note === "" || note.length > MAX_NOTE)) {
-    mistakes.push(mistake(at("note"), `a text of 1 to ${MAX_NOTE} characters`, note));
-  }
-  return mistakes;
+  return [...mistakes, ...OVERRIDE_ENTRIES.flatMap(([name, field]) => checkField(name, field, value, path, policy))];
 }
 
-function checkNumbers(value: unknown, path: string, policy: Policy): LiveMistake[] {
-  if (!isTable(value) || Object.keys(value).length === 0) {
-    return [mistake(path, "a table of numbers by the ids of limits", value)];
+/** @param entry the override, or what is changed about a policy. @param path of the entry. */
+function checkField(name: string, field: Field, entry: Entry, path: string, policy: Policy): LiveMistake[] {
+  const value = entry[name];
+  const at = below(path, name);
+  if (value === undefined) return [];
+  const problems = problemsOf(name, field, value, policy);
+  if (problems.length > 0) {
+    return problems.map(({ id, expected, found }) => {
+      if (id === undefined) return mistake(at, expected, found);
+      return mistake(below(at, id), found === 0 ? `${expected}${BLOCK_INSTEAD}` : expected, found);
+    });
   }
-  const ids = policy.limits.map(({ id }) => id);
-  const mistakes = Object.entries(value).flatMap(([id, number]): LiveMistake[] => {
-    const limit = policy.limits.find((one) => one.id === id);
-    if (!limit) return [mistake(`${path}.${id}`, `the id of a limit of ${policy.name}: ${ids.join(", ")}`, id)];
-    if (isNumber(number, limit.unit)) return [];
-    const expected = limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${MAX_UNITS}`;
-    return [mistake(`${path}.${id}`, number === 0 ? `${expected}${BLOCK_INSTEAD}` : expected, number)];
-  });
-  if (mistakes.length > 0) return mistakes;
+  if (field.is === "factor") return checkFactor(value as number, at, policy, entry.plan);
+  if (field.is !== "numbers") return [];
   const numbers = new Map(Object.entries(value as Record<string, number>));
-  return fitMistakes(policy, (limit) => numbered(limit, numbers.get(limit.id)), path);
+  return fitMistakes(policy, (limit) => numbered(limit, numbers.get(limit.id)), at);
 }
 
 /** @param plan of the same override: the factor multiplies its numbers. */
-function checkFactor(factor: unknown, path: string, policy: Policy, plan: unknown): LiveMistake[] {
-  if (typeof factor !== "number" || !Number.isFinite(factor) || factor <= 0) {
-    return [mistake(path, "a number above 0", factor)];
-  }
+function checkFactor(factor: number, path: string, policy: Policy, plan: unknown): LiveMistake[] {
   const planned = new Map(Object.entries((hasPlan(policy, plan) && policy.plans?.[plan]) || {}));
   const multiplied = (limit: Limit) => timesFactor(numbered(limit, planned.get(limit.id)), factor);
   if (policy.limits.some((limit) => multiplied(limit).limit > MAX_UNITS)) {
@@ -183,15 +167,21 @@ function fitMistakes(policy: Policy, change: (limit: Limit) => Limit, path: stri
   });
 }
 
+/** @param known the fields, as a message names them. @param accepted more fields, which it does not name. */
 function unknownFields(
   path: string,
-  others: object,
+  entry: object,
   known: readonly string[],
-  ignored: readonly string[] = [],
+  accepted: readonly string[] = [],
 ): LiveMistake[] {
-  const unknown = Object.keys(others).filter((field) => !ignored.includes(field));
-  const expected = known.length > 0 ? `only the fields ${known.join(", ")}` : "only the fields policies and overrides";
-  return unknown.map((field) => ({ path: path ? `${path}.${field}` : field, expected, found: "an unknown field" }));
+  const unknown = Object.keys(entry).filter((name) => !known.includes(name) && !accepted.includes(name));
+  const expected = `only the fields ${known.join(", ")}`;
+  return unknown.map((name) => ({ path: below(path, name), expected, found: "an unknown field" }));
+}
+
+/** The place of a field. @param path empty: the value itself. */
+function below(path: string, name: string): string {
+  return path ? `${path}.${name}` : name;
 }
 
 function mistake(path: string, expected: string, found: unknown): LiveMistake {

@@ -3,38 +3,16 @@
  * and overrides for single clients. Structure (algorithms, windows, keys, matches) changes by deploying.
  */
 
-import { isTable } from "../../config/bindings.ts";
-import { MAX_UNITS } from "../../core/layout.ts";
-import type { Policy } from "../../core/policy.ts";
-import { type MeterUnit, toUnits } from "../../core/units.ts";
-
-/** What a live document changes about a policy, for all clients. */
-export interface LivePolicy {
-  readonly mode?: "enforce" | "shadow";
-  /** By the id of a limit: its number as in the configuration, which fits the window. */
-  readonly limits?: Readonly<Record<string, number>>;
-}
+import { isTable, parseJson } from "../../config/bindings.ts";
+import type { LivePolicy, OverrideFields } from "./fields.ts";
 
 /** What a live document changes for one client under one policy. */
-export interface LiveOverride {
+export interface LiveOverride extends OverrideFields {
   readonly policy: string;
   /** The kind of the client's key, for people. It is part of what was hashed. */
   readonly kind: string;
   /** The client's partition: the hash, never the raw key. */
   readonly key: string;
-  /** By the id of a limit: its number. */
-  readonly limits?: Readonly<Record<string, number>>;
-  /** Multiplies limits and bursts, rounded down, at least 1. */
-  readonly factor?: number;
-  /** The numbers of one of the policy's plans. */
-  readonly plan?: string;
-  /** The policy does not apply to this client. */
-  readonly exempt?: true;
-  /** The client is refused without a call to the store. Other fields hold again when the block is lifted. */
-  readonly block?: true;
-  /** The instant at which the override ends, in RFC 3339. Absent: it stays until it is removed. */
-  readonly until?: string;
-  readonly note?: string;
   /** The fingerprint of the key secret of this key. Absent: that of the document. */
   readonly secret?: string;
 }
@@ -64,16 +42,8 @@ export function writeLive(document: LiveDocument): string {
 
 /** Whether a later version of this program has written the text, in a format that this version would misread. */
 export function isNewerFormat(text: string): boolean {
-  const value = parse(text);
+  const value = parseJson(text);
   return isTable(value) && value.format !== undefined && value.format !== FORMAT;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**
@@ -83,7 +53,7 @@ function parse(text: string): unknown {
  * @returns undefined if the text is not a document, or one of a later format.
  */
 export function readLive(text: string): LiveDocument | undefined {
-  const value = parse(text);
+  const value = parseJson(text);
   if (!isTable(value)) return undefined;
   const { format = FORMAT, secret, policies, overrides } = value;
   if (format !== FORMAT || !isTable(policies) || !Array.isArray(overrides)) return undefined;
@@ -100,24 +70,3 @@ export function namedOverrides({ overrides }: LiveDocument): readonly LiveOverri
 }
 
 const isText = (value: unknown) => typeof value === "string";
-
-const RFC_3339 = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
-
-/** Milliseconds since the epoch; NaN: no instant of RFC 3339. */
-export function instantOf(value: unknown): number {
-  const [text, day] = (typeof value === "string" && RFC_3339.exec(value)) || [];
-  if (text === undefined || day === undefined) return Number.NaN;
-  // `Date.parse` takes the 30th of February for a day of March.
-  const isDay = new Date(Date.parse(day)).getUTCDate() === Number(day.slice(-2));
-  return isDay ? Date.parse(text) : Number.NaN;
-}
-
-/** Whether a value can be the number of a limit. @param unit of the limit: the number is written in it. */
-export function isNumber(value: unknown, unit: MeterUnit | undefined): value is number {
-  const number = typeof value === "number" ? toUnits(value, unit) : 0;
-  return Number.isSafeInteger(number) && number >= 1 && number <= MAX_UNITS;
-}
-
-export function plansOf(policy: Policy): string[] {
-  return Object.keys(policy.plans ?? {});
-}

@@ -4,14 +4,8 @@ import { isTable } from "../../config/bindings.ts";
 import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
-import {
-  instantOf,
-  type LiveDocument,
-  type LiveOverride,
-  type LivePolicy,
-  MAX_LIVE_BYTES,
-  writeLive,
-} from "./document.ts";
+import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES, writeLive } from "./document.ts";
+import { instantOf, isOfKind, POLICY_ENTRIES, patched } from "./fields.ts";
 import type { LiveReader, LiveState } from "./reader.ts";
 import type { LiveView } from "./view.ts";
 
@@ -47,24 +41,10 @@ export interface Newest {
 /** Whether an operator means to change the document of this version. */
 export type IsMeant = (version: number) => boolean;
 
-/** All methods throw `StoreError` if the store does not answer: then a change may have been made or not. */
-export interface LiveEditor {
-  newest(): Promise<Newest>;
-  /**
-   * Changes the newest document. If somebody else is faster, `edit` gets the newer document.
-   *
-   * @param edit `view`: what the document makes of the policies before the change. @param isMeant whether a change of
-   * this version is meant; of another version it is `raced`. Default: any version.
-   */
-  change(
-    edit: (document: LiveDocument, view: LiveView) => LiveDocument | readonly LiveMistake[],
-    isMeant?: IsMeant,
-  ): Promise<Edited>;
-  /** Replaces the document of the version that is meant. @param value what an operator wrote, unchecked. */
-  replace(value: unknown, isMeant: IsMeant): Promise<Edited>;
-}
+export type LiveEditor = ReturnType<typeof createLiveEditor>;
 
-export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]): LiveEditor {
+/** All methods throw `StoreError` if the store does not answer: then a change may have been made or not. */
+export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]) {
   async function newest(): Promise<Newest> {
     await reader.refresh();
     return { ...reader.stored(), view: reader.view() };
@@ -87,7 +67,16 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
   return {
     newest,
 
-    async change(edit, isMeant = () => true) {
+    /**
+     * Changes the newest document. If somebody else is faster, `edit` gets the newer document.
+     *
+     * @param edit `view`: what the document makes of the policies before the change. @param isMeant whether a change of
+     * this version is meant; of another version it is `raced`. Default: any version.
+     */
+    async change(
+      edit: (document: LiveDocument, view: LiveView) => LiveDocument | readonly LiveMistake[],
+      isMeant: IsMeant = () => true,
+    ): Promise<Edited> {
       for (let i = 0; i < MAX_TRIES; i++) {
         const { version, view, state } = await newest();
         if (!isMeant(version)) return { refused: "raced" };
@@ -103,7 +92,8 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
       return { refused: "raced" };
     },
 
-    async replace(value, isMeant) {
+    /** Replaces the document of the version that is meant. @param value what an operator wrote, unchecked. */
+    async replace(value: unknown, isMeant: IsMeant): Promise<Edited> {
       const { version, view, state } = await newest();
       if (!isMeant(version)) return { refused: "raced" };
       if (state === "newer") return { refused: state };
@@ -111,7 +101,7 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
       if (mistakes.length > 0) return { mistakes };
       const { secret, policies: changed, overrides } = value as LiveDocument;
       const after = { secret: secret ?? (await reader.secret()), policies: changed, overrides };
-      const before = view?.document ?? { policies: {}, overrides: [] };
+      const before = view?.document ?? EMPTY;
       return (await write(before, after, version)) ?? { refused: "raced" };
     },
   };
@@ -159,39 +149,32 @@ function isEnded(one: unknown, nowMs: number): boolean {
   return isTable(one) && typeof one.until === "string" && instantOf(one.until) <= nowMs;
 }
 
-/** What an operator changes about a policy. `null` undoes a change. @param patch unchecked. */
+/** What an operator changes about a policy. `null` undoes a change; of numbers, one by one. @param patch unchecked. */
 export function patchPolicy(
   document: LiveDocument,
   policy: Policy,
   patch: unknown,
 ): LiveDocument | readonly LiveMistake[] {
   if (!isTable(patch) || Object.keys(patch).length === 0) {
-    return [{ path: "", expected: "a table with mode, limits or both", found: describeValue(patch) }];
+    const names = POLICY_ENTRIES.map(([name]) => name);
+    const expected = `a table with ${names.join(", ")} or ${names.length === 2 ? "both" : "several"}`;
+    return [{ path: "", expected, found: describeValue(patch) }];
   }
   const { [policy.name]: found, ...otherPolicies } = document.policies;
-  const earlier = isTable(found) ? found : {};
-  const { mode = earlier.mode, limits, ...others } = patch;
-  const changed = isTable(limits) && Object.keys(limits).length > 0 ? limits : undefined;
-  const kept = Object.entries(isTable(earlier.limits) ? earlier.limits : {}).filter(
-    ([id]) => !Object.hasOwn(changed ?? {}, id),
-  );
-  const given = Object.entries(changed ?? {}).filter(([, number]) => number !== null);
-  const withMode = mode !== undefined && mode !== null && { mode };
-
-  // Numbers of limits that the configuration does not know any more stay: they are no mistake of this change.
-  const known = kept.filter(([id]) => policy.limits.some((limit) => limit.id === id));
-  const toCheck = changed ? tableOf([...known, ...given]) : limits;
-  const withLimits = toCheck !== undefined && toCheck !== null && { limits: toCheck };
-  const mistakes = checkPolicy({ ...others, ...withMode, ...withLimits }, "", policy);
+  const after = patched(isTable(found) ? found : {}, patch);
+  const toCheck: Record<string, unknown> = { ...patch, ...after };
+  for (const [name, field] of POLICY_ENTRIES) {
+    const given = patch[name];
+    if (given === null) delete toCheck[name];
+    if (given === null || field.is !== "numbers") continue;
+    // Numbers of limits that the configuration does not know any more stay: they are no mistake of this change.
+    const isKnown = (id: string) =>
+      Object.hasOwn(given as object, id) || policy.limits.some((limit) => limit.id === id);
+    const numbers = isOfKind(field, given) && Object.entries(after[name] ?? {}).filter(([id]) => isKnown(id));
+    toCheck[name] = !numbers ? given : numbers.length > 0 ? Object.fromEntries(numbers) : undefined;
+  }
+  const mistakes = checkPolicy(toCheck, "", policy);
   if (mistakes.length > 0) return mistakes;
-
-  const numbers = limits === null ? undefined : tableOf([...kept, ...given]);
-  const after = { ...withMode, ...(numbers && { limits: numbers }) } as LivePolicy;
-  const policies = Object.keys(after).length > 0 ? { ...otherPolicies, [policy.name]: after } : otherPolicies;
-  return { ...document, policies };
-}
-
-/** Undefined: there are no numbers. */
-function tableOf(entries: readonly (readonly [string, unknown])[]): Record<string, number> | undefined {
-  return entries.length > 0 ? (Object.fromEntries(entries) as Record<string, number>) : undefined;
+  const isEmpty = Object.keys(after).length === 0;
+  return { ...document, policies: isEmpty ? otherPolicies : { ...otherPolicies, [policy.name]: after } };
 }

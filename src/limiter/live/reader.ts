@@ -240,8 +240,8 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   /** Whether nothing is known, or what is known may lack a change that must be in force by now. */
   function isBehind(nowMs: number): boolean {
     if (known === undefined) return true;
-    const told = storage.told?.();
-    const heardAtMs = Math.max(ended.startedAtMs, told?.version === known ? told.atMs : Number.NEGATIVE_INFINITY);
+    const replied = storage.replied?.();
+    const heardAtMs = Math.max(ended.startedAtMs, replied?.version === known ? replied.atMs : Number.NEGATIVE_INFINITY);
     return Math.abs(nowMs - heardAtMs) > refreshMs + PROMISED_MS;
   }
 
@@ -268,13 +268,13 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
 
   function isStale(nowMs: number): boolean {
     if (isBefore(nowMs, retryAtMs)) return false;
-    const told = storage.told?.();
+    const replied = storage.replied?.();
     // A reply from before the last read says nothing new: its version may be the older one.
-    const isNews = told && told.atMs >= ended.startedAtMs;
-    if (isNews && known !== undefined && told.version !== known) return true;
+    const isNews = replied && replied.atMs >= ended.startedAtMs;
+    if (isNews && known !== undefined && replied.version !== known) return true;
     if (isBefore(nowMs, dueAtMs)) return false;
-    // What a reply has told needs no call.
-    return known === undefined || !told || !isBefore(nowMs, told.atMs + refreshMs);
+    // What a reply has said needs no call.
+    return known === undefined || !replied || !isBefore(nowMs, replied.atMs + refreshMs);
   }
 
   return {

@@ -3,13 +3,13 @@
  * charged although another one refused is given back after the answer.
  */
 
-import type { Decision, Hold } from "../../core/decision.ts";
+import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../core/take.ts";
+import { refusedGroups } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
-import { refusedGroups } from "../../isolate/repay/charged-in-vain.ts";
 import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
-import { failureOf } from "../../store/failure.ts";
+import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import {
   type Answered,
   type Asked,
@@ -22,10 +22,8 @@ import {
   withInstants,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
-import { combine } from "./combine.ts";
-import { groupBy } from "./group-by.ts";
-import type { Part, PartReply, Silence } from "./part.ts";
-import { createUndoing } from "./undo.ts";
+import { combine, type Part, type PartReply, type Unanswered, undo } from "./parts.ts";
+import { groupBy } from "./split.ts";
 
 /**
  * How long a reply of a place may refuse other requests, in milliseconds. The units that left no room may belong to a
@@ -46,35 +44,34 @@ export function createSplit(
   placeOf: (key: string) => number,
   clusters: Set<number> = new Set(),
 ): Decider {
-  const undoing = createUndoing();
-
   function partsOf(keys: readonly PolicyKey[]): Part[] {
     return groupBy(keys, ({ request }) => placeOf(request.key)).flatMap(([place, own]) => {
-      return clusters.has(place) ? bySlot(place, own) : [partOf(place, own)];
+      return clusters.has(place) ? byHashSlot(place, own) : [partOf(place, own)];
     });
   }
 
   function partOf(place: number, keys: readonly PolicyKey[]): Part {
-    return { place, isolate: isolates[place]!, keys, requests: keys.map(({ request }) => request) };
+    const isolate = isolates[place]!;
+    return { place, isolate, keys, requests: keys.map(({ request }) => request), begun: isolate.lastNumber() };
   }
 
-  /** By hash tag: keys with the same tag lie in the same slot. */
-  function bySlot(place: number, keys: readonly PolicyKey[]): Part[] {
+  /** By hash tag: keys with the same tag lie in the same hash slot. */
+  function byHashSlot(place: number, keys: readonly PolicyKey[]): Part[] {
     return groupBy(keys, ({ request }) => hashTagOf(request.key)).map(([, own]) => partOf(place, own));
   }
 
   function chargeOf({ part, keys, requests, reply }: PartReply, isKept: IsKept, slot: number): Charge {
-    const { settle } = part.isolate.missed;
-    // A cluster can run a call over the keys of one slot only.
+    const { settle } = part.isolate;
+    // A cluster can run a call over the keys of one hash slot only.
     const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
     return { keys: keptKeys(withInstants(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
   }
 
-  /** Asks a place. If it is a cluster with the keys in several slots, it has charged nothing: asks slot by slot. */
-  async function askPart(part: Part, asked: Asked): Promise<(PartReply | Silence)[]> {
+  /** Asks a place. A cluster with the keys in several hash slots has charged nothing: each hash slot is asked. */
+  async function askPart(part: Part, asked: Asked): Promise<(PartReply | Unanswered)[]> {
     const outcome = await ask(part, asked);
     if (!("failure" in outcome) || outcome.failure.code !== "CROSSSLOT") return [outcome];
-    const parts = bySlot(part.place, part.keys);
+    const parts = byHashSlot(part.place, part.keys);
     if (parts.length === 1) return [outcome];
     clusters.add(part.place);
     return await Promise.all(parts.map((one) => ask(one, asked)));
@@ -82,19 +79,18 @@ export function createSplit(
 
   async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
     const { flag, slot, background } = asked;
-    const undo = undoing.begin();
     const known = flag === Flag.take && parts.length > 1 ? knownRefusal(parts, asked) : undefined;
     if (known) return { decision: combine(known, [], flag), atMs: known[0]!.reply.nowMs };
 
     const outcomes = (await Promise.all(parts.map((part) => askPart(part, asked)))).flat();
-    const silences = outcomes.filter((one) => "failure" in one);
+    const unanswered = outcomes.filter((one) => "failure" in one);
     const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
     const refused = new Set(replies.flatMap(refusedIn));
-    const isDenied = !refused.has(ENFORCED) && silences.some(({ part }) => part.keys.some(denies));
-    for (const { part } of silences) {
+    const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => part.keys.some(denies));
+    for (const { part, failure } of unanswered) {
       // The own counters come last: where they refuse, those before them are given back.
       if (isDenied || refused.has(ENFORCED)) break;
-      const counted = await countHere(part, asked);
+      const counted = await countHere(part, asked, failure);
       if (!counted) continue;
       replies.push(counted);
       for (const group of refusedIn(counted)) refused.add(group);
@@ -102,32 +98,32 @@ export function createSplit(
 
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
-    let decision = isDenied ? unavailable() : combine(replies, silences, flag);
+    let decision: Decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
     if (flag === Flag.take) {
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
       for (const reply of replies) {
-        if (reply.replies !== reply.part.isolate.fallback) charges.push(chargeOf(reply, isKept, slot));
+        if (reply.source !== "fallback") charges.push(chargeOf(reply, isKept, slot));
       }
-      for (const { part, failure } of silences) {
-        const { replies: at, unreleased, missed } = part.isolate;
-        const options = { replies: at, unreleased, slot, background, refusedGroups: refused };
-        const noted = missed.note(decision, part.requests, failure, options);
+      for (const { part, failure } of unanswered) {
+        const { replies: at, releaseLater } = part.isolate;
+        const options = { replies: at, releaseLater, slot, background, refusedGroups: refused };
+        const noted = part.isolate.note(decision, part.requests, failure, options);
         decision = noted.decision;
         const own = replies.find((reply) => reply.part === part);
         const keys = keptKeys(part.keys, isKept);
         charges.push({ keys, atMs: own?.reply.nowMs ?? 0, slot, settle: noted.settle });
       }
     }
-    const [silence] = silences;
-    const silent = silences.flatMap(({ part }) => part.keys);
+    const [first] = unanswered;
+    const silent = unanswered.flatMap(({ part }) => part.keys);
     const charged = decision.allowed && { charges };
     return {
       decision,
       atMs: replies[0]?.reply.nowMs,
       ...charged,
-      ...(silence && { failure: silence.failure.code, silent }),
+      ...(first && { failure: first.failure.code, silent }),
     };
   }
 
@@ -135,13 +131,7 @@ export function createSplit(
     decide: async (keys, asked) => await keepAlive(run(partsOf(keys), asked), asked.background),
 
     async reset(keys) {
-      undoing.wereReset(keys);
-      try {
-        await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
-      } finally {
-        // Nobody knows whether the reset has removed what was charged meanwhile.
-        undoing.wereReset(keys);
-      }
+      await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
     },
   };
 }
@@ -168,27 +158,28 @@ function knownRefusal(
   return known.length === parts.length ? known : undefined;
 }
 
-async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Silence> {
+async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Unanswered> {
   const { isolate, keys, requests } = part;
-  const { replies, missed } = isolate;
+  const { replies } = isolate;
   let sourced: SourcedReply;
   try {
     sourced = await replies.take({ keys: requests, flag, slot }, background, mayLease);
   } catch (error) {
     return { part, failure: failureOf(error) };
   }
-  missed.tell(sourced.source, background);
+  isolate.repay(sourced.source, background);
   return { ...sourced, part, keys, requests, replies };
 }
 
 /**
- * Decides by the isolate's own counters, because the place is silent. Undefined: no policy of the part says `local`.
+ * Decides by the isolate's own counters, because the place has no answer. Undefined: no policy of the part says
+ * `local`.
  */
-async function countHere(part: Part, { flag, slot }: Asked): Promise<PartReply | undefined> {
+async function countHere(part: Part, { flag, slot }: Asked, failure: StoreFailure): Promise<PartReply | undefined> {
   const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
   if (keys.length === 0) return undefined;
   const requests = keys.map(({ request }) => request);
-  const replies = part.isolate.fallback;
+  const replies = part.isolate.alone(failure);
   return { ...(await replies.take({ keys: requests, flag, slot })), part, keys, requests, replies };
 }
 
@@ -198,16 +189,16 @@ function refusedIn({ requests, reply }: PartReply): number[] {
 
 /** The slots of an admitted request, wherever they are held. */
 function withHold(
-  decision: Decision,
+  decision: AdmittedDecision,
   replies: readonly PartReply[],
   isKept: (group: number) => boolean,
   slot: number,
-): Decision {
-  const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at }) => {
+): AdmittedDecision {
+  const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at, source }) => {
     const held = requests.filter(({ group }) => isKept(group));
     // Own counters forget a slot that is not given back after its timeout.
-    const unreleased = at === part.isolate.fallback ? undefined : part.isolate.unreleased;
-    const one = holdSlots(held, { replies: at, slot, unreleased });
+    const releaseLater = source === "fallback" ? undefined : part.isolate.releaseLater;
+    const one = holdSlots(held, { replies: at, slot, releaseLater });
     return one ? bothHolds(before, one) : before;
   }, undefined);
   return hold ? { ...decision, hold } : decision;

@@ -12,7 +12,7 @@ import {
 import { changeOf, reportBreaker } from "../../isolate/breaker.ts";
 import { durableObjectPlace, shardName } from "../../store/durable-object-place.ts";
 import type { Store } from "../../store/store.ts";
-import { type RemoteStoreOptions, remoteStore } from "./remote-store.ts";
+import { REMOTE_STORE_TYPES, type RemoteStoreOptions, remoteStore } from "./remote-store.ts";
 import { rendezvous } from "./rendezvous.ts";
 import { splitStore } from "./split-store.ts";
 
@@ -34,8 +34,7 @@ export interface DurableObjectStoreOptions extends RemoteStoreOptions {
 const OPTION_TYPES: Readonly<Record<keyof DurableObjectStoreOptions, string>> = {
   location: "string",
   shards: "number",
-  timeoutMs: "number",
-  onBreakerChange: "function",
+  ...REMOTE_STORE_TYPES,
 };
 
 /**

@@ -1,30 +1,31 @@
 /** The store for production: one Redis for all regions, with everything that an isolate adds to a store. */
 
 import { checkOptions } from "../../check-options.ts";
-import { type BreakerOptions, reportBreaker, withBreaker } from "../../isolate/breaker.ts";
-import { withIsolate } from "../../isolate/isolate.ts";
-import { DEFAULT_TIMEOUT_MS, redisPlace } from "../../store/redis.ts";
-import type { Store } from "../../store/store.ts";
+import { reportBreaker, withBreaker } from "../../isolate/breaker.ts";
+import { isolateOf, withIsolate } from "../../isolate/isolate.ts";
+import type { ListenerOf } from "../../isolate/listener.ts";
+import { TRUSTED_ALONE_MS } from "../../isolate/refusals.ts";
+import { redisPlace } from "../../store/redis.ts";
+import { DEFAULT_TIMEOUT_MS, type Store } from "../../store/store.ts";
+import type { Decider } from "../decide.ts";
+import { createDecideOnce } from "../decide-once.ts";
 import { withLive } from "../live/with-live.ts";
-import { splitBySlot } from "../split/by-slot.ts";
+import { createSplit, TRUSTED_MS } from "../split/decide-split.ts";
+import type { StoreWithSplit } from "../split/split.ts";
+import { REMOTE_STORE_TYPES, type RemoteStoreOptions } from "./remote-store.ts";
 
 /** Options of `redisStore`. */
-export interface RedisStoreOptions {
+export interface RedisStoreOptions extends RemoteStoreOptions {
   /** Base URL of the REST service: Upstash's, or a serverless-redis-http in front of any Redis. */
   readonly url: string;
   /** The bearer token of the REST service. */
   readonly token: string;
-  /** Time budget of one call in milliseconds, connection included. Default 250. */
-  readonly timeoutMs?: number;
-  /** Called when this isolate stops asking Redis, and when it asks again. Default: a line on the console. */
-  readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
 }
 
 const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
   url: "string",
   token: "string",
-  timeoutMs: "number",
-  onBreakerChange: "function",
+  ...REMOTE_STORE_TYPES,
 };
 
 /**
@@ -41,5 +42,28 @@ export function redisStore(options: RedisStoreOptions): Store {
   checkOptions("redisStore", options, OPTION_TYPES);
   const { onBreakerChange = reportBreaker(), ...place } = options;
   const timeoutMs = place.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  return withLive(splitBySlot(withIsolate(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange }))));
+  return withLive(splitByHashSlot(withIsolate(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange }))));
+}
+
+/**
+ * A Redis that may be a cluster: from the first `CROSSSLOT` on, a decision over several hash slots is split.
+ *
+ * @param store what `withIsolate` has made.
+ */
+export function splitByHashSlot(store: Store): StoreWithSplit {
+  function split(listenerOf?: ListenerOf): Decider {
+    const clusters = new Set<number>();
+    const trustedMs = () => (clusters.size > 0 ? TRUSTED_MS : TRUSTED_ALONE_MS);
+    const isolate = isolateOf(store, { trustedMs, listener: listenerOf?.(0) })!;
+    const inParts = createSplit([isolate], () => 0, clusters);
+    const once = createDecideOnce(store, isolate, (keys, asked) => {
+      clusters.add(0);
+      return inParts.decide(keys, asked);
+    });
+    return {
+      decide: (keys, asked) => (clusters.size > 0 ? inParts : once).decide(keys, asked),
+      reset: (keys) => inParts.reset(keys),
+    };
+  }
+  return { ...store, places: [store], split };
 }

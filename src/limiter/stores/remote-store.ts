@@ -4,24 +4,23 @@ import { checkOptions } from "../../check-options.ts";
 import { type BreakerOptions, reportBreaker, withBreaker } from "../../isolate/breaker.ts";
 import { withIsolate } from "../../isolate/isolate.ts";
 import { storeErrorOf } from "../../store/failure.ts";
-import { type LateReply, type Store, StoreError } from "../../store/store.ts";
+import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "../../store/store.ts";
 import { OutOfTime, withinBudget } from "../../time-budget.ts";
 import { withLive } from "../live/with-live.ts";
 
 /** Options of `remoteStore`. */
 export interface RemoteStoreOptions {
-  /** Time budget of one call in milliseconds. Default 250. */
+  /** Time budget of one call in milliseconds, connection included. Default 250. */
   readonly timeoutMs?: number;
   /** Called when this isolate stops asking the store, and when it asks again. Default: a line on the console. */
   readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
 }
 
-const OPTION_TYPES: Readonly<Record<keyof RemoteStoreOptions, string>> = {
+export const REMOTE_STORE_TYPES: Readonly<Record<keyof RemoteStoreOptions, string>> = {
   timeoutMs: "number",
   onBreakerChange: "function",
 };
 
-const DEFAULT_TIMEOUT_MS = 250;
 /** Kinds that a store cannot have: decisions use these words for what an isolate answers by itself. */
 const RESERVED_KINDS = ["", "cache", "lease", "fallback", "live"];
 
@@ -45,7 +44,7 @@ export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Sto
     const expected = `a kind that is a text, and none of ${RESERVED_KINDS.join(", ")}`;
     throw new TypeError(`remoteStore: store: expected ${expected}, found ${JSON.stringify(store.kind)}`);
   }
-  checkOptions("remoteStore", options, OPTION_TYPES);
+  checkOptions("remoteStore", options, REMOTE_STORE_TYPES);
   const { timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange = reportBreaker() } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
     throw new TypeError(`remoteStore: timeoutMs must be a positive integer, found ${String(timeoutMs)}`);
@@ -77,16 +76,8 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     ping: () => within(() => store.ping()),
     ...(live && {
       live: {
-        ...(live.told && { told: () => live.told!() }),
+        ...(live.replied && { replied: () => live.replied!() }),
         read: (known) => within(() => live.read(known)),
-        ...(live.leave && { leave: () => within(() => live.leave!()) }),
-        ...(live.elsewhere && {
-          elsewhere: live.elsewhere.map((copy) => ({
-            place: copy.place,
-            read: () => within(() => copy.read()),
-            ...(copy.leave && { leave: () => within(() => copy.leave!()) }),
-          })),
-        }),
         write: (text, version, next) => within(() => live.write(text, version, next)),
       },
     }),

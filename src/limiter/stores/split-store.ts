@@ -5,8 +5,7 @@ import type { LiveStorage } from "../../store/live.ts";
 import { type Store, StoreError } from "../../store/store.ts";
 import { withLive } from "../live/with-live.ts";
 import { createSplit, TRUSTED_MS } from "../split/decide-split.ts";
-import { groupBy } from "../split/group-by.ts";
-import { placesOf, type StoreWithSplit } from "../split/split.ts";
+import { groupBy, placesOf, type StoreWithSplit } from "../split/split.ts";
 
 /**
  * Several places as one store, for `createLimiter`. A place is what `redisStore` or `remoteStore` makes. Each key of a

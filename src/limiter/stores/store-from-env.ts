@@ -3,11 +3,18 @@
 import type { Bindings } from "../../config/bindings.ts";
 import { type Member, membersOf, onceForEqual, processEnv } from "../../config/env.ts";
 import { ConfigurationError } from "../../config/mistake.ts";
+import type { RedisSettings } from "../../config/redis.ts";
 import { parseStore, type StoreSettings } from "../../config/store.ts";
+import { LIVE_KEY } from "../../core/layout.ts";
+import { changeOf, reportBreaker } from "../../isolate/breaker.ts";
 import { memoryStore } from "../../store/memory.ts";
 import type { Store } from "../../store/store.ts";
+import { groupBy } from "../split/split.ts";
+import { regionOfKey } from "../store-key.ts";
 import { durableObjectStore } from "./durable-object-store.ts";
-import { redisNodes } from "./redis-nodes.ts";
+import { redisStore } from "./redis-store.ts";
+import { rendezvous } from "./rendezvous.ts";
+import { splitNamed } from "./split-store.ts";
 
 /**
  * Makes the store that the bindings name:
@@ -69,4 +76,27 @@ export function storeOf({ redis, counts }: StoreSettings): Store {
   if (!counts) return memoryStore();
   const { namespace, ...options } = counts;
   return durableObjectStore(namespace, options);
+}
+
+/**
+ * Several Redis as one store. Nodes of one region share the keys that count in that region, by rendezvous hashing of
+ * their names. The nodes without a region share all other keys, those of regions without a node included, and hold the
+ * live document.
+ */
+export function redisNodes({ nodes, timeoutMs }: RedisSettings): Store {
+  const stores = nodes.map(({ name, url, token }) => {
+    return redisStore({ url, token, timeoutMs, onBreakerChange: changeOf(name, reportBreaker()) });
+  });
+  const groups = groupBy([...nodes.keys()], (at) => nodes[at]!.region);
+  const placeIn = new Map(
+    groups.map(([region, positions]) => {
+      const place = rendezvous(positions.map((at) => nodes[at]!.name ?? ""));
+      return [region, (key: string) => positions[place(key)]!];
+    }),
+  );
+  const shared = placeIn.get(undefined)!;
+  return splitNamed(stores, (key) => (placeIn.get(regionOfKey(key)) ?? shared)(key), {
+    nameOf: (at) => nodes[at]!.name ?? "",
+    liveAt: shared(LIVE_KEY),
+  });
 }

@@ -1,9 +1,10 @@
 /** Refuses a call that would leave rubbish in the rows. It comes from another isolate, perhaps of another version. */
 
+import { isTable } from "../../config/bindings.ts";
 import { isCount } from "../../core/algorithm.ts";
 import { Misuse } from "../../store/rejected.ts";
 import type { Batch, MinuteCounts } from "../batch.ts";
-import { MAX_CLIENTS } from "./top.ts";
+import { MAX_CLIENTS } from "./counts.ts";
 
 /** Minutes since the epoch until the year 9999. */
 const LAST_MINUTE = 4_223_371_680;
@@ -30,10 +31,10 @@ export function checkMinutes(minutes: number, most: number): void {
 function checkMinute(counts: MinuteCounts, path: string): void {
   const { minute, sums, top } = (counts ?? {}) as Partial<MinuteCounts>;
   expect(isCount(minute) && minute <= LAST_MINUTE, `${path}.minute`, "minutes since the epoch");
-  expect(isObject(sums), `${path}.sums`, "sums by series");
+  expect(isTable(sums), `${path}.sums`, "sums by series");
   const isSum = ([series, sum]: [string, unknown]) => SERIES.test(series) && isCount(sum);
   expect(Object.entries(sums).every(isSum), `${path}.sums`, "integers from 0 by the names of series");
-  expect(isObject(top), `${path}.top`, "lists by policy");
+  expect(isTable(top), `${path}.top`, "lists by policy");
   for (const [policy, entries] of Object.entries(top)) {
     const isList = isName(policy) && Array.isArray(entries) && entries.length <= MAX_CLIENTS;
     expect(isList, `${path}.top`, `lists of at most ${MAX_CLIENTS} clients by policy`);
@@ -49,10 +50,6 @@ function isEntry(entry: unknown): boolean {
 
 function isName(value: unknown): value is string {
   return typeof value === "string" && NAME.test(value);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function expect(isSo: boolean, path: string, expected: string): asserts isSo {

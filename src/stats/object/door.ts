@@ -4,12 +4,10 @@ import type { StatsSettings } from "../../config/stats.ts";
 import { type Rejected, rejectedByOlder } from "../../store/rejected.ts";
 import { withinBudget } from "../../time-budget.ts";
 import type { Batch } from "../batch.ts";
-import { replyOf, type StatsReply } from "./reply.ts";
-import type { StatsObject, Totals } from "./told.ts";
+import { replyOf, type StatsObject, type StatsReply, type Totals } from "./reply.ts";
 
+export { MAX_MINUTES } from "./counts.ts";
 export { CONTENT_TYPE, prometheusText } from "./prometheus.ts";
-export { MAX_MINUTES } from "./timeline.ts";
-export type { StatsReply };
 
 /** The name of the object. It must never change: another name is another object, which starts at zero. */
 export const STATS_NAME = "headgate:stats";

@@ -4,7 +4,7 @@
  */
 
 import type { Batch } from "../batch.ts";
-import { placesIn } from "./row-text.ts";
+import { placesIn } from "./counts.ts";
 
 /** How long a report holds if the isolate does not say, in ms. */
 const DEFAULT_MS = 60_000;

@@ -2,7 +2,7 @@
 
 import { seriesOf } from "../batch.ts";
 import { METRICS, type Metric, SECONDS_BOUNDS } from "../metrics.ts";
-import type { Totals } from "./told.ts";
+import type { Totals } from "./reply.ts";
 
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -1,7 +1,32 @@
-/** What `GET /stats` answers: points by time, each with the names of its labels. */
+/** What the object answers by RPC, and what `GET /stats` makes of it: points by time, each with its labels' names. */
 
-import type { Told } from "./told.ts";
-import { certain } from "./top.ts";
+import type { Rejected } from "../../store/rejected.ts";
+import type { Batch } from "../batch.ts";
+import { certain, type Lists } from "./counts.ts";
+import type { Timeline } from "./timeline.ts";
+
+/** The object, as its callers see it. */
+export interface StatsObject {
+  add(batch: Batch): Promise<undefined | Rejected>;
+  read(minutes: number): Promise<Recent>;
+  totals(): Promise<Totals>;
+}
+
+/** The last minutes. Series stand once and not with every point: a day is much smaller so. */
+export interface Recent {
+  readonly timeline: Timeline;
+  readonly top: Lists;
+  /** Isolates that have stopped calling a place, by place. */
+  readonly open: ReadonlyMap<string, number>;
+  /** When the last batch arrived, ms since the epoch. */
+  readonly heardAtMs: number | undefined;
+}
+
+export interface Totals {
+  /** The sums since counting began, by series. A sum only grows, until its series is forgotten (counts.ts). */
+  readonly sums: ReadonlyMap<string, number>;
+  readonly open: ReadonlyMap<string, number>;
+}
 
 export interface StatsReply {
   readonly points: readonly Point<"policy" | "region" | "outcome" | "source">[];
@@ -34,7 +59,7 @@ interface Calls extends Point<"place" | "outcome"> {
   readonly sum: number;
 }
 
-export function replyOf({ timeline, top, open, heardAtMs }: Told, flushMs: number): StatsReply {
+export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: number): StatsReply {
   const { from, step, series } = timeline;
   const byMetric = new Map<string, [values: string[], sums: Float64Array][]>();
   for (const [name, sums] of series) {
@@ -79,7 +104,7 @@ export function replyOf({ timeline, top, open, heardAtMs }: Told, flushMs: numbe
 }
 
 /** A client whose refusals may all be another's is not named. */
-function clientsOf(entries: Told["top"][string]) {
+function clientsOf(entries: Recent["top"][string]) {
   return entries.map((entry) => ({ key: entry[0], refused: certain(entry) })).filter(({ refused }) => refused > 0);
 }
 

@@ -4,12 +4,19 @@
  * made of its minutes once, when nothing more can arrive in that hour.
  */
 
-import { isCount } from "../../core/algorithm.ts";
-import { addCounts, addTo, type Counts, type CountsText, noCounts, type Sums, textOf } from "./counts.ts";
-import { type Isolates, remember } from "./isolates.ts";
-import { isolatesIn, sumsIn, totalsIn } from "./row-text.ts";
-import { DAY, HOUR, hourOf, MAX_MINUTES } from "./timeline.ts";
-import { totalsText } from "./totals.ts";
+import {
+  addCounts,
+  type Counts,
+  type CountsText,
+  DAY,
+  HOUR,
+  MAX_MINUTES,
+  noCounts,
+  textOf,
+  totalsText,
+} from "./counts.ts";
+import { type HourHead, type MinuteRow, State, unfoldedAfter } from "./state.ts";
+import { hourOf } from "./timeline.ts";
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS minutes (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
@@ -30,40 +37,6 @@ const DELETE_HOURS = "DELETE FROM hours WHERE arrived < ? AND arrived < (SELECT 
 const ARE_MINUTES_LEFT = "SELECT EXISTS (SELECT 1 FROM minutes) AS yes";
 const ARE_HOURS_LEFT = "SELECT COUNT(*) > 1 AS yes FROM hours";
 
-interface MinuteRow extends Record<string, SqlStorageValue>, CountsText {
-  readonly arrived: number;
-  readonly heard_at: number;
-  readonly isolates: string;
-}
-
-interface HourHead extends Record<string, SqlStorageValue> {
-  readonly arrived: number;
-  readonly heard_at: number;
-  readonly isolates: string;
-  readonly totals: string;
-}
-
-/** What all rows together say. */
-export interface Known {
-  /** The sums since counting began, without series that have been forgotten (totals.ts). */
-  readonly totals: Sums;
-  readonly isolates: Isolates;
-  /** The row that changes; undefined: there is none since the newest hour. */
-  readonly newest: MinuteRow | undefined;
-  /** When the last batch arrived, ms since the epoch. */
-  readonly heardAtMs: number | undefined;
-  /** The first minute that is in no hour's row. */
-  readonly unfolded: number;
-}
-
-/** The row of a minute, as it is to be written. */
-export interface Minute {
-  readonly counts: Counts;
-  readonly heardAtMs: number;
-  /** Those that were heard in this minute. */
-  readonly isolates: Isolates;
-}
-
 /** Instants are minutes since the epoch by the object's clock. */
 export class StatsRows {
   readonly #storage: DurableObjectStorage;
@@ -73,21 +46,15 @@ export class StatsRows {
     storage.sql.exec(SCHEMA);
   }
 
-  /** Reads the newest hour, and the minutes after it. */
-  known(): Known {
+  /** What all rows together say: the newest hour, and the minutes after it. */
+  state(): State {
     const hour = this.#newestHour();
-    const unfolded = unfoldedAfter(hour);
-    let [newest, heardAtMs]: [MinuteRow | undefined, number | undefined] = [undefined, hour && heardIn(hour)];
-    const { totals, isolates } = this.#upTo(hour, Number.MAX_SAFE_INTEGER, (row) => {
-      newest = row;
-      heardAtMs = heardIn(row) ?? heardAtMs;
-    });
-    return { totals, isolates, newest, heardAtMs, unfolded };
+    return new State(hour, this.minutesFrom(unfoldedAfter(hour)));
   }
 
-  writeMinute({ counts, heardAtMs, isolates }: Minute): void {
-    const { sums, top } = textOf(counts);
-    this.#storage.sql.exec(WRITE_MINUTE, counts.arrived, heardAtMs, sums, top, isolatesText(isolates));
+  writeMinute(counts: Counts, heardAtMs: number): void {
+    const { sums, top, isolates } = textOf(counts);
+    this.#storage.sql.exec(WRITE_MINUTE, counts.arrived, heardAtMs, sums, top, isolates);
   }
 
   /** Rows of minutes from this one on, in order. */
@@ -124,29 +91,13 @@ export class StatsRows {
 
   /** One statement writes the hour: all of its minutes are in it, or none. */
   #fold(before: HourHead | undefined, arrived: number): void {
-    const counts = noCounts(arrived);
-    let heardAtMs = 0;
-    const { totals, isolates } = this.#upTo(before, arrived + HOUR, (row) => {
-      addCounts(counts, row, hourOf);
-      heardAtMs = heardIn(row) ?? heardAtMs;
-    });
-    const { sums, top } = textOf(counts);
+    const minutes = () => this.#minutes(unfoldedAfter(before), arrived + HOUR);
+    const { totals, isolates, heardAtMs = 0 } = new State(before, minutes());
+    const counts = noCounts(arrived, isolates);
+    for (const row of minutes()) addCounts(counts, row, hourOf);
+    const text = textOf(counts);
     const total = totalsText(totals, counts, before?.totals);
-    this.#storage.sql.exec(WRITE_HOUR, arrived, heardAtMs, sums, top, isolatesText(isolates), total);
-  }
-
-  /** What an hour's row says, and the minutes after it up to another. */
-  #upTo(hour: HourHead | undefined, until: number, visit: (row: MinuteRow) => void) {
-    const totals: Sums = new Map(totalsIn(hour?.totals).map(([series, sum]) => [series, sum]));
-    const isolates: Isolates = isolatesIn(hour?.isolates);
-    for (const row of this.#minutes(unfoldedAfter(hour), until)) {
-      for (const [, sums] of sumsIn(row.sums)) {
-        for (const [series, sum] of Object.entries(sums)) addTo(totals, series, sum);
-      }
-      for (const [isolate, number] of isolatesIn(row.isolates)) remember(isolates, isolate, number);
-      visit(row);
-    }
-    return { totals, isolates };
+    this.#storage.sql.exec(WRITE_HOUR, arrived, heardAtMs, text.sums, text.top, text.isolates, total);
   }
 
   #minutes(from: number, until: number): Iterable<MinuteRow> {
@@ -156,16 +107,4 @@ export class StatsRows {
   #newestHour(): HourHead | undefined {
     return this.#storage.sql.exec<HourHead>(NEWEST_HOUR).toArray()[0];
   }
-}
-
-function heardIn({ heard_at }: { readonly heard_at: unknown }): number | undefined {
-  return isCount(heard_at) ? heard_at : undefined;
-}
-
-function isolatesText(isolates: Isolates): string {
-  return JSON.stringify([...isolates]);
-}
-
-function unfoldedAfter(hour: HourHead | undefined): number {
-  return hour ? hour.arrived + HOUR : 0;
 }

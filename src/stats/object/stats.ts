@@ -7,13 +7,12 @@ import { DurableObject } from "cloudflare:workers";
 import { orRejected, type Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
 import { checkBatch, checkMinutes } from "./check-batch.ts";
+import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, MAX_MINUTES, type Top } from "./counts.ts";
 import { OpenBreakers } from "./open-breakers.ts";
-import { clientsIn } from "./row-text.ts";
+import type { Recent, StatsObject, Totals } from "./reply.ts";
 import { StatsRows } from "./rows.ts";
-import { State } from "./state.ts";
-import { DAY, HOUR, hourOf, MAX_MINUTES, shortened, timelineOf } from "./timeline.ts";
-import type { StatsObject, Told, Totals } from "./told.ts";
-import { addClients, type Lists, listsOf, type Top } from "./top.ts";
+import type { State } from "./state.ts";
+import { hourOf, shortened, timelineOf } from "./timeline.ts";
 
 /** After the end of an hour, so that a clock that is set back a little finds the hour still open. */
 const FOLD_AFTER_MS = 60_000;
@@ -68,17 +67,17 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     checkBatch(batch);
     if (state.has(batch)) return;
     try {
-      this.#rows.writeMinute(state.add(batch, nowMs));
+      this.#rows.writeMinute(state.add(batch, nowMs), nowMs);
       this.#open.report(batch, nowMs);
     } catch (error) {
-      // What could not be written must not be told either.
+      // What could not be written must not be answered either.
       this.#state = undefined;
       throw error;
     }
   }
 
   /** The last minutes, 1 … 43,200: a step a minute up to a day, a step an hour beyond, longer with very many points. */
-  async read(minutes: number): Promise<Told> {
+  async read(minutes: number): Promise<Recent> {
     checkMinutes(minutes, MAX_MINUTES);
     const nowMs = Date.now();
     const state = this.#known();
@@ -86,8 +85,8 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     const from = now - minutes + 1;
     const timeline =
       minutes <= DAY
-        ? timelineOf(from, now, 1, sumsOf(this.#rows.minutesFrom(from)))
-        : timelineOf(hourOf(from), now, HOUR, sumsOf(this.#rows.hoursFrom(hourOf(from))));
+        ? timelineOf(from, now, 1, this.#rows.minutesFrom(from))
+        : timelineOf(hourOf(from), now, HOUR, this.#rows.hoursFrom(hourOf(from)));
     return {
       timeline: shortened(timeline),
       top: this.#topSince(from, minutes),
@@ -113,7 +112,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   }
 
   #known(): State {
-    this.#state ??= new State(this.#rows.known());
+    this.#state ??= this.#rows.state();
     return this.#state;
   }
 
@@ -135,8 +134,4 @@ export class HeadgateStats extends DurableObject implements StatsObject {
 function hourAfter(nowMs: number): number {
   const hourMs = HOUR * 60_000;
   return nowMs - (nowMs % hourMs) + hourMs + FOLD_AFTER_MS;
-}
-
-function* sumsOf(rows: Iterable<{ readonly sums: string }>): Iterable<string> {
-  for (const { sums } of rows) yield sums;
 }

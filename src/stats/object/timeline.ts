@@ -1,18 +1,12 @@
-/** Sums over time, as the object tells them: for each series a list with one number a step. */
+/** Sums over time, as the object answers them: for each series a list with one number a step. */
 
-import { sumsIn } from "./row-text.ts";
-
-/** In minutes. */
-export const HOUR = 60;
-export const DAY = 24 * HOUR;
-/** The most minutes that are told: rows of hours are kept this long. */
-export const MAX_MINUTES = 30 * DAY;
+import { type CountsText, HOUR, sumsIn } from "./counts.ts";
 
 /**
  * A point costs about 110 bytes in the answer. With more points than this, each covers a longer time: 100 series that
  * count all day are 144,000 points of a minute, and 28,800 of five minutes (3 MB).
  */
-export const MAX_POINTS = 100_000;
+const MAX_POINTS = 100_000;
 /** Minutes that a point may cover. Each divides the next one. */
 const STEPS = [1, 5, 15, 60, 360, 1_440];
 
@@ -25,18 +19,25 @@ export interface Timeline {
 }
 
 /**
- * @param from the first minute that counts. @param until the last one. @param texts sums by minute as rows have them;
- * what lies outside of the time is left out.
+ * @param from the first minute that counts. @param until the last one. @param rows whose sums are counted; what lies
+ * outside of the time is left out.
  */
-export function timelineOf(from: number, until: number, step: number, texts: Iterable<string>): Timeline {
+export function timelineOf(
+  from: number,
+  until: number,
+  step: number,
+  rows: Iterable<Pick<CountsText, "sums">>,
+): Timeline {
   const start = from - (from % step);
   const length = Math.floor((until - start) / step) + 1;
   const series = new Map<string, Float64Array>();
-  for (const text of texts) {
-    for (const [minute, sums] of sumsIn(text)) {
+  for (const row of rows) {
+    for (const [minute, name, sum] of sumsIn(row.sums)) {
       const at = Math.floor((minute - start) / step);
       if (at < 0 || at >= length) continue;
-      for (const [name, sum] of Object.entries(sums)) add(series, name, length, at, sum);
+      const sums = series.get(name) ?? new Float64Array(length);
+      sums[at]! += sum;
+      series.set(name, sums);
     }
   }
   return { from: start, step, series };
@@ -55,23 +56,17 @@ export function hourOf(minute: number): number {
 
 function withStep({ from, step, series }: Timeline, longer: number): Timeline {
   const start = from - (from % longer);
-  const places = [...series].map(([name, sums]): [string, Float64Array] => {
+  const longerSums = [...series].map(([name, sums]): [string, Float64Array] => {
     const length = Math.floor((from - start + (sums.length - 1) * step) / longer) + 1;
     const merged = new Float64Array(length);
     for (const [i, sum] of sums.entries()) merged[Math.floor((from - start + i * step) / longer)]! += sum;
     return [name, merged];
   });
-  return { from: start, step: longer, series: new Map(places) };
+  return { from: start, step: longer, series: new Map(longerSums) };
 }
 
 function pointsOf({ series }: Timeline): number {
   let points = 0;
   for (const sums of series.values()) for (const sum of sums) if (sum > 0) points++;
   return points;
-}
-
-function add(series: Map<string, Float64Array>, name: string, length: number, at: number, sum: number): void {
-  const sums = series.get(name) ?? new Float64Array(length);
-  sums[at]! += sum;
-  series.set(name, sums);
 }

@@ -78,7 +78,7 @@ export const clocks: readonly StoreCase[] = [
           return [allowed, ...remainingOf(look, keys)];
         };
         // A slot is one unit, whatever the cost.
-        const left = limit.limit - ("timeoutMs" in limit ? 1 : 5);
+        const left = limit.limit - (isConcurrency(limit) ? 1 : 5);
         expect(await ask(NOW_MS, 1)).toEqual([true, left]);
         expect(await ask(NOW_MS + 540_000, 1)).toEqual([left > 0, left]);
         expect(await ask(LATER_MS, 2)).toEqual([true, left]);

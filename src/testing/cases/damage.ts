@@ -1,6 +1,7 @@
 /** What is stored may be damaged: by a faulty disk, a person, or another program. */
 
 import { expect } from "vitest";
+import { isConcurrency } from "../../core/concurrency.ts";
 import { Flag, keysOfRequest } from "../../core/take.ts";
 import { keyRequest, remainingOf } from "../requests.ts";
 import { type Bench, everyKind, NOW_MS, type StoreCase } from "../store-case.ts";
@@ -57,7 +58,7 @@ export const damage: readonly StoreCase[] = [
         const look = async () => remainingOf(await bench.take(keys, { flag: Flag.look, nowMs: NOW_MS, slot: 2 }), keys);
         expect([text, await look()]).toEqual([text, Array(ALL).fill(5)]);
         await bench.take(keys, { nowMs: NOW_MS, slot: 2 });
-        expect([text, await look()]).toEqual([text, limits.map((limit) => ("timeoutMs" in limit ? 4 : 3))]);
+        expect([text, await look()]).toEqual([text, limits.map((limit) => (isConcurrency(limit) ? 4 : 3))]);
       }
     },
   },
@@ -68,7 +69,7 @@ export const damage: readonly StoreCase[] = [
       const [damaged, others] = [await charged(bench), await charged(bench)];
       for (const key of keysOfRequest({ keys: damaged, flag: Flag.take })) await bench.damage(key, () => "hello");
       const both = await bench.take([...others, ...damaged], { flag: Flag.look, nowMs: NOW_MS, slot: 2 });
-      const left = limits.map((limit) => ("timeoutMs" in limit ? 4 : 3));
+      const left = limits.map((limit) => (isConcurrency(limit) ? 4 : 3));
       expect(remainingOf(both, [...others, ...damaged])).toEqual([...left, ...Array(ALL).fill(5)]);
     },
   },

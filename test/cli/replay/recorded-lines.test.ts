@@ -1,7 +1,7 @@
 // The gateway's own lines, as people save them: each is read, and nothing that a client has sent.
 
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "../../../src/cli/replay/log/entry.ts";
+import type { LogEntry } from "../../../src/cli/replay/log/format.ts";
 import { headgate } from "../../../src/cli/replay/log/formats/headgate.ts";
 import { recordDecisions } from "../../../src/http/record.ts";
 import { createLimiter } from "../../../src/limiter.ts";

@@ -2,7 +2,7 @@
 
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Decision, LimitDecision } from "../../../src/core/decision.ts";
+import type { LimitDecision, RefusedDecision } from "../../../src/core/decision.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 import { type Explained, pack, unpack } from "../../../src/http/explain/explanation.ts";
 import { MAX_TEXT_BYTES } from "../../../src/http/explain/token.ts";
@@ -17,15 +17,16 @@ function limitOf(policy: Policy, at: number, told: Partial<LimitDecision> = {}):
   return { policy, limit, admitted: true, remaining: limit.limit, retryAfterMs: 0, resetAfterMs: 60_000, ...told };
 }
 
+/** @param retryAfterMs absent: never. */
 function explained(
   policies: readonly Policy[],
   all: readonly LimitDecision[],
-  more: Partial<Decision> = {},
+  wait: Pick<RefusedDecision, "retryAfterMs"> = { retryAfterMs: 1_234 },
 ): Explained {
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
   const shadow = all.filter(({ policy }) => policy.mode === "shadow");
   const takes = policies.map((policy) => ({ policy, kind: "ip", partition: KEY, cost: 1 }));
-  const decision = { allowed: false, source: "redis", limits, shadow, retryAfterMs: 1_234, ...more };
+  const decision = { outcome: "refused", allowed: false, source: "redis", limits, shadow, ...wait } as const;
   return { atMs: AT_MS, decision, context: { takes, region: "eu" }, version: undefined };
 }
 
@@ -41,8 +42,7 @@ it("has every algorithm, a wait that never ends, and a shortened path without it
   const all = policies[0]!.limits.map((_, at) => limitOf(policies[0]!, at));
   const { retryAfterMs: _, ...never } = limitOf(policies[0]!, 0, { admitted: false, remaining: 3 });
   all[0] = never;
-  const { retryAfterMs: _wait, ...decision } = explained(policies, all).decision;
-  const told = unpack(pack({ ...explained(policies, all), decision }, request));
+  const told = unpack(pack(explained(policies, all, {}), request));
   expect(told.limits.map(({ algorithm }) => algorithm).sort()).toEqual([...names, "concurrency"].sort());
   expect(told.limits[0]).toEqual({
     ...{ id: "api-1", policy: "api", limit: 9, algorithm: "sliding-window", admitted: false, remaining: 3 },

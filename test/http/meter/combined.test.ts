@@ -157,7 +157,7 @@ describe("beside other policies", () => {
     const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
     const send = () => {
       const request = new Request(CHAT, { method: "POST", body: "{}" });
-      return enforce(request, answering, undefined, explain.rules(request));
+      return enforce(request, answering, undefined, { rules: explain.rules, c: request });
     };
     await send();
     const refused = await send();

@@ -5,7 +5,7 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Duration } from "../../../src/config/duration.ts";
+import type { Duration } from "../../../src/core/duration.ts";
 import { rateLimit } from "../../../src/hono.ts";
 import { createEnforce } from "../../../src/http/enforce.ts";
 import { createLimiter } from "../../../src/limiter.ts";

@@ -64,6 +64,7 @@ it.each<[string, object[], number | undefined]>([
 ])("refuses a blocked client: %s", (_what, overrides, retryAfterMs) => {
   const { blocked } = applied(overrides);
   expect(blocked).toEqual({
+    outcome: "blocked",
     allowed: false,
     source: "live",
     limits: [],

@@ -75,7 +75,7 @@ describe("a block", () => {
     await one.override("api", { block: true });
     const calls = one.takes.length;
     const cold = one.isolate();
-    const refusal = { allowed: false, source: "live", limits: [], shadow: [], blocked: true };
+    const refusal = { outcome: "blocked", allowed: false, source: "live", limits: [], shadow: [], blocked: true };
     expect(await cold.take("api", { key: "ann" })).toEqual(refusal);
     expect(await cold.peek("api", { key: "ann" })).toEqual(refusal);
     expect(one.takes.length).toBe(calls);

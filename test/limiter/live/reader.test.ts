@@ -73,7 +73,7 @@ function isolate({
       return found.version === known ? undefined : found;
     },
     write: async () => undefined,
-    ...(tells && { told: () => told }),
+    ...(tells && { replied: () => told }),
     ...(elsewhere && { elsewhere }),
   };
   const reader = createLiveReader({

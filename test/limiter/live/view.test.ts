@@ -160,6 +160,7 @@ describe("clients", () => {
     ["the number 0", { limits: { "api-2": 9, "api-1": 0 } }, ["overrides[0].limits.api-1"]],
     ["limits in a list", { limits: [1, 2] }, ["overrides[0].limits"]],
     ["limits in null", { limits: null }, ["overrides[0].limits"]],
+    ["no limits", { limits: {} }, ["overrides[0].limits"]],
     ["a plan of a policy without plans", { plan: "pro" }, ["overrides[0].plan"]],
     ["a plan named like a member of every object", { plan: "toString" }, ["overrides[0].plan"]],
     ["a plan in a list", { plan: ["pro"] }, ["overrides[0].plan"]],
@@ -184,6 +185,12 @@ describe("clients", () => {
       note: "kept",
       ...("limits" in wrong && Object(wrong.limits)["api-2"] && { limits: { "api-2": 9 } }),
     });
+  });
+
+  it.each([[5], [""], ["n".repeat(501)]])("lose a note that nobody may write, and it is listed: %j", (note) => {
+    const one = ofAnn("api", { note, factor: 2 });
+    expect(one.ignored).toEqual([{ path: "overrides[0].note", reason: "not a text of 1 to 500 characters" }]);
+    expect(one.client("api", ANN, NOW_MS)!.override).toEqual({ policy: "api", kind: "ip", key: ANN, factor: 2 });
   });
 
   it("keep a plan that the policy has", () => {

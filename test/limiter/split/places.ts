@@ -5,8 +5,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { withIsolate } from "../../../src/isolate/isolate.ts";
-import { splitBySlot } from "../../../src/limiter/split/by-slot.ts";
 import { hashTagOf } from "../../../src/limiter/store-key.ts";
+import { splitByHashSlot } from "../../../src/limiter/stores/redis-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
@@ -148,7 +148,7 @@ export function createPlaces(time: VirtualTime, { clocksMs, clusters, placeOf, i
       const timing = { nowMs: Date.now, sleep: time.sleep };
       const places = clocksMs.map((_, place) => withIsolate(linkedStore(place, isolate, link(place)), timing));
       const [first] = places;
-      const store = places.length === 1 ? splitBySlot(first!) : splitStore(places, placeOf);
+      const store = places.length === 1 ? splitByHashSlot(first!) : splitStore(places, placeOf);
       return createLimiter({ policies, store, onDecision() {} });
     },
     as: (decision, work) => decisions.run(decision, work),

@@ -1,9 +1,9 @@
 // Runs a random history through src/core and keeps what was admitted, and when. Properties check the result.
 
-import type { Told } from "../../../src/core/algorithm.ts";
+import type { LimitStatus } from "../../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
 import { Flag } from "../../../src/core/take.ts";
-import { toldBy } from "../../../src/testing/requests.ts";
+import { firstStatus } from "../../../src/testing/requests.ts";
 import { Counter } from "../gateway/counter.ts";
 import type { Event } from "./arbitrary.ts";
 import { largestCostOf, spanOf } from "./arbitrary-limits.ts";
@@ -36,12 +36,12 @@ export function replay(limit: LimitSpec, startMs: number, events: readonly Event
 
 export function ask(counter: Counter, limit: LimitSpec, cost: number, atMs: number): Asked {
   const reply = counter.takeOne(limit, cost, atMs);
-  return { atMs, cost, allowed: reply.allowed, delayMs: toldBy(reply, limit, cost).delayMs ?? 0 };
+  return { atMs, cost, allowed: reply.allowed, delayMs: firstStatus(reply, limit, cost).delayMs ?? 0 };
 }
 
 /** What a client would be told at `nowMs` about a request of this cost. Charges nothing. */
-export function look(counter: Counter, limit: LimitSpec, nowMs: number, cost = 0): Told {
-  return toldBy(counter.takeOne(limit, cost, nowMs, Flag.look), limit, cost);
+export function look(counter: Counter, limit: LimitSpec, nowMs: number, cost = 0): LimitStatus {
+  return firstStatus(counter.takeOne(limit, cost, nowMs, Flag.look), limit, cost);
 }
 
 function advanceMs({ by, n }: Event["advance"], counter: Counter, limit: LimitSpec, nowMs: number): number {

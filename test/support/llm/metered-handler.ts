@@ -1,7 +1,6 @@
 // A limiter in front of a handler that stands for a provider, with the counts in memory.
 
-import { createEnforce } from "../../../src/http/enforce.ts";
-import { ownRules, type RateLimitOptions } from "../../../src/http/options.ts";
+import { createEnforce, type RateLimitOptions } from "../../../src/http/enforce.ts";
 import { createLimiter, type LimiterOptions } from "../../../src/limiter.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { recordingStore } from "../redis/stores.ts";
@@ -44,7 +43,7 @@ export function meteredHandler(
   const work: Promise<unknown>[] = [];
   let looks = 0;
   const background = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
-  const send = (request: Request) => enforce(request, handler, background, ownRules(rules, request));
+  const send = (request: Request) => enforce(request, handler, background, { rules, c: request });
   const done = async () => {
     // Work may bring more work.
     for (let i = 0; i < work.length; i++) await work[i];

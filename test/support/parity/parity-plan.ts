@@ -1,6 +1,6 @@
 // Runs a case through src/core: the arguments to send to Redis, and what Redis must answer and store.
 
-import { Kind, type Told } from "../../../src/core/algorithm.ts";
+import { Kind, type LimitStatus } from "../../../src/core/algorithm.ts";
 import { algorithmOf, hasLimitKey, type LimitSpec } from "../../../src/core/algorithms.ts";
 import type { Log } from "../../../src/core/sliding-log.ts";
 import {
@@ -107,7 +107,13 @@ function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: repli
   });
 }
 
-function look(store: ParityStore, key: string, limits: readonly LimitSpec[], cost: number, nowMs: number): Told[] {
+function look(
+  store: ParityStore,
+  key: string,
+  limits: readonly LimitSpec[],
+  cost: number,
+  nowMs: number,
+): LimitStatus[] {
   const { reply } = take(store, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.look }, nowMs);
   return reply.keys[0]!.map(({ refused, view }, l) => {
     return algorithmOf(limits[l]!).tell(view, limits[l]!, cost, refused, nowMs);

@@ -2,10 +2,10 @@
 
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
 import type { TakeReply } from "../../../src/core/take.ts";
-import { toldBy } from "../../../src/testing/requests.ts";
+import { firstStatus } from "../../../src/testing/requests.ts";
 
 /** The same in the shape of the vectors. `retryAfterMs` null: never. */
 export function told(reply: TakeReply, limit: LimitSpec, cost: number) {
-  const { remaining, retryAfterMs = null, resetAfterMs } = toldBy(reply, limit, cost);
+  const { remaining, retryAfterMs = null, resetAfterMs } = firstStatus(reply, limit, cost);
   return { allowed: reply.allowed, remaining, retryAfterMs, resetAfterMs };
 }

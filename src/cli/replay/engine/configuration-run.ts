@@ -1,25 +1,23 @@
 /** One configuration over a log: the gateway's matcher, keys, live document and decision, entry by entry. */
 
 import type { Settings } from "../../../config/settings.ts";
+import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Policy } from "../../../core/policy.ts";
-import { Flag } from "../../../core/take.ts";
+import { Flag, type KeyRequest } from "../../../core/take.ts";
+import { type AppliedPolicy, keysOf } from "../../../limiter/decide.ts";
+import { applyLive } from "../../../limiter/live/apply.ts";
 import type { LiveDocument } from "../../../limiter/live/document.ts";
-import type { LiveView } from "../../../limiter/live/view.ts";
-import type { LogEntry } from "../log/entry.ts";
-import { AppliedPolicies } from "./applied-policies.ts";
-import { type Client, clientText, rawKey } from "./clients.ts";
-import { Keeper } from "./counts.ts";
-import { Decider } from "./decider.ts";
+import { type LiveView, viewOf } from "../../../limiter/live/view.ts";
+import { numbersOf } from "../../../limiter/numbers.ts";
+import { partitionText } from "../../../partition/hash.ts";
+import type { LogEntry } from "../log/format.ts";
+import { type Client, type Clients, valuesOf } from "./clients.ts";
+import { type CountsOf, takeFrom } from "./counts.ts";
 import { type HashText, hasherOf } from "./hash.ts";
-import { liveNotes, liveViewOf } from "./live-view.ts";
-import { MatchedTakes } from "./matched-takes.ts";
-import type { NeedOptions } from "./needs.ts";
-import type { PolicyRun, Take } from "./policy-run.ts";
-import { Preflights } from "./preflights.ts";
-import { RecordedTakes } from "./recorded-takes.ts";
-import { ReplayedPolicies } from "./replayed-policies.ts";
-import { RequestRegion } from "./request-region.ts";
-import { Slots } from "./slots.ts";
+import { Matched } from "./matched.ts";
+import { type NeedOptions, whySkipped } from "./needs.ts";
+import { PolicyRun, type PolicyTake } from "./policy-run.ts";
+import { RecordedTakes } from "./recorded.ts";
 import type { ConfigurationSummary, Named, SkippedPolicy } from "./summary.ts";
 import type { TimeAxis } from "./timeline.ts";
 
@@ -34,6 +32,7 @@ export interface Configuration {
 /** What all configurations of a replay have in common. */
 export interface RunOptions extends NeedOptions {
   readonly axis: TimeAxis;
+  readonly clients: Clients;
   /** A client has one name in the report, also if no gateway's secret is known. */
   readonly secretOfRun: string;
   /** Whether the report shows keys beside their hashes. Absent: no. */
@@ -42,70 +41,81 @@ export interface RunOptions extends NeedOptions {
   readonly isPresent?: boolean;
 }
 
+/** A policy as it is applied to a client, and the take that it is for. */
+interface Applied extends AppliedPolicy {
+  readonly take: PolicyTake;
+}
+
+/** The request that is decided. */
+interface DecidedRequest {
+  readonly flag: Flag;
+  /** When it ends. Undefined: the log does not tell it. */
+  readonly endMs: number | undefined;
+  readonly request: number;
+  readonly region: () => string;
+}
+
 export class ConfigurationRun {
   readonly name: string;
   readonly settings: Settings;
+  /** In the order of the configuration, without those that are skipped. */
+  readonly policies: readonly PolicyRun[];
+  /** Policies that could not be replayed, and why. */
+  readonly skipped: ReadonlyMap<string, string>;
   /** Whether the last request would have been admitted. */
   allowed = true;
   /** The policies that the last request took from, before the live document. */
-  takes: readonly Take[] = [];
+  takes: readonly PolicyTake[] = [];
   /** The region that answers the last request. */
-  readonly region: () => string;
+  region: () => string = () => "";
 
-  readonly #isRecorded: boolean;
-  readonly #showKeys: boolean;
+  readonly #options: RunOptions;
   readonly #hash: HashText;
   readonly #hasOwnSecret: boolean;
   readonly #view: LiveView | undefined;
-  readonly #policies: ReplayedPolicies;
-  readonly #requestRegion: RequestRegion;
-  readonly #matched: MatchedTakes;
+  /** The names of policies with overrides: their clients must be hashed. */
+  readonly #overridden: ReadonlySet<unknown>;
+  readonly #numbers: ReturnType<typeof numbersOf>;
+  readonly #matched: Matched;
   readonly #recorded: RecordedTakes;
-  readonly #preflights: Preflights;
-  readonly #slots: Slots;
-  readonly #decider: Decider;
-  readonly #axis: TimeAxis;
   readonly #timeline;
   #requests = 0;
   #refused = 0;
+  #unknownDurations = 0;
 
   constructor({ name, settings, live }: Configuration, options: RunOptions) {
-    const { axis, carried, isRecorded, secretOfRun, showKeys = false, isPresent = false } = options;
+    const { axis, carried, clients, isRecorded, secretOfRun, isPresent = false } = options;
     this.name = name;
     this.settings = settings;
-    this.#isRecorded = isRecorded;
-    this.#showKeys = showKeys && !isRecorded;
-    this.#axis = axis;
+    this.#options = options;
     this.#timeline = axis.line();
     const { hash, isOwn } = hasherOf(settings, secretOfRun);
     this.#hash = hash;
     this.#hasOwnSecret = isOwn;
-    this.#view = live && liveViewOf(settings, live, isRecorded, hash);
-    this.#policies = new ReplayedPolicies(settings, this.#view, options, axis);
-    this.#requestRegion = new RequestRegion(settings, carried);
-    this.region = this.#requestRegion.name;
-    this.#matched = new MatchedTakes(this.#policies, this.region);
-    this.#recorded = new RecordedTakes(this.#policies, isPresent);
-    this.#preflights = new Preflights(carried);
-    const keeper = new Keeper();
-    this.#slots = new Slots(keeper);
-    const applied = new AppliedPolicies(this.#policies, this.#view, (client) => this.nameOf(client));
-    this.#decider = new Decider(applied, keeper, this.#slots, this.region);
-  }
+    // The partitions of recorded lines and those of the document are under one gateway's secret.
+    const secret = (isRecorded && live?.secret) || hash(partitionText({ kind: "live", values: [] }));
+    this.#view = live && viewOf(0, live, settings.policies, secret);
+    this.#overridden = new Set(live?.overrides.map((one: { policy?: unknown } | null) => one?.policy));
 
-  /** In the order of the configuration, without those that are skipped. */
-  get policies(): readonly PolicyRun[] {
-    return this.#policies.runs;
-  }
-
-  /** Policies that could not be replayed, and why. */
-  get skipped(): ReadonlyMap<string, string> {
-    return this.#policies.skipped;
+    const skipped = new Map<string, string>();
+    const policies: PolicyRun[] = [];
+    for (const policy of settings.policies) {
+      const reason = whySkipped(policy, settings, options);
+      if (reason === undefined) policies.push(new PolicyRun(policy, this.inForce(policy), clients, axis));
+      else skipped.set(policy.name, reason);
+    }
+    this.policies = policies;
+    this.skipped = skipped;
+    this.#numbers = numbersOf(policies.map(({ configured }) => configured));
+    this.#matched = new Matched(policies, settings, clients, carried);
+    const enforced = settings.policies.filter((policy) => this.inForce(policy).mode === "enforce");
+    const skippedEnforced = new Set(enforced.map((policy) => policy.name).filter((name) => skipped.has(name)));
+    this.#recorded = new RecordedTakes({ runs: policies, skipped, skippedEnforced, clients, isPresent });
   }
 
   /** Of recorded lines: the policies that some line names. */
   get replayed(): readonly PolicyRun[] {
-    return this.#policies.replayed;
+    return this.policies.filter(({ requests }) => requests > 0 || !this.#options.isRecorded);
   }
 
   /** Whether there is a live document. */
@@ -115,34 +125,86 @@ export class ConfigurationRun {
 
   /** The policy as it is in force for all clients. */
   inForce(policy: Policy): Policy {
-    return this.#policies.inForce(policy);
-  }
-
-  /** The policy as it is configured, without what the live document changes. */
-  configured(run: PolicyRun): Policy {
-    return this.#policies.configured(run);
+    return this.#view?.policy(policy) ?? policy;
   }
 
   nameOf(client: Client): Named {
-    const hash = this.#isRecorded ? client.text : this.#hash(clientText(client));
-    return { client: hash, kind: client.kind, ...(this.#showKeys && { key: rawKey(client) }) };
+    const { isRecorded, showKeys = false } = this.#options;
+    if (isRecorded) return { client: client.text, kind: client.kind };
+    const values = valuesOf(client);
+    const hash = this.#hash(partitionText({ kind: client.kind, values }));
+    return { client: hash, kind: client.kind, ...(showKeys && { key: values.join("+") }) };
   }
 
   /** @param request its number. @param nowMs the log's clock. @param step of the time axis. */
-  decide(entry: LogEntry, request: number, nowMs: number, step: number): void {
-    const { head, recorded, durationMs } = entry;
-    this.#slots.advance(nowMs);
-    this.#requestRegion.begin(entry);
-    this.takes = recorded ? this.#recorded.takes(recorded, request) : this.#matched.takes(head, request);
-    if (head.method === "OPTIONS") this.#preflights.count(head, this.takes);
+  decide({ head, recorded, durationMs }: LogEntry, request: number, nowMs: number, step: number): void {
+    this.region = recorded ? () => recorded.region : this.#matched.regionOf(head);
+    this.takes = recorded ? this.#recorded.takes(recorded) : this.#matched.takes(head, this.region);
     const isRefusedElsewhere = recorded !== undefined && this.#recorded.isRefusedBySkipped(recorded);
+    const endMs = durationMs === undefined ? undefined : nowMs + durationMs;
     const flag = isRefusedElsewhere ? Flag.look : Flag.take;
-    this.allowed =
-      this.takes.length === 0 || this.#decider.decide(this.takes, { flag, durationMs, request, step }, nowMs);
+    const { applied, blockedBy } = this.#applied(nowMs);
+    for (const take of blockedBy ? this.takes : []) {
+      take.isBlocked = take.refused = blockedBy!.includes(take.run.policy.name);
+    }
+    this.allowed = !blockedBy && this.#isAdmitted(applied, { flag, endMs, request, region: this.region }, nowMs);
+    for (const { take } of applied) take.run.count(take, step);
     if (isRefusedElsewhere) this.allowed = false;
     this.#requests++;
     if (!this.allowed) this.#refused++;
     this.#timeline[this.allowed ? "admitted" : "refused"][step]!++;
+  }
+
+  /**
+   * The policies with the client's numbers: those of its plan, and what the live document changes. `blockedBy` has the
+   * names of the policies under which the client is blocked. Absent: it is not blocked.
+   */
+  #applied(nowMs: number): { readonly applied: readonly Applied[]; readonly blockedBy?: readonly string[] } {
+    const view = this.#view;
+    if (!view) {
+      const applied = this.takes.map((take): Applied => {
+        const { run, cost, plan, client } = take;
+        const policy = plan === undefined ? run.policy : this.#numbers(run.policy, { plan });
+        return { take, policy, kind: client.kind, partition: "", cost };
+      });
+      return { applied };
+    }
+    const named = this.takes.map(({ run: { configured, policy }, cost, plan, client }) => {
+      const partition = this.#overridden.has(policy.name) ? this.nameOf(client).client : "";
+      return { policy: configured, kind: client.kind, partition, cost, own: { plan } };
+    });
+    const { applied, blockedBy } = applyLive(view, named, nowMs, this.#numbers);
+    const takeOf = ({ name }: Policy) => this.takes.find(({ run }) => run.policy.name === name)!;
+    return {
+      applied: applied.map((one) => ({ ...one, take: takeOf(one.policy) })),
+      ...(blockedBy && { blockedBy }),
+    };
+  }
+
+  /** Takes from the counts of all policies, and counts what became of each limit. */
+  #isAdmitted(applied: readonly Applied[], { flag, endMs, request, region }: DecidedRequest, nowMs: number): boolean {
+    const keys = keysOf(applied, region);
+    if (keys.length === 0) return true;
+    const counts = keys.map((key): CountsOf => {
+      const { run, client } = applied[key.take]!.take;
+      return { counts: run.countsOf(key.limits[0]!.scope === "region" ? region() : ""), client: client.number };
+    });
+    const named = keys.map(({ request: { group, cost, limits } }, k) => ({ key: String(k), group, cost, limits }));
+    const reply = takeFrom(counts, { keys: named, flag, slot: request + 1 }, nowMs, endMs);
+    if (endMs === undefined && reply.allowed && flag === Flag.take && named.some(holdsSlots)) this.#unknownDurations++;
+    keys.forEach(({ take: t, policy, limits }, k) => {
+      const { take } = applied[t]!;
+      limits.forEach((limit, l) => {
+        const limitReply = reply.keys[k]![l]!;
+        take.refused ||= limitReply.refused;
+        take.run.countLimit(take.client.number, policy, limit, limitReply, nowMs);
+      });
+    });
+    return reply.allowed;
+  }
+
+  hasCounts(client: number): boolean {
+    return this.policies.some((run) => run.hasCounts(client));
   }
 
   sweep(nowMs: number): void {
@@ -153,27 +215,59 @@ export class ConfigurationRun {
     return {
       name: this.name,
       requests: { requests: this.#requests, refused: this.#refused },
-      policies: this.replayed.map((run) => run.summary(this.#axis, (client) => this.nameOf(client))),
+      policies: this.replayed.map((run) => run.summary((client) => this.nameOf(client))),
       skipped: this.skippedPolicies(),
-      timeline: this.#axis.timeline(this.#timeline),
+      timeline: this.#options.axis.timeline(this.#timeline),
     };
   }
 
   skippedPolicies(): SkippedPolicy[] {
-    return [...this.#policies.skippedPolicies(), ...this.#recorded.unknownPolicies()];
+    const { replayed } = this;
+    const unnamed = this.policies.filter((run) => !replayed.includes(run));
+    return [
+      ...this.settings.policies.flatMap((policy) => {
+        const reason = this.skipped.get(policy.name);
+        return reason === undefined ? [] : [{ policy: policy.name, reason, mode: this.inForce(policy).mode }];
+      }),
+      ...unnamed.map(({ policy: { name, mode } }) => ({ policy: name, reason: "no recorded line names it", mode })),
+      ...this.#recorded.unknownPolicies(),
+    ];
   }
 
   notes(): string[] {
-    const hashed = "clients are hashed under a secret of this run, because the gateway's key secret is not known here";
+    const { isRecorded } = this.#options;
+    const untimed = this.#unknownDurations;
     const notes = [
-      ...(this.#isRecorded || this.#hasOwnSecret ? [] : [hashed]),
+      ...(isRecorded || this.#hasOwnSecret ? [] : [HASHED]),
       ...liveNotes(this.#view),
-      ...this.#policies.notes(),
+      ...this.policies.flatMap((run) => policyNotes(run, isRecorded)),
       ...this.#recorded.notes(),
-      ...this.#requestRegion.notes(),
-      ...this.#preflights.notes(),
-      ...this.#slots.notes(),
+      ...this.#matched.notes(),
+      ...(untimed > 0
+        ? [`${untimed} requests do not tell how long they took: each holds its slot until the timeout`]
+        : []),
     ];
     return notes.map((note) => `${this.name}: ${note}`);
   }
+}
+
+function holdsSlots({ cost, limits }: KeyRequest): boolean {
+  return cost > 0 && limits.some(isConcurrency);
+}
+
+const HASHED = "clients are hashed under a secret of this run, because the gateway's key secret is not known here";
+
+function liveNotes(view: LiveView | undefined): string[] {
+  if (!view) return [];
+  const other = "overrides of the live document were made under another key secret: their clients cannot be found";
+  return [
+    ...(view.hasOtherSecret ? [other] : []),
+    ...view.unknown.first.map(({ path, reason }) => `the live document's ${path} does nothing: ${reason}`),
+  ];
+}
+
+function policyNotes({ policy: { name, meter }, hasMoreClients }: PolicyRun, isRecorded: boolean): string[] {
+  const settled = `${name} is replayed with the units that were reserved: what was settled later is not recorded`;
+  const more = `${name} has more clients than are counted; its decisions are exact, its numbers of clients are not`;
+  return [...(meter && isRecorded ? [settled] : []), ...(hasMoreClients ? [more] : [])];
 }

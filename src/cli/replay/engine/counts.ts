@@ -1,125 +1,182 @@
 /** What a replay keeps under the keys of a store. Unlike the memory store, it never forgets an active count. */
 
-import type { KeptValue } from "../../../core/algorithm.ts";
-import type { LimitValue } from "../../../core/algorithms.ts";
+import { algorithmOf, type LimitRecord, type LimitValue } from "../../../core/algorithms.ts";
 import type { Records } from "../../../core/records.ts";
-import { type KeyRequest, type Stored, type TakeReply, type TakeRequest, take } from "../../../core/take.ts";
+import { type Stored, type TakeReply, type TakeRequest, take } from "../../../core/take.ts";
 
-/** The counts of all clients under the limits of one policy and scope, and in one region. */
-export interface Counts {
-  has(client: number): boolean;
-  records(client: number): Records | undefined;
-  /** @param limit the part of a limit key that names the limit. */
-  value(client: number, limit: string): LimitValue | undefined;
-  /** @param expiresAtMs from then on the records are as new. */
-  writeRecords(client: number, records: Records, expiresAtMs: number): void;
-  /** @param kept undefined: nothing is kept any more. */
-  writeValue(client: number, limit: string, kept: KeptValue<LimitValue> | undefined, nowMs: number): void;
-  /** Forgets expired counts if there may be many. */
-  sweep(nowMs: number): void;
-}
-
-interface Kept {
-  records: Records | undefined;
-  values: Map<string, LimitValue> | undefined;
-  /** From then on all of it is as new. */
-  expiresAtMs: number;
-}
-
-/** Sweeping goes through all counts: it is worth its time once this many have come. */
+/** Sweeping goes through all that is kept: it is worth its time once this much has come. */
 const LEAST_SWEPT = 10_000;
 
-/** Counts of any kind. */
-export class MapCounts implements Counts {
-  readonly #kept = new Map<number, Kept>();
+/** What is kept for clients, by their numbers, until it expires. */
+export class Expiring<T> {
+  readonly #kept = new Map<number, T>();
+  readonly #expiresAtMs: (kept: T) => number;
   #sweepAt = LEAST_SWEPT;
 
-  has(client: number): boolean {
-    return this.#kept.has(client);
+  constructor(expiresAtMs: (kept: T) => number) {
+    this.#expiresAtMs = expiresAtMs;
   }
 
-  records(client: number): Records | undefined {
-    return this.#kept.get(client)?.records;
+  get size(): number {
+    return this.#kept.size;
   }
 
-  value(client: number, limit: string): LimitValue | undefined {
-    return this.#kept.get(client)?.values?.get(limit);
+  get(client: number): T | undefined {
+    return this.#kept.get(client);
   }
 
-  writeRecords(client: number, records: Records, expiresAtMs: number): void {
-    this.#write(client, expiresAtMs).records = records;
+  set(client: number, kept: T): void {
+    this.#kept.set(client, kept);
   }
 
-  writeValue(client: number, limit: string, kept: KeptValue<LimitValue> | undefined, nowMs: number): void {
-    const all = this.#write(client, nowMs + (kept?.expiryMs ?? 0));
-    all.values ??= new Map();
-    if (kept) all.values.set(limit, kept.value);
-    else all.values.delete(limit);
-  }
-
-  #write(client: number, expiresAtMs: number): Kept {
-    let kept = this.#kept.get(client);
-    if (!kept) {
-      kept = { records: undefined, values: undefined, expiresAtMs };
-      this.#kept.set(client, kept);
-    }
-    kept.expiresAtMs = Math.max(kept.expiresAtMs, expiresAtMs);
-    return kept;
-  }
-
-  sweep(nowMs: number): void {
+  /** Forgets what has expired, if there may be much of it. @param onExpired gets what is forgotten. */
+  sweep(nowMs: number, onExpired?: (kept: T) => void): void {
     if (this.#kept.size < this.#sweepAt) return;
-    for (const [client, { expiresAtMs }] of this.#kept) if (expiresAtMs <= nowMs) this.#kept.delete(client);
+    for (const [client, kept] of this.#kept) {
+      if (this.#expiresAtMs(kept) > nowMs) continue;
+      this.#kept.delete(client);
+      onExpired?.(kept);
+    }
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#kept.size);
   }
 }
 
-/** A key of a decision, and where its counts are. */
-export interface Place {
+/**
+ * The counts of all clients under the limits of one policy and scope, and in one region. The records are rows of one
+ * table of numbers: an object for each client would take several times the memory, and the time to collect what each
+ * request replaces.
+ */
+export class Counts {
+  /** When a row is as new, and the numbers of the client's records; one row after the other. */
+  #table = new Float64Array(0);
+  /** The numbers of a row. */
+  #width = 0;
+  /** Where the row of a client begins. */
+  readonly #rows = new Expiring<number>((row) => this.#table[row]!);
+  /** Rows of clients that are forgotten. */
+  readonly #free: number[] = [];
+  /** A record of each limit, as the first client had it. */
+  #shapes: Records = [];
+  /** By the part of a limit key that names the limit. */
+  readonly #values = new Expiring<{ readonly byLimit: Map<string, LimitValue>; expiresAtMs: number }>(
+    ({ expiresAtMs }) => expiresAtMs,
+  );
+
+  has(client: number): boolean {
+    return this.#rows.get(client) !== undefined || this.#values.get(client) !== undefined;
+  }
+
+  records(client: number): Records | undefined {
+    const row = this.#rows.get(client);
+    if (row === undefined) return undefined;
+    let at = row + 1;
+    return this.#shapes.map((shape) => {
+      const record: Record<string, unknown> = { ...shape };
+      for (const name of algorithmOf(shape).recordNumbers!) record[name] = this.#table[at++]!;
+      if ("counts" in shape) record.counts = shape.counts.map(() => this.#table[at++]!);
+      return record as unknown as LimitRecord;
+    });
+  }
+
+  writeRecords(client: number, records: Records, expiresAtMs: number): void {
+    const row = this.#rows.get(client) ?? this.#newRow(client, records);
+    this.#table[row] = Math.max(this.#table[row]!, expiresAtMs);
+    let at = row + 1;
+    for (const record of records) {
+      const numbers = record as unknown as Readonly<Record<string, number>>;
+      for (const name of algorithmOf(record).recordNumbers!) this.#table[at++] = numbers[name]!;
+      if ("counts" in record) for (const count of record.counts) this.#table[at++] = count;
+    }
+  }
+
+  #newRow(client: number, records: Records): number {
+    if (this.#width === 0) {
+      this.#shapes = records;
+      this.#width = records.reduce((sum, record) => sum + widthOf(record), 1);
+    }
+    const row = this.#free.pop() ?? this.#rows.size * this.#width;
+    if (row === this.#table.length) {
+      const grown = new Float64Array(Math.max(FIRST_ROWS * this.#width, 2 * row));
+      grown.set(this.#table);
+      this.#table = grown;
+    }
+    this.#rows.set(client, row);
+    return row;
+  }
+
+  value(client: number, limit: string): LimitValue | undefined {
+    return this.#values.get(client)?.byLimit.get(limit);
+  }
+
+  /** @param value undefined: nothing is kept any more. */
+  writeValue(client: number, limit: string, value: LimitValue | undefined, expiresAtMs: number): void {
+    let values = this.#values.get(client);
+    if (!values) {
+      values = { byLimit: new Map(), expiresAtMs };
+      this.#values.set(client, values);
+    }
+    values.expiresAtMs = Math.max(values.expiresAtMs, expiresAtMs);
+    if (value) values.byLimit.set(limit, value);
+    else values.byLimit.delete(limit);
+  }
+
+  sweep(nowMs: number): void {
+    this.#rows.sweep(nowMs, (row) => {
+      this.#table[row] = 0;
+      this.#free.push(row);
+    });
+    this.#values.sweep(nowMs);
+  }
+}
+
+const FIRST_ROWS = 256;
+
+function widthOf(record: LimitRecord): number {
+  return algorithmOf(record).recordNumbers!.length + ("counts" in record ? record.counts.length : 0);
+}
+
+/** The counts of the client of a key. */
+export interface CountsOf {
   readonly counts: Counts;
   readonly client: number;
 }
 
 /**
- * Decides over counts. Within one decision a key is named by its position: making and finding a long text for each
- * would take longer than the decision.
+ * Decides over counts, and changes them.
+ *
+ * @param all those of the request's keys. A key is named by its position among them: making and finding a long text for
+ * each would take longer than the decision.
+ * @param endMs when the request ends, by the log's clock. The gateway renews a slot until then, and releases it then.
+ * Undefined: the log does not tell it, and a slot is held until its timeout.
  */
-export class Keeper {
-  #places: readonly Place[] = [];
-  readonly #stored: Stored = {
-    records: (key) => {
-      const { counts, client } = this.#place(key);
+export function takeFrom(
+  all: readonly CountsOf[],
+  request: TakeRequest,
+  nowMs: number,
+  endMs: number | undefined,
+): TakeReply {
+  const countsOf = (key: string) => all[Number.parseInt(key, 10)]!;
+  const limitOf = (key: string) => key.slice(key.indexOf("#"));
+  const stored: Stored = {
+    records(key) {
+      const { counts, client } = countsOf(key);
       return counts.records(client);
     },
-    value: (key) => {
-      const at = key.indexOf("#");
-      const { counts, client } = this.#place(key.slice(0, at));
-      return counts.value(client, key.slice(at));
+    value(key) {
+      const { counts, client } = countsOf(key);
+      return counts.value(client, limitOf(key));
     },
   };
-
-  /** @param places those of the request's keys, whose names are `keyName` of their positions. */
-  take(places: readonly Place[], request: TakeRequest, nowMs: number): TakeReply {
-    this.#places = places;
-    const { reply, records, values } = take(this.#stored, request, nowMs);
-    for (const written of records) {
-      const { counts, client } = this.#place(written.key);
-      counts.writeRecords(client, written.records, nowMs + written.expiryMs);
-    }
-    for (const { key, kept } of values) {
-      const at = key.indexOf("#");
-      const { counts, client } = this.#place(key.slice(0, at));
-      counts.writeValue(client, key.slice(at), kept, nowMs);
-    }
-    return reply;
+  const { reply, records, values } = take(stored, request, nowMs);
+  for (const { key, records: after, expiryMs } of records) {
+    const { counts, client } = countsOf(key);
+    counts.writeRecords(client, after, nowMs + expiryMs);
   }
-
-  #place(key: string): Place {
-    return this.#places[Number(key)]!;
+  for (const { key, kept } of values) {
+    const { counts, client } = countsOf(key);
+    const isSlots = kept?.value instanceof Map;
+    const value = isSlots && endMs !== undefined ? new Map(kept.value).set(request.slot!, endMs) : kept?.value;
+    counts.writeValue(client, limitOf(key), value, Math.max(nowMs + (kept?.expiryMs ?? 0), endMs ?? 0));
   }
-}
-
-/** How a decision names the key at this position. */
-export function keyName(position: number): KeyRequest["key"] {
-  return String(position);
+  return reply;
 }

@@ -4,7 +4,7 @@ import type { Settings } from "../../../config/settings.ts";
 import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Match, Policy } from "../../../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../../../keys/sources.ts";
-import type { Carried, Needed } from "../log/entry.ts";
+import type { Carried, Needed } from "../log/format.ts";
 
 interface Need {
   readonly needed: Needed;

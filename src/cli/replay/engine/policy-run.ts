@@ -4,9 +4,8 @@ import { algorithmOf } from "../../../core/algorithms.ts";
 import type { Limit, Policy } from "../../../core/policy.ts";
 import type { LimitReply } from "../../../core/take.ts";
 import { describeQuota } from "../../../http/quota.ts";
-import { type Client, Clients, Tally } from "./clients.ts";
-import type { Counts } from "./counts.ts";
-import { countsOf } from "./flat-counts.ts";
+import { type Client, ClientCounts, type Clients } from "./clients.ts";
+import { Counts } from "./counts.ts";
 import type { Named, PolicySummary } from "./summary.ts";
 import type { StepCounts, TimeAxis } from "./timeline.ts";
 
@@ -19,161 +18,116 @@ const NEAR = 0.8;
 const [TENTHS, IS_NEAR, IS_REFUSED] = [15, 16, 32];
 const REFUSED_CLASS = 10;
 
-/** The limits of a policy that count together: those of one scope. */
-export interface Scope {
-  readonly isRegional: boolean;
-  readonly limits: readonly Limit[];
-  /** Positions in the policy. */
-  readonly positions: readonly number[];
-}
-
-/** What the replay must know of a policy with a client's numbers. */
-interface Numbered {
-  readonly policy: Policy;
-  readonly scopes: readonly Scope[];
-  /** The most units of each limit. */
-  readonly quotas: readonly number[];
-}
-
-const numberedPolicies = new WeakMap<Policy, Numbered>();
-
-export function numberedOf(policy: Policy): Numbered {
-  const known = numberedPolicies.get(policy);
-  if (known) return known;
-  const scopes = (["global", "region"] as const).flatMap((scope): Scope[] => {
-    const positions = policy.limits.flatMap((limit, l) => (limit.scope === scope ? [l] : []));
-    if (positions.length === 0) return [];
-    return [{ isRegional: scope === "region", positions, limits: positions.map((l) => policy.limits[l]!) }];
-  });
-  const quotas = policy.limits.map((limit) => algorithmOf(limit).quota(limit).quota);
-  const numbered = { policy, scopes, quotas };
-  numberedPolicies.set(policy, numbered);
-  return numbered;
-}
-
-/** A policy that a request takes from. */
-export interface Take {
+/** A policy that a request takes from, and what becomes of it. */
+export interface PolicyTake {
   readonly run: PolicyRun;
   /** Units. */
   readonly cost: number;
   readonly plan: string | undefined;
+  readonly client: Client & { readonly number: number };
+  refused: boolean;
+  /** An operator has blocked the client under this policy. */
+  isBlocked: boolean;
 }
 
 export class PolicyRun {
+  /** The policy without what the live document changes. */
+  readonly configured: Policy;
   /** The policy as it is in force for all clients. */
   readonly policy: Policy;
-  readonly clients: Clients;
-  /** By region; under "" the counts of all regions. */
-  readonly #counts = new Map<string, Counts>();
-  /** Other counts of its clients, kept by the same client numbers. */
-  readonly others: Pick<Counts, "has">[] = [];
-
-  /** The last request that the policy was for, and what became of it. */
-  readonly last = { request: -1, kind: "", text: "", client: 0, refused: false, isBlocked: false };
-
   requests = 0;
-  refused = 0;
+  #refused = 0;
   #units = 0;
   #refusedUnits = 0;
-  readonly #refusedBy: number[];
-  readonly #requestsOf = new Tally();
-  readonly #refusedOf = new Tally();
+  /** It has had clients that are not counted. */
+  hasMoreClients = false;
+
+  readonly #clients: Clients;
+  /** By region; under "" the counts of all regions. */
+  readonly #counts = new Map<string, Counts>();
+  readonly #requestsOf = new ClientCounts();
+  readonly #refusedOf = new ClientCounts();
   /** By limit. */
-  readonly #peaks: Uint8Array[];
+  readonly #refusedBy: number[];
+  readonly #peaks: readonly ClientCounts[];
+  readonly #axis: TimeAxis;
   readonly #timeline: StepCounts;
 
-  constructor(policy: Policy, axis: TimeAxis, maxClients?: number) {
+  constructor(configured: Policy, policy: Policy, clients: Clients, axis: TimeAxis) {
+    this.configured = configured;
     this.policy = policy;
-    this.clients = new Clients(maxClients);
+    this.#clients = clients;
     this.#refusedBy = policy.limits.map(() => 0);
-    this.#peaks = policy.limits.map(() => new Uint8Array(1_024));
+    this.#peaks = policy.limits.map(() => new ClientCounts());
+    this.#axis = axis;
     this.#timeline = axis.line();
   }
 
   /** @param region "" for limits that count for all regions. */
-  countsOf({ limits }: Scope, region: string): Counts {
+  countsOf(region: string): Counts {
     let counts = this.#counts.get(region);
     if (!counts) {
-      counts = countsOf(limits, this.clients.maxCounted);
+      counts = new Counts();
       this.#counts.set(region, counts);
     }
     return counts;
   }
 
-  /** Makes this the last request. @param text of its client. */
-  begin(request: number, kind: string, text: string): void {
-    const { last } = this;
-    last.request = request;
-    last.kind = kind;
-    last.text = text;
-    last.client = this.clients.numberOf(kind, text);
-    last.refused = false;
-    last.isBlocked = false;
-  }
-
-  /** What became of the last request, after its limits were counted. */
-  count(cost: number, step: number): void {
-    const { client, refused } = this.last;
+  /** What became of a request. @param step of the time axis. */
+  count({ client, cost, refused }: PolicyTake, step: number): void {
     this.requests++;
     this.#units += cost;
+    this.#timeline[refused ? "refused" : "admitted"][step]!++;
     if (refused) {
-      this.refused++;
+      this.#refused++;
       this.#refusedUnits += cost;
-      this.#timeline.refused[step]!++;
-    } else this.#timeline.admitted[step]!++;
-    if (!this.clients.isCounted(client)) return;
-    this.#requestsOf.set(client, this.#requestsOf.get(client) + 1);
-    if (refused) this.#refusedOf.set(client, this.#refusedOf.get(client) + 1);
+    }
+    if (!this.#clients.isCounted(client.number)) {
+      this.hasMoreClients = true;
+      return;
+    }
+    this.#requestsOf.increment(client.number);
+    if (refused) this.#refusedOf.increment(client.number);
   }
 
-  /** @param position of the limit in the policy. */
-  countLimit(limit: Limit, position: number, quota: number, { refused, view }: LimitReply, nowMs: number): void {
+  /** @param policy with the numbers that hold for the client, of which the limit is one. */
+  countLimit(client: number, policy: Policy, limit: Limit, { refused, view }: LimitReply, nowMs: number): void {
+    const position = policy.limits.indexOf(limit);
     if (refused) this.#refusedBy[position]!++;
-    const { client } = this.last;
-    if (!this.clients.isCounted(client)) return;
-    let peaks = this.#peaks[position]!;
-    if (client >= peaks.length) {
-      const grown = new Uint8Array(2 * client);
-      grown.set(peaks);
-      this.#peaks[position] = peaks = grown;
-    }
-    const peak = peaks[client]!;
-    const used = quota - algorithmOf(limit).remaining(view, limit, nowMs);
+    if (!this.#clients.isCounted(client)) return;
+    const algorithm = algorithmOf(limit);
+    const { quota } = algorithm.quota(limit);
+    const used = quota - algorithm.remaining(view, limit, nowMs);
     const tenth = Math.max(1, Math.ceil((10 * used) / quota));
+    const peaks = this.#peaks[position]!;
+    const peak = peaks.get(client);
     const marks = (refused ? IS_REFUSED : 0) | (used >= NEAR * quota ? IS_NEAR : 0);
-    peaks[client] = (peak & ~TENTHS) | marks | Math.max(peak & TENTHS, tenth);
+    peaks.set(client, (peak & ~TENTHS) | marks | Math.max(peak & TENTHS, tenth));
+  }
+
+  hasCounts(client: number): boolean {
+    return [...this.#counts.values()].some((counts) => counts.has(client));
   }
 
   sweep(nowMs: number): void {
     for (const counts of this.#counts.values()) counts.sweep(nowMs);
-    const all = [...this.#counts.values(), ...this.others];
-    this.clients.sweep((client) => all.some((counts) => counts.has(client)));
   }
 
-  summary(axis: TimeAxis, nameOf: (client: Client) => Named): PolicySummary {
-    const [requests, refused] = [this.#requestsOf.counts, this.#refusedOf.counts];
+  summary(nameOf: (client: Client) => Named): PolicySummary {
     let [clients, refusedClients, nearMisses] = [0, 0, 0];
-    const top: number[] = [];
-    for (let client = 0; client < requests.length; client++) {
-      if (requests[client] === 0) continue;
+    for (const [client, requests] of this.#requestsOf.counts.entries()) {
+      if (requests === 0) continue;
       clients++;
-      const times = refused[client] ?? 0;
-      if (times === 0) {
-        if (this.#peaks.some((peaks) => (peaks[client] ?? 0) & IS_NEAR)) nearMisses++;
-        continue;
-      }
-      refusedClients++;
-      if (top.length === MAX_TOP && times <= refused[top.at(-1)!]!) continue;
-      const at = top.findIndex((other) => refused[other]! < times);
-      top.splice(at < 0 ? top.length : at, 0, client);
-      top.length = Math.min(top.length, MAX_TOP);
+      if (this.#refusedOf.get(client) > 0) refusedClients++;
+      else if (this.#peaks.some((peaks) => peaks.get(client) & IS_NEAR)) nearMisses++;
     }
-    const named = this.clients.clientsOf(new Set(top));
+    const top = this.#refusedOf.top(MAX_TOP);
+    const named = this.#clients.withNumbers(new Set(top));
     return {
       policy: this.policy.name,
       mode: this.policy.mode,
       requests: this.requests,
-      refused: this.refused,
+      refused: this.#refused,
       units: this.#units,
       refusedUnits: this.#refusedUnits,
       clients,
@@ -187,17 +141,17 @@ export class PolicyRun {
       })),
       topRefused: top.map((client) => ({
         ...nameOf(named.get(client)!),
-        requests: requests[client]!,
-        refused: refused[client]!,
+        requests: this.#requestsOf.get(client),
+        refused: this.#refusedOf.get(client),
       })),
-      timeline: axis.timeline(this.#timeline),
+      timeline: this.#axis.timeline(this.#timeline),
     };
   }
 }
 
-function peakClasses(peaks: Uint8Array): number[] {
+function peakClasses({ counts }: ClientCounts): number[] {
   const classes = new Array<number>(REFUSED_CLASS + 1).fill(0);
-  for (const peak of peaks) if (peak > 0) classes[peak & IS_REFUSED ? REFUSED_CLASS : (peak & TENTHS) - 1]!++;
+  for (const peak of counts) if (peak > 0) classes[peak & IS_REFUSED ? REFUSED_CLASS : (peak & TENTHS) - 1]!++;
   return classes;
 }
 

@@ -1,6 +1,74 @@
-/** Lines that a gateway has recorded: their order within one millisecond, and how far they agree with the replay. */
+/** Lines that a gateway has recorded: what they take, their order, and how far they agree with the replay. */
 
-import type { LogEntry } from "../log/entry.ts";
+import type { LogEntry, Recorded } from "../log/format.ts";
+import type { Clients } from "./clients.ts";
+import type { PolicyRun, PolicyTake } from "./policy-run.ts";
+import type { SkippedPolicy } from "./summary.ts";
+
+interface RecordedOptions {
+  readonly runs: readonly PolicyRun[];
+  /** The names of policies that are not replayed; and of those among them that are enforced. */
+  readonly skipped: { has(name: string): boolean };
+  readonly skippedEnforced: ReadonlySet<string>;
+  readonly clients: Clients;
+  /** Whether the lines are decisions of this configuration. */
+  readonly isPresent: boolean;
+}
+
+/** The policies that a recorded line takes from, and what it says about policies that are not replayed. */
+export class RecordedTakes {
+  readonly #options: RecordedOptions;
+  readonly #byName: ReadonlyMap<string, PolicyRun>;
+  /** By the name of a policy that the configuration does not have: the lines that name it. */
+  readonly #unknownPolicies = new Map<string, number>();
+  /** By the name of a policy that is not replayed: the recorded requests that it refused. */
+  readonly #refusedElsewhere = new Map<string, number>();
+
+  constructor(options: RecordedOptions) {
+    this.#options = options;
+    this.#byName = new Map(options.runs.map((run) => [run.policy.name, run]));
+  }
+
+  takes(recorded: Recorded): PolicyTake[] {
+    const { clients, skipped } = this.#options;
+    const takes: PolicyTake[] = [];
+    for (const { policy, kind, partition, cost, plan } of recorded.takes) {
+      const run = this.#byName.get(policy);
+      if (run) {
+        const client = { kind, text: partition, number: clients.numberOf(kind, partition) };
+        takes.push({ run, cost, plan, client, refused: false, isBlocked: false });
+      } else if (!skipped.has(policy)) {
+        this.#unknownPolicies.set(policy, (this.#unknownPolicies.get(policy) ?? 0) + 1);
+      }
+    }
+    return takes;
+  }
+
+  /** What a policy that is not replayed has refused stays refused: it charged nothing. */
+  isRefusedBySkipped({ takes, allowed }: Recorded): boolean {
+    const { skippedEnforced, isPresent } = this.#options;
+    // What the present configuration has admitted, the policy refused in shadow, whatever its mode is now.
+    if (isPresent && allowed) return false;
+    const refusing = takes.find(({ policy, refused }) => refused && skippedEnforced.has(policy));
+    if (!refusing) return false;
+    this.#refusedElsewhere.set(refusing.policy, (this.#refusedElsewhere.get(refusing.policy) ?? 0) + 1);
+    return true;
+  }
+
+  unknownPolicies(): SkippedPolicy[] {
+    return [...this.#unknownPolicies].map(([policy, lines]) => ({
+      policy,
+      reason: `${lines} recorded lines name it, and the configuration does not have it`,
+    }));
+  }
+
+  notes(): string[] {
+    return [...this.#refusedElsewhere].map(([policy, requests]) => {
+      const stay = requests === 1 ? "1 request stays" : `${requests} requests stay`;
+      return `${stay} refused as recorded: the policy ${policy}, which is not replayed, refused`;
+    });
+  }
+}
 
 /**
  * The entries of one millisecond with the admitted before the refused. Their true order is not known. A refused request
@@ -13,7 +81,7 @@ export class InstantOrder {
 
   /** Takes the next entry. @returns those that are complete now. */
   add(entry: LogEntry): readonly LogEntry[] {
-    const complete = entry.atMs === this.#atMs ? NONE : this.end();
+    const complete = entry.atMs === this.#atMs ? [] : this.end();
     this.#atMs = entry.atMs;
     (entry.recorded?.allowed === false ? this.#refused : this.#admitted).push(entry);
     return complete;
@@ -21,14 +89,11 @@ export class InstantOrder {
 
   /** The entries that are left. */
   end(): readonly LogEntry[] {
-    if (this.#admitted.length + this.#refused.length === 0) return NONE;
-    const complete = this.#refused.length === 0 ? this.#admitted : this.#admitted.concat(this.#refused);
+    const complete = [...this.#admitted, ...this.#refused];
     [this.#admitted, this.#refused] = [[], []];
     return complete;
   }
 }
-
-const NONE: readonly LogEntry[] = [];
 
 interface Agreed {
   lines: number;

@@ -3,32 +3,22 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReserved } from "../../../http/reserved.ts";
-import type { Carried, LogEntry } from "../log/entry.ts";
-import { ComparisonRun } from "./changes.ts";
+import type { LogEntry } from "../log/format.ts";
+import type { OpenLog } from "../log/open.ts";
+import { Clients } from "./clients.ts";
+import { ComparisonRun } from "./comparison.ts";
 import { type Configuration, ConfigurationRun } from "./configuration-run.ts";
-import { leftOut, replays, unknown } from "./left-out.ts";
+import { leftOut, replays, unknown, untried } from "./not-compared.ts";
 import { Agreement, InstantOrder } from "./recorded.ts";
 import { Suggesting } from "./suggest.ts";
 import type { Summary } from "./summary.ts";
 import { TimeAxis } from "./timeline.ts";
-import { untried } from "./untried.ts";
-
-export type { Configuration };
 
 /** What a replay needs of an opened log. */
-export interface ReplayedLog {
-  readonly carried: Carried;
-  /** In the order of time, except a few late entries. */
-  batches(signal?: AbortSignal): AsyncIterable<readonly LogEntry[]>;
-  /** It grows while batches are read. */
-  readonly told: {
-    readonly files: number;
-    readonly bytes: number;
-    readonly lines: number;
-    readonly notes: readonly string[];
-  };
-  readonly isRecorded: boolean;
-}
+type ReplayedLog = Pick<OpenLog, "batches" | "carried" | "isRecorded"> & {
+  /** They grow while batches are read. */
+  readonly facts: Pick<OpenLog["facts"], "bytes" | "files" | "lines"> & { readonly notes: readonly string[] };
+};
 
 export interface ReplayInput {
   readonly log: ReplayedLog;
@@ -53,13 +43,15 @@ const MAX_TURN_MS = 50;
 export async function replay(input: ReplayInput): Promise<Summary> {
   const { log, suggest, absent = [], showKeys = false, onProgress, signal } = input;
   const axis = new TimeAxis();
+  const clients = new Clients();
+  const { carried, isRecorded } = log;
   const secretOfRun = randomBytes(32).toString("hex");
-  const options = { carried: log.carried, isRecorded: log.isRecorded, absent, axis, secretOfRun, showKeys };
+  const options = { carried, isRecorded, absent, axis, clients, secretOfRun, showKeys };
   const runOf = (i: number, leftOut: ReadonlyMap<string, string>) =>
     new ConfigurationRun(input.configurations[i]!, { ...options, isPresent: i === 0, leftOut });
   const policiesOf = (i: number) => input.configurations[i]!.settings.policies;
   const reported = input.configurations.map((_, i) =>
-    runOf(i, log.isRecorded && i > 0 ? untried(policiesOf(0), policiesOf(i)) : new Map()),
+    runOf(i, isRecorded && i > 0 ? untried(policiesOf(0), policiesOf(i)) : new Map()),
   );
   const [present, candidate] = [reported[0]!, reported[1]];
   const notCompared = leftOut(reported);
@@ -68,9 +60,9 @@ export async function replay(input: ReplayInput): Promise<Summary> {
       ? runOf(i, new Map([...run.skipped, ...notCompared]))
       : run,
   );
-  const comparison = candidate && new ComparisonRun(compared[0]!, compared[1]!);
-  const runs = new Set([...reported, ...compared]);
-  const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest);
+  const comparison = candidate && new ComparisonRun(compared[0]!, compared[1]!, clients);
+  const runs = [...new Set([...reported, ...compared])];
+  const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clients);
   const agreement = new Agreement();
   let [fromMs, nowMs, requests, reserved] = [0, 0, 0, 0];
 
@@ -83,13 +75,13 @@ export async function replay(input: ReplayInput): Promise<Summary> {
     nowMs = Math.max(nowMs, entry.atMs);
     const step = axis.stepOf(nowMs);
     for (const run of runs) run.decide(entry, requests, nowMs, step);
-    comparison?.count(entry, requests, nowMs);
+    comparison?.count(entry, nowMs);
     suggesting?.decide(entry, requests, nowMs);
     if (entry.recorded) agreement.count(entry.recorded, present.allowed);
     requests++;
   };
 
-  const order = log.isRecorded ? new InstantOrder() : undefined;
+  const order = isRecorded ? new InstantOrder() : undefined;
   let turnMs = performance.now();
   signal?.throwIfAborted();
   for await (const batch of log.batches(signal)) {
@@ -98,8 +90,9 @@ export async function replay(input: ReplayInput): Promise<Summary> {
       if (order) for (const complete of order.add(entry)) decide(complete);
       else decide(entry);
     }
-    suggesting?.sweep(nowMs);
-    for (const run of runs) run.sweep(nowMs);
+    const counting = suggesting ? [...runs, suggesting] : runs;
+    for (const one of counting) one.sweep(nowMs);
+    clients.sweep((client) => counting.some((one) => one.hasCounts(client)));
     onProgress?.(requests);
     if (performance.now() - turnMs < MAX_TURN_MS) continue;
     await nextTurn();
@@ -108,14 +101,14 @@ export async function replay(input: ReplayInput): Promise<Summary> {
   signal?.throwIfAborted();
   if (order) for (const complete of order.end()) decide(complete);
 
-  const { files, bytes, lines, notes } = log.told;
+  const { files, bytes, lines, notes } = log.facts;
   return {
     log: { files, bytes, lines, requests, fromMs, toMs: nowMs },
     configurations: reported.map((run) => run.summary()),
     ...(comparison && { comparison: { ...comparison.summary(), unknown: unknown(present, candidate!) } }),
     ...(suggesting && { suggestions: suggesting.summary() }),
     notes: [
-      ...(showKeys ? [log.isRecorded ? NO_KEYS : KEYS_SHOWN] : []),
+      ...(showKeys ? [isRecorded ? NO_KEYS : KEYS_SHOWN] : []),
       ...notes,
       ...(reserved > 0 ? [reservedNote(reserved)] : []),
       ...reported.flatMap((run) => run.notes()),

@@ -1,58 +1,56 @@
-/** How much other numbers would refuse: every limit alone, with every number of its ladder, in the same pass. */
+/** How much other numbers would refuse: every limit alone, with every candidate for its number, in the same pass. */
 
+import type { KeptValue } from "../../../core/algorithm.ts";
+import { algorithmOf, type LimitRecord, type LimitValue } from "../../../core/algorithms.ts";
 import { isConcurrency } from "../../../core/concurrency.ts";
+import { misfit, withWritten } from "../../../core/numbers.ts";
 import type { Limit, Policy } from "../../../core/policy.ts";
 import { toWritten } from "../../../core/units.ts";
 import { numbersOf, withNumbers } from "../../../limiter/numbers.ts";
-import type { LogEntry } from "../log/entry.ts";
-import { Tally } from "./clients.ts";
+import type { LogEntry } from "../log/format.ts";
+import { ClientCounts, type Clients } from "./clients.ts";
 import type { ConfigurationRun } from "./configuration-run.ts";
-import { InFlight, renewedEveryMs } from "./in-flight.ts";
-import { ladderOf } from "./ladder.ts";
-import type { PolicyRun, Take } from "./policy-run.ts";
-import { type RungCounts, type RungRequest, rungCounts } from "./rung-counts.ts";
+import { Expiring } from "./counts.ts";
+import type { PolicyRun, PolicyTake } from "./policy-run.ts";
 import type { Suggestion } from "./summary.ts";
-
-/** The slot of a request in flight. */
-interface Held {
-  readonly counts: RungCounts;
-  readonly request: RungRequest;
-  readonly endMs: number;
-  readonly renewEveryMs: number;
-}
 
 export class Suggesting {
   readonly #run: ConfigurationRun;
   readonly #share: number;
-  readonly #ladders: ReadonlyMap<PolicyRun, readonly LimitLadder[]>;
+  readonly #limits: ReadonlyMap<PolicyRun, readonly LimitCandidates[]>;
+  readonly #all: readonly LimitCandidates[];
 
   /** @param share of refused requests that is too much, 0 to 1. */
-  constructor(run: ConfigurationRun, share: number) {
+  constructor(run: ConfigurationRun, share: number, clients: Clients) {
     this.#run = run;
     this.#share = share;
-    this.#ladders = new Map(
+    this.#limits = new Map(
       run.policies.map((policyRun) => {
-        const policy = run.configured(policyRun);
-        return [policyRun, policy.limits.map((limit) => new LimitLadder(policyRun, policy, limit))];
+        const { configured } = policyRun;
+        return [policyRun, configured.limits.map((limit) => new LimitCandidates(configured, limit, clients))];
       }),
     );
+    this.#all = [...this.#limits.values()].flat();
   }
 
-  /** Decides about a request after the configuration has. */
-  decide(entry: LogEntry, request: number, nowMs: number): void {
-    for (const take of this.#run.takes) {
-      for (const ladder of this.#ladders.get(take.run)!) {
-        ladder.take(take, this.#run.region, entry.durationMs, request + 1, nowMs);
-      }
+  /** Decides about a request after the configuration has. @param request its number. */
+  decide({ durationMs }: LogEntry, request: number, nowMs: number): void {
+    const { takes, region } = this.#run;
+    for (const take of takes) {
+      for (const limit of this.#limits.get(take.run)!) limit.take(take, { region, durationMs, request, nowMs });
     }
   }
 
+  hasCounts(client: number): boolean {
+    return this.#all.some((limit) => limit.hasCounts(client));
+  }
+
   sweep(nowMs: number): void {
-    for (const ladders of this.#ladders.values()) for (const ladder of ladders) ladder.sweep(nowMs);
+    for (const limit of this.#all) limit.sweep(nowMs);
   }
 
   summary(): Suggestion[] {
-    return this.#run.replayed.flatMap((run) => this.#ladders.get(run)!.map((ladder) => ladder.summary(this.#share)));
+    return this.#run.replayed.flatMap((run) => this.#limits.get(run)!.map((limit) => limit.summary(this.#share)));
   }
 
   notes(): string[] {
@@ -61,94 +59,149 @@ export class Suggesting {
   }
 }
 
-class LimitLadder {
-  readonly #run: PolicyRun;
+/** Ten round numbers for each power of ten. */
+const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
+/** From a hundredth of the present number to a hundred times of it. */
+const REACH = 100;
+
+/** Rising numbers as they are written in the configuration: round ones, and the present one. */
+function candidatesOf(limit: Limit): number[] {
+  const present = toWritten(limit.limit, limit.unit);
+  const [least, most] = [present / REACH, present * REACH];
+  const numbers = new Set([present]);
+  for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(most)); power++) {
+    for (const round of ROUND) {
+      const number = Number(`${round}e${power}`);
+      if (number < least || number > most) continue;
+      if (misfit(withWritten(limit, number)) === undefined) numbers.add(number);
+    }
+  }
+  return [...numbers].sort((a, b) => a - b);
+}
+
+/** The counts of neighbouring candidates, which have admitted the same requests until now. */
+interface Group {
+  /** The position after the last candidate. */
+  end: number;
+  readonly record: LimitRecord | undefined;
+  readonly value: LimitValue | undefined;
+}
+
+/** What all candidates count for a client. */
+interface CandidateCounts {
+  groups: readonly Group[];
+  expiresAtMs: number;
+}
+
+interface CountedRequest {
+  readonly region: () => string;
+  /** Undefined: the log does not tell it. */
+  readonly durationMs: number | undefined;
+  readonly request: number;
+  readonly nowMs: number;
+}
+
+/**
+ * One limit with each candidate instead of its own number. The algorithms are those of the gateway. Candidates that
+ * have admitted the same requests have the same counts, and are decided together. By the same counts, a larger number
+ * admits whatever a smaller one admits: a group falls into at most two, the refusing candidates and the admitting ones.
+ */
+class LimitCandidates {
+  readonly #policy: string;
   readonly #limit: Limit;
-  readonly #rungs: readonly number[];
-  /** The limit by rung; by plan for clients on a plan that gives the limit a number. */
+  readonly #clients: Clients;
+  readonly #numbers: readonly number[];
+  /** The limit by candidate; by plan for clients on a plan that gives the limit a number. */
   readonly #limits: readonly Limit[];
   readonly #planned: ReadonlyMap<string, readonly Limit[]>;
-  readonly #counts = new Map<string, RungCounts>();
-  readonly #inFlight = new InFlight<Held>();
-  readonly #refused: Uint8Array;
+  /** By region; under "" the counts of all regions. */
+  readonly #counts = new Map<string, Expiring<CandidateCounts>>();
   #requests = 0;
   readonly #refusedBy: number[];
   readonly #refusedClients: number[];
-  /** The rungs that have refused a client, as bits. */
-  readonly #bits = [new Tally(), new Tally()] as const;
+  /** The candidates that have refused a client, as bits. */
+  readonly #bits = [new ClientCounts(), new ClientCounts()] as const;
 
-  constructor(run: PolicyRun, { plans = {}, ...policy }: Policy, limit: Limit) {
-    this.#run = run;
+  constructor({ plans = {}, ...policy }: Policy, limit: Limit, clients: Clients) {
+    this.#policy = policy.name;
     this.#limit = limit;
-    this.#rungs = ladderOf(limit);
+    this.#clients = clients;
+    this.#numbers = candidatesOf(limit);
     const alone = { ...policy, plans, limits: [limit] };
-    const numbered = this.#rungs.map((rung) => withNumbers(alone, { [limit.id]: rung }));
+    const numbered = this.#numbers.map((number) => withNumbers(alone, { [limit.id]: number }));
     const numbers = numbersOf([alone]);
     this.#limits = numbered.map((one) => one.limits[0]!);
     this.#planned = new Map(
       Object.keys(plans).map((plan) => [plan, numbered.map((one) => numbers(one, { plan }).limits[0]!)]),
     );
-    this.#refused = new Uint8Array(this.#rungs.length);
-    this.#refusedBy = this.#rungs.map(() => 0);
-    this.#refusedClients = this.#rungs.map(() => 0);
+    this.#refusedBy = this.#numbers.map(() => 0);
+    this.#refusedClients = this.#numbers.map(() => 0);
   }
 
-  take({ run, cost, plan }: Take, region: () => string, durationMs: number | undefined, slot: number, nowMs: number) {
-    this.#advance(nowMs);
+  take({ client, cost, plan }: PolicyTake, { region, durationMs, request, nowMs }: CountedRequest): void {
     this.#requests++;
-    const { client } = run.last;
-    const counts = this.#countsOf(this.#limit.scope === "region" ? region() : "");
     const limits = (plan === undefined ? undefined : this.#planned.get(plan)) ?? this.#limits;
-    const request = { client, cost, nowMs, slot, limits };
-    const refused = counts.take(request, this.#refused);
-    if (refused > 0) this.#countRefused(client);
-    if (refused === this.#rungs.length || cost === 0 || durationMs === undefined || !isConcurrency(this.#limit)) return;
-    if (this.#inFlight.isFull) this.#release(this.#inFlight.next(Number.POSITIVE_INFINITY)!.what, nowMs);
-    const [endMs, renewEveryMs] = [nowMs + durationMs, renewedEveryMs(this.#limit.timeoutMs)];
-    this.#inFlight.add(Math.min(endMs, nowMs + renewEveryMs), { counts, request, endMs, renewEveryMs });
+    const counts = this.#countsOf(client.number, this.#limit.scope === "region" ? region() : "");
+    const algorithm = algorithmOf(this.#limit);
+    // The number may be a part of the counts, as the rate at which a bucket refills is.
+    const isShared = algorithm.viewAdmits !== undefined;
+    const instant = { nowMs, atMs: 0, slot: request + 1 };
+    const groups: Group[] = [];
+
+    const add = (state: ReturnType<typeof algorithm.read>, limit: Limit, end: number) => {
+      const kept: KeptValue<LimitValue> | undefined = algorithm.keptValue?.(state, limit, nowMs);
+      const resetAfterMs = algorithm.resetAfterMs(state, limit, nowMs);
+      counts.expiresAtMs = Math.max(counts.expiresAtMs, nowMs + resetAfterMs, nowMs + (kept?.expiryMs ?? 0));
+      const isNew = resetAfterMs === 0 && !kept;
+      const last = groups.at(-1);
+      if (isNew && last && isAsNew(last)) last.end = end;
+      else groups.push({ end, record: isNew ? undefined : algorithm.record(state), value: kept?.value });
+    };
+
+    let start = 0;
+    for (const { end: groupEnd, record, value } of counts.groups) {
+      while (start < groupEnd) {
+        const end = isShared ? groupEnd : start + 1;
+        const limit = heldFor(limits[start]!, durationMs);
+        const state = algorithm.read(record, value, limit, nowMs);
+        let admitting = start;
+        while (admitting < end && !algorithm.admits(state, limits[admitting]!, cost, nowMs)) {
+          this.#countRefused(admitting++, client.number);
+        }
+        if (admitting > start) add(state, limit, admitting);
+        if (admitting < end) add(cost > 0 ? algorithm.charge(state, limit, cost, instant) : state, limit, end);
+        start = end;
+      }
+    }
+    counts.groups = groups;
   }
 
-  #countsOf(region: string): RungCounts {
-    let counts = this.#counts.get(region);
+  #countsOf(client: number, region: string): CandidateCounts {
+    let ofRegion = this.#counts.get(region);
+    if (!ofRegion) {
+      ofRegion = new Expiring(({ expiresAtMs }) => expiresAtMs);
+      this.#counts.set(region, ofRegion);
+    }
+    let counts = ofRegion.get(client);
     if (!counts) {
-      counts = rungCounts(this.#limit, this.#rungs.length);
-      // A rung may hold a client's counts for longer than the run does: the client must keep its number.
-      this.#run.others.push(counts);
-      this.#counts.set(region, counts);
+      counts = { groups: [{ end: this.#numbers.length, record: undefined, value: undefined }], expiresAtMs: 0 };
+      ofRegion.set(client, counts);
     }
     return counts;
   }
 
-  #countRefused(client: number): void {
-    const isCounted = this.#run.clients.isCounted(client);
-    for (let rung = 0; rung < this.#refused.length; rung++) {
-      if (this.#refused[rung] === 0) continue;
-      this.#refused[rung] = 0;
-      this.#refusedBy[rung]!++;
-      if (!isCounted) continue;
-      const tally = this.#bits[rung < 32 ? 0 : 1];
-      const [bits, bit] = [tally.get(client), (1 << (rung & 31)) >>> 0];
-      if (bits & bit) continue;
-      tally.set(client, bits | bit);
-      this.#refusedClients[rung]!++;
-    }
+  #countRefused(position: number, client: number): void {
+    this.#refusedBy[position]!++;
+    if (!this.#clients.isCounted(client)) return;
+    const counts = this.#bits[position < 32 ? 0 : 1];
+    const [bits, bit] = [counts.get(client), (1 << (position & 31)) >>> 0];
+    if (bits & bit) return;
+    counts.set(client, bits | bit);
+    this.#refusedClients[position]!++;
   }
 
-  #advance(nowMs: number): void {
-    for (;;) {
-      const event = this.#inFlight.next(nowMs);
-      if (!event) return;
-      const { atMs, what } = event;
-      if (atMs >= what.endMs) this.#release(what, atMs);
-      else {
-        what.counts.settle({ ...what.request, nowMs: atMs }, "charge");
-        this.#inFlight.add(Math.min(what.endMs, atMs + what.renewEveryMs), what);
-      }
-    }
-  }
-
-  #release({ counts, request }: Held, atMs: number): void {
-    counts.settle({ ...request, nowMs: atMs }, "giveBack");
+  hasCounts(client: number): boolean {
+    return [...this.#counts.values()].some((counts) => counts.get(client) !== undefined);
   }
 
   sweep(nowMs: number): void {
@@ -156,16 +209,15 @@ class LimitLadder {
   }
 
   summary(share: number): Suggestion {
-    const found = this.#requests === 0 ? [] : this.#rungs;
-    const rungs = found.map((limit, rung) => ({
+    const rungs = (this.#requests === 0 ? [] : this.#numbers).map((limit, position) => ({
       limit,
       requests: this.#requests,
-      refused: this.#refusedBy[rung]!,
-      refusedClients: this.#refusedClients[rung]!,
+      refused: this.#refusedBy[position]!,
+      refusedClients: this.#refusedClients[position]!,
     }));
     const suggested = rungs.find(({ requests, refused }) => refused / requests < share)?.limit;
     return {
-      policy: this.#run.policy.name,
+      policy: this.#policy,
       limit: this.#limit.id,
       present: toWritten(this.#limit.limit, this.#limit.unit),
       share,
@@ -173,4 +225,13 @@ class LimitLadder {
       rungs,
     };
   }
+}
+
+function isAsNew({ record, value }: Group): boolean {
+  return record === undefined && value === undefined;
+}
+
+/** A slot is held until the request ends: the gateway renews it until then, and releases it then. */
+function heldFor(limit: Limit, durationMs: number | undefined): Limit {
+  return durationMs !== undefined && isConcurrency(limit) ? { ...limit, timeoutMs: durationMs } : limit;
 }

@@ -122,7 +122,7 @@ export interface ChangedCount {
   readonly examples: readonly ChangedExample[];
 }
 
-interface ChangedExample extends Named {
+export interface ChangedExample extends Named {
   readonly atMs: number;
   readonly policy: string;
   /** Method and path as logged, without the query. Empty if the log has none. */
@@ -139,13 +139,13 @@ export interface Suggestion {
   readonly present: number;
   /** The share of refused requests that was asked for. */
   readonly share: number;
-  /** The smallest rung that refuses less than that share. Absent: none does, or there were no requests. */
+  /** The smallest candidate that refuses less than that share. Absent: none does, or there were no requests. */
   readonly suggested?: number;
-  /** Rising numbers. Empty: no request matched the policy. */
-  readonly rungs: readonly Rung[];
+  /** The candidates, by rising numbers. Empty: no request matched the policy. */
+  readonly rungs: readonly Candidate[];
 }
 
-export interface Rung extends Counted {
+export interface Candidate extends Counted {
   /** As it would be written in the configuration. */
   readonly limit: number;
   readonly refusedClients: number;

@@ -1,11 +1,10 @@
-/** What every log format implements. formats.ts lists the formats. */
+/** What every log format implements, and the requests that it reads. log-file.ts lists the formats. */
 
-import type { Carried, LogEntry } from "./entry.ts";
-
-export type FormatName = "headgate" | "logpush" | "combined" | "cloudfront";
+import type { RequestHead } from "../../../keys/request-head.ts";
 
 export interface Format {
-  readonly name: FormatName;
+  /** What `--format` calls it. */
+  readonly name: string;
   /** @param line one of the first lines of a file. */
   recognizes(line: string): boolean;
   /** A reader for the lines of one file, in their order. */
@@ -20,9 +19,63 @@ export interface LineReader extends Carried {
    */
   read(line: string): LogEntry | readonly LogEntry[] | undefined | string;
   /** What the reader of the report must know, after the last line. The same text from several files is said once. */
-  notes?(): readonly string[];
+  notes(): readonly string[];
   /** How many requests each line stands for. 1 or absent: all requests are in the log. */
   readonly sampledOneIn?: number;
+}
+
+/** What a log has of its requests. */
+export interface Carried {
+  /**
+   * The field that the log would need, as the documentation of its format names it, for example `RequestHeaders`.
+   * Undefined: the log has it.
+   */
+  lacks(needed: Needed): string | undefined;
+}
+
+/**
+ * What a policy may need from a log. A key part is written as in `key`, for example `header:x-user`, `ip`, `country`;
+ * `duration` is how long requests took (concurrency limits), `tokens` what language models used (meters), `preflights`
+ * the headers that tell a CORS preflight.
+ */
+export type Needed = "method" | "path" | "host" | "duration" | "tokens" | "preflights" | "colo" | `key ${string}`;
+
+/** One request of a log. */
+export interface LogEntry {
+  /** When the request came, in ms since the epoch. A log that shows whole seconds gives the beginning of the second. */
+  readonly atMs: number;
+  /** What policies match and keys are read from. For a headgate line: empty, because the line holds the results. */
+  readonly head: RequestHead;
+  /** How long the request took, in ms. Absent: the log does not tell it. */
+  readonly durationMs?: number;
+  /** What a gateway has recorded about its decision. Absent in other logs. */
+  readonly recorded?: Recorded;
+}
+
+/** A decision as the gateway has recorded it (`RECORD`). */
+export interface Recorded {
+  readonly takes: readonly RecordedTake[];
+  /** The region that answered. */
+  readonly region: string;
+  readonly allowed: boolean;
+  /** Who answered, as in `Decision`. */
+  readonly source: string;
+}
+
+/** One policy of a recorded decision. */
+export interface RecordedTake {
+  /** The policy's name. */
+  readonly policy: string;
+  /** The kind of the client's key, for example `ip`. */
+  readonly kind: string;
+  /** The hash of the client's key. */
+  readonly partition: string;
+  /** Units. */
+  readonly cost: number;
+  /** The client's plan. Absent: none. */
+  readonly plan?: string;
+  /** A limit of this policy refused; in shadow: would have. Absent: none did. */
+  readonly refused?: true;
 }
 
 /** A note for formats that write whole seconds. */

@@ -3,8 +3,7 @@
 import { createReadStream } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { gunzip } from "./gunzip.ts";
-import { LogError } from "./told.ts";
+import { LogError } from "./facts.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -17,20 +16,6 @@ export interface Input {
   start(bytes: number): Promise<Uint8Array>;
   /** All bytes from the first one, as they lie on the disk. Called once. A chunk is valid until the next one. */
   chunks(): AsyncIterable<Uint8Array>;
-}
-
-/** The bytes of an input, unpacked. @param onDamage gets the reason why the input has ended early. */
-export async function* contents(
-  raw: AsyncIterable<Uint8Array>,
-  isPacked: boolean,
-  onDamage: (reason: string) => void,
-): AsyncGenerator<Buffer> {
-  if (isPacked) return yield* gunzip(raw, onDamage);
-  for await (const chunk of raw) yield bufferOf(chunk);
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /**
@@ -46,7 +31,7 @@ export async function openInputs(
   for (const name of (await Promise.all(names.map((name) => filesNamed(name, cwd)))).flat()) {
     const path = name === "-" ? name : resolve(cwd, name);
     if (inputs.has(path)) continue;
-    inputs.set(path, name === "-" ? new StreamInput("the standard input", stdin) : await fileInput(name, path));
+    inputs.set(path, name === "-" ? streamInput("the standard input", stdin) : await fileInput(name, path));
   }
   return [...inputs.values()];
 }
@@ -76,89 +61,67 @@ async function fileInput(name: string, path: string): Promise<Input> {
   const stats = await stat(path).catch((error) => fail(name, error));
   if (stats.isDirectory())
     throw new LogError(`${name} is a folder: name the files in it, for example ${join(name, "*")}`);
-  return stats.isFile() ? new FileInput(name, path, stats.size) : new StreamInput(name, pipeChunks(name, path));
-}
-
-class FileInput implements Input {
-  readonly name: string;
-  readonly size: number;
-  readonly #path: string;
-
-  constructor(name: string, path: string, size: number) {
-    this.name = name;
-    this.size = size;
-    this.#path = path;
-  }
-
-  async start(bytes: number): Promise<Uint8Array> {
-    const file = await open(this.#path).catch((error) => fail(this.name, error));
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(bytes, this.size)));
-      return buffer.subarray(0, bytesRead);
-    } catch (error) {
-      return fail(this.name, error);
-    } finally {
-      await file.close();
-    }
-  }
-
-  /** The file may still grow: what comes later is no part of the log. */
-  chunks(): AsyncIterable<Uint8Array> {
-    return fileChunks(this.name, this.#path, this.size);
-  }
+  if (!stats.isFile()) return streamInput(name, pipeChunks(name, path));
+  const { size } = stats;
+  return {
+    name,
+    size,
+    async start(bytes) {
+      const file = await open(path).catch((error) => fail(name, error));
+      try {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(bytes, size)));
+        return buffer.subarray(0, bytesRead);
+      } catch (error) {
+        return fail(name, error);
+      } finally {
+        await file.close();
+      }
+    },
+    // The file may still grow: what comes later is no part of the log.
+    chunks: () => fileChunks(name, path, size),
+  };
 }
 
 /** It cannot be read twice. */
-class StreamInput implements Input {
-  readonly name: string;
-  readonly size = undefined;
-  readonly #rest: AsyncIterator<Uint8Array>;
-  readonly #start: Uint8Array[] = [];
-
-  constructor(name: string, chunks: AsyncIterable<Uint8Array>) {
-    this.name = name;
-    this.#rest = chunks[Symbol.asyncIterator]();
-  }
-
-  async start(bytes: number): Promise<Uint8Array> {
-    const length = () => this.#start.reduce((sum, chunk) => sum + chunk.length, 0);
-    while (length() < bytes) {
-      const { done, value } = await this.#rest.next();
-      if (done) break;
-      this.#start.push(value);
-    }
-    return Buffer.concat(this.#start);
-  }
-
-  async *chunks(): AsyncGenerator<Uint8Array> {
-    try {
-      yield* this.#start.splice(0);
-      for (let next = await this.#rest.next(); !next.done; next = await this.#rest.next()) yield next.value;
-    } finally {
-      await this.#rest.return?.();
-    }
-  }
+function streamInput(name: string, chunks: AsyncIterable<Uint8Array>): Input {
+  const rest = chunks[Symbol.asyncIterator]();
+  const begun: Uint8Array[] = [];
+  return {
+    name,
+    size: undefined,
+    async start(bytes) {
+      let length = begun.reduce((sum, chunk) => sum + chunk.length, 0);
+      while (length < bytes) {
+        const { done, value } = await rest.next();
+        if (done) break;
+        begun.push(value);
+        length += value.length;
+      }
+      return Buffer.concat(begun);
+    },
+    async *chunks() {
+      try {
+        yield* begun.splice(0);
+        for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+      } finally {
+        await rest.return?.();
+      }
+    },
+  };
 }
 
-/** A chunk is valid until the next one is asked for: two buffers are enough for a file of any size. */
+/** All chunks lie in one buffer: a file of any size takes no more memory. */
 async function* fileChunks(name: string, path: string, size: number): AsyncGenerator<Uint8Array> {
   const file = await open(path).catch((error) => fail(name, error));
-  let [buffer, other] = [Buffer.allocUnsafe(CHUNK_BYTES), Buffer.allocUnsafe(CHUNK_BYTES)];
-  let left = size;
-  const read = (into: Buffer) => file.read(into, 0, Math.min(CHUNK_BYTES, left)).catch((error) => fail(name, error));
-  let reading = read(buffer);
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   try {
-    while (left > 0) {
-      const { bytesRead } = await reading;
+    for (let left = size; left > 0; ) {
+      const { bytesRead } = await file.read(buffer, 0, Math.min(CHUNK_BYTES, left)).catch((error) => fail(name, error));
       if (bytesRead === 0) return;
       left -= bytesRead;
-      // The next bytes are read while the lines of these are.
-      reading = read(other);
       yield buffer.subarray(0, bytesRead);
-      [buffer, other] = [other, buffer];
     }
   } finally {
-    await reading.catch(() => {});
     await file.close();
   }
 }

@@ -20,16 +20,21 @@ export abstract class LineHead implements RequestHead {
   }
 
   /** @param name of a header, in any case. */
-  abstract get(name: string): string | null;
-
-  /** The header `Host`. */
-  protected host(): string | null {
-    const { host } = new URL(this.url);
-    return host === UNKNOWN_HOST ? null : host;
+  get(name: string): string | null {
+    const lower = name.toLowerCase();
+    return (this.header(lower) ?? (lower === "host" ? this.#host() : undefined)) || null;
   }
 
   has(name: string): boolean {
     return this.get(name) !== null;
+  }
+
+  /** Undefined: the log does not have it. Empty: the request did not. @param name in lower case. */
+  protected abstract header(name: string): string | undefined;
+
+  #host(): string | undefined {
+    const { host } = new URL(this.url);
+    return host === UNKNOWN_HOST ? undefined : host;
   }
 }
 
@@ -45,7 +50,7 @@ const MAX_HOSTS = 10_000;
  * @param target as on the request line: a path with its query, or a whole URL.
  */
 export function requestUrl(scheme: string, authority: string, target: string): string | undefined {
-  if (target.charCodeAt(0) !== SLASH) return /^https?:/i.test(target) && URL.canParse(target) ? target : undefined;
+  if (!target.startsWith("/")) return /^https?:/i.test(target) && URL.canParse(target) ? target : undefined;
   let isKnownHost = isHost.get(authority);
   if (isKnownHost === undefined) {
     isKnownHost = !/[/?#\\@\s]/.test(authority) && URL.canParse(`http://${authority}/`);
@@ -56,14 +61,10 @@ export function requestUrl(scheme: string, authority: string, target: string): s
   return isKnownHost ? [scheme, "://", authority, target].join("") : undefined;
 }
 
-const SLASH = 47;
-
 /** A method as RFC 9110 writes it. Anything else comes from no HTTP client. */
 export function isMethod(text: string): boolean {
-  return METHOD.test(text);
+  return /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/.test(text);
 }
-
-const METHOD = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/;
 
 /** How many lines were no HTTP request, in words. */
 export function noRequestNotes(count: number): string[] {

@@ -1,12 +1,17 @@
 /** One file of a log: its format, and its entries. */
 
-import type { LogEntry } from "./entry.ts";
-import type { Format, FormatName, LineReader } from "./format.ts";
-import { FORMATS } from "./formats.ts";
-import { ENDS_EARLY, isGzip } from "./gunzip.ts";
-import { contents, type Input } from "./input.ts";
+import { LogError, type LogFacts } from "./facts.ts";
+import type { Format, LineReader, LogEntry } from "./format.ts";
+import { combined } from "./formats/combined.ts";
+import { headgate } from "./formats/headgate.ts";
+import { logpush } from "./formats/logpush.ts";
+import { ENDS_EARLY, gunzip, isGzip } from "./gunzip.ts";
+import type { Input } from "./input.ts";
 import { LineSplitter } from "./split.ts";
-import { LogError, type Telling } from "./told.ts";
+
+/** The first one that recognizes a line reads the file. */
+const FORMATS: readonly Format[] = [headgate, logpush, combined];
+export const FORMAT_NAMES: readonly string[] = FORMATS.map(({ name }) => name);
 
 export interface LogFile {
   readonly input: Input;
@@ -27,13 +32,13 @@ const FIRST_BYTES = [64 * 1024, 4 * 1024 * 1024];
 const CHECKED_LINES = 1000;
 
 /**
- * @returns undefined if the file is empty, or so damaged that it shows no format: `told` says which.
+ * @returns undefined if the file is empty, or so damaged that it shows no format: `facts` say which.
  * @throws {LogError} if no format recognizes it.
  */
 export async function openLogFile(
   input: Input,
-  wanted: FormatName | undefined,
-  told: Telling,
+  wanted: string | undefined,
+  facts: LogFacts,
 ): Promise<LogFile | undefined> {
   for (const bytes of FIRST_BYTES) {
     const start = await input.start(bytes);
@@ -43,19 +48,16 @@ export async function openLogFile(
     const format = wanted ? FORMATS.find(({ name }) => name === wanted) : recognized(lines);
     if (format && lines.length > 0) return { input, format, isPacked, ...readFirst(format, lines) };
     if (damage !== undefined) {
-      told.incomplete.push({ file: input.name, reason: damage });
+      facts.incomplete.push({ file: input.name, reason: damage });
       return undefined;
     }
     if (isWhole && lines.length === 0) {
-      told.addNote(`${input.name} is empty.`);
+      facts.addNote(`${input.name} is empty.`);
       return undefined;
     }
   }
-  throw new LogError(`${input.name}: none of its first lines is in a format that replay reads: ${formatNames()}.`);
-}
-
-function formatNames(): string {
-  return FORMATS.map(({ name }) => name).join(", ");
+  const names = FORMAT_NAMES.join(", ");
+  throw new LogError(`${input.name}: none of its first lines is in a format that replay reads: ${names}.`);
 }
 
 /**
@@ -88,11 +90,18 @@ async function firstLines(
     break;
   }
   if (isWhole) lines.push(...splitter.end());
-  return {
-    lines: lines.filter((line) => line !== null).map((line, i) => (i === 0 ? withoutMark(line) : line)),
-    damage,
-    isWhole,
-  };
+  const readable = lines.filter((line) => line !== null);
+  return { lines: readable.map((line, i) => (i === 0 ? withoutMark(line) : line)), damage, isWhole };
+}
+
+/** The bytes of an input, unpacked. @param onDamage gets the reason why the input has ended early. */
+async function* contents(
+  raw: AsyncIterable<Uint8Array>,
+  isPacked: boolean,
+  onDamage: (reason: string) => void,
+): AsyncGenerator<Buffer> {
+  if (isPacked) return yield* gunzip(raw, onDamage);
+  for await (const { buffer, byteOffset, byteLength } of raw) yield Buffer.from(buffer, byteOffset, byteLength);
 }
 
 /** Without the byte order mark that some editors write. */
@@ -110,105 +119,65 @@ function recognized(lines: readonly string[]): Format | undefined {
 
 function readFirst(format: Format, lines: readonly string[]): { first: LineReader; firstMs: number } {
   const first = format.reader();
-  let firstMs = Number.POSITIVE_INFINITY;
-  for (const line of lines) {
-    const read = first.read(line);
-    if (typeof read !== "object") continue;
-    for (const { atMs } of "atMs" in read ? [read] : read) firstMs = Math.min(firstMs, atMs);
-  }
-  return { first, firstMs: firstMs === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : firstMs };
+  const entries = lines.map((line) => first.read(line)).filter((read) => typeof read === "object");
+  const firstMs = entries.flat().reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY);
+  return { first, firstMs: entries.length > 0 ? firstMs : Number.NEGATIVE_INFINITY };
 }
 
 /** All entries in the order of the lines, those of a chunk of the file at once. */
-export async function* entriesOf(file: LogFile, told: Telling): AsyncGenerator<LogEntry[]> {
-  const { input, format, isPacked } = file;
-  const lines = new EntryLines(input.name, format, told);
+export async function* entriesOf({ input, format, isPacked }: LogFile, facts: LogFacts): AsyncGenerator<LogEntry[]> {
+  const reader = format.reader();
   const splitter = new LineSplitter();
+  const { name: file } = input;
+  let [bytes, lines, damaged, firstReason] = [0, 0, 0, ""];
   let isIncomplete = false;
-  let bytes = 0;
-  const count = (chunk: Uint8Array) => {
-    bytes += chunk.length;
-    told.bytes += chunk.length;
-  };
-  const onDamage = (reason: string) => {
+
+  async function* counted() {
+    for await (const chunk of input.chunks()) {
+      bytes += chunk.length;
+      facts.bytes += chunk.length;
+      yield chunk;
+    }
+  }
+
+  function onDamage(reason: string): void {
     isIncomplete = true;
-    told.incomplete.push({ file: input.name, reason });
-  };
-  for await (const chunk of contents(counted(input.chunks(), count), isPacked, onDamage)) {
-    const entries = lines.read(splitter.split(chunk));
+    facts.incomplete.push({ file, reason });
+  }
+
+  function read(line: string | null): LogEntry | readonly LogEntry[] {
+    lines++;
+    facts.lines++;
+    const text = lines === 1 && line !== null ? withoutMark(line) : line;
+    const entry = text === null ? "it is longer than 1 MiB" : reader.read(text);
+    if (typeof entry === "string") {
+      damaged++;
+      firstReason ||= `line ${lines}: ${entry}`;
+      facts.addDamaged({ file, line: lines, reason: entry });
+    }
+    if (lines === CHECKED_LINES) check();
+    return typeof entry === "object" ? entry : [];
+  }
+
+  function check(): void {
+    if (damaged * 2 <= lines) return;
+    throw new LogError(
+      `${file}: ${damaged} of the first ${lines} lines cannot be read as ${format.name} (${firstReason}). ` +
+        `The formats that replay reads: ${FORMAT_NAMES.join(", ")}.`,
+    );
+  }
+
+  for await (const chunk of contents(counted(), isPacked, onDamage)) {
+    const entries = splitter.split(chunk).flatMap(read);
+    facts.requests += entries.length;
     if (entries.length > 0) yield entries;
   }
   // Its end was cut off, for example by a rotation that copies the file and empties it.
   if (!isIncomplete && input.size !== undefined && bytes < input.size) onDamage("it became shorter while it was read");
-  const entries = lines.read(splitter.end());
+  const entries = splitter.end().flatMap(read);
+  facts.requests += entries.length;
   if (entries.length > 0) yield entries;
-  if (!isIncomplete) lines.end();
-  lines.tell();
-}
-
-async function* counted(
-  chunks: AsyncIterable<Uint8Array>,
-  count: (chunk: Uint8Array) => void,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    count(chunk);
-    yield chunk;
-  }
-}
-
-class EntryLines {
-  readonly #file: string;
-  readonly #format: Format;
-  readonly #reader: LineReader;
-  readonly #told: Telling;
-  #lines = 0;
-  #damaged = 0;
-  #firstReason = "";
-
-  constructor(file: string, format: Format, told: Telling) {
-    this.#file = file;
-    this.#format = format;
-    this.#reader = format.reader();
-    this.#told = told;
-  }
-
-  read(lines: readonly (string | null)[]): LogEntry[] {
-    const entries: LogEntry[] = [];
-    for (const line of lines) {
-      this.#lines++;
-      const text = this.#lines === 1 && line !== null ? withoutMark(line) : line;
-      const entry = text === null ? "it is longer than 1 MiB" : this.#reader.read(text);
-      if (typeof entry === "string") this.#addDamaged(entry);
-      else if (entry && "atMs" in entry) entries.push(entry);
-      else if (entry) entries.push(...entry);
-      if (this.#lines === CHECKED_LINES) this.#check();
-    }
-    this.#told.lines += lines.length;
-    this.#told.requests += entries.length;
-    return entries;
-  }
-
-  /** After the last line. */
-  end(): void {
-    if (this.#lines < CHECKED_LINES) this.#check();
-  }
-
-  tell(): void {
-    for (const note of this.#reader.notes?.() ?? []) this.#told.addNote(note);
-    this.#told.sampledOneIn = Math.max(this.#told.sampledOneIn, this.#reader.sampledOneIn ?? 1);
-  }
-
-  #addDamaged(reason: string): void {
-    this.#damaged++;
-    this.#firstReason ||= `line ${this.#lines}: ${reason}`;
-    this.#told.addDamaged({ file: this.#file, line: this.#lines, reason });
-  }
-
-  #check(): void {
-    if (this.#damaged * 2 <= this.#lines) return;
-    throw new LogError(
-      `${this.#file}: ${this.#damaged} of the first ${this.#lines} lines cannot be read as ${this.#format.name} ` +
-        `(${this.#firstReason}). The formats that replay reads: ${formatNames()}.`,
-    );
-  }
+  if (!isIncomplete && lines < CHECKED_LINES) check();
+  for (const note of reader.notes()) facts.addNote(note);
+  facts.sampledOneIn = Math.max(facts.sampledOneIn, reader.sampledOneIn ?? 1);
 }

@@ -1,6 +1,6 @@
 /** Several files as one log. */
 
-import type { LogEntry } from "./entry.ts";
+import type { LogEntry } from "./format.ts";
 
 export interface Source {
   /** About the instant of its first entry. */

@@ -1,33 +1,30 @@
 /** A log, from its files to entries in the order of time. */
 
-import type { Carried, LogEntry } from "./entry.ts";
-import type { FormatName } from "./format.ts";
+import { KEY_READERS, sourceOf } from "../../../keys/sources.ts";
+import { LogError, LogFacts } from "./facts.ts";
+import type { Carried, LogEntry, Needed } from "./format.ts";
 import { openInputs } from "./input.ts";
 import { entriesOf, type LogFile, openLogFile } from "./log-file.ts";
 import { merged } from "./merge.ts";
 import { roughlyOrdered, TimeOrder } from "./order.ts";
-import { LogError, type LogTold, Telling } from "./told.ts";
-import { Unseen } from "./unseen.ts";
-
-export { LogError, type LogTold };
 
 export interface OpenLog {
   /** For all files together: the log lacks what any of its files lacks. */
   readonly carried: Carried;
   /**
-   * Entries in the order of time. It can be called once.
+   * Entries in the order of time, except a few late entries. It can be called once.
    *
    * @throws {LogError} if the log cannot be read on.
    */
   batches(signal?: AbortSignal): AsyncIterable<readonly LogEntry[]>;
-  readonly told: LogTold;
+  readonly facts: LogFacts;
   /** A gateway has written the lines: policies, keys and costs are in them. */
   readonly isRecorded: boolean;
 }
 
 interface OpenLogOptions {
-  /** Absent: each file's first lines tell. */
-  readonly format?: FormatName;
+  /** The name of the files' format. Absent: each file's first lines tell. */
+  readonly format?: string;
   readonly cwd: string;
   readonly stdin: AsyncIterable<Uint8Array>;
 }
@@ -40,10 +37,10 @@ export async function openLog(names: readonly string[], options: OpenLogOptions)
   const inputs = await openInputs(names, options);
   const sizes = inputs.map(({ size }) => size);
   const totalBytes = sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size), 0);
-  const told = new Telling(inputs.length, totalBytes);
+  const facts = new LogFacts(inputs.length, totalBytes);
   const files: LogFile[] = [];
   for (const input of inputs) {
-    const file = await openLogFile(input, options.format, told);
+    const file = await openLogFile(input, options.format, facts);
     if (file) files.push(file);
   }
   const recorded = files.filter(({ format }) => format.name === "headgate").length;
@@ -52,7 +49,7 @@ export async function openLog(names: readonly string[], options: OpenLogOptions)
   }
   const unseen = new Unseen();
   return {
-    told,
+    facts,
     isRecorded: recorded > 0,
     carried: {
       lacks(needed) {
@@ -64,30 +61,30 @@ export async function openLog(names: readonly string[], options: OpenLogOptions)
         return undefined;
       },
     },
-    batches: (signal) => inOrder(files, { told, unseen, signal }),
+    batches: (signal) => inOrder(files, { facts, unseen, signal }),
   };
 }
 
 async function* inOrder(
   files: readonly LogFile[],
-  { told, unseen, signal }: { told: Telling; unseen: Unseen; signal: AbortSignal | undefined },
+  { facts, unseen, signal }: { facts: LogFacts; unseen: Unseen; signal: AbortSignal | undefined },
 ): AsyncGenerator<readonly LogEntry[]> {
   const order = new TimeOrder();
   const sources = files.map((file) => ({
     firstMs: file.firstMs,
-    batches: () => (files.length > 1 ? roughlyOrdered(entriesOf(file, told)) : entriesOf(file, told)),
+    batches: () => (files.length > 1 ? roughlyOrdered(entriesOf(file, facts)) : entriesOf(file, facts)),
   }));
   for await (const entries of merged(sources)) {
     signal?.throwIfAborted();
     unseen.look(entries);
     for (const batch of order.add(entries)) yield batch;
-    told.late = order.late;
+    facts.late = order.late;
   }
   for (const batch of order.end()) yield batch;
-  told.late = order.late;
-  if (told.late > told.requests * DOUBTFUL_SHARE) told.addNote(DOUBTFUL);
-  for (const note of unseen.notes()) told.addNote(note);
-  if (told.sampledOneIn > 1) told.addNote(sampledNote(told.sampledOneIn));
+  facts.late = order.late;
+  if (facts.late > facts.requests * DOUBTFUL_SHARE) facts.addNote(DOUBTFUL);
+  for (const note of unseen.notes()) facts.addNote(note);
+  if (facts.sampledOneIn > 1) facts.addNote(sampledNote(facts.sampledOneIn));
 }
 
 /** From this share of late requests on, their wrong instants may change what the report says. */
@@ -99,4 +96,30 @@ const DOUBTFUL =
 function sampledNote(oneIn: number): string {
   const share = Number((100 / oneIn).toPrecision(2));
   return `The log is sampled: it has ${share} % of the requests. Limits refuse less in the replay than in truth.`;
+}
+
+/** Sources whose values are fields that logs can have and yet leave empty. */
+const LOOKED_FOR: readonly string[] = ["bearer", "header", "cookie", "country", "asn"];
+
+/** Key parts for which a log has a field that is empty in all of its lines: a header that nobody chose to log. */
+class Unseen {
+  readonly #parts = new Set<string>();
+
+  add(needed: Needed): void {
+    const part = needed.startsWith("key ") ? needed.slice("key ".length) : "";
+    if (LOOKED_FOR.includes(sourceOf(part))) this.#parts.add(part);
+  }
+
+  /** Costs nothing once every part has been seen. */
+  look(entries: readonly LogEntry[]): void {
+    for (const part of this.#parts) {
+      const read = KEY_READERS[sourceOf(part)];
+      const name = part.slice(sourceOf(part).length + 1);
+      if (entries.some(({ head }) => read(head, name, () => ""))) this.#parts.delete(part);
+    }
+  }
+
+  notes(): string[] {
+    return [...this.#parts].map((part) => `No line of the log has a value for the key ${part}.`);
+  }
 }

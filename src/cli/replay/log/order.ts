@@ -1,10 +1,10 @@
 /** Order by time: servers write lines when requests end, and Logpush does not order them at all. */
 
-import type { LogEntry } from "./entry.ts";
+import type { LogEntry } from "./format.ts";
 
-/** Entries that are held back. An entry may be half as many lines behind its place. About 50 MiB. */
+/** Entries that are held back. An entry may stand half as many lines too late. About 50 MiB. */
 const HELD_ENTRIES = 50_000;
-/** The same, as long as no entry was behind its place: entries that are held long cost the garbage collector time. */
+/** The same, as long as no entry stood too late: entries that are held long cost the garbage collector time. */
 const HELD_IN_ORDER = 5000;
 const BATCH = 2500;
 

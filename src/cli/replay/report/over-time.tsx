@@ -7,6 +7,7 @@ import { utcDay, utcTicks } from "d3-time";
 import type { Timeline } from "../engine/summary.ts";
 import { bar, Chart, type Label, SIZE } from "./chart.tsx";
 import { count, duration, instant, percent } from "./numbers.ts";
+import { Table } from "./table.tsx";
 
 const [BARS, ROWS] = [120, 24];
 const LINES = 3;
@@ -56,31 +57,11 @@ export function mostOf(timeline: Timeline): number {
 }
 
 function OverTimeTable({ title, steps }: { title: string; steps: readonly Step[] }) {
-  return (
-    <table>
-      <caption>
-        {title}: requests per {duration(steps[0]!.ms)}
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">From (UTC)</th>
-          <th scope="col">Admitted</th>
-          <th scope="col">Refused</th>
-          <th scope="col">Share</th>
-        </tr>
-      </thead>
-      <tbody>
-        {steps.map(({ fromMs, admitted, refused }) => (
-          <tr>
-            <th scope="row">{instant(fromMs)}</th>
-            <td>{count(admitted)}</td>
-            <td>{count(refused)}</td>
-            <td>{percent(refused, admitted + refused)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+  const rows = steps.map(({ fromMs, admitted, refused }) => {
+    return [instant(fromMs), count(admitted), count(refused), percent(refused, admitted + refused)];
+  });
+  const caption = `${title}: requests per ${duration(steps[0]!.ms)}`;
+  return <Table caption={caption} headings={["From (UTC)", "Admitted", "Refused", "Share"]} rows={rows} />;
 }
 
 interface Step {

@@ -8,16 +8,18 @@ import type {
   ChangedCount,
   Comparison,
   ConfigurationSummary,
+  Named,
   PolicySummary,
   Suggestion,
   Summary,
 } from "../engine/summary.ts";
-import { Ladder } from "./ladder.tsx";
 import { bytes, count, instant, percent, plural } from "./numbers.ts";
 import { mostOf, OverTime } from "./over-time.tsx";
 import { STYLE } from "./page-style.ts";
 import { Peaks } from "./peaks.tsx";
-import { suggestionText } from "./suggested.ts";
+import { Suggested } from "./suggested.tsx";
+import { Scroll, Table } from "./table.tsx";
+import { suggestionText } from "./text.ts";
 
 const CSP = `default-src 'none';style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}';img-src data:;base-uri 'none';form-action 'none'`;
 
@@ -135,41 +137,23 @@ function Times({ id, of }: { id: string; of: readonly { title: string; timeline:
 }
 
 function Policies({ configurations }: { configurations: readonly ConfigurationSummary[] }) {
+  const headings = ["Policy", "Requests", "Refused", "Share", "Clients", "Refused", "Share", "Near misses"];
+  const rowOf = (one: PolicySummary) => [
+    <>
+      <b>{one.policy}</b>
+      {one.mode === "shadow" && " (shadow)"}
+    </>,
+    ...[count(one.requests), count(one.refused), percent(one.refused, one.requests)],
+    ...[count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
+    count(one.nearMisses),
+  ];
   return (
     <>
       <h2>Policies</h2>
       {configurations.map(({ name, policies, skipped }) => (
         <>
           <Scroll name={`Policies of ${name}`}>
-            <table>
-              <caption>{name}</caption>
-              <thead>
-                <tr>
-                  {["Policy", "Requests", "Refused", "Share", "Clients", "Refused", "Share", "Near misses"].map(
-                    (heading) => (
-                      <th scope="col">{heading}</th>
-                    ),
-                  )}
-                </tr>
-              </thead>
-              <tbody>
-                {policies.map((one) => (
-                  <tr>
-                    <th scope="row">
-                      <b>{one.policy}</b>
-                      {one.mode === "shadow" && " (shadow)"}
-                    </th>
-                    <td>{count(one.requests)}</td>
-                    <td>{count(one.refused)}</td>
-                    <td>{percent(one.refused, one.requests)}</td>
-                    <td>{count(one.clients)}</td>
-                    <td>{count(one.refusedClients)}</td>
-                    <td>{percent(one.refusedClients, one.clients)}</td>
-                    <td>{count(one.nearMisses)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+            <Table caption={name} headings={headings} rows={policies.map(rowOf)} />
           </Scroll>
           {skipped.map(({ policy, reason }) => (
             <p>
@@ -185,35 +169,21 @@ function Policies({ configurations }: { configurations: readonly ConfigurationSu
 
 function Compared({ comparison, names }: { comparison: Comparison; names: readonly string[] }) {
   const { requests, policies, added, removed } = comparison;
+  const rows = [{ policy: "all requests", ...requests }, ...policies].map(({ policy, newlyRefused, newlyAdmitted }) => [
+    policy,
+    ...[newlyRefused, newlyAdmitted].flatMap((changed) => [count(changed.requests), count(changed.clients)]),
+  ]);
   return (
     <>
       <h2>
         {names[1]} instead of {names[0]}
       </h2>
       <Scroll name="What changes">
-        <table>
-          <caption>Requests that the one admits and the other refuses</caption>
-          <thead>
-            <tr>
-              {["Policy", "Newly refused", "Clients", "Newly admitted", "Clients"].map((heading) => (
-                <th scope="col">{heading}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {[{ policy: "all requests", ...requests }, ...policies].map(({ policy, newlyRefused, newlyAdmitted }) => (
-              <tr>
-                <th scope="row">{policy}</th>
-                {[newlyRefused, newlyAdmitted].map((changed) => (
-                  <>
-                    <td>{count(changed.requests)}</td>
-                    <td>{count(changed.clients)}</td>
-                  </>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          caption="Requests that the one admits and the other refuses"
+          headings={["Policy", "Newly refused", "Clients", "Newly admitted", "Clients"]}
+          rows={rows}
+        />
       </Scroll>
       {added.length > 0 && (
         <p>
@@ -233,40 +203,26 @@ function Compared({ comparison, names }: { comparison: Comparison; names: readon
 
 function Examples({ name, changed }: { name: string; changed: ChangedCount }) {
   if (changed.examples.length === 0) return null;
+  const rows = changed.examples.map(({ requests, atMs, policy, request, ...client }) => [
+    <Client {...client} />,
+    count(requests),
+    instant(atMs),
+    policy,
+    <code>{request}</code>,
+  ]);
+  const headings = ["Client", "Requests", "First at (UTC)", "Policy", "Request"];
   return (
     <Scroll name={name}>
-      <table>
-        <caption>{name}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Client</th>
-            <th scope="col">Requests</th>
-            <th scope="col">First at (UTC)</th>
-            <th scope="col" class="w">
-              Policy
-            </th>
-            <th scope="col" class="w">
-              Request
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {changed.examples.map(({ client, kind, key, requests, atMs, policy, request }) => (
-            <tr>
-              <th scope="row">
-                {kind} <code>{key ?? client}</code>
-              </th>
-              <td>{count(requests)}</td>
-              <td>{instant(atMs)}</td>
-              <td class="w">{policy}</td>
-              <td class="w">
-                <code>{request}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table caption={name} headings={headings} rows={rows} texts={[3, 4]} />
     </Scroll>
+  );
+}
+
+function Client({ client, kind, key }: Named) {
+  return (
+    <>
+      {kind} <code>{key ?? client}</code>
+    </>
   );
 }
 
@@ -276,7 +232,7 @@ function Policy({ id, name, summary }: { id: string; name: string; summary: Summ
   const found = configurations.flatMap((one) =>
     one.policies.filter(({ policy }) => policy === name).map((policy) => ({ in: one.name, policy })),
   );
-  const ladders = suggestions.filter(({ policy }) => policy === name);
+  const ofPolicy = suggestions.filter(({ policy }) => policy === name);
   return (
     <section aria-labelledby={id}>
       <h2 id={id}>{name}</h2>
@@ -292,7 +248,7 @@ function Policy({ id, name, summary }: { id: string; name: string; summary: Summ
           )),
         )}
       </div>
-      {ladders.length > 0 && <Ladders id={id} suggestions={ladders} />}
+      {ofPolicy.length > 0 && <Suggestions id={id} suggestions={ofPolicy} />}
       {found.map((one) => (
         <TopRefused name={`${one.in}: clients that ${name} refused most often`} policy={one.policy} />
       ))}
@@ -300,7 +256,7 @@ function Policy({ id, name, summary }: { id: string; name: string; summary: Summ
   );
 }
 
-function Ladders({ id, suggestions }: { id: string; suggestions: readonly Suggestion[] }) {
+function Suggestions({ id, suggestions }: { id: string; suggestions: readonly Suggestion[] }) {
   return (
     <>
       <h3>Share of requests that other numbers would have refused, each limit alone</h3>
@@ -308,7 +264,7 @@ function Ladders({ id, suggestions }: { id: string; suggestions: readonly Sugges
         suggestion.rungs.length === 0 ? (
           <p>{suggestionText(suggestion)}</p>
         ) : (
-          <Ladder id={`${id}-ladder-${i}`} suggestion={suggestion} />
+          <Suggested id={`${id}-ladder-${i}`} suggestion={suggestion} />
         ),
       )}
     </>
@@ -317,39 +273,14 @@ function Ladders({ id, suggestions }: { id: string; suggestions: readonly Sugges
 
 function TopRefused({ name, policy }: { name: string; policy: PolicySummary }) {
   if (policy.topRefused.length === 0) return null;
+  const rows = policy.topRefused.map(({ requests, refused, ...client }) => [
+    <Client {...client} />,
+    ...[count(requests), count(refused), percent(refused, requests)],
+  ]);
   return (
     <Scroll name={name}>
-      <table>
-        <caption>{name}</caption>
-        <thead>
-          <tr>
-            {["Client", "Requests", "Refused", "Share"].map((heading) => (
-              <th scope="col">{heading}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {policy.topRefused.map(({ client, kind, key, requests, refused }) => (
-            <tr>
-              <th scope="row">
-                {kind} <code>{key ?? client}</code>
-              </th>
-              <td>{count(requests)}</td>
-              <td>{count(refused)}</td>
-              <td>{percent(refused, requests)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table caption={name} headings={["Client", "Requests", "Refused", "Share"]} rows={rows} />
     </Scroll>
-  );
-}
-
-function Scroll({ name, children }: { name: string; children: unknown }) {
-  return (
-    <section class="scroll" aria-label={name} tabindex={0}>
-      {children}
-    </section>
   );
 }
 

@@ -6,6 +6,7 @@ import { nice, ticks } from "d3-array";
 import type { LimitSummary } from "../engine/summary.ts";
 import { bar, Chart, SIZE } from "./chart.tsx";
 import { count, percent, plural } from "./numbers.ts";
+import { Table } from "./table.tsx";
 
 const TENTHS = 10;
 const LINES = 3;
@@ -41,25 +42,9 @@ export function Peaks({ id, title, limit }: { id: string; title: string; limit: 
 }
 
 function PeaksTable({ title, peaks, clients }: { title: string; peaks: readonly number[]; clients: number }) {
-  return (
-    <table>
-      <caption>{title}: clients by the most that they have used of the limit</caption>
-      <thead>
-        <tr>
-          <th scope="col">Used at most</th>
-          <th scope="col">Clients</th>
-          <th scope="col">Share</th>
-        </tr>
-      </thead>
-      <tbody>
-        {peaks.map((n, i) => (
-          <tr>
-            <th scope="row">{i < TENTHS ? `${i * 10} to ${(i + 1) * 10} %` : "refused"}</th>
-            <td>{count(n)}</td>
-            <td>{percent(n, clients)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+  const rows = peaks.map((n, i) => {
+    return [i < TENTHS ? `${i * 10} to ${(i + 1) * 10} %` : "refused", count(n), percent(n, clients)];
+  });
+  const caption = `${title}: clients by the most that they have used of the limit`;
+  return <Table caption={caption} headings={["Used at most", "Clients", "Share"]} rows={rows} />;
 }

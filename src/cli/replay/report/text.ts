@@ -3,6 +3,7 @@
 import { printable } from "../../printable.ts";
 import { table } from "../../table.ts";
 import type {
+  Candidate,
   Changed,
   Comparison,
   ConfigurationSummary,
@@ -11,8 +12,8 @@ import type {
   Suggestion,
   Summary,
 } from "../engine/summary.ts";
+import type { LogFacts } from "../log/facts.ts";
 import { bytes, count, instant, limitNumber, percent, plural, share } from "./numbers.ts";
-import { ladderAround, suggestionText } from "./suggested.ts";
 
 /** A path is cut there, so that its row fits a terminal. */
 const MAX_REQUEST = 40;
@@ -24,7 +25,7 @@ export function textReport(summary: Summary): string {
     logText(log),
     ...configurations.map(configurationText),
     ...(comparison ? [comparisonText(comparison, configurations)] : []),
-    ...suggestions.map(ladderText),
+    ...suggestions.map(candidatesText),
     notes.map((note) => wrapped(`note: ${printable(note)}`)).join(""),
   ];
   // Tables make their cells printable themselves.
@@ -111,12 +112,12 @@ function examplesText(what: string, { examples }: Changed["newlyRefused"]): stri
   return `\n${table([`${what} first`, "client", "policy", "requests", "for example"], rows, [3])}`;
 }
 
-function ladderText(suggestion: Suggestion): string {
+function candidatesText(suggestion: Suggestion): string {
   const text = `${printable(suggestionText(suggestion))}\n`;
   if (suggestion.rungs.length === 0) return text;
-  const rows = ladderAround(suggestion).map((rung) => {
-    if (rung === "gap") return ["…", "", "", "", ""];
-    const { limit, requests, refused, refusedClients } = rung;
+  const rows = shownCandidates(suggestion).map((shown) => {
+    if (shown === "gap") return ["…", "", "", "", ""];
+    const { limit, requests, refused, refusedClients } = shown;
     const marks = [
       ...(limit === suggestion.present ? ["now"] : []),
       ...(limit === suggestion.suggested ? [`less than ${share(suggestion.share)}`] : []),
@@ -132,6 +133,30 @@ function ladderText(suggestion: Suggestion): string {
   return `${text}\n${table(["number", "refused", "share", "clients", ""], rows, [0, 1, 2, 3])}`;
 }
 
+/** How many candidates are shown on each side of the present and of the suggested one. */
+const AROUND = 2;
+
+/** The candidates that a reader compares, and where others are left out. */
+function shownCandidates({ rungs, present, suggested }: Suggestion): readonly (Candidate | "gap")[] {
+  // Candidates grow by a factor: the nearest one is the one with the nearest logarithm.
+  const distances = rungs.map(({ limit }) => Math.abs(Math.log(limit / present)));
+  const middles = [
+    distances.indexOf(Math.min(...distances)),
+    suggested === undefined ? rungs.length - 1 : rungs.findIndex(({ limit }) => limit === suggested),
+  ];
+  const shown = rungs.flatMap((_, i) => (middles.some((middle) => Math.abs(middle - i) <= AROUND) ? [i] : []));
+  return shown.flatMap((i, at) => (at > 0 && i !== shown[at - 1]! + 1 ? ["gap" as const, rungs[i]!] : [rungs[i]!]));
+}
+
+/** What a suggestion says, for the page too. */
+export function suggestionText({ policy, limit, present, suggested, share: asked, rungs }: Suggestion): string {
+  const what = `${policy}, limit ${limit}`;
+  const now = `now ${limitNumber(present)}`;
+  if (rungs.length === 0) return `${what}: no requests (${now})`;
+  if (suggested === undefined) return `${what}: no number of the ladder refuses less than ${share(asked)} (${now})`;
+  return `${what}: ${limitNumber(suggested)} refuses less than ${share(asked)} (${now})`;
+}
+
 /** Further lines are indented. A word that is longer than a line stays whole. */
 function wrapped(text: string): string {
   const lines: string[] = [];
@@ -141,4 +166,27 @@ function wrapped(text: string): string {
     else lines.push(last === undefined ? word : `  ${word}`);
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** What went wrong with a log while it was read, for everybody who reads the report. */
+export function logNotes({ damaged, late, incomplete }: LogFacts): string[] {
+  const notes = incompleteFiles(incomplete).map((text) => `The log is incomplete. ${text}`);
+  if (damaged.lines > 0) {
+    const first = damaged.first.map(({ file, line, reason }) => `${file}, line ${count(line)}: ${reason}`).join("; ");
+    notes.push(
+      `${plural(damaged.lines, "line")} could not be read, and ${are(damaged.lines)} left out. First: ${first}`,
+    );
+  }
+  if (late > 0) {
+    notes.push(`${plural(late, "request")} stood far behind later ones. The replay counts them when it reads them.`);
+  }
+  return notes;
+}
+
+export function incompleteFiles(incomplete: LogFacts["incomplete"]): string[] {
+  return incomplete.map(({ file, reason }) => `${file}: ${reason}`);
+}
+
+function are(n: number): string {
+  return n === 1 ? "is" : "are";
 }

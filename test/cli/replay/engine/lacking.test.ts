@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { replay } from "../../../../src/cli/replay/engine/replay.ts";
-import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
 import type { Bindings } from "../../../../src/config/settings.ts";
 import { API, configuration, type LogOptions, logOf, requestAt, requests, run } from "./logs.ts";
 

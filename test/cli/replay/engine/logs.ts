@@ -1,8 +1,8 @@
 // Logs in memory, and what is replayed over them, for tests of the engine.
 
 import type { Configuration } from "../../../../src/cli/replay/engine/configuration-run.ts";
-import { type ReplayedLog, type ReplayInput, replay } from "../../../../src/cli/replay/engine/replay.ts";
-import type { LogEntry, Needed, RecordedTake } from "../../../../src/cli/replay/log/entry.ts";
+import { type ReplayInput, replay } from "../../../../src/cli/replay/engine/replay.ts";
+import type { LogEntry, Needed, RecordedTake } from "../../../../src/cli/replay/log/format.ts";
 import { type Bindings, parseSettings } from "../../../../src/config/settings.ts";
 import { partitionHasher } from "../../../../src/partition/hash.ts";
 
@@ -30,12 +30,12 @@ export interface LogOptions {
   readonly batchSize?: number;
 }
 
-export function logOf(entries: readonly LogEntry[], options: LogOptions = {}): ReplayedLog {
+export function logOf(entries: readonly LogEntry[], options: LogOptions = {}): ReplayInput["log"] {
   const { lacking = {}, isRecorded = false, batchSize = 100 } = options;
   return {
     carried: { lacks: (needed) => lacking[needed] },
     isRecorded,
-    told: { files: 1, bytes: 1_000, lines: entries.length, notes: [] },
+    facts: { files: 1, bytes: 1_000, lines: entries.length, notes: [] },
     async *batches() {
       for (let i = 0; i < entries.length; i += batchSize) yield entries.slice(i, i + batchSize);
     },

@@ -50,6 +50,7 @@ describe("clients and paths that are kept", () => {
       isRecorded: false,
       absent: [],
       axis: new TimeAxis(),
+      clients: new Clients(),
       secretOfRun: "",
     };
     const run = new ConfigurationRun({ name: "", settings }, options);

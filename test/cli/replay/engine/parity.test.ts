@@ -2,9 +2,10 @@
 
 import fc from "fast-check";
 import { afterEach, expect, it, vi } from "vitest";
+import { Clients } from "../../../../src/cli/replay/engine/clients.ts";
 import { ConfigurationRun } from "../../../../src/cli/replay/engine/configuration-run.ts";
 import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
-import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
 import { parsePolicies } from "../../../../src/config/policies.ts";
 import type { Settings } from "../../../../src/config/settings.ts";
 import type { Decision, Hold } from "../../../../src/core/decision.ts";
@@ -131,13 +132,20 @@ it("admits and refuses what the limiter admits and refuses", async () => {
 type Outcome = readonly [allowed: boolean, refusedBy: readonly string[]];
 
 function replayed(settings: Settings, entries: readonly LogEntry[], live: LiveDocument | undefined): Outcome[] {
-  const axis = new TimeAxis();
-  const options = { carried: { lacks: () => undefined }, isRecorded: false, absent: [], axis, secretOfRun: "" };
+  const [axis, clients] = [new TimeAxis(), new Clients()];
+  const options = {
+    carried: { lacks: () => undefined },
+    isRecorded: false,
+    absent: [],
+    axis,
+    clients,
+    secretOfRun: "",
+  };
   const run = new ConfigurationRun({ name: "", settings, ...(live && { live }) }, options);
   return entries.map((entry, request) => {
     run.decide(entry, request, entry.atMs, axis.stepOf(entry.atMs));
-    const refusing = run.policies.filter(({ last }) => last.request === request && last.refused);
-    return [run.allowed, refusing.map(({ policy }) => policy.name)];
+    const refusing = run.takes.filter(({ refused }) => refused);
+    return [run.allowed, refusing.map((take) => take.run.policy.name)];
   });
 }
 

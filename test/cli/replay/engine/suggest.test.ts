@@ -1,16 +1,15 @@
-// Every rung of a suggestion is what a run with that limit alone decides.
+// Every candidate of a suggestion is what a run with that limit alone decides.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { ConfigurationRun } from "../../../../src/cli/replay/engine/configuration-run.ts";
-import { PolicyRun } from "../../../../src/cli/replay/engine/policy-run.ts";
+import { Clients } from "../../../../src/cli/replay/engine/clients.ts";
+import { ConfigurationRun } from "../../../../src/cli/replay/engine/configuration-run.ts";
 import { replay } from "../../../../src/cli/replay/engine/replay.ts";
 import { Suggesting } from "../../../../src/cli/replay/engine/suggest.ts";
 import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
-import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
 import { renderReport } from "../../../../src/cli/replay/report/page.tsx";
 import { textReport } from "../../../../src/cli/replay/report/text.ts";
-import type { Policy } from "../../../../src/core/policy.ts";
 import { withNumbers } from "../../../../src/limiter/numbers.ts";
 import { firstOf } from "../../../support/cases/draws.ts";
 import { configuration, logOf, recordedAt, requestAt, START_MS } from "./logs.ts";
@@ -59,10 +58,10 @@ const POLICY = {
   plans: { pro: { "api-1": 40, "api-8": 2 } },
   limits: LIMITS,
 };
-/** All of them admit together what none refuses: each ladder must still be of its limit alone. */
+/** All of them admit together what none refuses: each suggestion must still be of its limit alone. */
 const present = configuration([POLICY, { name: "other", limits: [{ limit: 3, window: "1m" }] }]);
 
-it("agrees at every rung with a run of that limit alone, on ten logs", async () => {
+it("agrees at every candidate with a run of that limit alone, on ten logs", async () => {
   const logs = firstOf(fc.sample(entries, { numRuns: 10, seed: 20_261_122 }));
   for (const [l, log] of logs.entries()) {
     const { suggestions } = await replay({ log: logOf(log), configurations: [present], suggest: 0.01 });
@@ -100,17 +99,23 @@ it("says that no request matched a policy, the same in all reports", async () =>
   expect(recorded.suggestions!.map(({ policy }) => policy)).toEqual(["api"]);
 });
 
-it("keeps the number of a client for which a rung counts", () => {
-  const [policy] = present.settings.policies as [Policy];
-  const run = new PolicyRun(policy, new TimeAxis(), 0);
-  const takes = [{ run, cost: 1, plan: undefined }];
-  const all = { policies: [run], configured: () => policy, takes, region: () => "eu" };
-  const suggesting = new Suggesting(all as unknown as ConfigurationRun, 0.01);
-  run.last.client = run.clients.numberOf("ip", "first");
+it("keeps the number of a client for which a candidate counts", () => {
+  const [clients, axis] = [new Clients(0), new TimeAxis()];
+  const options = {
+    carried: { lacks: () => undefined },
+    isRecorded: false,
+    absent: [],
+    axis,
+    clients,
+    secretOfRun: "",
+  };
+  const run = new ConfigurationRun(present, options);
+  const suggesting = new Suggesting(run, 0.01, clients);
+  run.decide(requestAt(0, { ip: "192.0.2.1" }), 0, START_MS, 0);
   suggesting.decide(requestAt(0), 0, START_MS);
-  for (let i = 0; i < 10_000; i++) run.clients.numberOf("ip", `${i}`);
-  run.sweep(START_MS);
-  expect(["first", "0"].map((client) => run.clients.numberOf("ip", client))).toEqual([0, 10_001]);
+  for (let i = 1; i < 10_000; i++) clients.numberOf("ip", `${i}`);
+  clients.sweep((client) => suggesting.hasCounts(client));
+  expect(["192.0.2.1", "1"].map((client) => clients.numberOf("ip", client))).toEqual([0, 10_000]);
 });
 
 it("has about 40 round numbers around the present one", async () => {

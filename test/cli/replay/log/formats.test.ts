@@ -1,9 +1,9 @@
 /** The samples have every field that the formats' documentation has. Addresses are those of documentation. */
 
 import { describe, expect, it } from "vitest";
-import type { Needed } from "../../../../src/cli/replay/log/entry.ts";
+import type { Needed } from "../../../../src/cli/replay/log/format.ts";
 import { WHOLE_SECONDS } from "../../../../src/cli/replay/log/format.ts";
-import { bearerToken, cookieValue, placeOf, queryValue } from "../../../../src/keys/read.ts";
+import { bearerToken, cookieValue, edgeProperty, queryValue } from "../../../../src/keys/read.ts";
 import { type ReadLog, readFiles, readText, seen } from "./read-log.ts";
 
 const NEEDED: readonly Needed[] = [
@@ -63,7 +63,7 @@ describe("Cloudflare Logpush", () => {
     const read = await readFiles([file]);
     expect(read.entries.map(seen)).toEqual([FIRST, LAST]);
     expect(lacking(read)).toEqual({ tokens: "a field for tokens", ...NO_CONTINENT });
-    expect(read.log.told).toMatchObject({ requests: 2, damaged: { lines: 0 }, notes: [SUBREQUEST] });
+    expect(read.log.facts).toMatchObject({ requests: 2, damaged: { lines: 0 }, notes: [SUBREQUEST] });
   });
 
   it.each(["logpush-unix.ndjson", "logpush-rfc3339.ndjson"])(
@@ -79,7 +79,7 @@ describe("Cloudflare Logpush", () => {
         tokens: "a field for tokens",
         duration: "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)",
       });
-      expect(read.log.told.notes).toEqual([WHOLE_SECONDS, SUBREQUEST]);
+      expect(read.log.facts.notes).toEqual([WHOLE_SECONDS, SUBREQUEST]);
     },
   );
 
@@ -90,7 +90,7 @@ describe("Cloudflare Logpush", () => {
       "s-1",
       "name",
     ]);
-    expect([placeOf(head, "country"), placeOf(head, "asn")]).toEqual(["PT", "64496"]);
+    expect([edgeProperty(head, "country"), edgeProperty(head, "asn")]).toEqual(["PT", "64496"]);
   });
 
   const minimal = (other: object) => `${JSON.stringify({ EdgeStartTimestamp: 1_795_377_600_123, ...other })}\n`;
@@ -119,9 +119,9 @@ describe("Cloudflare Logpush", () => {
   it("says that a Worker's own requests cannot be told from those of clients", async () => {
     const note = /^The log has no WorkerSubrequest: /;
     const { log } = await readText(minimal({ ClientRequestURI: "/" }));
-    expect(log.told.notes).toContainEqual(expect.stringMatching(note));
+    expect(log.facts.notes).toContainEqual(expect.stringMatching(note));
     const other = await readText(minimal({ ClientRequestURI: "/", WorkerSubrequest: false }));
-    expect(other.log.told.notes).not.toContainEqual(expect.stringMatching(note));
+    expect(other.log.facts.notes).not.toContainEqual(expect.stringMatching(note));
   });
 
   it("says which header is in no line", async () => {
@@ -130,7 +130,7 @@ describe("Cloudflare Logpush", () => {
       expect(log.carried.lacks(`key ${part}`)).toBeUndefined();
     }
     const again = await readFilesAfter(["key header:x-api-key", "key header:x-tenant", "key cookie:other"]);
-    expect(again.told.notes).toEqual([
+    expect(again.facts.notes).toEqual([
       SUBREQUEST,
       "No line of the log has a value for the key header:x-tenant.",
       "No line of the log has a value for the key cookie:other.",
@@ -199,7 +199,7 @@ describe("Cloudflare Logpush", () => {
   ])("takes %j for no instant", async (EdgeStartTimestamp) => {
     const good = minimal({ ClientRequestURI: "/" });
     const { entries, log } = await readText(good + minimal({ EdgeStartTimestamp, ClientRequestURI: "/" }));
-    expect([entries.length, log.told.damaged.lines]).toEqual([1, 1]);
+    expect([entries.length, log.facts.damaged.lines]).toEqual([1, 1]);
   });
 
   it.each([
@@ -219,7 +219,7 @@ describe("Cloudflare Logpush", () => {
     const { entries, log } = await readText(good.repeat(5) + bad + good);
     for (const { head } of entries) expect([head.headers.get("a"), head.headers.get("cookie")]).toEqual(["b", null]);
     expect(entries).toHaveLength(6);
-    expect(log.told.damaged).toMatchObject({ lines: 1, first: [{ line: 6, reason: "it is not a JSON object" }] });
+    expect(log.facts.damaged).toMatchObject({ lines: 1, first: [{ line: 6, reason: "it is not a JSON object" }] });
   });
 
   it.each([
@@ -227,8 +227,8 @@ describe("Cloudflare Logpush", () => {
     [{ SampleRate: 0.25 }, 4, "25 %"],
   ])("says that a log with %j is sampled", async (field, oneIn, share) => {
     const { log } = await readText(minimal({ ...field, ClientRequestURI: "/" }));
-    expect(log.told.sampledOneIn).toBe(oneIn);
-    expect(log.told.notes).toContain(
+    expect(log.facts.sampledOneIn).toBe(oneIn);
+    expect(log.facts.notes).toContain(
       `The log is sampled: it has ${share} of the requests. Limits refuse less in the replay than in truth.`,
     );
   });
@@ -281,7 +281,7 @@ describe("nginx and Apache", () => {
       "key continent": "$geoip_city_continent_code",
       "key host": "$host",
     });
-    expect(read.log.told).toMatchObject({
+    expect(read.log.facts).toMatchObject({
       lines: 6,
       requests: 3,
       damaged: { lines: 0 },
@@ -304,7 +304,7 @@ describe("nginx and Apache", () => {
       expect.objectContaining({ request: "HEAD http://www.example.com:8080/x", host: "www.example.com:8080" }),
     ]);
     expect(lacking(read)).not.toHaveProperty("host");
-    expect(read.log.told.notes).toEqual(["2 lines hold no HTTP request that a policy could match.", WHOLE_SECONDS]);
+    expect(read.log.facts.notes).toEqual(["2 lines hold no HTTP request that a policy could match.", WHOLE_SECONDS]);
   });
 
   it("reads a virtual host before names of clients, line by line", async () => {
@@ -325,7 +325,7 @@ describe("nginx and Apache", () => {
       ["192.0.2.3", null],
       ["host-9", null],
     ]);
-    expect(log.told.notes).toContainEqual(expect.stringMatching(/^2 lines show a name/));
+    expect(log.facts.notes).toContainEqual(expect.stringMatching(/^2 lines show a name/));
   });
 
   it("reads common, which has no headers, and says where names stand for addresses", async () => {
@@ -343,7 +343,7 @@ describe("nginx and Apache", () => {
       },
     ]);
     expect(lacking(read)["key header:User-Agent"]).toBe("$http_user_agent");
-    expect(read.log.told.notes[1]).toMatch(/^1 line shows a name in place of the client's address/);
+    expect(read.log.facts.notes[1]).toMatch(/^1 line shows a name in place of the client's address/);
   });
 
   it.each([
@@ -352,74 +352,5 @@ describe("nginx and Apache", () => {
   ])("reads the time %s", async (time, at) => {
     const { entries } = await readText(`192.0.2.1 - - [${time}] "GET / HTTP/1.1" 200 1\n`);
     expect(entries.map((entry) => new Date(entry.atMs).toISOString())).toEqual([at]);
-  });
-});
-
-describe("CloudFront", () => {
-  const FIRST = {
-    durationMs: 43,
-    request: "POST https://api.example.com/v1/items%20a?page=2&sort=name%7E",
-    "CF-Connecting-IP": "192.0.2.17",
-    host: "api.example.com",
-    "user-agent": "Mozilla/5.0 (X11; Linux x86_64)",
-    referer: "https://www.example.com/start",
-    cookie: "session=s-1; theme=dark",
-  };
-  const SECOND = {
-    durationMs: 700,
-    request: "GET http://www.example.com/",
-    "CF-Connecting-IP": "2001:db8:1:2:3:4:5:6",
-    host: "www.example.com",
-  };
-  const LACKING = {
-    ...NO_CONTINENT,
-    tokens: "a field for tokens",
-    preflights: "cs(access-control-request-method)",
-    colo: "a data centre of Cloudflare",
-    "key bearer": "cs(authorization)",
-    "key header:x-api-key": "cs(x-api-key)",
-  };
-  const NO_REQUEST = "1 line holds no HTTP request that a policy could match.";
-
-  it("reads legacy logs, whose time is the end of the answer", async () => {
-    const read = await readFiles(["cloudfront-legacy.tsv"]);
-    expect(read.entries.map(seen)).toEqual([
-      { at: "2026-11-22T20:00:00.000Z", ...FIRST, cf: {} },
-      { at: "2026-11-22T20:00:00.000Z", ...SECOND, cf: {} },
-    ]);
-    expect(lacking(read)).toEqual({ ...LACKING, "key country": "c-country", "key asn": "asn" });
-    expect(read.log.told.notes).toEqual([NO_REQUEST, WHOLE_SECONDS]);
-  });
-
-  it.each(["cloudfront-v2.tsv", "cloudfront-v2.ndjson"])("reads %s", async (file) => {
-    const read = await readFiles([file]);
-    expect(read.entries.map(seen)).toEqual([
-      { at: "2026-11-22T20:00:00.123Z", ...FIRST, cf: { country: "PT", asn: 64496 } },
-      { at: "2026-11-22T20:00:01.009Z", ...SECOND, cf: { country: "T1" } },
-    ]);
-    expect(lacking(read)).toEqual(LACKING);
-    expect(read.log.told.notes).toEqual([NO_REQUEST]);
-  });
-
-  it("takes the order of the fields from each #Fields", async () => {
-    const { entries, log } = await readText(
-      [
-        "#Version: 1.0",
-        "#Fields: cs-uri-stem cs-method c-ip time date",
-        "/a\tGET\t192.0.2.1\t20:00:00\t2026-11-22",
-        "/b\tGET\t192.0.2.1\t20:00:00",
-        "#Fields: date time c-ip cs-method cs-uri-stem",
-        "2026-11-22\t20:00:01\t192.0.2.2\tPUT\t/c",
-        "",
-      ].join("\r\n"),
-    );
-    expect(entries.map(({ head }) => `${head.method} ${head.url} ${head.headers.get("CF-Connecting-IP")}`)).toEqual([
-      "GET https://host.invalid/a 192.0.2.1",
-      "PUT https://host.invalid/c 192.0.2.2",
-    ]);
-    expect(log.carried.lacks("host")).toBe("x-host-header");
-    expect(log.told.damaged.first).toEqual([
-      { file: "the standard input", line: 4, reason: "it has 4 of 5 fields, tabs between them" },
-    ]);
   });
 });

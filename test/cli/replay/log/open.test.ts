@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { constants, gunzipSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
+import { LogError } from "../../../../src/cli/replay/log/facts.ts";
+import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
 import { gunzip } from "../../../../src/cli/replay/log/gunzip.ts";
-import { LogError, openLog } from "../../../../src/cli/replay/log/open.ts";
+import { openLog } from "../../../../src/cli/replay/log/open.ts";
 import { TimeOrder } from "../../../../src/cli/replay/log/order.ts";
 import { LineSplitter } from "../../../../src/cli/replay/log/split.ts";
 import { draws } from "../../../support/cases/draws.ts";
@@ -28,7 +29,7 @@ describe("files", () => {
       const { entries, log } = await readFiles(names, { cwd });
       expect(paths(entries)).toEqual(numbered(0, 40));
       const bytes = members.length + lines(20, 40).length;
-      expect(log.told).toMatchObject({ files: 3, bytes, totalBytes: bytes, lines: 40, requests: 40, late: 0 });
+      expect(log.facts).toMatchObject({ files: 3, bytes, totalBytes: bytes, lines: 40, requests: 40, late: 0 });
     }
   });
 
@@ -61,7 +62,7 @@ describe("files", () => {
     const cwd = folderOf({ a: "", b: "\n\r\n", c: gzipSync(""), d: lines(0, 1) });
     const { entries, log } = await readFiles(["a", "b", "c", "d"], { cwd });
     expect(paths(entries)).toEqual(["/0"]);
-    expect(log.told.notes.slice(0, 3)).toEqual(["a is empty.", "b is empty.", "c is empty."]);
+    expect(log.facts.notes.slice(0, 3)).toEqual(["a is empty.", "b is empty.", "c is empty."]);
   });
 
   it("that cannot be opened are an error that names them", async () => {
@@ -73,8 +74,7 @@ describe("files", () => {
       "none/at/all": "none/at/all: there is no such file.",
       folder: `folder is a folder: name the files in it, for example ${join("folder", "*")}`,
       "*.gz": "*.gz: no file has such a name.",
-      zipped:
-        "zipped: none of its first lines is in a format that replay reads: headgate, logpush, cloudfront, combined",
+      zipped: "zipped: none of its first lines is in a format that replay reads: headgate, logpush, combined",
     };
     for (const [name, message] of Object.entries(messages)) {
       const error = await failure(name);
@@ -91,8 +91,8 @@ describe("files", () => {
     const cwd = folderOf({ a: lines(0, 20_000) });
     const log = await openLog(["a"], { cwd, stdin: (async function* () {})() });
     for await (const _ of log.batches()) truncateSync(join(cwd, "a"), 0);
-    expect(log.told.requests).toBeLessThan(20_000);
-    expect(log.told.incomplete).toEqual([{ file: "a", reason: "it became shorter while it was read" }]);
+    expect(log.facts.requests).toBeLessThan(20_000);
+    expect(log.facts.incomplete).toEqual([{ file: "a", reason: "it became shorter while it was read" }]);
   });
 
   it("stop being read when the replay is cancelled", async () => {
@@ -103,7 +103,7 @@ describe("files", () => {
       for await (const _ of log.batches(cancelled.signal)) cancelled.abort();
     })();
     await expect(reading).rejects.toThrow(/abort/i);
-    expect(log.told.requests).toBeLessThan(30_000);
+    expect(log.facts.requests).toBeLessThan(30_000);
   });
 });
 
@@ -112,7 +112,7 @@ describe("lines", () => {
     const text = `\uFEFF${lines(0, 3).replaceAll("\n", "\r\n")}\n${lines(3, 4).trim()}`;
     const { entries, log } = await readText(text);
     expect(paths(entries)).toEqual(numbered(0, 4));
-    expect(log.told).toMatchObject({ lines: 5, damaged: { lines: 0 }, totalBytes: undefined });
+    expect(log.facts).toMatchObject({ lines: 5, damaged: { lines: 0 }, totalBytes: undefined });
   });
 
   it("may have NUL bytes before them, as after a crash, and bytes that are no UTF-8", async () => {
@@ -124,7 +124,7 @@ describe("lines", () => {
     const { entries, log } = await readText(bytes);
     expect(paths(entries)).toEqual(["/0", "/%EF%BF%BD%EF%BF%BD"]);
     expect(entries[1]?.head.headers.get("user-agent")).toBe("\uFFFD");
-    expect(log.told.damaged.lines).toBe(0);
+    expect(log.facts.damaged.lines).toBe(0);
   });
 
   it("that are longer than 1 MiB are skipped and said, wherever they are", async () => {
@@ -132,7 +132,7 @@ describe("lines", () => {
     const { entries, log } = await readText(`${long}${lines(0, 2)}${long}${lines(2, 5)}${long.trim()}`);
     expect(paths(entries)).toEqual(numbered(0, 5));
     const reason = "it is longer than 1 MiB";
-    expect(log.told.damaged).toEqual({
+    expect(log.facts.damaged).toEqual({
       lines: 3,
       first: [1, 4, 8].map((line) => ({ file: "the standard input", line, reason })),
     });
@@ -142,9 +142,9 @@ describe("lines", () => {
     const damaged = ["203.0.113.9 - secret", '203.0.113.9 - - [22/Nov/2026:20:00:61 +0000] "GET', "x", "y", "z", "{}"];
     const { entries, log } = await readText(lines(0, 8) + damaged.join("\n"));
     expect(entries).toHaveLength(8);
-    expect(log.told.damaged.lines).toBe(6);
-    expect(log.told.damaged.first.map(({ line }) => line)).toEqual([9, 10, 11, 12, 13]);
-    expect(JSON.stringify(log.told)).not.toMatch(/203|secret/);
+    expect(log.facts.damaged.lines).toBe(6);
+    expect(log.facts.damaged.first.map(({ line }) => line)).toEqual([9, 10, 11, 12, 13]);
+    expect(JSON.stringify(log.facts)).not.toMatch(/203|secret/);
   });
 
   it("that mostly cannot be read are an error", async () => {
@@ -153,7 +153,7 @@ describe("lines", () => {
     const error = await readText(lines(0, 1) + damaged(6).join("")).catch((error: Error) => error);
     expect(error).toBeInstanceOf(LogError);
     expect(String(error)).toMatch(
-      /the standard input: 600 of the first 1000 lines cannot be read as combined \(line 2: it has no time in .*\)\. The formats that replay reads: headgate, logpush, cloudfront, combined/,
+      /the standard input: 600 of the first 1000 lines cannot be read as combined \(line 2: it has no time in .*\)\. The formats that replay reads: headgate, logpush, combined/,
     );
     expect(String(error)).not.toContain("secret");
     await expect(readText(lines(0, 3), "logpush")).rejects.toThrow("3 of the first 3 lines cannot be read as logpush");
@@ -173,7 +173,7 @@ describe("gzip", () => {
       const whole = readable.split("\n").length - 1;
       expect(whole).toBeGreaterThan(100);
       expect(paths(entries)).toEqual([...numbered(0, whole), "/2000"]);
-      expect(log.told.incomplete).toEqual([{ file: "a.gz", reason: "its gzip data end too early" }]);
+      expect(log.facts.incomplete).toEqual([{ file: "a.gz", reason: "its gzip data end too early" }]);
     }
   });
 
@@ -182,7 +182,7 @@ describe("gzip", () => {
     wrong[wrong.length - 8]! ^= 1;
     const { entries, log } = await readText(wrong);
     expect(entries).toHaveLength(2000);
-    expect(log.told.incomplete).toEqual([{ file: "the standard input", reason: "its gzip data are damaged" }]);
+    expect(log.facts.incomplete).toEqual([{ file: "the standard input", reason: "its gzip data are damaged" }]);
   });
 
   it("may have zeros after it, and other bytes are damage", async () => {
@@ -190,7 +190,7 @@ describe("gzip", () => {
     for (const padding of [1, 8, 300_000]) {
       const padded = await readText(Buffer.concat([small, Buffer.alloc(padding)]));
       expect(paths(padded.entries)).toEqual(numbered(0, 3));
-      expect(padded.log.told.incomplete).toEqual([]);
+      expect(padded.log.facts.incomplete).toEqual([]);
     }
     for (const more of [
       Buffer.from("more"),
@@ -198,7 +198,7 @@ describe("gzip", () => {
     ]) {
       const { entries, log } = await readText(Buffer.concat([small, more]));
       expect(paths(entries)).toEqual(numbered(0, 3));
-      expect(log.told.incomplete).toEqual([{ file: "the standard input", reason: "its gzip data are damaged" }]);
+      expect(log.facts.incomplete).toEqual([{ file: "the standard input", reason: "its gzip data are damaged" }]);
     }
   });
 
@@ -207,8 +207,8 @@ describe("gzip", () => {
     for (const bytes of [flipped, packed.subarray(0, 60), packed.subarray(0, 10)]) {
       const { entries, log } = await readFiles(["a.gz", "b"], { cwd: folderOf({ "a.gz": bytes, b: lines(0, 1) }) });
       expect(paths(entries)).toEqual(["/0"]);
-      expect(log.told.incomplete).toEqual([{ file: "a.gz", reason: expect.stringMatching(/^its gzip data /) }]);
-      expect(log.told.notes.join()).not.toContain("empty");
+      expect(log.facts.incomplete).toEqual([{ file: "a.gz", reason: expect.stringMatching(/^its gzip data /) }]);
+      expect(log.facts.notes.join()).not.toContain("empty");
     }
   });
 
@@ -256,7 +256,7 @@ describe("gzip", () => {
     const { entries, log } = await readText(wrong);
     expect(entries.length).toBeGreaterThan(100);
     expect(entries.length).toBeLessThan(2000);
-    expect(log.told.incomplete).toHaveLength(1);
+    expect(log.facts.incomplete).toHaveLength(1);
   });
 });
 
@@ -266,7 +266,7 @@ describe("order", () => {
     const seconds = Array.from({ length: 5000 }, (_, i) => i).sort((a, b) => late(a) - late(b));
     const { entries, log } = await readText(seconds.map((i) => accessLine(T + i * 1000, `/${i}`)).join(""));
     expect(paths(entries)).toEqual(numbered(0, 5000));
-    expect(log.told.late).toBe(0);
+    expect(log.facts.late).toBe(0);
   });
 
   it("is that of the true instants where a line of one of several files has a wrong one", async () => {
@@ -275,7 +275,7 @@ describe("order", () => {
     const [even, odd] = [0, 1].map((rest) => each.filter((_, i) => i % 2 === rest));
     const cwd = folderOf({ a: even!.toSpliced(100, 0, wrong).join(""), b: odd!.join("") });
     const { entries, log } = await readFiles(["a", "b"], { cwd });
-    expect(log.told.late).toBe(0);
+    expect(log.facts.late).toBe(0);
     expect(entries.findIndex(({ head }) => head.url.endsWith("/wrong"))).toBe(20_000);
   });
 
@@ -286,8 +286,8 @@ describe("order", () => {
       [200, true],
     ] as const) {
       const { log } = await readText(lines(behind, 10_000 + behind) + lines(0, behind));
-      expect(log.told.late).toBe(behind);
-      expect(log.told.notes.some((note) => doubtful.test(note))).toBe(isDoubtful);
+      expect(log.facts.late).toBe(behind);
+      expect(log.facts.notes.some((note) => doubtful.test(note))).toBe(isDoubtful);
     }
   });
 
@@ -311,7 +311,7 @@ it("the same entries come from any pieces of the bytes", async () => {
   const text = `\uFEFF${lines(0, 3)}caf\u00e9 \u{1F600}\r\n\r\n${lines(3, 6).replaceAll("\n", "\r\n")}${lines(6, 7).trim()}`;
   const outcome = async (chunks: readonly Uint8Array[]) => {
     const { entries, log } = await readFiles(["-"], { stdin: chunks });
-    return { paths: paths(entries), told: log.told };
+    return { paths: paths(entries), facts: log.facts };
   };
   for (const bytes of [Buffer.from(text), gzipSync(text)]) {
     const whole = await outcome([bytes]);

@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { LogEntry } from "../../../../src/cli/replay/log/entry.ts";
-import type { FormatName } from "../../../../src/cli/replay/log/format.ts";
+import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
 import { type OpenLog, openLog } from "../../../../src/cli/replay/log/open.ts";
 
 export const SAMPLES = join(import.meta.dirname, "..", "samples");
@@ -25,7 +24,7 @@ export function folderOf(files: Readonly<Record<string, string | Uint8Array>>): 
 
 export async function readFiles(
   names: readonly string[],
-  { cwd = SAMPLES, stdin = [], format }: { cwd?: string; stdin?: Iterable<Uint8Array>; format?: FormatName } = {},
+  { cwd = SAMPLES, stdin = [], format }: { cwd?: string; stdin?: Iterable<Uint8Array>; format?: string } = {},
 ): Promise<ReadLog> {
   const log = await openLog(names, { cwd, stdin: streamOf(stdin), ...(format && { format }) });
   const entries: LogEntry[] = [];
@@ -34,7 +33,7 @@ export async function readFiles(
 }
 
 /** From the standard input. */
-export function readText(text: string | Uint8Array, format?: FormatName): Promise<ReadLog> {
+export function readText(text: string | Uint8Array, format?: string): Promise<ReadLog> {
   return readFiles(["-"], { stdin: [Buffer.from(text)], ...(format && { format }) });
 }
 

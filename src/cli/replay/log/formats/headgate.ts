@@ -6,10 +6,9 @@
  * Only messages of the console are read. Other parts of an event hold what clients have sent.
  */
 
-import { parseJson } from "../../../../config/bindings.ts";
+import { isTable, parseJson } from "../../../../config/bindings.ts";
 import type { RequestHead } from "../../../../keys/request-head.ts";
-import type { LogEntry, Needed, RecordedTake } from "../entry.ts";
-import type { Format, LineReader } from "../format.ts";
+import type { Format, LineReader, LogEntry, Needed, RecordedTake } from "../format.ts";
 import { instantInMs } from "../instant.ts";
 
 /** The beginning of every line, as src/http/record.ts writes it. */
@@ -84,23 +83,15 @@ class HeadgateReader implements LineReader {
   }
 
   #entryOf(message: string): LogEntry | string {
-    let line: unknown;
-    try {
-      line = JSON.parse(message);
-    } catch {
-      return "the recorded decision ends early";
-    }
-    const { v, at, region, source, allowed, share, takes } = line as Record<string, unknown>;
+    const line = parseJson(message);
+    if (!isTable(line)) return "the recorded decision ends early";
+    const { v, at, region, source, allowed, share, takes } = line;
     if (v !== VERSION) return `it is a recorded decision of another version than ${VERSION}`;
     const isWhole = Number.isSafeInteger(at) && typeof region === "string" && typeof source === "string";
     if (!isWhole || typeof allowed !== "boolean" || !Array.isArray(takes)) return "it is no whole recorded decision";
     if (Number.isNaN(instantInMs(at as number))) return "its time is not an instant";
-    const recorded: RecordedTake[] = [];
-    for (const take of takes) {
-      const one = takeOf(take);
-      if (!one) return "a policy of the recorded decision is not whole";
-      recorded.push(one);
-    }
+    const recorded = takes.map(takeOf);
+    if (!recorded.every((take) => take !== undefined)) return "a policy of the recorded decision is not whole";
     if (typeof share === "number" && share < this.#share) this.#share = share;
     if (source === "lease") this.#leases++;
     if (source === "fallback") this.#fallbacks++;
@@ -109,13 +100,15 @@ class HeadgateReader implements LineReader {
 }
 
 function takeOf(take: unknown): RecordedTake | undefined {
-  if (typeof take !== "object" || take === null) return undefined;
-  const { policy, kind, key, cost, plan, refused } = take as Record<string, unknown>;
+  if (!isTable(take)) return undefined;
+  const { policy, kind, key, cost, plan, refused } = take;
   if (typeof policy !== "string" || typeof kind !== "string" || typeof key !== "string") return undefined;
   if (!Number.isSafeInteger(cost) || (cost as number) < 0) return undefined;
-  const one = { policy, kind, partition: key, cost: cost as number };
-  if (typeof plan !== "string" && refused !== true) return one;
-  return { ...one, ...(typeof plan === "string" && { plan }), ...(refused === true && { refused: true as const }) };
+  return {
+    ...{ policy, kind, partition: key, cost: cost as number },
+    ...(typeof plan === "string" && { plan }),
+    ...(refused === true && { refused }),
+  };
 }
 
 /** The recorded decisions among the console's messages in this line. */
@@ -128,7 +121,7 @@ function messagesIn(line: string): readonly string[] {
   // An element of an array: what clients have sent stands behind a name.
   if (text.startsWith(QUOTED)) return messages([parseJson(text.replace(/,$/, "")) ?? BEGIN]);
   const logs = logsOf(text) ?? [];
-  return messages(logs.flatMap((one) => (isObject(one) ? (one.message ?? one.Message) : [])));
+  return messages(logs.flatMap((one) => (isTable(one) ? (one.message ?? one.Message) : [])));
 }
 
 /** An event of a Worker, or the line of one written with line breaks where its messages begin. */
@@ -141,16 +134,12 @@ function isEvent(line: string): boolean {
 function logsOf(text: string): readonly unknown[] | undefined {
   if (!text.startsWith("{")) return undefined;
   const event = parseJson(text.replace(/,$/, ""));
-  const logs = isObject(event) ? (event.logs ?? event.Logs) : undefined;
+  const logs = isTable(event) ? (event.logs ?? event.Logs) : undefined;
   return Array.isArray(logs) ? logs : undefined;
 }
 
 function messages(all: readonly unknown[]): string[] {
   return all.filter((one): one is string => typeof one === "string" && one.startsWith(BEGIN));
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
 }
 
 function decisions(count: number): string {

@@ -4,12 +4,10 @@
  * Instant Logs and Logpull write the same fields.
  */
 
-import type { LogEntry, Needed } from "../entry.ts";
-import { type Format, type LineReader, WHOLE_SECONDS } from "../format.ts";
+import { isTable } from "../../../../config/bindings.ts";
+import { type Format, type LineReader, type LogEntry, type Needed, WHOLE_SECONDS } from "../format.ts";
 import { instantOf } from "../instant.ts";
-import { JsonScan, unescapedJson } from "../json-scan.ts";
 import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
-import { pack, unpack } from "../packed.ts";
 
 export const logpush: Format = {
   name: "logpush",
@@ -17,35 +15,21 @@ export const logpush: Format = {
   reader: () => new LogpushReader(),
 };
 
-/** The fields that are read. Their index is their place in `JsonScan`. */
-const READ = [
-  "EdgeStartTimestamp",
-  "EdgeEndTimestamp",
-  "WorkerSubrequest",
-  "SampleInterval",
-  "sampleInterval",
-  "SampleRate",
-  "ClientRequestMethod",
-  "ClientRequestScheme",
-  "ClientRequestHost",
-  "ClientRequestURI",
-  "ClientRequestPath",
-  "ClientIP",
-  "ClientCountry",
-  "ClientASN",
-  "EdgeColoCode",
-  "ClientRequestUserAgent",
-  "ClientRequestReferer",
-  "ClientXRequestedWith",
-  "RequestHeaders",
-  "Cookies",
-] as const;
+type Fields = Readonly<Record<string, unknown>>;
 
-const PLACE = Object.fromEntries(READ.map((name, place) => [name, place])) as Record<(typeof READ)[number], number>;
+/** A text that is not empty. */
+function textIn(fields: Fields, name: string): string | undefined {
+  const value = fields[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function numberIn(fields: Fields, name: string): number | undefined {
+  const value = fields[name];
+  return typeof value === "number" ? value : undefined;
+}
 
 class LogpushReader implements LineReader {
   sampledOneIn = 1;
-  readonly #scan = new JsonScan(READ);
   /** The fields of the first record: all records of a job have the same. */
   #fields: ReadonlySet<string> | undefined;
   #isWholeSeconds = true;
@@ -53,26 +37,21 @@ class LogpushReader implements LineReader {
   #subrequests = 0;
 
   read(line: string): LogEntry | undefined | string {
-    const scan = this.#scan;
-    if (!scan.scan(line)) {
-      const record = parse(line);
-      if (record === undefined || typeof record === "string") return record;
-      scan.learn(record);
-      this.#fields ??= new Set(Object.keys(record));
-    }
-    const startMs = this.#instant(PLACE.EdgeStartTimestamp);
-    const endMs = this.#instant(PLACE.EdgeEndTimestamp);
+    const record = parse(line);
+    if (!isTable(record)) return record;
+    this.#fields ??= new Set(Object.keys(record));
+    const [startMs, endMs] = [instantOf(record.EdgeStartTimestamp), instantOf(record.EdgeEndTimestamp)];
     const atMs = Number.isNaN(startMs) ? endMs : startMs;
     if (Number.isNaN(atMs)) return "it has no EdgeStartTimestamp that is an instant";
     if (atMs % 1000 !== 0) this.#isWholeSeconds = false;
-    this.#sampling();
+    this.sampledOneIn = Math.max(this.sampledOneIn, sampledOneIn(record));
 
     // The Worker has sent this request itself: no client did, and no Worker runs for it.
-    if (scan.other(PLACE.WorkerSubrequest) === "true") {
+    if (record.WorkerSubrequest === true) {
       this.#subrequests++;
       return undefined;
     }
-    const head = headOf(scan);
+    const head = headOf(record);
     if (!head) {
       this.#noRequests++;
       return undefined;
@@ -81,13 +60,11 @@ class LogpushReader implements LineReader {
   }
 
   lacks(needed: Needed): string | undefined {
+    const has = (field: string) => this.#fields?.has(field) ?? false;
     const any = fieldsFor(needed);
-    if (typeof any === "string") return any;
-    if (any.length === 0 || any.some((field) => this.#fields?.has(field))) {
-      if (needed !== "duration" || (this.#fields?.has("EdgeStartTimestamp") && !this.#isWholeSeconds)) return undefined;
-      return "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)";
-    }
-    return any[0];
+    if (any.length > 0 && !any.some(has)) return any[0];
+    if (needed !== "duration" || (has("EdgeStartTimestamp") && !this.#isWholeSeconds)) return undefined;
+    return "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)";
   }
 
   notes(): string[] {
@@ -100,33 +77,25 @@ class LogpushReader implements LineReader {
     }
     return notes;
   }
-
-  #instant(place: number): number {
-    const text = this.#scan.text(place);
-    return instantOf(text ?? this.#scan.other(place));
-  }
-
-  /**
-   * `sampleInterval` of Instant Logs is the number of requests that a record stands for. A rate is the share that was
-   * logged.
-   */
-  #sampling(): void {
-    const scan = this.#scan;
-    const interval = Number(scan.other(PLACE.SampleInterval) ?? scan.other(PLACE.sampleInterval) ?? 1);
-    const rate = Number(scan.other(PLACE.SampleRate) ?? 1);
-    const oneIn = rate > 0 && rate < 1 ? 1 / rate : interval;
-    if (oneIn > this.sampledOneIn) this.sampledOneIn = oneIn;
-  }
 }
 
 const NO_SUBREQUESTS =
   "The log has no WorkerSubrequest: requests that a Worker of the zone has sent itself are counted as clients' requests.";
 
-type Fields = Readonly<Record<string, unknown>>;
+/**
+ * How many requests a record stands for: `sampleInterval` of Instant Logs is that number. A rate is the share that was
+ * logged.
+ */
+function sampledOneIn(record: Fields): number {
+  const rate = numberIn(record, "SampleRate") ?? 1;
+  if (rate > 0 && rate < 1) return 1 / rate;
+  return numberIn(record, "SampleInterval") ?? numberIn(record, "sampleInterval") ?? 1;
+}
 
 /** What `output_options` may write before the records of a batch, for example `{"events":[`, and after them. */
 const BATCH_PREFIX = /^[\s{"\w:]*\[$/;
 const BATCH_SUFFIX = /^[\]}\s]*$/;
+const DAMAGED = "it is not a JSON object";
 
 function parse(line: string): Fields | undefined | string {
   const text = bare(line);
@@ -135,18 +104,18 @@ function parse(line: string): Fields | undefined | string {
   try {
     record = JSON.parse(text);
   } catch {
-    return BATCH_PREFIX.test(text) || BATCH_SUFFIX.test(text) ? undefined : "it is not a JSON object";
+    return BATCH_PREFIX.test(text) || BATCH_SUFFIX.test(text) ? undefined : DAMAGED;
   }
-  if (!isObject(record)) return "it is not a JSON object";
+  if (!isTable(record)) return DAMAGED;
   if ("EdgeStartTimestamp" in record || "EdgeEndTimestamp" in record) return record;
   // `record_prefix` may have wrapped the record: {"info":{…}}.
-  const values = Object.values(record);
-  return values.length === 1 && isObject(values[0]) ? values[0] : record;
+  const [only, ...others] = Object.values(record);
+  return others.length === 0 && isTable(only) ? only : record;
 }
 
 /** The line without what may stand around a record: delimiters, and brackets of a batch. */
 function bare(line: string): string {
-  if (line.charCodeAt(0) === OPENED && line.charCodeAt(line.length - 1) === CLOSED) return line;
+  if (line.startsWith("{") && line.endsWith("}")) return line;
   const text = line
     .trim()
     .replace(/^\[(?=\s*\{)/, "")
@@ -155,144 +124,89 @@ function bare(line: string): string {
   return text.trim();
 }
 
-const [OPENED, CLOSED] = [123, 125];
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function headOf(scan: JsonScan): LineHead | undefined {
-  const value = (place: number) => {
-    const text = scan.text(place);
-    return text && unescapedJson(text);
-  };
-  const method = value(PLACE.ClientRequestMethod) ?? "GET";
+function headOf(record: Fields): LineHead | undefined {
+  const method = textIn(record, "ClientRequestMethod") ?? "GET";
   const url = requestUrl(
-    scan.text(PLACE.ClientRequestScheme) === "http" ? "http" : "https",
-    value(PLACE.ClientRequestHost) ?? UNKNOWN_HOST,
-    value(PLACE.ClientRequestURI) ?? value(PLACE.ClientRequestPath) ?? "/",
+    record.ClientRequestScheme === "http" ? "http" : "https",
+    textIn(record, "ClientRequestHost") ?? UNKNOWN_HOST,
+    textIn(record, "ClientRequestURI") ?? textIn(record, "ClientRequestPath") ?? "/",
   );
-  return url === undefined || !isMethod(method) ? undefined : new LogpushHead(method, url, scan);
+  return url === undefined || !isMethod(method) ? undefined : new LogpushHead(method, url, record);
 }
 
-/** What a head keeps of its line, in this order, as it is written. */
-const [IP, COUNTRY, ASN, COLO, USER_AGENT, REFERER, REQUESTED_WITH, HEADERS, COOKIES] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-
-class LogpushHead extends LineHead {
-  readonly #packed: string;
-  #headers: Fields | undefined;
-
-  constructor(method: string, url: string, scan: JsonScan) {
-    super(method, url);
-    this.#packed = pack([
-      scan.text(PLACE.ClientIP),
-      scan.text(PLACE.ClientCountry),
-      scan.other(PLACE.ClientASN),
-      scan.text(PLACE.EdgeColoCode),
-      scan.text(PLACE.ClientRequestUserAgent),
-      scan.text(PLACE.ClientRequestReferer),
-      scan.text(PLACE.ClientXRequestedWith),
-      scan.other(PLACE.RequestHeaders),
-      scan.other(PLACE.Cookies),
-    ]);
-  }
-
-  get cf(): { readonly country?: string; readonly asn?: number; readonly colo?: string } {
-    const [country, asn, colo] = [this.#value(COUNTRY), this.#value(ASN), this.#value(COLO)];
-    // Logs have lower case, `request.cf.country` has upper case.
-    return {
-      ...(country && { country: country.toUpperCase() }),
-      ...(asn && { asn: Number(asn) }),
-      ...(colo && { colo }),
-    };
-  }
-
-  get(name: string): string | null {
-    if (name === "CF-Connecting-IP") return this.#value(IP) ?? null;
-    const lower = name.toLowerCase();
-    this.#headers ??= objectOf(unpack(this.#packed, HEADERS));
-    if (Object.hasOwn(this.#headers, lower)) {
-      const value = this.#headers[lower];
-      return typeof value === "string" && value !== "" ? value : null;
-    }
-    switch (lower) {
-      case "cf-connecting-ip":
-        return this.#value(IP) ?? null;
-      case "host":
-        return this.host();
-      case "user-agent":
-        return this.#value(USER_AGENT) ?? null;
-      case "referer":
-        return this.#value(REFERER) ?? null;
-      case "x-requested-with":
-        return this.#value(REQUESTED_WITH) ?? null;
-      case "cookie":
-        return cookieHeader(objectOf(unpack(this.#packed, COOKIES)));
-      default:
-        return null;
-    }
-  }
-
-  #value(index: number): string | undefined {
-    const text = unpack(this.#packed, index);
-    return text && unescapedJson(text);
-  }
-}
-
-const NOTHING: Fields = {};
-
-function objectOf(json: string | undefined): Fields {
-  const value: unknown = json === undefined ? undefined : JSON.parse(json);
-  return isObject(value) ? value : NOTHING;
-}
-
-function cookieHeader(cookies: Fields): string | null {
-  const pairs = Object.entries(cookies).filter(([, value]) => typeof value === "string");
-  return pairs.length === 0 ? null : pairs.map(([name, value]) => `${name}=${value}`).join("; ");
-}
-
+/** Headers that have a field of their own. */
 const HEADER_FIELDS: Readonly<Record<string, string>> = {
   "user-agent": "ClientRequestUserAgent",
   referer: "ClientRequestReferer",
   "x-requested-with": "ClientXRequestedWith",
-  host: "ClientRequestHost",
 };
 
-/** Any of the fields is enough. A text: there is no such field. */
-function fieldsFor(needed: Needed): readonly string[] | string {
-  const [part = "", name = ""] = needed.replace(/^key /, "").split(/:(.*)/s);
-  switch (part) {
-    case "method":
-      return ["ClientRequestMethod"];
-    case "path":
-      return ["ClientRequestURI", "ClientRequestPath"];
-    case "query":
-      return ["ClientRequestURI"];
-    case "host":
-      return ["ClientRequestHost"];
-    case "duration":
-      return ["EdgeEndTimestamp"];
-    case "tokens":
-      return "a field for tokens";
-    case "continent":
-      return "a field for the continent";
-    case "colo":
-    case "region":
-      return ["EdgeColoCode"];
-    case "ip":
-      return ["ClientIP"];
-    case "country":
-      return ["ClientCountry"];
-    case "asn":
-      return ["ClientASN"];
-    case "bearer":
-    case "preflights":
-      return ["RequestHeaders"];
-    case "cookie":
-      return ["Cookies"];
-    case "header":
-      return ["RequestHeaders", ...(HEADER_FIELDS[name.toLowerCase()] ? [HEADER_FIELDS[name.toLowerCase()]!] : [])];
-    default:
-      return [];
+class LogpushHead extends LineHead {
+  /** Not the whole record: many requests are kept until they are in order. */
+  readonly #kept: Fields;
+
+  constructor(method: string, url: string, record: Fields) {
+    super(method, url);
+    this.#kept = {
+      ClientIP: record.ClientIP,
+      ClientCountry: record.ClientCountry,
+      ClientASN: record.ClientASN,
+      EdgeColoCode: record.EdgeColoCode,
+      ClientRequestUserAgent: record.ClientRequestUserAgent,
+      ClientRequestReferer: record.ClientRequestReferer,
+      ClientXRequestedWith: record.ClientXRequestedWith,
+      RequestHeaders: record.RequestHeaders,
+      Cookies: record.Cookies,
+    };
   }
+
+  get cf(): { readonly country?: string; readonly asn?: number; readonly colo?: string } {
+    const [country, colo] = [textIn(this.#kept, "ClientCountry"), textIn(this.#kept, "EdgeColoCode")];
+    const asn = numberIn(this.#kept, "ClientASN");
+    // Logs have lower case, `request.cf.country` has upper case.
+    return {
+      ...(country && { country: country.toUpperCase() }),
+      ...(asn !== undefined && { asn }),
+      ...(colo && { colo }),
+    };
+  }
+
+  protected header(name: string): string | undefined {
+    if (name === "cf-connecting-ip") return textIn(this.#kept, "ClientIP");
+    const { RequestHeaders, Cookies } = this.#kept;
+    if (isTable(RequestHeaders) && Object.hasOwn(RequestHeaders, name)) return textIn(RequestHeaders, name) ?? "";
+    if (name === "cookie" && isTable(Cookies)) return cookieHeader(Cookies);
+    return Object.hasOwn(HEADER_FIELDS, name) ? textIn(this.#kept, HEADER_FIELDS[name]!) : undefined;
+  }
+}
+
+function cookieHeader(cookies: Fields): string {
+  const pairs = Object.entries(cookies).filter(([, value]) => typeof value === "string");
+  return pairs.map(([name, value]) => `${name}=${value}`).join("; ");
+}
+
+/** Any of the fields is enough. No log has the fields in words. */
+const FIELDS: Readonly<Record<string, readonly string[]>> = {
+  method: ["ClientRequestMethod"],
+  path: ["ClientRequestURI", "ClientRequestPath"],
+  query: ["ClientRequestURI"],
+  host: ["ClientRequestHost"],
+  duration: ["EdgeEndTimestamp"],
+  tokens: ["a field for tokens"],
+  preflights: ["RequestHeaders"],
+  ip: ["ClientIP"],
+  bearer: ["RequestHeaders"],
+  header: ["RequestHeaders"],
+  cookie: ["Cookies"],
+  country: ["ClientCountry"],
+  continent: ["a field for the continent"],
+  asn: ["ClientASN"],
+  colo: ["EdgeColoCode"],
+  region: ["EdgeColoCode"],
+};
+
+function fieldsFor(needed: Needed): readonly string[] {
+  const [part = "", name = ""] = needed.replace(/^key /, "").toLowerCase().split(/:(.*)/s);
+  const own = name === "host" ? "ClientRequestHost" : HEADER_FIELDS[name];
+  return [...(FIELDS[part] ?? []), ...(part === "header" && own ? [own] : [])];
 }

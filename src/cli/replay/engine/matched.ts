@@ -1,0 +1,102 @@
+/** The policies that a request takes from: those that the gateway's matcher finds, with the client that each counts. */
+
+import type { Settings } from "../../../config/settings.ts";
+import type { Policy } from "../../../core/policy.ts";
+import { clientKey, namedPlan } from "../../../http/key.ts";
+import { compileMatcher, isPreflight } from "../../../http/match.ts";
+import { regionOf, UNKNOWN } from "../../../http/region.ts";
+import type { RequestHead } from "../../../keys/request-head.ts";
+import type { Carried } from "../log/format.ts";
+import { type Clients, ownText, textOf } from "./clients.ts";
+import type { PolicyRun, PolicyTake } from "./policy-run.ts";
+
+/** A log shows many more paths than an isolate meets in its life. About 10 MiB. */
+const REMEMBERED_LINES = 20_000;
+/** A remembered path keeps its whole URL in memory. Of a longer URL the matcher gets no query, which it never reads. */
+const LONGEST_KEPT_URL = 512;
+
+interface Matchable {
+  readonly run: PolicyRun;
+  /** The first policy with the same key has this position: only that one has to read a request's client. */
+  readonly first: number;
+}
+
+export class Matched {
+  readonly #settings: Settings;
+  readonly #clients: Clients;
+  readonly #runs: ReadonlyMap<Policy, Matchable>;
+  readonly #match: ReturnType<typeof compileMatcher>;
+  /** Some log of several does not have it. */
+  readonly #lacksContinents: boolean;
+  readonly #lacksPreflights: boolean;
+  #countedOptions = 0;
+  #showsPreflights = false;
+  #withoutRegion = 0;
+
+  constructor(runs: readonly PolicyRun[], settings: Settings, clients: Clients, carried: Carried) {
+    this.#settings = settings;
+    this.#clients = clients;
+    const keys = runs.map(({ configured }) => JSON.stringify(configured.key));
+    this.#runs = new Map(runs.map((run, i) => [run.configured, { run, first: keys.indexOf(keys[i]!) }]));
+    this.#match = compileMatcher([...this.#runs.keys()], REMEMBERED_LINES);
+    this.#lacksContinents = carried.lacks("key continent") !== undefined;
+    this.#lacksPreflights = carried.lacks("preflights") !== undefined;
+  }
+
+  takes(head: RequestHead, region: () => string): PolicyTake[] {
+    const read: PolicyTake["client"][] = [];
+    const matched = this.#match(head.url.length > LONGEST_KEPT_URL ? withoutQuery(head) : head);
+    const takes = matched.map(({ policy, cost }): PolicyTake => {
+      const { run, first } = this.#runs.get(policy)!;
+      const plan = policy.plan === undefined ? undefined : namedPlan(policy.plan, head, region);
+      const client = read[first] ?? this.#clientOf(policy, head, region);
+      read[first] = client;
+      return { run, cost, plan, client, refused: false, isBlocked: false };
+    });
+    if (head.method === "OPTIONS") {
+      this.#showsPreflights ||= isPreflight(head);
+      if (takes.some(passesPreflights)) this.#countedOptions++;
+    }
+    return takes;
+  }
+
+  #clientOf({ key }: Policy, head: RequestHead, region: () => string): PolicyTake["client"] {
+    const { kind, values } = clientKey(key, head, region);
+    const text = textOf(values);
+    return { kind, text, number: this.#clients.numberOf(kind, text) };
+  }
+
+  /** What finds the region that answers a request, when it is asked for the first time. */
+  regionOf(head: RequestHead): () => string {
+    let name: string | undefined;
+    return () => {
+      if (name !== undefined) return name;
+      const { region, regions } = this.#settings;
+      name = regionOf(head, region, regions);
+      if (this.#lacksContinents && region === undefined && name === UNKNOWN) this.#withoutRegion++;
+      return name;
+    };
+  }
+
+  notes(): string[] {
+    const notes: string[] = [];
+    if (this.#withoutRegion > 0) {
+      notes.push(`${this.#withoutRegion} requests had no region by REGIONS and count under ${UNKNOWN}`);
+    }
+    const options = this.#countedOptions;
+    if (options > 0 && (this.#lacksPreflights || !this.#showsPreflights)) {
+      const were = options === 1 ? "1 OPTIONS request was" : `${options} OPTIONS requests were`;
+      notes.push(`${were} counted; the gateway passes CORS preflights, which the log does not show`);
+    }
+    return notes;
+  }
+}
+
+function withoutQuery({ method, url, headers }: RequestHead): RequestHead {
+  return { method, headers, url: ownText(url.split("?", 1)[0]!) };
+}
+
+/** A policy that names OPTIONS counts preflights, too. */
+function passesPreflights({ run: { policy } }: PolicyTake): boolean {
+  return !policy.match.method?.includes("OPTIONS");
+}

@@ -1,0 +1,70 @@
+/** What the admin API answers, for those who call it. `/stats` answers `StatsReply`, `/explain` an `Explanation`. */
+
+import type { Policy } from "../../core/policy.ts";
+import type { MeterUnit } from "../../core/units.ts";
+import type { LiveOverride } from "../../limiter/live/document.ts";
+import type { LivePolicy } from "../../limiter/live/fields.ts";
+import type { Ignored } from "../../limiter/live/view.ts";
+
+/** A limit in force, as an operator could write it. Which of the fields it has depends on its algorithm. */
+export interface LimitAnswer {
+  readonly id: string;
+  readonly algorithm: string;
+  readonly limit: number;
+  readonly window?: string;
+  readonly timeout?: string;
+  readonly burst?: number;
+  readonly buckets?: number;
+  readonly oldest?: string;
+  readonly scope: string;
+  readonly shadowLimit?: number;
+}
+
+export interface PolicyAnswer extends Omit<Policy, "limits"> {
+  readonly limits: readonly LimitAnswer[];
+  /** What the live document changes, as it is stored. */
+  readonly live: LivePolicy | null;
+}
+
+export interface PoliciesAnswer {
+  /** Of the live document; 0: there is none. */
+  readonly version: number;
+  readonly policies: readonly PolicyAnswer[];
+}
+
+export interface CountsAnswer {
+  readonly policy: string;
+  readonly kind: string;
+  /** The hash of the client's key. */
+  readonly key: string;
+  readonly override: LiveOverride | null;
+  readonly limits: readonly {
+    readonly id: string;
+    readonly limit: number;
+    readonly remaining: number;
+    readonly resetAfterMs: number;
+    readonly unit?: MeterUnit;
+  }[];
+}
+
+/** The live document as it is stored: somebody may have written anything into the store by hand. */
+export interface LiveAnswer {
+  readonly version: number;
+  readonly policies: Readonly<Record<string, unknown>>;
+  readonly overrides: readonly unknown[];
+  /** The fingerprint of the key secret. */
+  readonly secret?: string;
+  readonly ignored?: readonly Ignored[];
+  readonly notes?: readonly string[];
+}
+
+/** Who is signed in. */
+export interface SessionAnswer {
+  readonly by: string;
+  /** Null: a token has no end. */
+  readonly until: string | null;
+}
+
+export interface NobodyAnswer {
+  readonly by: null;
+}

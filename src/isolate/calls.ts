@@ -1,0 +1,154 @@
+/** What the memory notes about a call to the store: when it is made, when it is answered, and when it is void. */
+
+import { isConcurrency } from "../core/concurrency.ts";
+import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { sumOf } from "./leases.ts";
+import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./memory.ts";
+import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
+import type { KeyRecord } from "./record.ts";
+import { decides, forgetRefusals, remember } from "./replies.ts";
+import { observe } from "./store-clock.ts";
+
+/**
+ * A call is made.
+ *
+ * @param call its number. @param atMs by the local clock, in ms since the epoch. @param needed for each key the units
+ * that the request itself needs. Default: all that are asked for.
+ */
+export function beginCall(
+  memory: Memory,
+  request: TakeRequest,
+  call: number,
+  atMs: number,
+  needed?: readonly number[],
+): void {
+  const { keys, flag } = request;
+  // Remembered counts lack what this call charges above a limit. Their waits would be too short until its reply.
+  if (!decides(flag)) {
+    forgetRefusals(memory, chargedAnyway(request));
+    return;
+  }
+  for (const [k, { key, cost: units }] of keys.entries()) {
+    const record = recordFor(memory, key);
+    beginPending(record, "asked", call, { units, atMs }, UNITS_FORGOTTEN_MS);
+    if (flag === Flag.take) {
+      const one = { units, needed: needed?.[k] ?? units, atMs, isCounted: false };
+      beginPending(record, "unanswered", call, one, memory.forgottenMs);
+    }
+    keep(memory, record);
+  }
+}
+
+/** The time budget of a call has ended, or an answer has come. @param isAnswered no later answer will come. */
+export function endCall(memory: Memory, { keys }: TakeRequest, call: number, isAnswered: boolean): void {
+  for (const { key } of keys) {
+    const record = recordOf(memory, key);
+    if (!record?.pending) continue;
+    endPending(record, "asked", call);
+    if (isAnswered) endPending(record, "unanswered", call);
+    keep(memory, record);
+  }
+}
+
+/**
+ * Requests begin to wait for the answer to another request.
+ *
+ * @param leases by key the number of the lease from which it hopes for units; 0: the key waits for nothing. Default: a
+ * request under `strict`, which hopes for no leased units. @returns the number of the waiting request.
+ */
+export function beginWaiting(
+  memory: Memory,
+  keys: readonly KeyRequest[],
+  atMs: number,
+  leases?: readonly number[],
+): number {
+  const number = ++memory.last;
+  for (const [k, { key, cost: units }] of keys.entries()) {
+    const lease = leases?.[k] ?? 0;
+    if (leases && lease === 0) continue;
+    const record = recordFor(memory, key);
+    beginPending(record, "waiting", number, { units, atMs, lease }, UNITS_FORGOTTEN_MS);
+    keep(memory, record);
+  }
+  return number;
+}
+
+export function endWaiting(memory: Memory, keys: readonly KeyRequest[], number: number): void {
+  for (const { key } of keys) {
+    const record = recordOf(memory, key);
+    if (!record?.pending) continue;
+    endPending(record, "waiting", number);
+    keep(memory, record);
+  }
+}
+
+/** Learns from a reply, even from a late one. The instants are by the local clock, in ms since the epoch. */
+export function learn(
+  memory: Memory,
+  request: TakeRequest,
+  reply: TakeReply,
+  call: number,
+  sentAtMs: number,
+  receivedAtMs: number,
+): void {
+  // Every reply tells the store's clock. Counts from before a reset mean nothing any more.
+  if (!observe(memory.clock, sentAtMs, receivedAtMs, reply.nowMs)) {
+    memory.step = ++memory.last;
+    // The local clock was set back during the call: the instant of the request cannot be compared with later instants.
+    if (receivedAtMs < sentAtMs) return;
+  }
+  if (isVoid(memory, request.keys, call)) return;
+  remember(memory, request, reply, { receivedAtMs, call, heard: memory.last });
+}
+
+/** Whether a key was reset after the call was sent. */
+export function isVoid(memory: Memory, keys: readonly KeyRequest[], call: number): boolean {
+  return keys.some(({ key }) => wasReset(memory, key, call));
+}
+
+/** Whether a key was reset after this number was given away, or perhaps was. */
+export function wasReset(memory: Memory, key: string, since: number): boolean {
+  return (memory.records.get(key)?.reset ?? memory.forgottenReset) > since;
+}
+
+/**
+ * These keys are being reset: leased units and refusals end, and what was sent before is void. It is void too if the
+ * reset fails: nobody knows whether it has removed what was charged.
+ */
+export function beginReset(memory: Memory, keys: readonly string[]): void {
+  const reset = ++memory.last;
+  for (const key of keys) {
+    const record = recordOf(memory, key);
+    // No call is in flight. Whatever has a number from before the reset is void if its record is forgotten later.
+    if (!record) memory.forgottenReset = reset;
+    else voidRecord(memory, key, record, reset);
+  }
+}
+
+function voidRecord(memory: Memory, key: string, record: KeyRecord, reset: number): void {
+  for (const { units } of record.leases ?? []) noteUnits(memory, key, "lapsed", sumOf(units));
+  record.reset = reset;
+  record.mayRefuse = false;
+  record.leases = undefined;
+  keep(memory, record, true);
+}
+
+/** These keys were reset: nothing is known about them, and they owe nothing. */
+export function endReset(memory: Memory, keys: readonly string[]): void {
+  beginReset(memory, keys);
+  for (const key of keys) {
+    memory.owing.delete(key);
+    const record = recordOf(memory, key);
+    if (!record) continue;
+    Object.assign(record, NO_REPLY);
+    record.own = undefined;
+    keep(memory, record, true);
+  }
+}
+
+/** The keys that are charged whatever their limits say. Renewing a slot charges no units. */
+function chargedAnyway({ keys, flag }: TakeRequest): string[] {
+  return keys.flatMap(({ key, limits, flag: own = flag }) =>
+    own === Flag.chargeAnyway && !limits.every(isConcurrency) ? [key] : [],
+  );
+}

@@ -1,0 +1,175 @@
+/**
+ * Units that this isolate admitted although its store is known not to have counted them. They are charged once, when
+ * the store answers again, as of that instant. Only what still counts is charged, and not more than the smallest limit
+ * of the key holds: repaying alone keeps a client out for no longer than that limit does.
+ */
+
+import { Kind } from "../core/algorithm.ts";
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { withoutSlots } from "../core/concurrency.ts";
+import {
+  chargeWindow,
+  giveBackWindow,
+  newWindow,
+  rollWindow,
+  type WindowLimit,
+  windowRemaining,
+} from "../core/sliding-window.ts";
+import { ENFORCED, type KeyRequest } from "../core/take.ts";
+import { KEYS_PER_CALL, keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
+import type { Debt, KeyRecord } from "./record.ts";
+
+/** The key charged longest ago is dropped first. */
+const MAX_KEYS = 1_000;
+/** Buckets per window: a debt expires at most one eighth of a window late. */
+const PARTS = 8;
+
+/** What was added to the debts at once. */
+export interface Added {
+  readonly atMs: number;
+  readonly number: number;
+}
+
+/** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
+export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: number): Added {
+  const number = ++memory.last;
+  for (const { key, group, cost, limits: all } of keys) {
+    const limits = withoutSlots(all);
+    if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
+    const known = recordOf(memory, key)?.own?.debt;
+    const span = largerSpan(spanOf(limits), known?.span);
+    const record = rollWindow(known?.record ?? newWindow(span, nowMs), nowMs);
+    owe(memory, key, { limits, span, record: chargeWindow(record, cost), since: known?.since ?? number });
+  }
+  return { atMs: nowMs, number };
+}
+
+/** Takes back units that were added. Units that were repaid meanwhile stay charged. */
+export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atMs, number }: Added): void {
+  for (const { key, cost } of keys) {
+    const own = recordOf(memory, key)?.own;
+    if (!own?.debt || own.debt.since > number) continue;
+    own.debt = { ...own.debt, record: giveBackWindow(own.debt.record, cost, atMs) };
+  }
+}
+
+/**
+ * The units that counts of the store lack, because the key owes them. Units on their way to the store are among them,
+ * and those of which nobody knows whether they have arrived. A unit that has left the longest window is no longer owed.
+ *
+ * @param nowMs as for `addDebts`. @param call the number of the call that has replied these counts.
+ */
+export function debtOf({ own }: KeyRecord, nowMs: number, call: number): number {
+  if (!own) return 0;
+  let units = own.debt ? unitsOf(own.debt, nowMs) : 0;
+  for (const [repayment, debt] of own.repaying) if (repayment > call) units += unitsOf(debt, nowMs);
+  return units;
+}
+
+/**
+ * Takes some debts out, the oldest first: no other request may repay them, and a charge that may have run is never
+ * repeated.
+ *
+ * @returns the keys to charge in one call. None: nothing is to be repaid.
+ */
+export function beginRepayment(memory: Memory, nowMs: number): { number: number; keys: KeyRequest[] } {
+  const number = ++memory.last;
+  const keys: KeyRequest[] = [];
+  for (const key of [...memory.owing].slice(0, memory.keysPerRepayment)) {
+    memory.owing.delete(key);
+    const record = recordOf(memory, key);
+    const own = record?.own;
+    if (!own?.debt) continue;
+    const { limits, span, record: window } = own.debt;
+    const cost = span.limit - windowRemaining(rollWindow(window, nowMs), span.limit, nowMs);
+    if (cost > 0) {
+      keys.push({ key, group: ENFORCED, cost, limits });
+      own.repaying.set(number, own.debt);
+    }
+    own.debt = undefined;
+    keep(memory, record!);
+  }
+  if (keys.length > 0)
+    memory.repaying.set(
+      number,
+      keys.map(({ key }) => key),
+    );
+  let all = 0;
+  for (const one of memory.repaying.values()) all += one.length;
+  for (const [oldest, { length }] of memory.repaying) {
+    if (all <= MAX_KEYS) break;
+    endRepayment(memory, oldest);
+    all -= length;
+  }
+  return { number, keys };
+}
+
+/**
+ * The store has charged a repayment, or it will never be known.
+ *
+ * @returns the debts by key, without those of keys that were reset meanwhile.
+ */
+export function endRepayment(memory: Memory, number: number): [key: string, debt: Debt][] {
+  const keys = memory.repaying.get(number) ?? [];
+  memory.repaying.delete(number);
+  return keys.flatMap((key): [string, Debt][] => {
+    const record = recordOf(memory, key);
+    const debt = record?.own?.repaying.get(number);
+    if (!debt) return [];
+    record!.own!.repaying.delete(number);
+    return [[key, debt]];
+  });
+}
+
+/** The store has surely not charged a repayment: it is owed again. @param nowMs when the repayment began. */
+export function undoRepayment(memory: Memory, number: number, nowMs: number): void {
+  for (const [key, debt] of endRepayment(memory, number)) putBack(memory, key, debt, nowMs);
+}
+
+/**
+ * The store works, and has refused this repayment. One key may be the reason for all: the next calls repay one key
+ * each, until that key has been found. Alone it would be refused again, and is no longer owed.
+ */
+export function refuseRepayment(memory: Memory, number: number, nowMs: number): void {
+  const isAlone = memory.repaying.get(number)?.length === 1;
+  memory.keysPerRepayment = isAlone ? KEYS_PER_CALL : 1;
+  if (isAlone) endRepayment(memory, number);
+  else undoRepayment(memory, number, nowMs);
+}
+
+/** Puts a debt back that was not repaid, at the instants of its admissions, beside debts that were added since. */
+function putBack(memory: Memory, key: string, debt: Debt, nowMs: number): void {
+  const { record: later, span } = recordOf(memory, key)?.own?.debt ?? {};
+  const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
+  const counts = record.counts.map((units, b) => units + (later?.counts[b] ?? 0));
+  owe(memory, key, { ...debt, span: largerSpan(debt.span, span), record: { ...record, counts } });
+}
+
+function owe(memory: Memory, key: string, debt: Debt): void {
+  const record = recordFor(memory, key);
+  ownCountsOf(record).debt = debt;
+  keep(memory, record);
+  memory.owing.delete(key);
+  memory.owing.add(key);
+  const [oldest] = memory.owing;
+  if (memory.owing.size <= MAX_KEYS) return;
+  memory.owing.delete(oldest!);
+  const own = recordOf(memory, oldest!)?.own;
+  if (own) own.debt = undefined;
+}
+
+function unitsOf({ record }: Debt, nowMs: number): number {
+  return rollWindow(record, nowMs).counts.reduce((sum, units) => sum + units, 0);
+}
+
+/** The larger numbers of both: each request under the key was admitted up to its own numbers. */
+function largerSpan(one: WindowLimit, other: WindowLimit = one): WindowLimit {
+  return other.limit > one.limit ? other : one;
+}
+
+function spanOf(limits: readonly LimitSpec[]): WindowLimit {
+  const capacities = limits.flatMap((limit) => algorithmOf(limit).capacity?.(limit) ?? []);
+  const windowMs = Math.max(...capacities.map(({ windowMs }) => windowMs));
+  const limit = Math.min(...capacities.map(({ units }) => units));
+  return { kind: Kind.whole, limit, bucketMs: Math.ceil(windowMs / PARTS), buckets: PARTS };
+}

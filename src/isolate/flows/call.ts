@@ -1,0 +1,86 @@
+/** A call to the store. The isolate learns about the store only from the replies that pass through this file. */
+
+import type { TakeReply, TakeRequest } from "../../core/take.ts";
+import { askStore, lateReplyOf } from "../../store/failure.ts";
+import { StoreError } from "../../store/store.ts";
+import { beginCall, beginReset, endCall, endReset, isVoid, learn } from "../calls.ts";
+import { decides } from "../replies.ts";
+import type { Background } from "../reply-source.ts";
+import { type Place, tellListener } from "./place.ts";
+
+interface CallOptions {
+  /** Keeps the isolate alive until it has learned from a late reply. */
+  readonly background?: Background | undefined;
+  /** The rest of the decision's time, in ms. Default: the store's own budget. */
+  readonly budgetMs?: number | undefined;
+  /** The number under which the memory knows the call. Default: a new one. */
+  readonly call?: number;
+  /** For each key the units that the request itself needs. Default: all that are asked for. */
+  readonly needed?: readonly number[];
+}
+
+/**
+ * Takes from the store, and learns from its reply, even from a late one.
+ *
+ * @throws {StoreError} and no other error: what the isolate notes beside a call cannot fail it.
+ */
+export async function callStore(place: Place, request: TakeRequest, options: CallOptions = {}): Promise<TakeReply> {
+  const { store, memory, timing, listener } = place;
+  const { attempt } = place.ownErrors;
+  const { background, budgetMs, needed, call = ++memory.last } = options;
+  const sentAtMs = timing.nowMs();
+  let isAnswered = true;
+  attempt(() => beginCall(memory, request, call, sentAtMs, needed));
+  try {
+    const reply = await askStore(store, request, budgetMs);
+    attempt(() => {
+      const tookMs = timing.nowMs() - sentAtMs;
+      if (decides(request.flag)) memory.callMs = tookMs;
+      listener?.storeCall("OK", tookMs);
+    });
+    attempt(() => learn(memory, request, reply, call, sentAtMs, timing.nowMs()));
+    return reply;
+  } catch (error) {
+    const { code } = error as StoreError;
+    attempt(() => listener?.storeCall(code, timing.nowMs() - sentAtMs));
+    const late = lateReplyOf(error);
+    if (!late) throw error;
+    isAnswered = false;
+    const answer = hearLate(place, request, late.answer, call, sentAtMs);
+    background?.waitUntil(answer);
+    throw new StoreError("TIMEOUT", undefined, { ...late, answer, asked: request.keys, call });
+  } finally {
+    attempt(() => endCall(memory, request, call, isAnswered));
+  }
+}
+
+/** @returns the late reply. undefined: none came, or a reset has removed what was charged: nothing is to be undone. */
+async function hearLate(
+  { memory, timing, ownErrors }: Place,
+  request: TakeRequest,
+  late: Promise<TakeReply | undefined>,
+  call: number,
+  sentAtMs: number,
+): Promise<TakeReply | undefined> {
+  const reply = await late;
+  ownErrors.attempt(() => endCall(memory, request, call, true));
+  if (!reply || isVoid(memory, request.keys, call)) return undefined;
+  ownErrors.attempt(() => learn(memory, request, reply, call, sentAtMs, timing.nowMs()));
+  return reply;
+}
+
+/** Forgets the counts of these keys. @throws {StoreError} */
+export async function resetKeys(place: Place, keys: readonly string[]): Promise<void> {
+  const { store, memory } = place;
+  beginReset(memory, keys);
+  tellListener(place);
+  try {
+    await store.reset(keys);
+  } catch (error) {
+    beginReset(memory, keys);
+    throw error;
+  }
+  // A reply that was on its way must not bring the old counts back.
+  endReset(memory, keys);
+  tellListener(place);
+}

@@ -1,0 +1,186 @@
+/** Takes under `leased`: answered from units that this isolate has leased, or from a call that asks for more. */
+
+import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import { lateReplyOf } from "../../store/failure.ts";
+import { StoreError } from "../../store/store.ts";
+import { beginWaiting, endWaiting } from "../calls.ts";
+import {
+  type Admitted,
+  type Asking,
+  askAhead,
+  askFor,
+  bookFailure,
+  bookLateReply,
+  bookReply,
+  callingLeases,
+  longestCallMs,
+  refusalBesideLeases,
+  refusalWhilePaused,
+  returnSpent,
+  spendLeased,
+} from "../leased-takes.ts";
+import { callAfterMs, POLL_MS } from "../refusals.ts";
+import { type Background, ignoreStoreError, keepAlive, type SourcedReply } from "../reply-source.ts";
+import type { Now } from "../store-clock.ts";
+import { type DecisionBudget, decisionBudget } from "../timing.ts";
+import { callStore } from "./call.ts";
+import { nowAt, type Place, tellListener } from "./place.ts";
+import { beginReturns, type Returning, returningIn } from "./return-units.ts";
+
+/** After this many calls that admitted nothing, a request asks only for what it needs, as under `strict`. */
+const MAX_CALLS = 3;
+
+/** The refusal that is known without a call, if there is one. */
+export function refusalUnderLeases(place: Place, { keys }: TakeRequest): SourcedReply | undefined {
+  return refusedNow(place, keys, place.memory.last, nowAt(place));
+}
+
+/** Every key of the request must be leasable and cost at least 1. @throws {StoreError} */
+export async function takeLeased(place: Place, { keys }: TakeRequest, background: Background): Promise<SourcedReply> {
+  const came = place.memory.last;
+  const returning = returningIn(background);
+  const answer = answerNow(place, keys, came, returning, true);
+  // A waiting request has been counted. Keep it alive until it is uncounted.
+  return answer ?? (await keepAlive(waitOrCall(place, keys, came, returning), background));
+}
+
+/** Answers from leased units, or from what is known in this isolate. */
+function answerNow(
+  place: Place,
+  keys: readonly KeyRequest[],
+  came: number,
+  returning: Returning,
+  isNew: boolean,
+): SourcedReply | undefined {
+  const now = nowAt(place);
+  const admitted = spendLeased(place.memory, keys, now, isNew);
+  if (!admitted) return refusedNow(place, keys, came, now);
+  if (admitted.isLow) for (const key of keys) renew(place, key, returning, now);
+  if (admitted.isUnreturned) beginReturns(place, keys, returning);
+  tellListener(place);
+  return sourced(place, keys, admitted, "lease", returning);
+}
+
+/** @param came the last number that was given away when the request came. */
+function refusedNow(place: Place, keys: readonly KeyRequest[], came: number, now: Now): SourcedReply | undefined {
+  const refused = refusalBesideLeases(place.memory, keys, came, now);
+  if (refused) return { reply: refused.reply, source: refused.isKnown ? "cache" : place.store.kind };
+  const reply = refusalWhilePaused(place.memory, keys, now);
+  return reply && { reply, source: "lease" };
+}
+
+/** Waits for another request's answer as long as that may answer this request, then calls the store. */
+async function waitOrCall(
+  place: Place,
+  keys: readonly KeyRequest[],
+  came: number,
+  returning: Returning,
+): Promise<SourcedReply> {
+  const { store, memory, timing } = place;
+  const budget = decisionBudget(store.timeoutMs, longestCallMs(memory, keys), timing.nowMs());
+  for (let made = 0; made < MAX_CALLS; ) {
+    const now = nowAt(place);
+    const calling = callingLeases(memory, keys, now);
+    const isCalling = calling.some((lease) => lease > 0);
+    const mayWaitMs = budget.waitMs(now.localAtMs);
+    if (isCalling && mayWaitMs <= 0) break;
+    const waitMs = Math.min(isCalling ? POLL_MS : callAfterMs(memory, keys, now), mayWaitMs);
+    if (waitMs > 0) {
+      const waiting = beginWaiting(memory, keys, now.localAtMs, calling);
+      await timing.sleep(waitMs);
+      endWaiting(memory, keys, waiting);
+    } else {
+      made++;
+      const answer = await takeFromStore(place, keys, returning, made < MAX_CALLS, budget);
+      if (answer) return answer;
+    }
+    const answer = answerNow(place, keys, came, returning, false);
+    if (answer) return answer;
+  }
+  const { background } = returning;
+  const budgetMs = budget.leftMs(timing.nowMs());
+  return { reply: await callStore(place, { keys, flag: Flag.take }, { background, budgetMs }), source: store.kind };
+}
+
+/** @returns undefined: the request has no answer yet. Look at the memory again. */
+async function takeFromStore(
+  place: Place,
+  keys: readonly KeyRequest[],
+  returning: Returning,
+  isAhead: boolean,
+  budget: DecisionBudget,
+): Promise<SourcedReply | undefined> {
+  const { store, memory } = place;
+  const now = nowAt(place);
+  const asking = askFor(memory, keys, isAhead, now);
+  const admitted = await send(place, keys, asking, returning, budget.leftMs(now.localAtMs));
+  return admitted && sourced(place, keys, admitted, store.kind, returning);
+}
+
+/** Asks for more before the leased units run out. */
+function renew(place: Place, key: KeyRequest, returning: Returning, now: Now): void {
+  const asking = askAhead(place.memory, key, now);
+  if (asking) returning.background.waitUntil(send(place, [key], asking, returning).catch(ignoreStoreError));
+}
+
+/** Makes the call and books the answer. The caller must keep it alive if the client goes away. @throws {StoreError} */
+async function send(
+  place: Place,
+  keys: readonly KeyRequest[],
+  asking: Asking,
+  returning: Returning,
+  budgetMs?: number,
+): Promise<Admitted | undefined> {
+  const { memory, timing, ownErrors } = place;
+  const { call, asked, needed } = asking;
+  const { background } = returning;
+  let reply: TakeReply;
+  try {
+    reply = await callStore(place, { keys: asked, flag: Flag.take }, { background, budgetMs, call, needed });
+  } catch (error) {
+    const late = lateReplyOf(error);
+    ownErrors.attempt(() => bookFailure(memory, keys, call, late !== undefined));
+    beginReturns(place, keys, returning);
+    tellListener(place);
+    if (!late) throw error;
+    background.waitUntil(hearLate(place, asking, late.answer, returning));
+    // What has decided without the store settles what the request needed.
+    throw new StoreError("TIMEOUT", undefined, {
+      ...late,
+      asked: asked.map((key, k) => ({ ...key, cost: needed[k]! })),
+    });
+  }
+  const admitted = bookReply(memory, keys, asking, reply, timing.nowMs());
+  beginReturns(place, keys, returning);
+  tellListener(place);
+  return admitted;
+}
+
+async function hearLate(
+  place: Place,
+  asking: Asking,
+  late: Promise<TakeReply | undefined>,
+  returning: Returning,
+): Promise<void> {
+  const reply = await late;
+  if (!reply) return;
+  place.ownErrors.attempt(() => bookLateReply(place.memory, asking, reply));
+  beginReturns(place, asking.asked, returning);
+  tellListener(place);
+}
+
+function sourced(
+  place: Place,
+  keys: readonly KeyRequest[],
+  { reply, spent }: Admitted,
+  source: string,
+  returning: Returning,
+): SourcedReply {
+  if (!reply.allowed) return { reply, source };
+  const returnUnits = () => {
+    returnSpent(place.memory, spent);
+    beginReturns(place, keys, returning);
+    tellListener(place);
+  };
+  return { reply, source, returnUnits };
+}

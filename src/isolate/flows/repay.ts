@@ -1,0 +1,53 @@
+/** Tells the store what it missed while it had no answer: debts, and slots that were not given back. */
+
+import { Flag } from "../../core/take.ts";
+import { failureOf } from "../../store/failure.ts";
+import { beginRepayment, endRepayment, refuseRepayment, undoRepayment } from "../debts.ts";
+import type { UnreleasedSlots } from "../memory.ts";
+import type { Background } from "../reply-source.ts";
+import { putBackUnreleased, takeUnreleased } from "../unreleased-slots.ts";
+import { callStore } from "./call.ts";
+import type { Place } from "./place.ts";
+
+/**
+ * A request has its answer: if the store itself has given it, tells the store some of what it missed. An answer from
+ * memory or from leased units shows nothing about the store. A repayment must not be the probe of an open breaker
+ * either: without a reply nobody knows whether it ran, and the debts would be lost.
+ */
+export function repayAfter(place: Place, source: string, background: Background | undefined): void {
+  const { store, memory, timing } = place;
+  if (source !== store.kind || store.breaker?.() === "open") return;
+  const work = takeUnreleased(memory, timing.nowMs()).map((one) => release(place, one));
+  if (memory.owing.size > 0) work.push(repayDebts(place));
+  if (work.length > 0) background?.waitUntil(Promise.all(work));
+}
+
+/** Charges some of the debts, in one call at most. Never rejects because of the store. */
+export async function repayDebts(place: Place): Promise<void> {
+  const { memory, timing } = place;
+  const nowMs = timing.nowMs();
+  const { number, keys } = beginRepayment(memory, nowMs);
+  if (keys.length === 0) return;
+  try {
+    await callStore(place, { keys, flag: Flag.chargeAnyway });
+  } catch (error) {
+    const { notRun, isReply, code, timeout } = failureOf(error);
+    // Without a reply nobody knows whether the store has charged it. It is not charged again.
+    if (!notRun && !(await timeout?.answer)) return;
+    // After SUBREQUESTS, another request may still make calls.
+    if (notRun && isReply && code !== "SUBREQUESTS") return refuseRepayment(memory, number, nowMs);
+    if (notRun) return undoRepayment(memory, number, nowMs);
+  }
+  endRepayment(memory, number);
+}
+
+/** Gives slots back. Giving back a slot that was never taken does nothing. Never rejects because of the store. */
+export async function release(place: Place, slots: UnreleasedSlots): Promise<void> {
+  try {
+    await callStore(place, { keys: slots.keys, flag: Flag.giveBack, slot: slots.slot });
+  } catch (error) {
+    const { isReply, code } = failureOf(error);
+    // After SUBREQUESTS, another request may still make calls.
+    putBackUnreleased(place.memory, slots, isReply && code !== "SUBREQUESTS");
+  }
+}

@@ -1,0 +1,79 @@
+/** Returns leased units that no request needs. The background of one request does it for all, for as long as it may. */
+
+import { Flag, type KeyRequest } from "../../core/take.ts";
+import {
+  bookReturn,
+  type LeaseName,
+  noteReturning,
+  reviewAfterMs,
+  takeUnused,
+  type Unused,
+  unreturnedLeases,
+} from "../leased-returns.ts";
+import { noteUnits } from "../memory.ts";
+import { type Background, ignoreStoreError } from "../reply-source.ts";
+import { callStore } from "./call.ts";
+import { nowAt, type Place, tellListener } from "./place.ts";
+
+/**
+ * Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). Another request's background takes
+ * over before that.
+ */
+const MAX_RETURNING_MS = 20_000;
+/** A background that returns units may be this late before another one takes over. */
+const RETURNING_LATE_MS = 1_000;
+/**
+ * The most calls of one request that return units. Later requests return the rest. On Cloudflare's free plan a request
+ * may make 50 subrequests (10,000 on a paid plan, 2026-11), and the origin and the application need some of them.
+ */
+const MAX_RETURNS = 10;
+
+/** The background of one request. */
+export interface Returning {
+  readonly background: Background;
+  /** How many more calls it may make to return units. */
+  callsLeft: number;
+}
+
+export function returningIn(background: Background): Returning {
+  return { background, callsLeft: MAX_RETURNS };
+}
+
+/** Begins to return the unused units of these keys, if the background of no other request does. */
+export function beginReturns(place: Place, keys: readonly KeyRequest[], returning: Returning): void {
+  if (returning.callsLeft === 0) return;
+  for (const name of unreturnedLeases(place.memory, keys, nowAt(place))) {
+    returning.background.waitUntil(returnUnused(place, name, returning));
+  }
+}
+
+async function returnUnused(place: Place, name: LeaseName, returning: Returning): Promise<void> {
+  const { memory, timing } = place;
+  const startMs = timing.nowMs();
+  while (returning.callsLeft > 0) {
+    const now = nowAt(place);
+    const waitMs = reviewAfterMs(memory, name, now);
+    if (waitMs === undefined || now.localAtMs + waitMs > startMs + MAX_RETURNING_MS) break;
+    // A later request takes over in time: this background may end before the key is quiet.
+    const relievedAtMs = Math.min(now.localAtMs + waitMs + RETURNING_LATE_MS, startMs + MAX_RETURNING_MS / 2);
+    noteReturning(memory, name, relievedAtMs);
+    await timing.sleep(waitMs);
+    const unused = takeUnused(memory, name, nowAt(place), returning.callsLeft);
+    returning.callsLeft -= unused.length;
+    await Promise.all(unused.map((one) => returnToStore(place, name, one)));
+  }
+  noteReturning(memory, name, 0);
+}
+
+/** Returns units with one call, never repeated. If the outcome is not known, the units lapse with their window. */
+async function returnToStore(place: Place, name: LeaseName, { key, bucketAtMs }: Unused): Promise<void> {
+  const { memory } = place;
+  try {
+    const reply = await callStore(place, { keys: [key], flag: Flag.giveBack, atMs: bucketAtMs });
+    bookReturn(memory, name, key.cost, reply.keys[0]!, reply.nowMs);
+  } catch (error) {
+    ignoreStoreError(error);
+    noteUnits(memory, name.key, "lapsed", key.cost);
+  }
+  tellListener(place);
+}

@@ -1,0 +1,52 @@
+/** Takes under `strict`: the store makes every admission. A known refusal needs no call. */
+
+import type { TakeRequest } from "../../core/take.ts";
+import { beginWaiting, endWaiting } from "../calls.ts";
+import { callAfterMs, knownRefusal, refusedSince } from "../refusals.ts";
+import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
+import { decisionBudget } from "../timing.ts";
+import { callStore } from "./call.ts";
+import { nowAt, type Place } from "./place.ts";
+
+/** The refusal that is known without a call, if there is one. */
+export function refusalUnderStrict(place: Place, { keys }: TakeRequest): SourcedReply | undefined {
+  const reply = knownRefusal(place.memory, keys, nowAt(place));
+  return reply && { reply, source: "cache" };
+}
+
+/** @throws {StoreError} */
+export async function takeStrict(
+  place: Place,
+  request: TakeRequest,
+  background: Background | undefined,
+): Promise<SourcedReply> {
+  // A waiting request has been counted. Keep it alive until it is uncounted.
+  return refusalUnderStrict(place, request) ?? (await keepAlive(waitOrCall(place, request, background), background));
+}
+
+/** Waits for another request's answer as long as that may answer this request, then calls the store. */
+async function waitOrCall(
+  place: Place,
+  request: TakeRequest,
+  background: Background | undefined,
+): Promise<SourcedReply> {
+  const { store, memory, timing } = place;
+  const { keys } = request;
+  const came = memory.last;
+  const budget = decisionBudget(store.timeoutMs, memory.callMs, timing.nowMs());
+  for (;;) {
+    const now = nowAt(place);
+    const shared = refusedSince(memory, keys, came, now);
+    if (shared) return { reply: shared, source: store.kind };
+    const waitMs = Math.min(callAfterMs(memory, keys, now), budget.waitMs(now.localAtMs));
+    if (waitMs <= 0) {
+      const reply = await callStore(place, request, { background, budgetMs: budget.leftMs(now.localAtMs) });
+      return { reply, source: store.kind };
+    }
+    const waiting = beginWaiting(memory, keys, now.localAtMs);
+    await timing.sleep(waitMs);
+    endWaiting(memory, keys, waiting);
+    const refused = refusalUnderStrict(place, request);
+    if (refused) return refused;
+  }
+}

@@ -1,0 +1,175 @@
+/** While the store has no answer: this isolate's own counts. They begin with the counts of the store's last reply. */
+
+import { Kind } from "../core/algorithm.ts";
+import type { LimitRecord, LimitValue } from "../core/algorithms.ts";
+import { isConcurrency, type Slots, withoutSlots } from "../core/concurrency.ts";
+import { MAX_UNITS } from "../core/layout.ts";
+import type { Records } from "../core/records.ts";
+import type { LogLimit, LogView } from "../core/sliding-log.ts";
+import {
+  ENFORCED,
+  Flag,
+  type KeyRequest,
+  limitKeyOf,
+  type Stored,
+  type TakeReply,
+  type TakeRequest,
+  take,
+} from "../core/take.ts";
+import { refusedGroups } from "./charged-in-vain.ts";
+import { debtOf } from "./debts.ts";
+import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
+import { recentPending } from "./pending.ts";
+import type { KeyRecord } from "./record.ts";
+import { lastReply } from "./replies.ts";
+import type { Now } from "./store-clock.ts";
+
+/**
+ * Decides by the isolate's own counts.
+ *
+ * @param call the number of the request's own call, whose answer may still come. 0: it has none.
+ */
+export function takeAlone(memory: Memory, request: TakeRequest, now: Now, call: number): TakeReply {
+  const { localAtMs } = now;
+  // The earliest instant of the store's clock: no unit that the store told leaves here sooner than there. A reply can
+  // make the interval narrower: the isolate's own units then leave sooner, by less than a round trip.
+  const nowMs = now.earliestMs ?? localAtMs;
+  for (const { key } of request.keys) beginOwnCounts(memory, key, nowMs, localAtMs);
+  if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
+  const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call));
+  const reply = takeCountingUnanswered(memory, unanswered, request, nowMs);
+  if (reply.allowed) for (const { key } of request.keys) noteCounted(memory, key, call);
+  return reply;
+}
+
+/**
+ * Charges what the store told last and what the isolate owes to it. It does this once for each reply of the store:
+ * later in the same outage, the isolate's own counts are the newer ones.
+ */
+function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: number): void {
+  const record = lastReply(memory, key);
+  if (!record) return;
+  record.isBegun = true;
+  // Nobody knows which requests hold slots at the store, and slots come back at any moment. Requests in flight are
+  // counted from now on.
+  const views = record.limits.flatMap((limit, l) => {
+    const { view } = record.replies[l]!;
+    return isConcurrency(view) ? [] : [{ limit, view }];
+  });
+  if (views.length === 0) return;
+  for (const one of record.pending?.unanswered?.values() ?? []) one.isCounted = false;
+  const own = ownCountsOf(record);
+  own.records = views.map(({ limit, view }): LimitRecord => {
+    if (view.kind !== Kind.log) return view;
+    const counted = logRecordOf(view, limit as LogLimit);
+    // The store does not tell when each unit was charged. All units count until the last one leaves.
+    own.values.set(limitKeyOf(key, limit), [{ atMs: counted.newestAtMs, cost: counted.used }]);
+    return counted;
+  });
+  keep(memory, record, true);
+  const limits = views.map(({ limit }) => limit);
+  const cost = debtOf(record, localAtMs, record.call);
+  takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
+}
+
+/** Units and requests without an answer under one key. */
+interface Unanswered {
+  readonly request: KeyRequest;
+  readonly units: number;
+  readonly requests: number;
+}
+
+/** What is unanswered under a key, without the units of the request's own call and without units that are counted. */
+function unansweredBeside(memory: Memory, request: KeyRequest, localAtMs: number, call: number): Unanswered[] {
+  const record = recordOf(memory, request.key);
+  const all = record && recentPending(record, "unanswered", localAtMs, memory.forgottenMs);
+  let [units, requests] = [0, 0];
+  for (const [number, one] of all ?? []) {
+    const others = one.units - (one.isCounted || number === call ? one.needed : 0);
+    if (others <= 0) continue;
+    units += others;
+    requests++;
+  }
+  return units > 0 ? [{ request, units, requests }] : [];
+}
+
+/** The own counts have charged what the request of this call needs. */
+function noteCounted(memory: Memory, key: string, call: number): void {
+  const one = recordOf(memory, key)?.pending?.unanswered?.get(call);
+  if (one) one.isCounted = true;
+}
+
+/** A take. Calls without an answer may have been charged: they count for this one decision, and in its reply. */
+function takeCountingUnanswered(
+  memory: Memory,
+  unanswered: readonly Unanswered[],
+  request: TakeRequest,
+  nowMs: number,
+): TakeReply {
+  if (unanswered.length === 0) return takeFromOwn(memory, request, nowMs);
+  const { reply } = take(withUnanswered(storedOf(memory), unanswered, nowMs), request, nowMs);
+  const refused = refusedGroups(request.keys, reply);
+  const admitted = refused.has(ENFORCED) ? [] : request.keys.filter(({ group }) => !refused.has(group));
+  if (admitted.length > 0) takeFromOwn(memory, { ...request, keys: admitted, flag: Flag.chargeAnyway }, nowMs);
+  return reply;
+}
+
+/** The counts as they would be if all calls without an answer were charged. Writes nothing. */
+function withUnanswered(counts: Stored, unanswered: readonly Unanswered[], nowMs: number): Stored {
+  const records = new Map<string, Records | undefined>();
+  const values = new Map<string, LimitValue | undefined>();
+  const stored: Stored = {
+    records: (key) => (records.has(key) ? records.get(key) : counts.records(key)),
+    value: (key, kind) => (values.has(key) ? values.get(key) : counts.value(key, kind)),
+  };
+  for (const { request, units, requests } of unanswered) {
+    for (const limit of request.limits.filter(isConcurrency)) {
+      const ownKey = limitKeyOf(request.key, limit);
+      const slots = Array.from({ length: requests }, (_, i) => [-1 - i, Number.POSITIVE_INFINITY] as const);
+      values.set(ownKey, new Map([...((stored.value(ownKey, limit.kind) as Slots | undefined) ?? []), ...slots]));
+    }
+    const limits = withoutSlots(request.limits);
+    if (limits.length === 0) continue;
+    const keys = [{ ...request, group: ENFORCED, cost: Math.min(units, MAX_UNITS), limits }];
+    const written = take(stored, { keys, flag: Flag.chargeAnyway }, nowMs);
+    for (const one of written.records) records.set(one.key, one.records);
+    for (const one of written.values) values.set(one.key, one.kept?.value);
+  }
+  return stored;
+}
+
+/** A take from the own counts. */
+function takeFromOwn(memory: Memory, request: TakeRequest, nowMs: number): TakeReply {
+  const { reply, records, values } = take(storedOf(memory), request, nowMs);
+  const changed = new Set<KeyRecord>();
+  for (const written of records) {
+    const record = recordFor(memory, written.key);
+    ownCountsOf(record).records = written.records;
+    changed.add(record);
+  }
+  for (const { key, kept } of values) {
+    const record = recordFor(memory, keyOfLimit(key));
+    const own = ownCountsOf(record);
+    if (kept) own.values.set(key, kept.value);
+    else own.values.delete(key);
+    changed.add(record);
+  }
+  for (const record of changed) keep(memory, record, true);
+  return reply;
+}
+
+function storedOf(memory: Memory): Stored {
+  return {
+    records: (key) => recordOf(memory, key)?.own?.records,
+    value: (key) => recordOf(memory, keyOfLimit(key))?.own?.values.get(key),
+  };
+}
+
+/** The key of the records beside a limit key. */
+function keyOfLimit(limitKey: string): string {
+  return limitKey.slice(0, limitKey.lastIndexOf("#"));
+}
+
+function logRecordOf({ kind, used, resetAtMs }: LogView, { windowMs }: LogLimit) {
+  return { kind, windowMs, used, newestAtMs: resetAtMs - windowMs };
+}

@@ -1,0 +1,111 @@
+/** What an isolate knows about one key of the store. Plain data. */
+
+import type { LimitSpec, LimitValue } from "../core/algorithms.ts";
+import type { Records } from "../core/records.ts";
+import type { WindowLimit, WindowRecord } from "../core/sliding-window.ts";
+import type { LimitReply } from "../core/take.ts";
+import type { Lease } from "./lease.ts";
+
+/**
+ * The room of a record, the least important first. Each room has a bound of its own: a flood of new keys costs no
+ * refusal, a flood of refused keys costs no call, and a flood of calls costs no leased unit.
+ *
+ * `far`: counts that are far from their limits. `close`: counts that may refuse, and own counts. `called`: a call is in
+ * flight, or a request waits. `leased`: the isolate has leased units.
+ */
+export const Room = { far: 0, close: 1, called: 2, leased: 3 } as const;
+export type Room = (typeof Room)[keyof typeof Room];
+
+/** The newest reply of the store about one key. */
+export interface KeyReply {
+  /** When it came, by the local clock, in ms since the epoch. */
+  receivedAtMs: number;
+  /** When the store decided, by its own clock, in ms since the epoch. */
+  storeAtMs: number;
+  /** The number of the call. 0: there was no reply. */
+  call: number;
+  /** The last number that was given away when the reply came. */
+  heard: number;
+  /** The requested cost. */
+  cost: number;
+  /** The limits that were asked about: all limits of the key, or some of them. */
+  limits: readonly LimitSpec[];
+  /** One reply for each limit. */
+  replies: readonly LimitReply[];
+}
+
+/** What an isolate knows about one key. */
+export interface KeyRecord extends KeyReply {
+  room: Room;
+  /** The record was used while its room had this generation. */
+  generation: number;
+  bytes: number;
+  /** The number of the last reset. Calls and units with a smaller number are void. */
+  reset: number;
+  /** Whether the call of the reply has settled units, or another call of the same millisecond of the store. */
+  hasSettled: boolean;
+  /** Whether the reply may refuse requests. */
+  mayRefuse: boolean;
+  /** Whether the isolate's own counts have begun with the reply. */
+  isBegun: boolean;
+  /** One for each set of numbers, the newest first. */
+  leases: Lease[] | undefined;
+  /** undefined: nothing is on its way, and nobody waits. */
+  pending: Pending | undefined;
+  /** undefined: the isolate has decided nothing by itself. */
+  own: OwnCounts | undefined;
+}
+
+/** What the isolate has counted while the store had no answer. */
+export interface OwnCounts {
+  records: Records | undefined;
+  /** The values of limits that have a limit key, by limit key. */
+  readonly values: Map<string, LimitValue>;
+  /** Units that the store has surely not charged. */
+  debt: Debt | undefined;
+  /** Debts that are on their way to the store, or have perhaps arrived there, by number. */
+  readonly repaying: Map<number, Debt>;
+}
+
+/** Units that requests ask the store for, or wait for. */
+export interface PendingUnits {
+  readonly units: number;
+  /** When it began, by the local clock, in ms since the epoch. */
+  readonly atMs: number;
+}
+
+/** A take without an answer. */
+interface UnansweredCall extends PendingUnits {
+  /** The units that the request itself needs. A lease asks for more, to have units for later requests. */
+  readonly needed: number;
+  /** Whether the isolate's own counts have charged what the request needs. */
+  isCounted: boolean;
+}
+
+/** A waiting request. */
+interface WaitingRequest extends PendingUnits {
+  /** The number of the lease from which it hopes for units. 0: it hopes for none. */
+  readonly lease: number;
+}
+
+interface PendingKinds {
+  /** Decisions that the store is asked for, until their time budget ends. */
+  asked: PendingUnits;
+  /** Takes without an answer. The store may have charged them. */
+  unanswered: UnansweredCall;
+  /** Requests that wait for the answer to another request. */
+  waiting: WaitingRequest;
+}
+
+/** What has begun and not ended yet, by number, the oldest first. Absent: nothing of this kind is pending. */
+export type Pending = { [K in keyof PendingKinds]?: Map<number, PendingKinds[K]> | undefined };
+
+/** Units of one key that the store has surely not charged. */
+export interface Debt {
+  readonly limits: readonly LimitSpec[];
+  /** The longest window and the smallest limit of the key, with the largest numbers that a request had. */
+  readonly span: WindowLimit;
+  readonly record: WindowRecord;
+  /** The number of the first addition to this debt. */
+  readonly since: number;
+}

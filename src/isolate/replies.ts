@@ -1,0 +1,101 @@
+/**
+ * What the store told this isolate last. Each reply is remembered here. Refusals (refusals.ts) and the isolate's own
+ * counts (own-counts.ts) begin with it.
+ */
+
+import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { isConcurrency } from "../core/concurrency.ts";
+import { haveSameNumbers } from "../core/numbers.ts";
+import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { keep, type Memory, recordFor, recordOf } from "./memory.ts";
+import { unitsWaiting } from "./pending.ts";
+import type { KeyRecord } from "./record.ts";
+
+/** When a reply came, and to which call. */
+interface Heard {
+  /** By the local clock, in ms since the epoch. */
+  readonly receivedAtMs: number;
+  /** The number of the call. */
+  readonly call: number;
+  /** The last number that was given away when the reply came. */
+  readonly heard: number;
+}
+
+/** Remembers a reply. A key keeps its newer reply if it has one. */
+export function remember(memory: Memory, request: TakeRequest, reply: TakeReply, times: Heard): void {
+  const isClose = mayRefuse(memory, request, reply, times.receivedAtMs);
+  const storeAtMs = reply.nowMs;
+  for (const [k, { key, cost, limits, flag = request.flag }] of request.keys.entries()) {
+    const record = recordFor(memory, key);
+    const replies = reply.keys[k]!;
+    // If a call was sent after a reply had come, the store decided it later, even if the store's clock has stepped
+    // back. Two calls that were on their way together may overtake each other.
+    const wereTogether = times.call <= record.heard;
+    if (wereTogether && storeAtMs < record.storeAtMs) continue;
+    // Of two replies of one millisecond of the store nobody knows which is newer. If one of them has settled units, the
+    // other one's counts may lack these units, or still have them.
+    const isTied = wereTogether && storeAtMs === record.storeAtMs;
+    const mayBeOld = times.call < memory.step || (isTied && (record.hasSettled || !decides(flag)));
+    // Between two decisions units were only charged: the newer reply is the one that leaves less.
+    if (isTied && !mayBeOld && leavesMore(limits, replies, record)) continue;
+    // Renewing or releasing a slot tells nothing about the other limits.
+    if (!decides(flag) && limits.every(isConcurrency)) continue;
+    Object.assign(record, times, { storeAtMs, cost, limits, replies, isBegun: false });
+    record.hasSettled = !decides(flag) || mayBeOld;
+    // Units have come back, or no limit is close: what was remembered before refuses too much.
+    record.mayRefuse = isClose && !mayBeOld && flag !== Flag.giveBack;
+    keep(memory, record, true);
+  }
+}
+
+/** Whether the reply may refuse the same cost, or a request that waits for an answer at this moment. */
+function mayRefuse(memory: Memory, { keys, flag }: TakeRequest, reply: TakeReply, receivedAtMs: number): boolean {
+  return keys.some(({ key, group, cost, limits, flag: own = flag }, k) => {
+    const wanted = Math.max(cost, unitsWaiting(recordOf(memory, key), 0, receivedAtMs));
+    return (
+      group === ENFORCED &&
+      own !== Flag.giveBack &&
+      limits.some((limit, l) => {
+        const { refused, view } = reply.keys[k]![l]!;
+        return refused || algorithmOf(limit).tell(view, limit, cost, refused, reply.nowMs).remaining < wanted;
+      })
+    );
+  });
+}
+
+/** Whether a reply leaves more units than the remembered one of the same instant. */
+function leavesMore(limits: readonly LimitSpec[], replies: readonly LimitReply[], record: KeyRecord): boolean {
+  if (record.isBegun || !haveSameNumbers(limits, record.limits)) return false;
+  const left = (one: readonly LimitReply[], l: number) =>
+    isConcurrency(limits[l]!)
+      ? 0
+      : algorithmOf(limits[l]!).remaining(one[l]!.view, record.limits[l]!, record.storeAtMs);
+  return limits.some((_, l) => left(replies, l) > left(record.replies, l));
+}
+
+/** What may refuse requests under a key. undefined: nothing is known, or it does not refuse. */
+export function refusingReply(memory: Memory, key: string): KeyRecord | undefined {
+  const record = recordOf(memory, key);
+  return record?.mayRefuse && record.call > memory.step ? record : undefined;
+}
+
+/** What was replied about a key last. It may be far from its limits. undefined: the own counts are newer. */
+export function lastReply(memory: Memory, key: string): KeyRecord | undefined {
+  const record = recordOf(memory, key);
+  return record && record.call > 0 && !record.isBegun ? record : undefined;
+}
+
+/** Forgets what may refuse. The own counts still begin with the counts of these keys. */
+export function forgetRefusals(memory: Memory, keys: readonly string[]): void {
+  for (const key of keys) {
+    const record = recordOf(memory, key);
+    if (!record?.mayRefuse) continue;
+    record.mayRefuse = false;
+    keep(memory, record);
+  }
+}
+
+/** Whether the reply to a call with this flag shows what a request would be told. */
+export function decides(flag: Flag): boolean {
+  return flag === Flag.take || flag === Flag.look;
+}

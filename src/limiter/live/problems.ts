@@ -1,0 +1,70 @@
+/** What is wrong with the value of a field: as whoever writes it is told, and as `GET /live` lists it. */
+
+import { isTable } from "../../config/bindings.ts";
+import { MAX_UNITS } from "../../core/layout.ts";
+import type { Policy } from "../../core/policy.ts";
+import { DOLLARS_EXPECTED, toUnits } from "../../core/units.ts";
+import { hasPlan } from "../numbers.ts";
+import { type Field, isOfKind } from "./fields.ts";
+
+export interface Problem {
+  /** Of numbers: the id of the one that is wrong. Absent: the whole value is. */
+  readonly id?: string;
+  readonly found: unknown;
+  readonly expected: string;
+  /** Why it does nothing. */
+  readonly reason: string;
+}
+
+export const NO_FACTOR = "the limits multiplied by it do not fit";
+
+/** Whether numbers and factors fit the limits is another question: it takes too long for every reader. */
+export function problemsOf(name: string, field: Field, value: unknown, policy: Policy): Problem[] {
+  const isRight = field.is === "plan" ? hasPlan(policy, value) : isOfKind(field, value);
+  if (!isRight) return [{ found: value, ...wordsOf(name, field, value, policy) }];
+  if (field.is !== "numbers") return [];
+  return Object.entries(value as object).flatMap(([id, number]) => numberProblem(id, number, policy));
+}
+
+function numberProblem(id: string, number: unknown, { name, limits }: Policy): Problem[] {
+  const limit = limits.find((one) => one.id === id);
+  if (!limit) {
+    const expected = `the id of a limit of ${name}: ${limits.map((one) => one.id).join(", ")}`;
+    return [{ id, found: id, expected, reason: "no limit has this id" }];
+  }
+  const units = typeof number === "number" ? toUnits(number, limit.unit) : 0;
+  if (Number.isSafeInteger(units) && units >= 1 && units <= MAX_UNITS) return [];
+  const expected = limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${MAX_UNITS}`;
+  return [{ id, found: number, expected, reason: "not the number of a limit" }];
+}
+
+function wordsOf(
+  name: string,
+  field: Field,
+  value: unknown,
+  policy: Policy,
+): { readonly expected: string; readonly reason: string } {
+  switch (field.is) {
+    case "numbers": {
+      const expected = "a table of numbers by the ids of limits";
+      return { expected, reason: isTable(value) ? "no numbers" : "not a table" };
+    }
+    case "factor":
+      return { expected: "a number above 0", reason: NO_FACTOR };
+    case "plan": {
+      const plans = Object.keys(policy.plans ?? {}).join(", ");
+      const expected = plans ? `one of the policy's plans ${plans}` : "no plan: the policy has none";
+      return { expected, reason: "the policy has no plan of this name" };
+    }
+    case "choice":
+      return { expected: field.of.map((word) => `"${word}"`).join(" or "), reason: `not a ${name}` };
+    case "flag":
+      return { expected: "true, or no such field", reason: "not true" };
+    case "instant":
+      return { expected: 'an instant such as "2026-12-01T00:00:00Z"', reason: "not an instant" };
+    case "text": {
+      const expected = `a text of 1 to ${field.maxLength} characters`;
+      return { expected, reason: `not ${expected}` };
+    }
+  }
+}

@@ -1,0 +1,191 @@
+/** A limiter at work: policies, store and isolate put together. */
+
+import { checkRegion } from "../config/regions.ts";
+import { type Decision, decide } from "../core/decision.ts";
+import type { Policy } from "../core/policy.ts";
+import { Flag, keysOfRequest } from "../core/take.ts";
+import { isolateOf } from "../isolate/isolate.ts";
+import type { ListenerOf } from "../isolate/listener.ts";
+import type { Background } from "../isolate/reply-source.ts";
+import { slotFor } from "../isolate/slots.ts";
+import { partitionHasher } from "../partition/hash.ts";
+import { type Answered, type AppliedPolicy, keysOf } from "./decide.ts";
+import { createDecideOnce } from "./decide-once.ts";
+import { isLiveStore } from "./live/is-live.ts";
+import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
+import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
+import { createReservation, type Reservation, reservedCost } from "./reserve/reservation.ts";
+import { splitOf } from "./split/split.ts";
+import { checkSize, takesOf } from "./takes.ts";
+import type { InsideLimiter, LimiterOptions, Take, TakeOptions } from "./types.ts";
+
+/** How long the first requests wait for the document of a store without a time budget. */
+const LIVE_TIMEOUT_MS = 250;
+
+interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
+  /** How often to look for a newer live document, in ms. Absent: there is none. */
+  readonly liveRefreshMs?: number;
+  /** Absent: nobody listens to what the isolate's parts do. */
+  readonly listenerOf?: ListenerOf;
+}
+
+/** A policy for a client whose own numbers are not applied yet if there is a live document. */
+type Named = AppliedPolicy & { readonly own?: OwnNumbers };
+
+/** Like `createLimiter`, for options that were checked already. */
+export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
+  const { store, region: ownRegion = "local", keySecret, listenerOf } = options;
+  const onDecision = tellAll([options.onDecision ?? reportFailures()].flat());
+  const hash = partitionHasher(keySecret, store.keySecret);
+  const decider =
+    splitOf(store, listenerOf) ?? createDecideOnce(store, isolateOf(store, { listener: listenerOf?.(0) }));
+  const withOwnNumbers = numbersOf(policies);
+  const regionBy =
+    ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
+    () =>
+      region;
+  const { liveRefreshMs: refreshMs } = options;
+  const live =
+    refreshMs === undefined || !isLiveStore(store)
+      ? undefined
+      : store.liveReader({
+          policies,
+          refreshMs,
+          timeoutMs: store.timeoutMs ?? LIVE_TIMEOUT_MS,
+          numbers: withOwnNumbers,
+          secret: async () => await hash({ kind: "live", values: [] }),
+        });
+
+  async function run(
+    takes: readonly Take[],
+    regionOf: () => string,
+    flag: Flag,
+    background?: Background,
+    isReserving = false,
+  ): Promise<Answered> {
+    checkSize(takes);
+    const all: Named[] = [];
+    for (const take of takes) all.push(apply(take, await hash(take.key)));
+    const reading = live?.ready(background);
+    if (reading) await reading;
+    const { applied: found, blocked, blockedBy } = live?.apply(all) ?? { applied: all };
+    const applied = isReserving ? found.map((one) => ({ ...one, cost: reservedCost(one) })) : found;
+    if (applied.length === 0) return { decision: decide(store.kind, []) };
+    // The name becomes part of a key in the store. It is checked here, wherever it comes from.
+    const region = () => checkRegion(regionOf());
+
+    const keys = blocked ? [] : keysOf(applied, region);
+    const slot = slotFor(keys, flag);
+    // A look at a cost of 0 tells what a take could spend.
+    const mayLeaseAll = !isReserving && applied.every((one) => mayLease(one) && (one.cost > 0 || flag === Flag.look));
+    const answered: Answered = blocked
+      ? { decision: blocked }
+      : await decider.decide(keys, { flag, slot, background, mayLease: mayLeaseAll });
+    const { decision, atMs, failure, silent } = answered;
+    // The default listener has nothing to say about any other decision.
+    if (options.onDecision || failure) {
+      const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
+        takes: applied,
+        get region() {
+          return region();
+        },
+      };
+      if (atMs) context.atMs = atMs;
+      if (failure) context.failure = failure;
+      if (silent) context.fallback = [...new Set(silent.map(({ policy }) => policy.name))];
+      if (blockedBy) context.blocked = blockedBy;
+      if (flag === Flag.look) context.peek = true;
+      if (background) context.background = background;
+      onDecision(decision, context);
+    }
+    return answered;
+  }
+
+  async function take(
+    takes: readonly Take[],
+    regionOf: () => string,
+    flag: Flag,
+    background?: Background,
+  ): Promise<Decision> {
+    return (await run(takes, regionOf, flag, background)).decision;
+  }
+
+  async function reserve(
+    takes: readonly Take[],
+    regionOf: () => string,
+    background: Background | undefined,
+  ): Promise<Reservation> {
+    const names = takes.map(({ policy }) => policy.name);
+    if (new Set(names).size < names.length) throw new TypeError("reserve: the same policy twice");
+    return createReservation({
+      names,
+      answered: await run(takes, regionOf, Flag.take, background, true),
+      background,
+      async ask(keys) {
+        if (keys.length === 0) return { decision: decide(store.kind, []) };
+        return await decider.decide(keys, { flag: Flag.take, slot: 0, background, mayLease: false });
+      },
+    });
+  }
+
+  function apply({ policy, key, cost, plan, limits }: Take, partition: string): Named {
+    // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
+    const known = hasPlan(policy, plan) && { plan };
+    const own = { ...known, limits };
+    // The live document's numbers for all come before a client's own: it applies both.
+    if (live) return { policy, kind: key.kind, partition, cost, own };
+    return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost, ...known };
+  }
+
+  async function named(take: Take): Promise<Named> {
+    return apply(take, await hash(take.key));
+  }
+
+  async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
+    const keys = keysOf(clients, regionOf).map(({ request }) => request);
+    await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
+  }
+
+  return {
+    policies,
+    region: ownRegion,
+    async take(policy, options = {}) {
+      return await take(takesOf(policies, policy, options), regionBy(options), Flag.take, options.background);
+    },
+    async peek(policy, options = {}) {
+      return await take(takesOf(policies, policy, options), regionBy(options), Flag.look);
+    },
+    async reserve(policy, options = {}) {
+      return await reserve(takesOf(policies, policy, options), regionBy(options), options.background);
+    },
+    async reset(policy, options = {}) {
+      const takes = takesOf(policies, policy, options);
+      checkSize(takes);
+      await forget(await Promise.all(takes.map(named)), regionBy(options));
+    },
+    live,
+    async client(policy, options) {
+      const [take] = takesOf(policies, policy, options);
+      return await named(take!);
+    },
+    async inspect(client, region, background) {
+      // A block or an exemption says nothing about the counts.
+      const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };
+      // An operator sees the counts of the store.
+      const asked = { flag: Flag.look, slot: 0, background, mayLease: false };
+      return (await decider.decide(keysOf(applied, regionBy({ region })), asked)).decision;
+    },
+    resetClient: (client, region) => forget([client], regionBy({ region })),
+    takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),
+    reserveMatched: reserve,
+    peekMatched: (takes, regionOf) => take(takes, regionOf, Flag.look),
+  };
+}
+
+/**
+ * A strict policy makes the whole request strict. A policy in shadow or a take of cost 0 does too: only the script can
+ * answer them.
+ */
+function mayLease({ policy }: AppliedPolicy): boolean {
+  return policy.consistency === "leased" && policy.mode === "enforce";
+}

@@ -1,0 +1,72 @@
+/** Checks what the callers of a limiter name: policies, clients, costs. */
+
+import { checkOptions, describeType } from "../check-options.ts";
+import { checkRegion } from "../config/regions.ts";
+import { MAX_KEYS, MAX_UNITS } from "../core/layout.ts";
+import type { Policy } from "../core/policy.ts";
+import { keysPerClient, MOST_KEYS_OF_CLIENT } from "./decide.ts";
+import { keyByHand } from "./key-by-hand.ts";
+import type { PolicyTake, Take, TakeOptions } from "./types.ts";
+
+const KEYED_TYPES = { key: "any", kind: "any", cost: "number", plan: "string", limits: "object" };
+const PART_TYPES: Readonly<Record<keyof PolicyTake, string>> = { policy: "string", ...KEYED_TYPES };
+const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
+  ...KEYED_TYPES,
+  region: "string",
+  background: "object",
+};
+
+/** The takes of a caller that names policies and keys in code. @throws {TypeError} for misuse. */
+export function takesOf(
+  policies: readonly Policy[],
+  policy: string | readonly PolicyTake[],
+  options: TakeOptions,
+): Take[] {
+  checkOptions("take", options, TAKE_TYPES);
+  if (typeof policy !== "string" && !Array.isArray(policy)) {
+    const expected = 'expected the name of a policy, or a list such as [{ policy: "api", key: "ann" }]';
+    throw new TypeError(`take: ${expected}; found ${describeType(policy)}`);
+  }
+  const list: readonly PolicyTake[] = typeof policy === "string" ? [{ ...options, policy }] : policy;
+  if (list === policy) for (const [i, one] of list.entries()) checkOptions(`take: policies[${i}]`, one, PART_TYPES);
+  if (list.length === 0) throw new TypeError("take: expected at least one policy");
+  if (typeof policy !== "string" && (options.key !== undefined || options.kind !== undefined)) {
+    throw new TypeError("take: in a list, each policy has its own key and kind");
+  }
+  if (options.region !== undefined) checkRegion(options.region);
+  const takes = list.map((one): Take => {
+    const found = policies.find(({ name }) => name === one.policy);
+    if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
+    const cost = checkCost(one.cost ?? options.cost ?? 1);
+    return {
+      policy: found,
+      key: keyByHand(found, one),
+      cost,
+      plan: one.plan ?? options.plan,
+      limits: one.limits ?? options.limits,
+    };
+  });
+  const distinct = () => new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
+  if (takes.length > 1 && distinct().size < takes.length) throw new TypeError("take: the same policy and key twice");
+  return takes;
+}
+
+/** @throws {TypeError} if the cost is not an integer of 0 … 10^9. */
+export function checkCost(cost: number): number {
+  if (Number.isSafeInteger(cost) && cost >= 0 && cost <= MAX_UNITS) return cost;
+  throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
+}
+
+/**
+ * Every store takes `MAX_KEYS`. With more, some store would fail, and its policies would admit what they should refuse.
+ *
+ * @throws {TypeError}
+ */
+export function checkSize(takes: readonly Take[]): void {
+  if (takes.length * MOST_KEYS_OF_CLIENT <= MAX_KEYS) return;
+  let keys = 0;
+  for (const { policy } of takes) keys += keysPerClient(policy);
+  if (keys <= MAX_KEYS) return;
+  const expected = `expected at most ${MAX_KEYS} keys of the store in one take`;
+  throw new TypeError(`take: ${expected}; found ${keys}, of ${takes.length} policies and clients`);
+}

@@ -1,0 +1,130 @@
+/** What a limiter is to its callers. */
+
+import type { PolicyInput } from "../config/policy-input.ts";
+import type { Decision } from "../core/decision.ts";
+import type { Numbers, Policy } from "../core/policy.ts";
+import type { Background } from "../isolate/reply-source.ts";
+import type { ClientKey } from "../partition/hash.ts";
+import type { Store } from "../store/store.ts";
+import type { AppliedPolicy } from "./decide.ts";
+import type { KeyByHand } from "./key-by-hand.ts";
+import type { LiveReader } from "./live/reader.ts";
+import type { OwnNumbers } from "./numbers.ts";
+import type { OnDecision } from "./on-decision.ts";
+import type { Reservation } from "./reserve/reservation.ts";
+
+/** Options of `createLimiter`. */
+export interface LimiterOptions {
+  /**
+   * The policies as in wrangler.toml. Every mistake in them is reported at once; patterns of `match` and `cost` are
+   * looked at when the limiter is put before a handler.
+   */
+  readonly policies: readonly PolicyInput[];
+  /** Where counts are held: `redisStore(…)` for limits over all regions, `memoryStore()`, or a store of your own. */
+  readonly store: Store;
+  /**
+   * Name of the region under which limits with `scope: "region"` count: 1 to 32 letters, digits, `_` `.` `-`, beginning
+   * with a letter or digit. Default `"local"`.
+   */
+  readonly region?: string;
+  /**
+   * Secret with which client keys are hashed before they reach the store, at least 16 characters. Default: derived from
+   * the store's token.
+   */
+  readonly keySecret?: string;
+  /**
+   * Called after every decision, before its answer: one function, or a list of them. If one throws, the console reports
+   * the error, the others are called, and the decision stands. Default: the console reports decisions without the
+   * store, about one each second.
+   */
+  readonly onDecision?: OnDecision | readonly OnDecision[];
+  /**
+   * Whether to read the live document of the store: what operators change through a gateway's admin API over the same
+   * store (docs/live.md). Every 30 s. Default false.
+   */
+  readonly live?: boolean;
+}
+
+/** One policy applied to one client. */
+export interface Take extends OwnNumbers {
+  readonly policy: Policy;
+  readonly key: ClientKey;
+  /** Units, 0 … 10^9. */
+  readonly cost: number;
+}
+
+/** Options of `take`, `peek` and `reset`. */
+export interface TakeOptions extends KeyByHand {
+  /** Units, an integer 0 … 10^9; 0 looks without charging. Default 1. */
+  readonly cost?: number;
+  /** The client's plan: a name in `plans` of the policies. Default, and for another name: the limits as written. */
+  readonly plan?: string;
+  /**
+   * Other numbers for this client by the ids of limits, for example `{ "api-1": 200 }`. They come before those of a
+   * plan. A limit without a number keeps its own; the client's counts stay what they are.
+   */
+  readonly limits?: Numbers;
+  /** A name as in `LimiterOptions`. Default: the limiter's region. */
+  readonly region?: string;
+  /**
+   * Where work may go on after the answer: the `ctx` of a fetch handler. Without it a policy with `consistency:
+   * "leased"` behaves as one with `"strict"`.
+   */
+  readonly background?: Background;
+}
+
+/** One of several policies of a take. */
+export interface PolicyTake extends KeyByHand {
+  /** The name of the policy. */
+  readonly policy: string;
+  /** Default: the cost of the whole take. */
+  readonly cost?: number;
+  /** As in `TakeOptions`. Default: that of the whole take. */
+  readonly plan?: string;
+  /** As in `TakeOptions`. Default: those of the whole take. */
+  readonly limits?: Numbers;
+}
+
+/**
+ * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the policy
+ * does not count by, a cost that is not an integer of 0 … 10^9, a number that a limit cannot have, an id that no limit
+ * has, a region that is not a name, the same policy and key twice, more clients than one take can have. One take has at
+ * most 1,000 keys in the store: one for each policy and client, one more if the policy has limits of both scopes, and
+ * one more for each `sliding-log` and `concurrency` limit. A refusal is a value. A failing store is handled as
+ * the policy says.
+ */
+export interface Limiter {
+  /** The policies as they were understood: checked, with defaults filled in and durations in milliseconds. */
+  readonly policies: readonly Policy[];
+  /** Name of the region under which limits with `scope: "region"` count, unless a call names another. */
+  readonly region: string;
+  /** Checks every limit of the policy, or of several policies, and charges all or none, atomically. */
+  take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
+  /** The answer that a take of this cost would get now. Charges nothing. */
+  peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
+  /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
+  reset(policy: string, options?: Omit<TakeOptions, "cost" | "plan" | "limits">): Promise<void>;
+  /**
+   * Reserves units whose cost is known only afterwards: `take`, and what settles it later. No policy may be named
+   * twice. Its units are never leased.
+   */
+  reserve(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Reservation>;
+  /** `take` for policies and keys that were matched already. `regionOf` is called only if a limit counts by region. */
+  takeMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Decision>;
+  /** `reserve` for policies and keys that were matched already. */
+  reserveMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Reservation>;
+  /** `peek` for policies and keys that were matched already. */
+  peekMatched(takes: readonly Take[], regionOf: () => string): Promise<Decision>;
+}
+
+/** A limiter with what a gateway needs beyond the public methods. */
+export interface InsideLimiter extends Limiter {
+  /** Undefined: no live document is read. */
+  readonly live: LiveReader | undefined;
+  /** A client in the form that is counted. Rejects for misuse as `take` does. */
+  client(policy: string, options: TakeOptions): Promise<AppliedPolicy>;
+  /** What each limit holds for a client, blocked and exempt clients included. Charges nothing. */
+  inspect(client: AppliedPolicy, region: string, background: Background): Promise<Decision>;
+  /** `reset` for a client in that form. @throws {StoreError} */
+  resetClient(client: AppliedPolicy, region: string): Promise<void>;
+}

@@ -1,0 +1,60 @@
+// docs/glossary.md has the words of the source, and the source has no longer the words that went.
+
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ROOT, read, tableIn } from "./markdown.ts";
+
+/** Folders in which a word that went may still stand. */
+const EXCEPTED = ["src/isolate/", "src/cli/replay/", "src/http/", "src/limiter", "src/stats/", "src/store/"];
+
+const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "src"], { cwd: ROOT, encoding: "utf8" })
+  .split("\n")
+  .filter((path) => /(?<!\.generated)\.tsx?$/.test(path) && existsSync(join(ROOT, path)));
+const source = files.map((path) => `${path}\n${read(path)}`).join("\n");
+
+const tables = read("docs/glossary.md")
+  .split(/^## /m)
+  .slice(1)
+  .map((section) => tableIn(section, "Word").map(({ Word }) => Word!));
+const gone = tables.at(-1)!.flatMap((row) => row.split(", "));
+const words = tables.slice(0, -1).flat();
+
+/** Finds a word in any spelling of names and prose: `limit key`, `limitKey`, `limit-keys`. */
+const anySpelling = (word: string) => new RegExp(word.split(" ").join("[\\s*/_-]*"), "i");
+
+it("has many words, and none of them twice", () => {
+  expect(words.length).toBeGreaterThan(60);
+  expect(words.filter((word, at) => words.indexOf(word) !== at)).toEqual([]);
+});
+
+it("has no word that the source does not have", () => {
+  expect(words.filter((word) => !anySpelling(word).test(source))).toEqual([]);
+});
+
+describe("a word that went", () => {
+  const looked = files.filter((path) => !EXCEPTED.some((folder) => path.startsWith(folder)));
+
+  it.each(gone)("%s is in no name of the source", (word) => {
+    const found = looked.flatMap((path) =>
+      [path, ...namesIn(read(path))].filter((name) => partsOf(name).includes(` ${word} `)).map((name) => [path, name]),
+    );
+    expect(found).toEqual([]);
+  });
+});
+
+/** The names in a file: what is left without its comments and texts. */
+function namesIn(code: string): string[] {
+  const names = code.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.)*`/g, " ");
+  return [...new Set(names.match(/[A-Za-z_$][\w$]*/g))];
+}
+
+/** `toldCounts` as ` told count `: the parts of a name, in the singular. */
+function partsOf(name: string): string {
+  const parts = name
+    .replaceAll(/([a-z\d])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z]+/);
+  return ` ${parts.map((part) => part.replace(/s$/, "")).join(" ")} `;
+}
