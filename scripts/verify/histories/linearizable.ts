@@ -155,9 +155,8 @@ function modelOf(group: readonly Call[]): Model<Call, Counts> {
   const telling = tellingInstants(group);
 
   function afterUnknown(counts: Counts, call: Call, open: readonly Call[]): Counts[] {
-    const seeing = open.filter(({ keys }) => keys.some((key) => call.keys.includes(key)));
     const last = call.keys.map((key) => counts.last.get(key) ?? { atMs: 0, call: 0 });
-    if (seeing.length === 0 || last.some((one) => one.call > (call.until ?? Number.POSITIVE_INFINITY))) return [];
+    if (last.some((one) => one.call > (call.until ?? Number.POSITIVE_INFINITY))) return [];
     const fromMs = Math.max(call.clock[0], ...last.map(({ atMs }) => atMs));
     if (call.op === "reset") {
       const next = after(counts, without(counts, call.input), call, fromMs);
@@ -180,6 +179,7 @@ function modelOf(group: readonly Call[]): Model<Call, Counts> {
 
   return {
     initial: EMPTY,
+    seen,
     textOf: ({ held, last }) => `${held} ${[...last.values()].map(({ atMs }) => atMs)}`,
     nexts(counts, call, open) {
       if (call.return === undefined) return afterUnknown(counts, call, open);
@@ -190,6 +190,20 @@ function modelOf(group: readonly Call[]): Model<Call, Counts> {
       return isDeepStrictEqual(reply, output) ? [after(counts, next(), call, output!.nowMs)] : [];
     },
   };
+}
+
+/** Calls of keys that are asked about next, and calls of keys that those have in common with others, and so on. */
+function seen(open: readonly Call[], waiting: readonly Call[]): Call[] {
+  const keys = new Set(open.flatMap((call) => call.keys));
+  const found = new Set<Call>();
+  for (let size = -1; size < found.size; ) {
+    size = found.size;
+    for (const call of waiting.filter((one) => one.keys.some((key) => keys.has(key)))) {
+      found.add(call);
+      for (const key of call.keys) keys.add(key);
+    }
+  }
+  return waiting.filter((call) => found.has(call));
 }
 
 function without({ values }: Counts, keys: readonly string[]): ReadonlyMap<string, Value> {

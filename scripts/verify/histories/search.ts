@@ -19,12 +19,14 @@ export interface Model<O extends Candidate, S> {
   /** The same text for states that nothing can tell apart. */
   textOf(state: S): string;
   /**
-   * The states that the operation may leave. None: it cannot come next, or need not. An operation without a return need
-   * not come next if it changes nothing, or nothing that an operation of `open` can see.
+   * The states that the operation may leave. None: it cannot come next. Of an operation without a return, only states
+   * other than `state`: leaving it out is the same.
    *
    * @param open the operations with a return that may come next by their instants.
    */
   nexts(state: S, operation: O, open: readonly O[]): readonly S[];
+  /** Those of `waiting`, which have no return, that something of `open` can see. The others can wait. */
+  seen(open: readonly O[], waiting: readonly O[]): readonly O[];
 }
 
 /** Where an order ended that could not be extended. */
@@ -99,15 +101,18 @@ export function search<O extends Candidate, S>(
     const open = positions.map((at) => operations[at]!);
     for (const at of positions) for (const next of model.nexts(state, operations[at]!, open)) yield [at, next];
     const end = Math.min(...open.map((one) => one.return!));
-    const tried = new Map<string, number>();
+    const waiting = new Map<O, number>();
+    const texts = new Set<string>();
     for (const at of unknown) {
-      const { call, text } = operations[at]!;
-      if (call > end) break;
-      if (!isPlaced[at] && !tried.has(text)) tried.set(text, at);
+      const one = operations[at]!;
+      if (one.call > end) break;
+      if (isPlaced[at] || texts.has(one.text)) continue;
+      texts.add(one.text);
+      waiting.set(one, at);
     }
     // Last, because an unknown outcome is seldom what explains the next reply. The latest is the likeliest.
-    for (const at of [...tried.values()].toReversed()) {
-      for (const next of model.nexts(state, operations[at]!, open)) yield [at, next];
+    for (const one of model.seen(open, [...waiting.keys()]).toReversed()) {
+      for (const next of model.nexts(state, one, open)) yield [waiting.get(one)!, next];
     }
   }
 

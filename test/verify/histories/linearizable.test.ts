@@ -4,8 +4,10 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { StoreOperation, TakeOperation } from "../../../scripts/verify/histories/history.ts";
 import { checkLinearizable } from "../../../scripts/verify/histories/linearizable.ts";
+import type { LimitSpec } from "../../../src/core/algorithms.ts";
 import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
-import { Flag, type LimitReply } from "../../../src/core/take.ts";
+import { Kind } from "../../../src/core/layout.ts";
+import { Flag, type KeyRequest, type LimitReply, type TakeRequest } from "../../../src/core/take.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { draws } from "../../support/cases/draws.ts";
 import { BEGIN_MS, call, giveBack, historyOf, LIMIT, look, reset, type Span } from "./by-hand.ts";
@@ -127,6 +129,29 @@ it("checks a repayment of several keys key by key, and still sees a wrong count"
   const before = [call([0, 10], [1]), call([0, 10], [2], { of: { other: 2 } })];
   expect(checkLinearizable(historyOf([...before, repaid([3, 5])]))).toMatchObject({ groups: 2, violations: [] });
   expect(checkLinearizable(historyOf([...before, repaid([3, 4])])).violations).toHaveLength(1);
+});
+
+it("finds the instant of a call without an answer that only another such call makes visible", async () => {
+  const [slow, day]: LimitSpec[] = [
+    { kind: Kind.bucket, limit: 9, windowMs: 31 * 86_400_000, burst: 9, maxDelayMs: 0 },
+    { kind: Kind.fixedWindow, limit: LIMIT, windowMs: 86_400_000 },
+  ];
+  const store = memoryStore();
+  const bucket: KeyRequest = { key: "bucket", group: 0, cost: 1, limits: [slow!] };
+  const window: KeyRequest = { key: "window", group: 0, cost: 1, limits: [day!] };
+  const asked = async (span: Span, atMs: number, keys: readonly KeyRequest[], flag: Flag = Flag.take) => {
+    const operation = call(span, [0], { flag, process: atMs });
+    const input: TakeRequest = { keys, flag };
+    const output = await store.take(input, BEGIN_MS + atMs);
+    return { ...operation, input, ...(operation.output && { output }) };
+  };
+  const operations = [
+    await asked([5], 10, [bucket]),
+    await asked([15], 20, [bucket, window]),
+    await asked([30, 40], 35, [window], Flag.look),
+    await asked([100, 110], 105, [bucket], Flag.look),
+  ];
+  expect(checkLinearizable(historyOf(operations)).violations).toEqual([]);
 });
 
 const drawnCall = fc.record({
