@@ -20,8 +20,8 @@ import {
   POLICY_ENTRIES,
   POLICY_FIELDS,
 } from "./fields.ts";
-import { wrongValuesOf } from "./wrong-values.ts";
 import { changePolicy } from "./view.ts";
+import { wrongValuesOf } from "./wrong-values.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
 export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
