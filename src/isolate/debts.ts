@@ -18,6 +18,7 @@ import {
 import { ENFORCED, type KeyRequest } from "../core/take.ts";
 import { KEYS_PER_CALL, keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import type { Debt, KeyRecord } from "./record.ts";
+import { forgetRefusals } from "./replies.ts";
 
 /** The key charged longest ago is dropped first. */
 const MAX_KEYS = 1_000;
@@ -33,6 +34,11 @@ export interface Added {
 /** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
 export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: number): Added {
   const number = ++memory.last;
+  // Remembered counts lack what is owed: their waits would be too short.
+  forgetRefusals(
+    memory,
+    keys.flatMap(({ key, cost }) => (cost > 0 ? [key] : [])),
+  );
   for (const { key, group, cost, limits: all } of keys) {
     const limits = withoutSlots(all);
     if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;

@@ -1,6 +1,6 @@
 /**
  * A lease: units of one key that the store has charged to this isolate ahead of demand, and what the isolate knows
- * about the demand. Plain data. Only leases.ts writes it.
+ * about the demand. Plain data.
  */
 
 import type { LimitSpec } from "../core/algorithms.ts";

@@ -224,7 +224,7 @@ export function bookReply(
   });
   // Units that were reserved for the request ended before the reply, with their bucket or with a reset, so they must
   // not be spent together with it.
-  const isLate =
+  const hasLostUnits =
     allowed &&
     parts.some(({ key, found, replies, needed, ask }) => {
       if (needed === key.cost) return false;
@@ -238,15 +238,15 @@ export function bookReply(
   for (const { found, replies } of parts) {
     if (!found) continue;
     const ended = endAsk(memory, found, call);
-    const back = allowed && !isLate ? [] : ended.reserved;
+    const back = allowed && !hasLostUnits ? [] : ended.reserved;
     if (replies) {
       found.lease.callMs = Math.max(0, localAtMs - ended.atMs);
       const charged = allowed ? ended.needed + ended.ahead : 0;
-      book(memory, found, replies, nowMs, { charged, leased: isLate ? charged : ended.ahead, back });
+      book(memory, found, replies, nowMs, { charged, leased: hasLostUnits ? charged : ended.ahead, back });
     } else putBack(memory, found, back);
     pauseAfter(found, ended, allowed, replies, localAtMs);
   }
-  if (isLate) return undefined;
+  if (hasLostUnits) return undefined;
   const answer = replyOf(
     parts.map(({ key, found, replies }) => replyToKey(key, found, nowMs, allowed, found ? undefined : replies)),
     nowMs,
