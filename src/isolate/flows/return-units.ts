@@ -53,7 +53,9 @@ async function returnUnused(place: Place, name: LeaseName, returning: Returning)
   while (returning.callsLeft > 0) {
     const now = nowAt(place);
     const waitMs = reviewAfterMs(memory, name, now);
-    if (waitMs === undefined || now.localAtMs + waitMs > startMs + MAX_RETURNING_MS) break;
+    const awayMs = now.localAtMs - startMs;
+    // After a step back of the local clock a later request takes over.
+    if (waitMs === undefined || awayMs < 0 || awayMs + waitMs > MAX_RETURNING_MS) break;
     // A later request takes over in time: this background may end before the key is quiet.
     const relievedAtMs = Math.min(now.localAtMs + waitMs + RETURNING_LATE_MS, startMs + MAX_RETURNING_MS / 2);
     noteReturning(memory, name, relievedAtMs);
