@@ -95,11 +95,14 @@ export function beginRepayment(memory: Memory, nowMs: number): { number: number;
     own.debt = undefined;
     keep(memory, record!);
   }
-  if (keys.length > 0)
-    memory.repaying.set(
-      number,
-      keys.map(({ key }) => key),
-    );
+  const names = keys.map(({ key }) => key);
+  if (names.length > 0) memory.repaying.set(number, names);
+  forgetOldRepayments(memory);
+  return { number, keys };
+}
+
+/** Keeps the repayments under way to a bound: what became of the oldest will hardly be known any more. */
+function forgetOldRepayments(memory: Memory): void {
   let all = 0;
   for (const one of memory.repaying.values()) all += one.length;
   for (const [oldest, { length }] of memory.repaying) {
@@ -107,7 +110,6 @@ export function beginRepayment(memory: Memory, nowMs: number): { number: number;
     endRepayment(memory, oldest);
     all -= length;
   }
-  return { number, keys };
 }
 
 /**
@@ -129,7 +131,7 @@ export function endRepayment(memory: Memory, number: number): [key: string, debt
 
 /** The store has surely not charged a repayment: it is owed again. @param nowMs when the repayment began. */
 export function undoRepayment(memory: Memory, number: number, nowMs: number): void {
-  for (const [key, debt] of endRepayment(memory, number)) putBack(memory, key, debt, nowMs);
+  for (const [key, debt] of endRepayment(memory, number)) oweAgain(memory, key, debt, nowMs);
 }
 
 /**
@@ -144,7 +146,7 @@ export function refuseRepayment(memory: Memory, number: number, nowMs: number): 
 }
 
 /** Puts a debt back that was not repaid, at the instants of its admissions, beside debts that were added since. */
-function putBack(memory: Memory, key: string, debt: Debt, nowMs: number): void {
+function oweAgain(memory: Memory, key: string, debt: Debt, nowMs: number): void {
   const { record: later, span } = recordOf(memory, key)?.own?.debt ?? {};
   const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
   const counts = record.counts.map((units, b) => units + (later?.counts[b] ?? 0));

@@ -3,7 +3,7 @@
 import { ENFORCED, type KeyRequest, type LimitReply } from "../core/take.ts";
 import type { LeasedUnits } from "./lease.ts";
 import { mayKeep, wanted } from "./lease-size.ts";
-import { endUnits, numberedLease, sumOf, wasResetElsewhere } from "./leases.ts";
+import { endIfReset, numberedLease, sumOf } from "./leases.ts";
 import { keep, type Memory, noteUnits, recordOf } from "./memory.ts";
 import { unitsWaiting } from "./pending.ts";
 import type { Now } from "./store-clock.ts";
@@ -85,5 +85,5 @@ export function bookReturn(
 ): void {
   noteUnits(memory, name.key, "returned", units);
   const found = numberedLease(memory, name);
-  if (found && wasResetElsewhere(found.lease, 0, replies, nowMs)) endUnits(memory, found, nowMs);
+  if (found) endIfReset(memory, found, 0, replies, nowMs);
 }

@@ -52,6 +52,11 @@ export interface LeaseOfKey {
   readonly lease: Lease;
 }
 
+/** A lease, and what it has asked in one call. */
+export interface AskingLease extends LeaseOfKey {
+  readonly asked: Ask;
+}
+
 /** The lease of a key and of the numbers of its limits, if there is one. */
 export function findLease(memory: Memory, { key, limits }: KeyRequest): LeaseOfKey | undefined {
   const record = recordOf(memory, key);
@@ -111,10 +116,13 @@ export function numberedLease(memory: Memory, name: { key: string; lease: number
 }
 
 /** The lease that has asked in this call. undefined: as for `numberedLease`. */
-export function askingLease(memory: Memory, key: string, call: number): LeaseOfKey | undefined {
+export function askingLease(memory: Memory, key: string, call: number): AskingLease | undefined {
   const record = recordOf(memory, key);
-  const lease = record?.leases?.find(({ asks }) => asks?.has(call));
-  return lease && { key, record: record!, lease };
+  for (const lease of record?.leases ?? []) {
+    const asked = lease.asks?.get(call);
+    if (asked) return { key, record: record!, lease, asked };
+  }
+  return undefined;
 }
 
 /** Notes that a request needs units. */
@@ -226,13 +234,11 @@ function arrivesAtMs({ ownPart, repliedAtMs }: Lease, { earliestMs, latestMs }: 
   return earliestMs === undefined ? repliedAtMs : earliestMs + ((latestMs - earliestMs) / 2) * ownPart;
 }
 
-/** Ends what a lease has asked in a call. @returns what it was. */
-export function endAsk(memory: Memory, { record, lease }: LeaseOfKey, call: number): Ask {
-  const asked = lease.asks!.get(call)!;
+/** Ends what a lease has asked in a call. */
+export function endAsk(memory: Memory, { record, lease }: LeaseOfKey, call: number): void {
   lease.asks!.delete(call);
   if (lease.asks!.size === 0) lease.asks = undefined;
   keep(memory, record);
-  return asked;
 }
 
 /** Ends calls that were never answered: the runtime has ended their requests. What was reserved lapses. */
@@ -255,7 +261,7 @@ export function book(
   { charged, leased, back }: { charged: number; leased: number; back: readonly LeasedUnits[] },
 ): void {
   const { lease } = one;
-  if (wasResetElsewhere(lease, charged, replies, nowMs)) endUnits(memory, one, nowMs);
+  endIfReset(memory, one, charged, replies, nowMs);
   putBack(memory, one, back);
   if (charged > 0 && nowMs > lease.worthlessToMs) addCharge(memory, one, charged, leased, nowMs, replies);
   // A newer reply may be known already: late replies arrive out of order. After a step of a clock nobody can know that:
@@ -330,13 +336,20 @@ export function wasResetElsewhere(
   });
 }
 
-/** Drops leased units that are worth nothing. @param resetByMs when the store told of the reset. */
-export function endUnits(memory: Memory, { key, record, lease }: LeaseOfKey, resetByMs: number): void {
+/** Drops leased units that are worth nothing. The parameters are those of `wasResetElsewhere`. */
+export function endIfReset(
+  memory: Memory,
+  { key, record, lease }: LeaseOfKey,
+  charged: number,
+  replies: readonly LimitReply[],
+  nowMs: number,
+): void {
+  if (!wasResetElsewhere(lease, charged, replies, nowMs)) return;
   noteUnits(memory, key, "lapsed", sumOf(lease.units));
   lease.units = [];
   keep(memory, record);
   // The call whose reply told of the reset may have charged units in this very millisecond, after the reset.
-  lease.worthlessToMs = Math.max(lease.charged?.lastAtMs ?? lease.worthlessToMs, resetByMs - 1);
+  lease.worthlessToMs = Math.max(lease.charged?.lastAtMs ?? lease.worthlessToMs, nowMs - 1);
   lease.charged = undefined;
 }
 

@@ -14,7 +14,7 @@ import {
   bookReply,
   callingLeases,
   longestCallMs,
-  refusalBesideLeases,
+  refusalOfRest,
   refusalWhilePaused,
   returnSpent,
   spendLeased,
@@ -63,7 +63,7 @@ function answerNow(
 
 /** @param came the last number that was given away when the request came. */
 function refusedNow(place: Place, keys: readonly KeyRequest[], came: number, now: Now): SourcedReply | undefined {
-  const refused = refusalBesideLeases(place.memory, keys, came, now);
+  const refused = refusalOfRest(place.memory, keys, came, now);
   if (refused) return { reply: refused.reply, source: refused.isKnown ? "cache" : place.store.kind };
   const reply = refusalWhilePaused(place.memory, keys, now);
   return reply && { reply, source: "lease" };

@@ -73,7 +73,7 @@ export function noteUnanswered(
       if (known.charged) {
         const refused = refusedGroups(asked, known.charged);
         const kept = asCharged(asked, known.charged).filter(({ group }) => !refused.has(group));
-        await giveBack(place, partsOf(unused, kept), known.charged, 0);
+        await giveBack(place, unusedOf(unused, kept), known.charged, 0);
       }
       if (slotsOf(request.keys).length > 0) await release();
     },
@@ -147,7 +147,7 @@ function changesOf({ keys }: TakeRequest): [excess: KeyRequest[], unused: KeyReq
 }
 
 /** The part of each charge that was not used, without slots. */
-function partsOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[]): KeyRequest[] {
+function unusedOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[]): KeyRequest[] {
   return unused.flatMap(({ key, cost }) => {
     const one = charged.find((other) => other.key === key);
     return one ? [{ ...one, cost, limits: withoutSlots(one.limits) }] : [];
