@@ -40,13 +40,8 @@ export function beginCall(
 
 /** The time budget of a call has ended, or an answer has come. @param mayComeLate the answer may still come. */
 export function endCall(memory: Memory, { keys }: TakeRequest, call: number, mayComeLate: boolean): void {
-  for (const { key } of keys) {
-    const record = recordOf(memory, key);
-    if (!record?.pending) continue;
-    endPending(record, "asked", call);
-    if (!mayComeLate) endPending(record, "unanswered", call);
-    keep(memory, record);
-  }
+  endPending(memory, keys, "asked", call);
+  if (!mayComeLate) endPending(memory, keys, "unanswered", call);
 }
 
 /**
@@ -73,12 +68,7 @@ export function beginWaiting(
 }
 
 export function endWaiting(memory: Memory, keys: readonly KeyRequest[], number: number): void {
-  for (const { key } of keys) {
-    const record = recordOf(memory, key);
-    if (!record?.pending) continue;
-    endPending(record, "waiting", number);
-    keep(memory, record);
-  }
+  endPending(memory, keys, "waiting", number);
 }
 
 /** Learns from a reply, even from a late one. The instants are by the local clock, in ms since the epoch. */

@@ -6,6 +6,12 @@
 import type { LimitSpec } from "../core/algorithms.ts";
 import type { LimitReply } from "../core/take.ts";
 
+/** A lease, by its number. */
+export interface LeaseName {
+  readonly key: string;
+  readonly lease: number;
+}
+
 /** Leased units that were charged together. Instants are by the store's clock, in ms since the epoch. */
 export interface LeasedUnits {
   units: number;

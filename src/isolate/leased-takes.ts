@@ -2,7 +2,7 @@
 
 import { algorithmOf } from "../core/algorithms.ts";
 import type { KeyRequest, LimitReply, TakeReply } from "../core/take.ts";
-import type { LeasedUnits } from "./lease.ts";
+import type { LeasedUnits, LeaseName } from "./lease.ts";
 import {
   type AskingLease,
   addDemand,
@@ -12,6 +12,7 @@ import {
   dropAsks,
   endAsk,
   findLease,
+  hasUnreturned,
   isCalling,
   type LeaseOfKey,
   leasedUnits,
@@ -30,10 +31,7 @@ import { knownRefusal, refusedSince } from "./refusals.ts";
 import type { Now } from "./store-clock.ts";
 
 /** Units that a request has spent from a lease. */
-export interface Spent {
-  readonly key: string;
-  /** The number of the lease. */
-  readonly lease: number;
+interface Spent extends LeaseName {
   readonly units: readonly LeasedUnits[];
 }
 
@@ -54,7 +52,7 @@ function wantsOf(memory: Memory, keys: readonly KeyRequest[]): Want[] {
 }
 
 /** An admission from leased units. */
-export interface FromLeases extends Admitted {
+interface FromLeases extends Admitted {
   /** Whether it is time to ask for more of some units, or to see that some are returned. */
   readonly isLow: boolean;
   readonly isUnreturned: boolean;
@@ -83,7 +81,7 @@ export function spendLeased(
     leases.map((one, k) => replyToKey(keys[k]!, one, nowMs, true)),
     nowMs,
   );
-  const isUnreturned = leases.some(({ lease }) => lease.units.length > 0 && lease.returnsUntilMs <= now.localAtMs);
+  const isUnreturned = leases.some(({ lease }) => hasUnreturned(lease, now));
   return { reply, spent, isLow: leases.some((one) => needsMore(one, now)), isUnreturned };
 }
 

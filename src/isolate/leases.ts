@@ -9,7 +9,7 @@ import { leasedMs } from "../core/algorithm.ts";
 import { algorithmOf, type LimitView } from "../core/algorithms.ts";
 import { haveSameNumbers } from "../core/numbers.ts";
 import type { KeyRequest, LimitReply } from "../core/take.ts";
-import type { Ask, Lease, LeasedUnits } from "./lease.ts";
+import type { Ask, Lease, LeasedUnits, LeaseName } from "./lease.ts";
 import {
   chargedPerMs,
   isLow,
@@ -109,7 +109,7 @@ export function leaseFor(memory: Memory, request: KeyRequest): LeaseOfKey {
  * A lease by its number. After a step of a clock nobody spends from it any more, and its units are returned.
  * undefined: the key was reset, or the lease was forgotten.
  */
-export function numberedLease(memory: Memory, name: { key: string; lease: number }): LeaseOfKey | undefined {
+export function numberedLease(memory: Memory, name: LeaseName): LeaseOfKey | undefined {
   const record = recordOf(memory, name.key);
   const lease = record?.leases?.find(({ number }) => number === name.lease);
   return lease && { key: name.key, record: record!, lease };
@@ -187,6 +187,11 @@ export function leasedUnits(
 export function needsMore({ record, lease }: LeaseOfKey, now: Now): boolean {
   if (now.localAtMs < lease.pausedUntilMs || isCalling(lease, now)) return false;
   return isLow(lease, spendable(lease, now), unitsWaiting(record, lease.number, now.localAtMs), now);
+}
+
+/** Whether the lease has units that nobody returns at present. */
+export function hasUnreturned({ units, returnsUntilMs }: Lease, { localAtMs }: Now): boolean {
+  return units.length > 0 && returnsUntilMs <= localAtMs;
 }
 
 /** Whether a call of this lease is in flight. */
