@@ -1,5 +1,6 @@
 // The file of a history: other checkers read it.
 
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { checkHistory } from "../../../scripts/verify/histories/check.ts";
 import { readHistory, writeHistory } from "../../../scripts/verify/histories/history.ts";
@@ -48,4 +49,17 @@ it("is what the recorder saw: answers, failures that did not run, unknown outcom
     history.operations.map((one) => Object.keys(one).filter((name) => /^(return|output|failed|until)$/.test(name))),
   ).toEqual([["return", "output"], ["return", "failed"], ["until"], [], ["return", "output"]]);
   expect(checkHistory(readHistory(writeHistory(history))).violations).toEqual([]);
+});
+
+it("is read and checked as docs/verification.md shows it, by options that exist", () => {
+  const page = readFileSync(new URL("../../../docs/verification.md", import.meta.url), "utf8");
+  const block = (language: string) => page.split(`\`\`\`${language}\n`)[1]!.split("```")[0]!;
+  const history = readHistory(block("json"));
+  expect(checkHistory(history)).toMatchObject({ calls: { calls: 2, unknown: 1 }, violations: [] });
+  expect(writeHistory(history)).toBe(block("json"));
+
+  const program = readFileSync(new URL("../../../scripts/verify/histories/main.ts", import.meta.url), "utf8");
+  const options = [...block("sh").matchAll(/--([a-z]+)/g)].map(([, name]) => name!);
+  expect(options).toEqual(["quick", "out", "check"]);
+  for (const name of options) expect(program).toContain(`    ${name}: { type:`);
 });
