@@ -49,7 +49,7 @@ export function noteUnanswered(
   const { memory, timing } = place;
   const { slot, background } = options;
   const asked = timeout?.asked ?? keys;
-  const owed = notRun && decision.allowed ? addDebts(memory, keys, timing.nowMs()) : undefined;
+  const added = notRun && decision.allowed ? addDebts(memory, keys, timing.nowMs()) : undefined;
   const late = timeout && hearLate(place, decision, keys, asked, timeout.answer, options);
   const atStore = slot && !notRun ? holdSlots(keys, options) : undefined;
   const release = async () => {
@@ -68,8 +68,8 @@ export function noteUnanswered(
       takeAlone(memory, request, nowAt(place), 0);
       const [excess, unused] = changesOf(request);
       addDebts(memory, excess, timing.nowMs());
-      const known = (await late) ?? { owed };
-      if (known.owed) takeBackDebts(memory, unused, known.owed);
+      const known = (await late) ?? { added };
+      if (known.added) takeBackDebts(memory, unused, known.added);
       if (known.charged) {
         const refused = refusedGroups(asked, known.charged);
         const kept = asCharged(asked, known.charged).filter(({ group }) => !refused.has(group));
@@ -83,7 +83,7 @@ export function noteUnanswered(
 /** What is known in the end about a take without an answer. Nothing: the store may have charged it. */
 interface Known {
   /** What was added to the debts: the store has surely not charged it. */
-  readonly owed?: Added | undefined;
+  readonly added?: Added | undefined;
   /** The late reply of the store, which has charged it. */
   readonly charged?: TakeReply;
 }
@@ -100,7 +100,7 @@ async function hearLate(
   const { memory, timing } = place;
   const reply = await answer;
   if (!reply) return {};
-  if (!reply.allowed) return allowed ? { owed: addDebts(memory, keys, timing.nowMs()) } : {};
+  if (!reply.allowed) return allowed ? { added: addDebts(memory, keys, timing.nowMs()) } : {};
   // Leased units that were reserved for the request are leased again.
   if (allowed) addDebts(memory, lessAsked(keys, asked), timing.nowMs());
   // The store has charged, but the request was refused here or elsewhere: the client must not pay.
