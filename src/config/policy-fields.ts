@@ -92,7 +92,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: str
     EXPECTED[`${field} of ${unit}`] ??
     EXPECTED[field] ??
     issue.expected!.replace(/[()]/g, "").replaceAll(" | ", " or ");
-  const isDollars = unit === "usd" && expected === UNITS_EXPECTED;
+  const isDollars = unit === "usd" && table !== "meter" && expected === UNITS_EXPECTED;
   const code = codeOf(table === "limits" || table === "plans" ? field : name === "prices" ? name : table);
   const right = isDollars ? DOLLARS_EXPECTED : expected;
   return { code, path, expected: meantBy(field, value, right) ?? right, found };
