@@ -117,7 +117,8 @@ function codeOf(field: string): MistakeCode {
 
 /** The names in a meter's prices that no model can have. */
 function wrongModels(policy: unknown, path: string): Mistake[] {
-  const { meter } = (policy ?? {}) as { meter?: { prices?: unknown } | null };
+  if (unitOf(policy) !== "usd") return [];
+  const { meter } = policy as { meter?: { prices?: unknown } };
   const expected = "models of 1 to 128 letters, digits and * . _ : / @ + -";
   return Object.keys(isTable(meter?.prices) ? meter.prices : {})
     .filter((model) => !MODEL.test(model))
