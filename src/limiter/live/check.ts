@@ -39,7 +39,7 @@ const PARTITION = /^[A-Za-z0-9_-]{22}$/;
 export function checkDocument(value: unknown, policies: readonly Policy[], kept: LiveDocument = EMPTY): LiveMistake[] {
   if (!isTable(value)) return [ofKind("", "a table { policies, overrides }", value)];
   const { policies: changes, overrides, secret } = value;
-  const mistakes = unknownFields("", value, ["policies and overrides"], DOCUMENT_FIELDS);
+  const mistakes = unknownFields("", value, DOCUMENT_FIELDS, "policies and overrides");
   // Under another secret no client of the document can be found: a typing error must not switch off every override.
   if (secret !== undefined && secret !== null && secret !== kept.secret)
     mistakes.push(...checkSecret(secret, "secret"));
@@ -112,7 +112,8 @@ function checkSecret(secret: unknown, path: string): LiveMistake[] {
  */
 export function checkOverride(value: unknown, path: string, policy: Policy): LiveMistake[] {
   if (!isTable(value)) return [ofKind(path, `a table with one of ${EFFECTS.join(", ")}`, value)];
-  const mistakes = unknownFields(path, value, Object.keys(OVERRIDE_FIELDS), path ? ADDRESS_FIELDS : []);
+  const fields = Object.keys(OVERRIDE_FIELDS);
+  const mistakes = unknownFields(path, value, path ? [...fields, ...ADDRESS_FIELDS] : fields, fields.join(", "));
   const isGiven = (name: string | undefined) => name !== undefined && value[name] !== undefined;
   if (!EFFECTS.some(isGiven)) {
     mistakes.push({ path, expected: `one of ${EFFECTS.join(", ")}`, found: "none of them" });
@@ -167,15 +168,15 @@ function fitMistakes(policy: Policy, change: (limit: Limit) => Limit, path: stri
   });
 }
 
-/** @param known the fields, as a message names them. @param accepted more fields, which it does not name. */
+/** @param named the fields, as a message names them: it need not name all. */
 function unknownFields(
   path: string,
   entry: object,
   known: readonly string[],
-  accepted: readonly string[] = [],
+  named: string = known.join(", "),
 ): LiveMistake[] {
-  const unknown = Object.keys(entry).filter((name) => !known.includes(name) && !accepted.includes(name));
-  const expected = `only the fields ${known.join(", ")}`;
+  const unknown = Object.keys(entry).filter((name) => !known.includes(name));
+  const expected = `only the fields ${named}`;
   return unknown.map((name) => ({ path: below(path, name), expected, found: "an unknown field" }));
 }
 

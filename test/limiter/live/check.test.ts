@@ -69,6 +69,11 @@ describe("mistakes in a document", () => {
     ["policies in a list", { policies: [] }, one("policies", "a table of policies by name", "a list")],
     ["overrides in a table", { overrides: {} }, one("overrides", "a list of overrides", "a table")],
     ["an unknown field", { polices: {} }, one("polices", "only the fields policies and overrides", "an unknown field")],
+    [
+      "an unknown field that is named as the message names the known ones",
+      { "policies and overrides": {} },
+      one("policies and overrides", "only the fields policies and overrides", "an unknown field"),
+    ],
     ["a secret that is no fingerprint", { secret: "my secret" }, one("secret", FINGERPRINT, HIDDEN)],
     ["a secret that is no text", { secret: 5 }, one("secret", FINGERPRINT, HIDDEN)],
     // policies
