@@ -22,6 +22,8 @@ const WITHOUT_REDIS = [
   "test/scripts/{deployed-redis,start-store}.test.ts",
   "test/store/{log-chunks,memory}.test.ts",
 ];
+/** Elsewhere than in the folders of the project redis: they start a Redis, and workerd. */
+const LIVE = "test/verify/histories/live.test.ts";
 /** They start a Chromium. Elsewhere `launchChromium` fails. */
 const BROWSER = ["test/console/console.test.ts", "test/cli/replay/browser.test.ts"].concat(
   ["browser", "console", "limits-page"].map((name) => `test/clients/${name}.test.ts`),
@@ -55,7 +57,7 @@ export default defineConfig({
           // Properties take their time on a busy machine.
           testTimeout: 60_000,
           include: [`test/!(${[...REDIS, ...GATEWAY, ...WORKER].join("|")})/**/*.test.ts`, ...WITHOUT_REDIS],
-          exclude: [...BROWSER, ...MEMORY],
+          exclude: [...BROWSER, ...MEMORY, LIVE],
         },
       },
       {
@@ -67,7 +69,7 @@ export default defineConfig({
         test: {
           name: "redis",
           isolate: false,
-          include: REDIS.map(testsIn),
+          include: [...REDIS.map(testsIn), LIVE],
           exclude: [...WITHOUT_REDIS, ...MEMORY],
           globalSetup: [REDIS_SERVER],
           testTimeout: 60_000,

@@ -103,12 +103,13 @@ export const REPOSITORY_MAY_IMPORT: MayImport = {
   "scripts/docs": ["src", ...STARTS_AND_BUILDS],
   "scripts/simulate": ["src", "test/support", "scripts/docs"],
   "scripts/stress": ["test/support", ...STARTS_AND_BUILDS],
+  "scripts/verify": ["src", "test/support", ...STARTS_AND_BUILDS],
   "scripts/check": STARTS_AND_BUILDS,
   bench: ["src", "test/support", "scripts/check", ...STARTS_AND_BUILDS],
   "vitest.config": STARTS_AND_BUILDS,
   test: [
     ...["src", "console/src", "test/support", "bench", ...STARTS_AND_BUILDS],
-    ...["scripts/check", "scripts/docs", "scripts/simulate"],
+    ...["scripts/check", "scripts/docs", "scripts/simulate", "scripts/verify"],
   ],
 };
 

@@ -1,7 +1,7 @@
 // The admin token for `npm start`: the one that is configured, or a random one.
 
 import { randomBytes } from "node:crypto";
-import { lookUp, type Source } from "../../src/cli/wrangler/bindings.ts";
+import { lookUp, type ValueSource } from "../../src/cli/wrangler/bindings.ts";
 import { optionValues } from "./wrangler-options.ts";
 
 const NAME = "ADMIN_TOKEN";
@@ -13,7 +13,7 @@ interface StartAdmin {
   readonly line?: string;
 }
 
-export function chooseAdmin(sources: readonly Source[], wranglerArgs: string[]): StartAdmin {
+export function chooseAdmin(sources: readonly ValueSource[], wranglerArgs: string[]): StartAdmin {
   const [[, vars] = ["", {}]] = sources;
   // `--var ADMIN_TOKEN:`
   if (vars[NAME] === "") return { handedOn: {} };

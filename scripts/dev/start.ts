@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { printable } from "../../src/cli/printable.ts";
-import { type NamedRedis, type Source, tokenMissing } from "../../src/cli/wrangler/bindings.ts";
+import { type NamedRedis, tokenMissing, type ValueSource } from "../../src/cli/wrangler/bindings.ts";
 import { createBridge } from "../bridge/bridge.ts";
 import { findRedisServer, startRedisServer } from "../machine/redis-server.ts";
 import { spawnTied, stopProcess, whenOrphaned } from "../machine/tied-process.ts";
@@ -43,7 +43,7 @@ function temporaryDirectory(): string {
 const say = (text: string) => console.log(printable(text));
 
 /** On this machine the console shows at once what was sent, unless the user has set how often counts are handed on. */
-function chooseFlush(sources: readonly Source[]): string[] {
+function chooseFlush(sources: readonly ValueSource[]): string[] {
   // wrangler does not see the environment.
   const seen = sources.filter(([name]) => name !== "the environment");
   return seen.some(([, { STATS_FLUSH }]) => STATS_FLUSH !== undefined) ? [] : ["--var", "STATS_FLUSH:5s"];

@@ -5,7 +5,7 @@
 
 import { isIdempotent, isReplayable, saysNever, sleep as timerSleep, waitAfter } from "./again.ts";
 import { retryAfterMs, rulesOf } from "./fields.ts";
-import { type Call, createMemory, type Memory } from "./pace.ts";
+import { type Call, createPace, type Pace } from "./pace.ts";
 
 /** The signature of `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -53,8 +53,8 @@ const BODY_PATIENCE_MS = 1000;
  * origin and name, and two accounts have separate limits. `createBackoff` may be called at module scope of a Worker.
  */
 export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
-  const memory = createMemory();
-  return (input, init, options) => send(memory, input, init, { ...defaults, ...options });
+  const pace = createPace();
+  return (input, init, options) => send(pace, input, init, { ...defaults, ...options });
 }
 
 /**
@@ -70,17 +70,17 @@ export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
  */
 export const fetchWithBackoff: BackoffFetch = async (input, init, options = {}) => {
   const { fetch = globalThis.fetch } = options;
-  const memory = together.get(fetch) ?? createMemory(true);
-  together.set(fetch, memory);
+  const pace = together.get(fetch) ?? createPace(true);
+  together.set(fetch, pace);
   const headers = new Headers(init?.headers ?? (input as Partial<Request>).headers);
-  return await send(memory, input, init, options, JSON.stringify([...headers]));
+  return await send(pace, input, init, options, JSON.stringify([...headers]));
 };
 
 /** What calls of `fetchWithBackoff` share. Calls with other headers may be another account's. */
-const together = new WeakMap<Fetch, Memory>();
+const together = new WeakMap<Fetch, Pace>();
 
 async function send(
-  memory: Memory,
+  pace: Pace,
   input: string | URL | Request,
   init: RequestInit | undefined,
   {
@@ -104,7 +104,7 @@ async function send(
   const line = async () => {
     for (let waitMs = 1; waitMs > 0; ) {
       signal?.throwIfAborted();
-      waitMs = memory.waitMs(call, now());
+      waitMs = pace.waitMs(call, now());
       if (waitMs > 0) await sleep(waitMs, signal);
     }
   };
@@ -139,9 +139,9 @@ async function send(
         const patienceMs = mayRepeat ? Math.min(leftMs, BODY_PATIENCE_MS) : 0;
         if (await saysNever(response!, patienceMs, sleep)) return response!;
       }
-      if (refused) memory.answered(call, rules, answeredAt, random(), spreadMs);
-      else if (response) memory.answered(call, stated.rules, answeredAt, random());
-      else memory.leave(call);
+      if (refused) pace.answered(call, rules, answeredAt, random(), spreadMs);
+      else if (response) pace.answered(call, stated.rules, answeredAt, random());
+      else pace.leave(call);
 
       if (isAnswer || !mayRepeat) {
         if (response) return response;
@@ -149,12 +149,12 @@ async function send(
       }
       // Free the connection. A failure here changes nothing.
       response?.body?.cancel().catch(() => {});
-      // After a refusal the memory spreads all calls that wait for the limit: do not spread this call twice.
+      // After a refusal the pace spreads all calls that wait for the limit: do not spread this call twice.
       call.notBefore = answeredAt + leastMs + (refused ? 0 : random() * Math.min(spreadMs, leftMs - leastMs));
       await line();
     }
   } finally {
-    memory.leave(call);
+    pace.leave(call);
   }
 }
 

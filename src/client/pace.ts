@@ -1,7 +1,7 @@
 /**
  * What a client remembers: how many units of each limit are left, and when more come. Calls of the client line up: as
  * many are sent at once as units are known to be left. If nothing is known to be left, one call at a time is sent to
- * find out. The memory is plain data, bounded, without timers: a Worker may make one at module scope. A waiting call
+ * find out. A pace is plain data, bounded, without timers: a Worker may make one at module scope. A waiting call
  * looks again by itself, because in a Worker one request must not wake another.
  */
 
@@ -23,7 +23,7 @@ export interface Call {
   sentAfter?: number;
 }
 
-export interface Memory {
+export interface Pace {
   /** Milliseconds until the caller asks again; 0: send the call now. It is in flight until `answered` or `leave`. */
   waitMs(call: Call, nowMs: number): number;
   /**
@@ -65,7 +65,7 @@ interface Limit {
 
 /**
  * Own calls that a limit has admitted lately. If they are as many as the quota, the client is alone: what is used up,
- * it has used up itself. A refusal of a call that had waited as told means strangers: the count begins anew.
+ * it has used up itself. A refusal of a call that had waited as stated means strangers: the count begins anew.
  */
 interface Own {
   /** Calls of the present span, and of the span before it. */
@@ -73,7 +73,7 @@ interface Own {
   before: number;
   /** When the present span began. */
   since: number;
-  /** The longest span that an answer has told: two windows, since a sliding window counts those. 0: no answer has. */
+  /** The longest span that an answer has stated: two windows, since a sliding window counts those. 0: no answer has. */
   spanMs: number;
 }
 
@@ -96,8 +96,8 @@ const MOST = 2 ** 53 - 1;
 /** A limit that no answer has stated yet. */
 const UNKNOWN = { answer: 0, remaining: MOST, moreAt: 0, gapMs: 0 } as Limit;
 
-/** @param isShort true: when no call is waiting or in flight, the memory forgets all but the number of own calls. */
-export function createMemory(isShort = false): Memory {
+/** @param isShort true: when no call is waiting or in flight, the pace forgets all but the number of own calls. */
+export function createPace(isShort = false): Pace {
   const limits = new Map<string, Limit>();
   const owned = new Map<string, Own>();
   /** The limits of the last answer, by `path` of a call and by `origin`. */

@@ -6,7 +6,7 @@ import type { Limit, Policy } from "./policy.ts";
 import type { LimitReply } from "./take.ts";
 
 /**
- * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had in stock,
+ * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had leased,
  * `fallback` is the isolate without the store, `live` is a block of the live document. Any other word is the `kind` of
  * the store that answered.
  */
@@ -54,7 +54,7 @@ export interface Hold {
 export interface DecisionBase {
   /** Who answered. */
   readonly source: Source;
-  /** The fewest units left under any enforced limit. Absent: no enforced limit has told its number. */
+  /** The fewest units left under any enforced limit. Absent: no enforced limit has stated its number. */
   readonly remaining?: number;
   /**
    * The time until this cost is admitted if nothing else is charged, in ms; 0 if allowed. Absent: never, or not known.

@@ -41,7 +41,7 @@ export function addRateLimitFields(
   return NAMES[mode];
 }
 
-/** What `q` and `r` count under a meter. They are integers: dollars are told in the units that are counted. */
+/** What `q` and `r` count under a meter. They are integers: dollars are stated in the units that are counted. */
 const QUOTA_UNITS = { tokens: "tokens", usd: "10-micro-usd" };
 
 /** What the fields say about a limit in every answer. */

@@ -62,11 +62,11 @@ const SHARED = /^((global|host|region|country|asn|anonymous)(\+|$))+$/;
  */
 function isInSample(takes: readonly AppliedPolicy[], share: number): boolean {
   const client = takes.find(({ kind }) => !SHARED.test(kind));
-  return share === 1 || !client || placeOf(client.partition) < share;
+  return share === 1 || !client || shareOf(client.partition) < share;
 }
 
 /** The first 24 bits of the hash, 0 … 1. */
-function placeOf(partition: string): number {
+function shareOf(partition: string): number {
   const bytes = atob(partition.slice(0, 4).replaceAll("-", "+").replaceAll("_", "/"));
-  return [...bytes].reduce((place, byte) => place * 256 + byte.charCodeAt(0), 0) / 2 ** 24;
+  return [...bytes].reduce((sum, byte) => sum * 256 + byte.charCodeAt(0), 0) / 2 ** 24;
 }

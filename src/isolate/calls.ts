@@ -5,7 +5,6 @@ import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core
 import { sumOf } from "./leases.ts";
 import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./memory.ts";
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
-import type { KeyRecord } from "./record.ts";
 import { decides, forgetRefusals, remember } from "./replies.ts";
 import { observe } from "./store-clock.ts";
 
@@ -39,15 +38,10 @@ export function beginCall(
   }
 }
 
-/** The time budget of a call has ended, or an answer has come. @param isAnswered no later answer will come. */
-export function endCall(memory: Memory, { keys }: TakeRequest, call: number, isAnswered: boolean): void {
-  for (const { key } of keys) {
-    const record = recordOf(memory, key);
-    if (!record?.pending) continue;
-    endPending(record, "asked", call);
-    if (isAnswered) endPending(record, "unanswered", call);
-    keep(memory, record);
-  }
+/** The time budget of a call has ended, or an answer has come. @param mayComeLate the answer may still come. */
+export function endCall(memory: Memory, { keys }: TakeRequest, call: number, mayComeLate: boolean): void {
+  endPending(memory, keys, "asked", call);
+  if (!mayComeLate) endPending(memory, keys, "unanswered", call);
 }
 
 /**
@@ -74,12 +68,7 @@ export function beginWaiting(
 }
 
 export function endWaiting(memory: Memory, keys: readonly KeyRequest[], number: number): void {
-  for (const { key } of keys) {
-    const record = recordOf(memory, key);
-    if (!record?.pending) continue;
-    endPending(record, "waiting", number);
-    keep(memory, record);
-  }
+  endPending(memory, keys, "waiting", number);
 }
 
 /** Learns from a reply, even from a late one. The instants are by the local clock, in ms since the epoch. */
@@ -111,31 +100,26 @@ export function wasReset(memory: Memory, key: string, since: number): boolean {
   return (memory.records.get(key)?.reset ?? memory.forgottenReset) > since;
 }
 
-/**
- * These keys are being reset: leased units and refusals end, and what was sent before is void. It is void too if the
- * reset fails: nobody knows whether it has removed what was charged.
- */
-export function beginReset(memory: Memory, keys: readonly string[]): void {
+/** These keys are being reset: leased units and refusals end, and what has begun until now is void. */
+export function voidKeys(memory: Memory, keys: readonly string[]): void {
   const reset = ++memory.last;
   for (const key of keys) {
     const record = recordOf(memory, key);
-    // No call is in flight. Whatever has a number from before the reset is void if its record is forgotten later.
-    if (!record) memory.forgottenReset = reset;
-    else voidRecord(memory, key, record, reset);
+    if (!record) {
+      // No call is in flight. Whatever has a number from before the reset is void if its record is forgotten later.
+      memory.forgottenReset = reset;
+      continue;
+    }
+    for (const { units } of record.leases ?? []) noteUnits(memory, key, "lapsed", sumOf(units));
+    record.reset = reset;
+    record.mayRefuse = false;
+    record.leases = undefined;
+    keep(memory, record, true);
   }
 }
 
-function voidRecord(memory: Memory, key: string, record: KeyRecord, reset: number): void {
-  for (const { units } of record.leases ?? []) noteUnits(memory, key, "lapsed", sumOf(units));
-  record.reset = reset;
-  record.mayRefuse = false;
-  record.leases = undefined;
-  keep(memory, record, true);
-}
-
-/** These keys were reset: nothing is known about them, and they owe nothing. */
-export function endReset(memory: Memory, keys: readonly string[]): void {
-  beginReset(memory, keys);
+/** These keys were reset: nothing is known about their counts, and they owe nothing. */
+export function forgetCounts(memory: Memory, keys: readonly string[]): void {
   for (const key of keys) {
     memory.owing.delete(key);
     const record = recordOf(memory, key);

@@ -18,6 +18,7 @@ import {
 import { ENFORCED, type KeyRequest } from "../core/take.ts";
 import { KEYS_PER_CALL, keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import type { Debt, KeyRecord } from "./record.ts";
+import { forgetRefusals } from "./replies.ts";
 
 /** The key charged longest ago is dropped first. */
 const MAX_KEYS = 1_000;
@@ -33,6 +34,11 @@ export interface Added {
 /** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
 export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: number): Added {
   const number = ++memory.last;
+  // Remembered counts lack what is owed: their waits would be too short.
+  forgetRefusals(
+    memory,
+    keys.flatMap(({ key, cost }) => (cost > 0 ? [key] : [])),
+  );
   for (const { key, group, cost, limits: all } of keys) {
     const limits = withoutSlots(all);
     if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
@@ -89,11 +95,14 @@ export function beginRepayment(memory: Memory, nowMs: number): { number: number;
     own.debt = undefined;
     keep(memory, record!);
   }
-  if (keys.length > 0)
-    memory.repaying.set(
-      number,
-      keys.map(({ key }) => key),
-    );
+  const names = keys.map(({ key }) => key);
+  if (names.length > 0) memory.repaying.set(number, names);
+  forgetOldRepayments(memory);
+  return { number, keys };
+}
+
+/** Keeps the repayments under way to a bound: what became of the oldest will hardly be known any more. */
+function forgetOldRepayments(memory: Memory): void {
   let all = 0;
   for (const one of memory.repaying.values()) all += one.length;
   for (const [oldest, { length }] of memory.repaying) {
@@ -101,7 +110,6 @@ export function beginRepayment(memory: Memory, nowMs: number): { number: number;
     endRepayment(memory, oldest);
     all -= length;
   }
-  return { number, keys };
 }
 
 /**
@@ -123,7 +131,7 @@ export function endRepayment(memory: Memory, number: number): [key: string, debt
 
 /** The store has surely not charged a repayment: it is owed again. @param nowMs when the repayment began. */
 export function undoRepayment(memory: Memory, number: number, nowMs: number): void {
-  for (const [key, debt] of endRepayment(memory, number)) putBack(memory, key, debt, nowMs);
+  for (const [key, debt] of endRepayment(memory, number)) oweAgain(memory, key, debt, nowMs);
 }
 
 /**
@@ -138,7 +146,7 @@ export function refuseRepayment(memory: Memory, number: number, nowMs: number): 
 }
 
 /** Puts a debt back that was not repaid, at the instants of its admissions, beside debts that were added since. */
-function putBack(memory: Memory, key: string, debt: Debt, nowMs: number): void {
+function oweAgain(memory: Memory, key: string, debt: Debt, nowMs: number): void {
   const { record: later, span } = recordOf(memory, key)?.own?.debt ?? {};
   const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
   const counts = record.counts.map((units, b) => units + (later?.counts[b] ?? 0));

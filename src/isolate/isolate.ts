@@ -5,12 +5,13 @@
 
 import type { Decision, Source } from "../core/decision.ts";
 import { Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
+import { createThrown } from "../lines.ts";
 import { isStoreError, type StoreFailure } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
 import { wasReset } from "./calls.ts";
 import { callStore, resetKeys } from "./flows/call.ts";
 import { refusalUnderLeases, takeLeased } from "./flows/leased.ts";
-import { nowAt, type Place } from "./flows/place.ts";
+import { attempt, nowAt, type Place } from "./flows/place.ts";
 import { repayAfter } from "./flows/repay.ts";
 import { type Noted, type NoteOptions, noteUnanswered, settle } from "./flows/settle.ts";
 import { refusalUnderStrict, takeStrict } from "./flows/strict.ts";
@@ -18,7 +19,6 @@ import { lookedAt } from "./leased-takes.ts";
 import type { IsolateListener } from "./listener.ts";
 import { type Memory, newMemory, type SlotKey } from "./memory.ts";
 import { takeAlone } from "./own-counts.ts";
-import { createOwnErrors } from "./own-errors.ts";
 import { knownBeside, TRUSTED_ALONE_MS } from "./refusals.ts";
 import { type Background, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "./timing.ts";
@@ -84,8 +84,9 @@ export function createIsolate(
     memory = newMemory(store.timeoutMs, listener !== undefined),
   }: IsolateOptions = {},
 ): Isolate {
-  const ownErrors = createOwnErrors();
-  const place: Place = { store, memory, timing, trustedMs, ownErrors, listener };
+  // Every request may meet the same bug.
+  const reportBug = createThrown("a bug in headgate, please report it; the store decides without this isolate", 1);
+  const place: Place = { store, memory, timing, trustedMs, reportBug, listener };
 
   const replies: ReplySource = {
     async take(request, background, mayLease = true) {
@@ -96,13 +97,13 @@ export function createIsolate(
         } catch (error) {
           if (isStoreError(error)) throw error;
           // A bug in a shortcut: the store decides. What a lease has charged before it threw lapses with its window.
-          ownErrors.report(error);
+          reportBug(error);
         }
       }
       const reply = await keepAlive(callStore(place, request, { background }), background);
-      const isLook = request.flag === Flag.look && mayLease;
-      const looked = isLook && ownErrors.attempt(() => lookedAt(memory, request.keys, reply, nowAt(place)));
-      return { reply: looked || reply, source: store.kind };
+      if (request.flag !== Flag.look || !mayLease) return { reply, source: store.kind };
+      const looked = attempt(place, () => lookedAt(memory, request.keys, reply, nowAt(place)));
+      return { reply: looked ?? reply, source: store.kind };
     },
     reset: (keys) => resetKeys(place, keys),
   };
@@ -110,9 +111,9 @@ export function createIsolate(
   return {
     replies,
     refusal: (request, background, mayLease) =>
-      ownErrors.attempt(() => (background && mayLease ? refusalUnderLeases : refusalUnderStrict)(place, request)),
+      attempt(place, () => (background && mayLease ? refusalUnderLeases : refusalUnderStrict)(place, request)),
     beside: ({ keys }) =>
-      ownErrors.attempt(() => {
+      attempt(place, () => {
         const reply = knownBeside(memory, keys, nowAt(place));
         return reply && { reply, source: "cache" };
       }),

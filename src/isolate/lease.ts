@@ -1,10 +1,16 @@
 /**
  * A lease: units of one key that the store has charged to this isolate ahead of demand, and what the isolate knows
- * about the demand. Plain data. Only leases.ts writes it.
+ * about the demand. Plain data.
  */
 
 import type { LimitSpec } from "../core/algorithms.ts";
 import type { LimitReply } from "../core/take.ts";
+
+/** A lease, by its number. */
+export interface LeaseName {
+  readonly key: string;
+  readonly lease: number;
+}
 
 /** Leased units that were charged together. Instants are by the store's clock, in ms since the epoch. */
 export interface LeasedUnits {

@@ -1,18 +1,12 @@
 /** Which leased units go back to the store, and when to look again. */
 
 import { ENFORCED, type KeyRequest, type LimitReply } from "../core/take.ts";
-import type { LeasedUnits } from "./lease.ts";
+import type { LeasedUnits, LeaseName } from "./lease.ts";
 import { mayKeep, wanted } from "./lease-size.ts";
-import { endUnits, numberedLease, sumOf, wasResetElsewhere } from "./leases.ts";
+import { endIfReset, hasUnreturned, numberedLease, sumOf } from "./leases.ts";
 import { keep, type Memory, noteUnits, recordOf } from "./memory.ts";
 import { unitsWaiting } from "./pending.ts";
 import type { Now } from "./store-clock.ts";
-
-/** A lease, by its number. */
-export interface LeaseName {
-  readonly key: string;
-  readonly lease: number;
-}
 
 /** Units to return to the buckets in which they were charged, in one call. */
 export interface Unused {
@@ -21,11 +15,10 @@ export interface Unused {
 }
 
 /** The leases of these keys with units that nobody returns at present. */
-export function unreturnedLeases(memory: Memory, keys: readonly KeyRequest[], { localAtMs }: Now): LeaseName[] {
+export function unreturnedLeases(memory: Memory, keys: readonly KeyRequest[], now: Now): LeaseName[] {
   return keys.flatMap(({ key }) => {
     const leases = recordOf(memory, key)?.leases ?? [];
-    const unreturned = leases.filter((one) => one.units.length > 0 && one.returnsUntilMs <= localAtMs);
-    return unreturned.map(({ number }) => ({ key, lease: number }));
+    return leases.filter((one) => hasUnreturned(one, now)).map(({ number }) => ({ key, lease: number }));
   });
 }
 
@@ -85,5 +78,5 @@ export function bookReturn(
 ): void {
   noteUnits(memory, name.key, "returned", units);
   const found = numberedLease(memory, name);
-  if (found && wasResetElsewhere(found.lease, 0, replies, nowMs)) endUnits(memory, found, nowMs);
+  if (found) endIfReset(memory, found, 0, replies, nowMs);
 }

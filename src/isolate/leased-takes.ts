@@ -2,8 +2,9 @@
 
 import { algorithmOf } from "../core/algorithms.ts";
 import type { KeyRequest, LimitReply, TakeReply } from "../core/take.ts";
-import type { LeasedUnits } from "./lease.ts";
+import type { LeasedUnits, LeaseName } from "./lease.ts";
 import {
+  type AskingLease,
   addDemand,
   ask,
   askingLease,
@@ -11,6 +12,7 @@ import {
   dropAsks,
   endAsk,
   findLease,
+  hasUnreturned,
   isCalling,
   type LeaseOfKey,
   leasedUnits,
@@ -29,10 +31,7 @@ import { knownRefusal, refusedSince } from "./refusals.ts";
 import type { Now } from "./store-clock.ts";
 
 /** Units that a request has spent from a lease. */
-export interface Spent {
-  readonly key: string;
-  /** The number of the lease. */
-  readonly lease: number;
+interface Spent extends LeaseName {
   readonly units: readonly LeasedUnits[];
 }
 
@@ -53,7 +52,7 @@ function wantsOf(memory: Memory, keys: readonly KeyRequest[]): Want[] {
 }
 
 /** An admission from leased units. */
-export interface FromLeases extends Admitted {
+interface FromLeases extends Admitted {
   /** Whether it is time to ask for more of some units, or to see that some are returned. */
   readonly isLow: boolean;
   readonly isUnreturned: boolean;
@@ -82,7 +81,7 @@ export function spendLeased(
     leases.map((one, k) => replyToKey(keys[k]!, one, nowMs, true)),
     nowMs,
   );
-  const isUnreturned = leases.some(({ lease }) => lease.units.length > 0 && lease.returnsUntilMs <= now.localAtMs);
+  const isUnreturned = leases.some(({ lease }) => hasUnreturned(lease, now));
   return { reply, spent, isLow: leases.some((one) => needsMore(one, now)), isUnreturned };
 }
 
@@ -99,7 +98,7 @@ export function returnSpent(memory: Memory, spent: readonly Spent[]): void {
  *
  * @param came the last number that was given away when this request came.
  */
-export function refusalBesideLeases(
+export function refusalOfRest(
   memory: Memory,
   keys: readonly KeyRequest[],
   came: number,
@@ -217,48 +216,61 @@ export function bookReply(
   localAtMs: number,
 ): Admitted | undefined {
   const { allowed, nowMs } = reply;
-  const parts = keys.map((key) => {
-    const found = askingLease(memory, key.key, call);
+  const parts = keys.map((key): Part => {
     const k = asked.findIndex((one) => one.key === key.key);
-    return { key, found, replies: reply.keys[k], needed: needed[k] ?? 0, ask: found?.lease.asks?.get(call) };
+    return { key, found: askingLease(memory, key.key, call), needed: needed[k] ?? 0, replies: reply.keys[k] };
   });
-  // Units that were reserved for the request ended before the reply, with their bucket or with a reset, so they must
-  // not be spent together with it.
-  const isLate =
-    allowed &&
-    parts.some(({ key, found, replies, needed, ask }) => {
-      if (needed === key.cost) return false;
-      if (!found || !ask) return true;
-      const { worthlessToMs } = found.lease;
-      return (
-        (replies && wasResetElsewhere(found.lease, ask.needed + ask.ahead, replies, nowMs)) ||
-        ask.reserved.some(({ endsAtMs, chargedAtMs }) => endsAtMs <= nowMs || chargedAtMs <= worthlessToMs)
-      );
-    });
+  const hasLostUnits = allowed && parts.some((part) => hasLostReserved(part, nowMs));
   for (const { found, replies } of parts) {
     if (!found) continue;
-    const ended = endAsk(memory, found, call);
-    const back = allowed && !isLate ? [] : ended.reserved;
+    const { lease, asked: one } = found;
+    endAsk(memory, found, call);
+    const back = allowed && !hasLostUnits ? [] : one.reserved;
     if (replies) {
-      found.lease.callMs = Math.max(0, localAtMs - ended.atMs);
-      const charged = allowed ? ended.needed + ended.ahead : 0;
-      book(memory, found, replies, nowMs, { charged, leased: isLate ? charged : ended.ahead, back });
+      lease.callMs = Math.max(0, localAtMs - one.atMs);
+      const charged = allowed ? one.needed + one.ahead : 0;
+      book(memory, found, replies, nowMs, { charged, leased: hasLostUnits ? charged : one.ahead, back });
     } else putBack(memory, found, back);
-    pauseAfter(found, ended, allowed, replies, localAtMs);
+    pauseAfter(found, one, allowed, replies, localAtMs);
   }
-  if (isLate) return undefined;
+  if (hasLostUnits) return undefined;
   const answer = replyOf(
     parts.map(({ key, found, replies }) => replyToKey(key, found, nowMs, allowed, found ? undefined : replies)),
     nowMs,
   );
   // The refusal may be due to the units ahead of demand. The request alone may still fit.
   if (!allowed && answer.allowed) return undefined;
-  const spent = parts.flatMap(({ key, found, replies, needed, ask }): Spent[] => {
-    if (!found || !ask) return [];
-    const charged = needed > 0 && replies ? [leasedUnits(found.lease, needed, nowMs, replies)] : [];
-    return [{ key: key.key, lease: found.lease.number, units: [...ask.reserved, ...charged] }];
-  });
-  return { reply: answer, spent: allowed ? spent : [] };
+  return { reply: answer, spent: allowed ? parts.flatMap((part) => spentIn(part, nowMs)) : [] };
+}
+
+/** One key of a request to which the store has replied. */
+interface Part {
+  readonly key: KeyRequest;
+  /** The lease that has asked. undefined: the key was reset, or the lease was forgotten. */
+  readonly found: AskingLease | undefined;
+  /** The units that the request needed beyond those that were reserved for it. */
+  readonly needed: number;
+  /** undefined: nothing was asked for under this key. */
+  readonly replies: readonly LimitReply[] | undefined;
+}
+
+/**
+ * Whether units that were reserved for the request ended before the reply, with their bucket or with a reset. They must
+ * not be spent together with it.
+ */
+function hasLostReserved({ key, found, needed, replies }: Part, nowMs: number): boolean {
+  if (needed === key.cost) return false;
+  if (!found) return true;
+  const { lease, asked } = found;
+  if (replies && wasResetElsewhere(lease, asked.needed + asked.ahead, replies, nowMs)) return true;
+  return asked.reserved.some((one) => one.endsAtMs <= nowMs || one.chargedAtMs <= lease.worthlessToMs);
+}
+
+/** What an admitted request has spent: units that were reserved, and those that this reply has charged for it. */
+function spentIn({ key, found, needed, replies }: Part, nowMs: number): Spent[] {
+  if (!found) return [];
+  const charged = needed > 0 && replies ? [leasedUnits(found.lease, needed, nowMs, replies)] : [];
+  return [{ key: key.key, lease: found.lease.number, units: [...found.asked.reserved, ...charged] }];
 }
 
 /** No answer has come. What was reserved is leased again. @param mayComeLate the answer may still come. */
@@ -266,7 +278,7 @@ export function bookFailure(memory: Memory, keys: readonly KeyRequest[], call: n
   for (const { key } of keys) {
     const found = askingLease(memory, key, call);
     if (!found) continue;
-    const asked = found.lease.asks!.get(call)!;
+    const { asked } = found;
     putBack(memory, found, asked.reserved);
     asked.reserved = [];
     asked.isLate = true;
@@ -282,7 +294,8 @@ export function bookLateReply(memory: Memory, { call, asked }: Asking, { allowed
   for (const [k, { key }] of asked.entries()) {
     const found = askingLease(memory, key, call);
     if (!found) continue;
-    const { ahead } = endAsk(memory, found, call);
+    const { ahead } = found.asked;
+    endAsk(memory, found, call);
     book(memory, found, keys[k]!, nowMs, { charged: allowed ? ahead : 0, leased: ahead, back: [] });
   }
 }

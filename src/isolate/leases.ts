@@ -9,7 +9,7 @@ import { leasedMs } from "../core/algorithm.ts";
 import { algorithmOf, type LimitView } from "../core/algorithms.ts";
 import { haveSameNumbers } from "../core/numbers.ts";
 import type { KeyRequest, LimitReply } from "../core/take.ts";
-import type { Ask, Lease, LeasedUnits } from "./lease.ts";
+import type { Ask, Lease, LeasedUnits, LeaseName } from "./lease.ts";
 import {
   chargedPerMs,
   isLow,
@@ -50,6 +50,11 @@ export interface LeaseOfKey {
   readonly key: string;
   readonly record: KeyRecord;
   readonly lease: Lease;
+}
+
+/** A lease, and what it has asked in one call. */
+export interface AskingLease extends LeaseOfKey {
+  readonly asked: Ask;
 }
 
 /** The lease of a key and of the numbers of its limits, if there is one. */
@@ -104,17 +109,20 @@ export function leaseFor(memory: Memory, request: KeyRequest): LeaseOfKey {
  * A lease by its number. After a step of a clock nobody spends from it any more, and its units are returned.
  * undefined: the key was reset, or the lease was forgotten.
  */
-export function numberedLease(memory: Memory, name: { key: string; lease: number }): LeaseOfKey | undefined {
+export function numberedLease(memory: Memory, name: LeaseName): LeaseOfKey | undefined {
   const record = recordOf(memory, name.key);
   const lease = record?.leases?.find(({ number }) => number === name.lease);
   return lease && { key: name.key, record: record!, lease };
 }
 
 /** The lease that has asked in this call. undefined: as for `numberedLease`. */
-export function askingLease(memory: Memory, key: string, call: number): LeaseOfKey | undefined {
+export function askingLease(memory: Memory, key: string, call: number): AskingLease | undefined {
   const record = recordOf(memory, key);
-  const lease = record?.leases?.find(({ asks }) => asks?.has(call));
-  return lease && { key, record: record!, lease };
+  for (const lease of record?.leases ?? []) {
+    const asked = lease.asks?.get(call);
+    if (asked) return { key, record: record!, lease, asked };
+  }
+  return undefined;
 }
 
 /** Notes that a request needs units. */
@@ -181,6 +189,11 @@ export function needsMore({ record, lease }: LeaseOfKey, now: Now): boolean {
   return isLow(lease, spendable(lease, now), unitsWaiting(record, lease.number, now.localAtMs), now);
 }
 
+/** Whether the lease has units that nobody returns at present. */
+export function hasUnreturned({ units, returnsUntilMs }: Lease, { localAtMs }: Now): boolean {
+  return units.length > 0 && returnsUntilMs <= localAtMs;
+}
+
 /** Whether a call of this lease is in flight. */
 export function isCalling({ asks }: Lease, { localAtMs }: Now): boolean {
   if (!asks) return false;
@@ -226,13 +239,11 @@ function arrivesAtMs({ ownPart, repliedAtMs }: Lease, { earliestMs, latestMs }: 
   return earliestMs === undefined ? repliedAtMs : earliestMs + ((latestMs - earliestMs) / 2) * ownPart;
 }
 
-/** Ends what a lease has asked in a call. @returns what it was. */
-export function endAsk(memory: Memory, { record, lease }: LeaseOfKey, call: number): Ask {
-  const asked = lease.asks!.get(call)!;
+/** Ends what a lease has asked in a call. */
+export function endAsk(memory: Memory, { record, lease }: LeaseOfKey, call: number): void {
   lease.asks!.delete(call);
   if (lease.asks!.size === 0) lease.asks = undefined;
   keep(memory, record);
-  return asked;
 }
 
 /** Ends calls that were never answered: the runtime has ended their requests. What was reserved lapses. */
@@ -255,7 +266,7 @@ export function book(
   { charged, leased, back }: { charged: number; leased: number; back: readonly LeasedUnits[] },
 ): void {
   const { lease } = one;
-  if (wasResetElsewhere(lease, charged, replies, nowMs)) endUnits(memory, one, nowMs);
+  endIfReset(memory, one, charged, replies, nowMs);
   putBack(memory, one, back);
   if (charged > 0 && nowMs > lease.worthlessToMs) addCharge(memory, one, charged, leased, nowMs, replies);
   // A newer reply may be known already: late replies arrive out of order. After a step of a clock nobody can know that:
@@ -330,13 +341,20 @@ export function wasResetElsewhere(
   });
 }
 
-/** Drops leased units that are worth nothing. @param resetByMs when the store told of the reset. */
-export function endUnits(memory: Memory, { key, record, lease }: LeaseOfKey, resetByMs: number): void {
+/** Drops leased units that are worth nothing. The parameters are those of `wasResetElsewhere`. */
+export function endIfReset(
+  memory: Memory,
+  { key, record, lease }: LeaseOfKey,
+  charged: number,
+  replies: readonly LimitReply[],
+  nowMs: number,
+): void {
+  if (!wasResetElsewhere(lease, charged, replies, nowMs)) return;
   noteUnits(memory, key, "lapsed", sumOf(lease.units));
   lease.units = [];
   keep(memory, record);
   // The call whose reply told of the reset may have charged units in this very millisecond, after the reset.
-  lease.worthlessToMs = Math.max(lease.charged?.lastAtMs ?? lease.worthlessToMs, resetByMs - 1);
+  lease.worthlessToMs = Math.max(lease.charged?.lastAtMs ?? lease.worthlessToMs, nowMs - 1);
   lease.charged = undefined;
 }
 

@@ -3,7 +3,7 @@
 import type { StoreErrorCode } from "../store/store.ts";
 
 /**
- * What became of leased units. `granted`: the store has charged them, for the request that asked and for the stock.
+ * What became of leased units. `granted`: the store has charged them, for the request that asked and for later ones.
  * `spent`: a request used them. `returned`: the store has them back. `lapsed`: they were lost, by a reset or because
  * the store did not answer.
  */

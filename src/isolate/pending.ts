@@ -1,5 +1,7 @@
 /** What requests of this isolate have begun and not ended yet, under one key. */
 
+import type { KeyRequest } from "../core/take.ts";
+import { keep, type Memory, recordOf } from "./memory.ts";
 import type { KeyRecord, Pending, PendingUnits } from "./record.ts";
 
 /** Units no longer count after this long, in ms: their request was ended before it could take them back. */
@@ -27,11 +29,16 @@ export function beginPending<K extends Kind>(
   all.set(number, one);
 }
 
-export function endPending(record: KeyRecord, kind: Kind, number: number): void {
-  const all = record.pending?.[kind];
-  if (!all) return;
-  all.delete(number);
-  if (all.size === 0) dropEmpty(record, kind);
+/** Ends what has begun under this number, for all keys of a request. */
+export function endPending(memory: Memory, keys: readonly KeyRequest[], kind: Kind, number: number): void {
+  for (const { key } of keys) {
+    const record = recordOf(memory, key);
+    const all = record?.pending?.[kind];
+    if (!all) continue;
+    all.delete(number);
+    if (all.size === 0) dropEmpty(record!, kind);
+    keep(memory, record!);
+  }
 }
 
 /** What is pending, once what is forgotten is dropped. Thousands may be pending under one key: no list is made. */

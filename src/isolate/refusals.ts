@@ -25,7 +25,7 @@ export const POLL_MS = 4;
 export function knownRefusal(memory: Memory, keys: readonly KeyRequest[], now: Now): TakeReply | undefined {
   const { earliestMs, latestMs } = now;
   if (earliestMs === undefined) return undefined;
-  const known = keys.map((key) => replyAbout(key, refusingReply(memory, key.key)));
+  const known = keys.map((key) => refusingAbout(memory, key));
   // The header fields and the waits need every limit, not only the one that refuses.
   const at = (nowMs: number) => keys.map((key, k) => recall(key, known[k], now, nowMs));
   const earliest = at(earliestMs);
@@ -62,7 +62,7 @@ export function refusedSince(
   came: number,
   now: Now,
 ): TakeReply | undefined {
-  const known = keys.map((key) => replyAbout(key, refusingReply(memory, key.key)));
+  const known = keys.map((key) => refusingAbout(memory, key));
   // The counts of the other keys are older. They have only grown since, unless units came back: see the head of this
   // file.
   const newest = known.reduce((a, b) => (b && (!a || b.storeAtMs > a.storeAtMs) ? b : a), undefined);
@@ -81,7 +81,7 @@ export function callAfterMs(memory: Memory, keys: readonly KeyRequest[], now: No
   const { earliestMs, latestMs, localAtMs } = now;
   if (earliestMs === undefined) return 0;
   const waits = keys.map((key) => {
-    const known = replyAbout(key, refusingReply(memory, key.key));
+    const known = refusingAbout(memory, key);
     if (key.group !== ENFORCED || !known) return 0;
     const others = unitsAsked(recordOf(memory, key.key), localAtMs);
     // Other requests may be asking for everything that is left. Their answers will show it.
@@ -90,6 +90,11 @@ export function callAfterMs(memory: Memory, keys: readonly KeyRequest[], now: No
     return waitMs <= MAX_WAIT_MS ? waitMs : 0;
   });
   return Math.max(...waits);
+}
+
+/** As `replyAbout`, of a reply that may refuse. */
+function refusingAbout(memory: Memory, key: KeyRequest): KeyReply | undefined {
+  return replyAbout(key, refusingReply(memory, key.key));
 }
 
 /**

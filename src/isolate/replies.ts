@@ -9,20 +9,15 @@ import { haveSameNumbers } from "../core/numbers.ts";
 import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { keep, type Memory, recordFor, recordOf } from "./memory.ts";
 import { unitsWaiting } from "./pending.ts";
-import type { KeyRecord } from "./record.ts";
-
-/** When a reply came, and to which call. */
-interface Heard {
-  /** By the local clock, in ms since the epoch. */
-  readonly receivedAtMs: number;
-  /** The number of the call. */
-  readonly call: number;
-  /** The last number that was given away when the reply came. */
-  readonly heard: number;
-}
+import type { KeyRecord, KeyReply } from "./record.ts";
 
 /** Remembers a reply. A key keeps its newer reply if it has one. */
-export function remember(memory: Memory, request: TakeRequest, reply: TakeReply, times: Heard): void {
+export function remember(
+  memory: Memory,
+  request: TakeRequest,
+  reply: TakeReply,
+  times: Pick<KeyReply, "receivedAtMs" | "call" | "heard">,
+): void {
   const isClose = mayRefuse(memory, request, reply, times.receivedAtMs);
   const storeAtMs = reply.nowMs;
   for (const [k, { key, cost, limits, flag = request.flag }] of request.keys.entries()) {

@@ -19,22 +19,28 @@ const WAITED_PART = 0.5;
 /** A request leaves time for a call that takes this many times as long as the last one. */
 const CALL_RESERVE = 1.5;
 
-/** How a decision divides its time between waiting for other requests' answers and its own call. */
+/** The time of a decision: numbers, because a flow keeps it while it waits. */
 export interface DecisionBudget {
-  /** How much longer the request may wait for others, in ms. 0 or less: it should call the store now. */
-  waitMs(nowMs: number): number;
-  /** The time for its own call, in ms. At least 1. */
-  leftMs(nowMs: number): number;
+  /** When the request came, by the local clock, in ms since the epoch. */
+  readonly cameAtMs: number;
+  /** The time for the whole decision, in ms. */
+  readonly budgetMs: number;
+  /** The part of it in which the request may wait for others, in ms. */
+  readonly waitedMs: number;
 }
 
-/**
- * @param budgetMs of the whole decision, in ms. @param callMs how long the last call took, in ms.
- * @param cameAtMs when the request came, by the local clock, in ms since the epoch.
- */
+/** @param callMs how long the last call took, in ms. */
 export function decisionBudget(budgetMs: number = DEFAULT_BUDGET_MS, callMs: number, cameAtMs: number): DecisionBudget {
   const waitedMs = Math.max(0, Math.min(budgetMs * WAITED_PART, budgetMs - CALL_RESERVE * callMs));
-  return {
-    waitMs: (nowMs) => cameAtMs + waitedMs - nowMs,
-    leftMs: (nowMs) => Math.max(1, Math.min(budgetMs, cameAtMs + budgetMs - nowMs)),
-  };
+  return { cameAtMs, budgetMs, waitedMs };
+}
+
+/** How much longer the request may wait for others, in ms. 0 or less: it should call the store now. */
+export function mayWaitMs({ cameAtMs, waitedMs }: DecisionBudget, nowMs: number): number {
+  return cameAtMs + waitedMs - nowMs;
+}
+
+/** The time for the request's own call, in ms. At least 1. */
+export function leftMs({ cameAtMs, budgetMs }: DecisionBudget, nowMs: number): number {
+  return Math.max(1, Math.min(budgetMs, cameAtMs + budgetMs - nowMs));
 }

@@ -28,7 +28,7 @@ export function takeUnreleased(memory: Memory, nowMs: number): UnreleasedSlots[]
 /** Their call has failed. @param isRefused the store works, and has refused this call. */
 export function putBackUnreleased(memory: Memory, slots: UnreleasedSlots, isRefused: boolean): void {
   if (!isRefused) putUnreleased(memory, slots);
-  // One key may be the reason, or they lie in several slots of a Redis Cluster. A key that is refused alone would be
-  // refused again.
+  // One key may be the reason, or they lie in several hash slots of a Redis Cluster. A key that is refused alone would
+  // be refused again.
   else if (slots.keys.length > 1) for (const key of slots.keys) putUnreleased(memory, { ...slots, keys: [key] });
 }

@@ -40,7 +40,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
 
   async function decideWithout(keys: readonly PolicyKey[], asked: Asked, failure: StoreFailure): Promise<Answered> {
     const own = await fallBack(keys, asked, failure);
-    const failed = { failure: failure.code, silent: keys };
+    const failed = { failure: failure.code, unanswered: keys };
     if (asked.flag !== Flag.take || !isolate) return { ...own, ...failed };
     const requests = keys.map(({ request }) => request);
     const options = { ...asked, replies, releaseLater: isolate.releaseLater };

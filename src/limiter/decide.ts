@@ -102,7 +102,7 @@ export interface Answered {
   /** Why the store had no answer. Absent: it had one. */
   readonly failure?: StoreErrorCode;
   /** The keys whose store had no answer, with `failure`. */
-  readonly silent?: readonly PolicyKey[];
+  readonly unanswered?: readonly PolicyKey[];
 }
 
 /** Decides for a limiter, and keeps what an isolate knows of the store or stores. */
@@ -113,13 +113,13 @@ export interface Decider {
   reset(keys: readonly string[]): Promise<void>;
 }
 
-/** Whether the answer is a refusal if the store of this key is silent. */
+/** Whether the answer is a refusal if the store of this key has no answer. */
 export function denies({ policy }: PolicyKey): boolean {
   return policy.onStoreFailure === "deny" && policy.mode === "enforce";
 }
 
 /**
- * The answer if a store is silent and one of its policies denies. Each time a new object: listeners use
+ * The answer if a store has none and one of its policies denies. Each time a new object: listeners use
  * decisions as keys.
  */
 export function unavailable(): UnavailableDecision {

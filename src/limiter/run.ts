@@ -81,7 +81,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const answered: Answered = blocked
       ? { decision: blocked }
       : await decider.decide(keys, { flag, slot, background, mayLease: mayLeaseAll });
-    const { decision, atMs, failure, silent } = answered;
+    const { decision, atMs, failure, unanswered } = answered;
     // The default listener has nothing to say about any other decision.
     if (options.onDecision || failure) {
       const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
@@ -92,7 +92,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       };
       if (atMs) context.atMs = atMs;
       if (failure) context.failure = failure;
-      if (silent) context.fallback = [...new Set(silent.map(({ policy }) => policy.name))];
+      if (unanswered) context.fallback = [...new Set(unanswered.map(({ policy }) => policy.name))];
       if (blockedBy) context.blocked = blockedBy;
       if (flag === Flag.look) context.peek = true;
       if (background) context.background = background;

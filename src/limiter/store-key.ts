@@ -1,6 +1,6 @@
 /**
  * Keys of the store: `hg:2:{<policy>:<partition>}`, and `:<region>` behind it for limits that count by region. The text
- * in braces is the hash tag: all keys of one policy and client lie in one slot of a Redis Cluster.
+ * in braces is the hash tag: all keys of one policy and client lie in one hash slot of a Redis Cluster.
  */
 
 import { KEY_PREFIX } from "../core/layout.ts";

@@ -1,5 +1,5 @@
 /**
- * Errors in the providers' own forms, so that their clients show the message and wait as they are told.
+ * Errors in the providers' own forms, so that their clients show the message and wait as the error says.
  *
  * OpenAI: platform.openai.com/docs/guides/error-codes. Anthropic: platform.claude.com/docs/en/api/errors.
  */

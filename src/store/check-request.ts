@@ -17,13 +17,13 @@ import {
   MAX_WINDOW_MS,
 } from "../core/layout.ts";
 import { type KeyRequest, keysOfRequest, type LimitRequest, type TakeRequest } from "../core/take.ts";
-import { Misuse } from "./rejected.ts";
+import { WrongRequest } from "./rejected.ts";
 
 /** Characters. The keys that this package makes have at most 131. */
 const MAX_KEY_LENGTH = 1_024;
 const KINDS: ReadonlySet<unknown> = new Set(Object.values(Kind));
 
-/** @throws {Misuse} that says where, what was expected, and nothing of a key. */
+/** @throws {WrongRequest} that says where, what was expected, and nothing of a key. */
 export function checkRequest(request: TakeRequest): void {
   const { keys, flag, atMs, slot } = (request ?? {}) as Partial<TakeRequest>;
   expectInteger("flag", flag, 0, Flag.look);
@@ -32,16 +32,16 @@ export function checkRequest(request: TakeRequest): void {
   expectList("keys", keys, MAX_KEYS);
   for (const [k, one] of keys!.entries()) checkKey(`keys[${k}]`, one ?? {});
   const all = keysOfRequest(request);
-  if (new Set(all).size < all.length) throw new Misuse("take: keys: expected no key twice");
+  if (new Set(all).size < all.length) throw new WrongRequest("take: keys: expected no key twice");
 }
 
-/** @throws {Misuse} */
+/** @throws {WrongRequest} */
 export function checkKeys(keys: readonly string[]): void {
-  if (!Array.isArray(keys)) throw new Misuse("reset: keys: expected a list");
+  if (!Array.isArray(keys)) throw new WrongRequest("reset: keys: expected a list");
   for (const [k, key] of keys.entries()) expectKey(`keys[${k}]`, key);
 }
 
-/** An instant in ms since the epoch, or none. @throws {Misuse} */
+/** An instant in ms since the epoch, or none. @throws {WrongRequest} */
 export function checkInstant(nowMs: number | undefined): void {
   expectInteger("nowMs", nowMs ?? 0, 0, MAX_EXACT);
 }
@@ -58,7 +58,7 @@ function checkKey(where: string, { key, group, cost, limits, flag, atMs }: Parti
 
 function checkLimit(where: string, limit: LimitRequest): void {
   if (!KINDS.has(limit.kind)) {
-    throw new Misuse(`take: ${where}.kind: expected an integer from 1 to ${KINDS.size}`);
+    throw new WrongRequest(`take: ${where}.kind: expected an integer from 1 to ${KINDS.size}`);
   }
   const algorithm = algorithmOf(limit);
   const [spanMs, buckets, ...more] = algorithm.encode(limit);
@@ -68,20 +68,20 @@ function checkLimit(where: string, limit: LimitRequest): void {
   expectInteger(`${where}.buckets`, buckets, "buckets" in limit ? 1 : 0, MAX_BUCKETS);
   for (const number of more) expectInteger(`${where}: each number`, number, 0, MAX_EXACT);
   const fits = algorithm.tooLarge?.(limit);
-  if (fits !== undefined) throw new Misuse(`take: ${where}: expected ${fits}`);
+  if (fits !== undefined) throw new WrongRequest(`take: ${where}: expected ${fits}`);
 }
 
 function expectKey(where: string, key: unknown): void {
   if (typeof key === "string" && key.length > 0 && key.length <= MAX_KEY_LENGTH) return;
-  throw new Misuse(`${where}: expected a text of 1 to ${MAX_KEY_LENGTH} characters`);
+  throw new WrongRequest(`${where}: expected a text of 1 to ${MAX_KEY_LENGTH} characters`);
 }
 
 function expectList(where: string, list: unknown, most: number): void {
   if (Array.isArray(list) && list.length > 0 && list.length <= most) return;
-  throw new Misuse(`take: ${where}: expected a list of 1 to ${most}`);
+  throw new WrongRequest(`take: ${where}: expected a list of 1 to ${most}`);
 }
 
 function expectInteger(where: string, value: unknown, least: number, most: number): void {
   if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return;
-  throw new Misuse(`take: ${where}: expected an integer from ${least} to ${most}`);
+  throw new WrongRequest(`take: ${where}: expected an integer from ${least} to ${most}`);
 }

@@ -9,7 +9,7 @@ import { type Stored, type TakeReply, type TakeRequest, take } from "../core/tak
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
 import type { LiveText, ReplyWithVersion } from "./live.ts";
 import { ObjectRows } from "./object-rows.ts";
-import { Misuse, orRejected, type Rejected } from "./rejected.ts";
+import { orRejected, type Rejected, WrongRequest } from "./rejected.ts";
 
 /** Every alarm is billed as a request and a written row. */
 const ALARM_EVERY_MS = 60_000;
@@ -103,7 +103,7 @@ export class HeadgateCounts extends DurableObject {
   async writeLive(text: string, version: number, next?: number): Promise<number | undefined | Rejected> {
     return orRejected(() => {
       if (typeof text !== "string" || ![version, next ?? 1].every(Number.isSafeInteger)) {
-        throw new Misuse("writeLive: expected a text, the version that it replaces, and perhaps the new version");
+        throw new WrongRequest("writeLive: expected a text, the version that it replaces, and perhaps the new version");
       }
       return this.#live.write(text, version, next);
     });

@@ -12,7 +12,7 @@ export interface Rejected {
 }
 
 /** A request that the object does not take. Its message says what was expected, and where, and nothing of a key. */
-export class Misuse extends TypeError {}
+export class WrongRequest extends TypeError {}
 
 /** What the runtime says of a value that is larger than a row may be. It says so before it writes. */
 const TOO_BIG = /SQLITE_TOOBIG/;
@@ -31,7 +31,7 @@ export function orRejected<T>(work: () => T): T | Rejected {
   try {
     return work();
   } catch (error) {
-    if (error instanceof Misuse) return { rejected: error.message };
+    if (error instanceof WrongRequest) return { rejected: error.message };
     if (!MISTAKES.some((mistake) => error instanceof mistake) && !TOO_BIG.test(String(error))) throw error;
     // The text of such an error may have a part of a key: it stays in the log of the object.
     writeThrown(error);

@@ -1,9 +1,9 @@
-// How a client with a memory slows down before it is refused.
+// How a client slows down before it is refused.
 
 import { describe, expect, it } from "vitest";
 import type { Rule } from "../../src/client/fields.ts";
 import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
-import { type Call, createMemory } from "../../src/client/pace.ts";
+import { type Call, createPace } from "../../src/client/pace.ts";
 import { answer, scripted, URL_OF_API } from "./scripted.ts";
 
 const told = (remaining: number, seconds: number, quota = 10, windowS = 10) =>
@@ -192,17 +192,17 @@ interface Asked {
   readonly waitMs: number;
 }
 
-/** Calls that share one memory, at instant 0 unless they name another. */
+/** Calls that share one pace, at instant 0 unless they name another. */
 function calls() {
-  const memory = createMemory();
+  const pace = createPace();
   return {
     ask(origin = "https://a.example"): Asked {
       const call: Call = { site: origin, origin, path: `GET ${origin}`, endsAt: 60_000, notBefore: 0 };
-      return { call, waitMs: memory.waitMs(call, 0) };
+      return { call, waitMs: pace.waitMs(call, 0) };
     },
-    again: ({ call }: Asked, nowMs: number) => memory.waitMs(call, nowMs),
+    again: ({ call }: Asked, nowMs: number) => pace.waitMs(call, nowMs),
     tell({ call }: Asked, rule: Omit<Rule, "name">, nowMs = 0, refusedMs?: number) {
-      memory.answered(call, [{ name: "a", ...rule }], nowMs, 0, refusedMs);
+      pace.answered(call, [{ name: "a", ...rule }], nowMs, 0, refusedMs);
     },
   };
 }

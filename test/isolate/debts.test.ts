@@ -5,12 +5,11 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
-import { beginReset, endReset } from "../../src/isolate/calls.ts";
+import { forgetCounts, voidKeys } from "../../src/isolate/calls.ts";
 import { addDebts, debtOf } from "../../src/isolate/debts.ts";
 import type { Place } from "../../src/isolate/flows/place.ts";
 import { repayDebts } from "../../src/isolate/flows/repay.ts";
 import { newMemory, recordOf } from "../../src/isolate/memory.ts";
-import { createOwnErrors } from "../../src/isolate/own-errors.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -43,14 +42,14 @@ function createDebts() {
     add: (keys: readonly KeyRequest[], nowMs: number) => addDebts(memory, keys, nowMs),
     repay(store: Store, nowMs: number) {
       const timing = { nowMs: () => nowMs, sleep: async () => {} };
-      const place: Place = { store, memory, timing, trustedMs: () => 0, ownErrors: createOwnErrors() };
+      const place: Place = { store, memory, timing, trustedMs: () => 0, reportBug: () => expect.unreachable() };
       return repayDebts(place);
     },
     /** What counts that were asked for before all debts lack. */
     units: (key: string, nowMs: number) => debtOf(recordOf(memory, key)!, nowMs, before),
     reset(keys: readonly string[]) {
-      beginReset(memory, keys);
-      endReset(memory, keys);
+      voidKeys(memory, keys);
+      forgetCounts(memory, keys);
     },
     get size() {
       return memory.owing.size;

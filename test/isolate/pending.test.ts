@@ -64,7 +64,7 @@ it("what has ended counts no more, and leaves nothing behind", () => {
   endWaiting(memory, [request()], first);
   expect(unitsWaiting(record, 0, 1)).toBe(2);
   endWaiting(memory, [request()], second);
-  endCall(memory, { keys: [request()], flag: Flag.take }, asked, true);
+  endCall(memory, { keys: [request()], flag: Flag.take }, asked, false);
   expect(record).toMatchObject({ pending: undefined, room: Room.far });
 });
 

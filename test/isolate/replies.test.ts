@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply } from "../../src/core/take.ts";
-import { endReset } from "../../src/isolate/calls.ts";
+import { forgetCounts } from "../../src/isolate/calls.ts";
 import { newMemory } from "../../src/isolate/memory.ts";
 import { takeAlone } from "../../src/isolate/own-counts.ts";
 import type { KeyReply } from "../../src/isolate/record.ts";
@@ -130,7 +130,7 @@ describe("what is remembered of a key", () => {
     expect(refusing("k")).toBeUndefined();
     expect(unitsOf(begin("k"))).toBe(10);
     call(keyOf(0, window), Flag.look, 1);
-    endReset(memory, ["k"]);
+    forgetCounts(memory, ["k"]);
     expect([refusing("k"), begin("k")]).toEqual([undefined, undefined]);
   });
 });

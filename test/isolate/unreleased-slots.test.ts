@@ -5,7 +5,6 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { Place } from "../../src/isolate/flows/place.ts";
 import { repayAfter } from "../../src/isolate/flows/repay.ts";
 import { newMemory } from "../../src/isolate/memory.ts";
-import { createOwnErrors } from "../../src/isolate/own-errors.ts";
 import { addUnreleased } from "../../src/isolate/unreleased-slots.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -25,7 +24,7 @@ function createUnreleasedSlots() {
       addUnreleased(memory, keys, slot, nowMs),
     async release(store: Store, nowMs: number) {
       const timing = { nowMs: () => nowMs, sleep: async () => {} };
-      const place: Place = { store, memory, timing, trustedMs: () => 0, ownErrors: createOwnErrors() };
+      const place: Place = { store, memory, timing, trustedMs: () => 0, reportBug: () => expect.unreachable() };
       const works: Promise<unknown>[] = [];
       repayAfter(place, store.kind, { waitUntil: (work) => void works.push(work) });
       await Promise.all(works);

@@ -1,7 +1,7 @@
 // Which errors of the object's code concern one request, and which are failures of the object.
 
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
-import { isRejected, Misuse, orRejected } from "../../src/store/rejected.ts";
+import { isRejected, orRejected, WrongRequest } from "../../src/store/rejected.ts";
 
 let logged: MockInstance<typeof console.error>;
 beforeEach(() => {
@@ -14,7 +14,7 @@ const fail = (error: unknown) => () => {
 };
 
 it.each<[string, Error, RegExp, inLog: boolean]>([
-  ["a wrong request", new Misuse("take: flag: expected"), /^take: flag: expected$/, false],
+  ["a wrong request", new WrongRequest("take: flag: expected"), /^take: flag: expected$/, false],
   ["a mistake in the code", new TypeError("hg:2:{the-key}"), /TypeError.*its log has the error/, true],
   ["a recursion without an end", new RangeError("stack"), /RangeError/, true],
   ["a value that is larger than a row", new Error("string or blob too big: SQLITE_TOOBIG"), /its log/, true],

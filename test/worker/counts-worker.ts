@@ -21,10 +21,15 @@ export class HeadgateCounts extends RealCounts {
     await this.ctx.storage.sync();
     this.ctx.abort("stopped by a test");
   }
+
+  /** Stops the object in the middle of its work: what is not durable yet is lost, and nobody may have been told it. */
+  async crash(): Promise<void> {
+    this.ctx.abort("crashed by a test");
+  }
 }
 
 interface Call {
-  readonly method: "take" | "reset" | "ping" | "textOf" | "overwrite" | "stop";
+  readonly method: "take" | "reset" | "ping" | "textOf" | "overwrite" | "stop" | "crash";
   /** JSON has no `undefined`: null stands for it. */
   readonly args: readonly unknown[];
 }
@@ -38,6 +43,7 @@ export default {
       if (method === "overwrite") return { reply: await object.overwrite(args[0] as string, args[1] as string) };
       // The call ends with the object.
       if (method === "stop") return { reply: await object.stop().catch(() => {}) };
+      if (method === "crash") return { reply: await object.crash().catch(() => {}) };
       try {
         return { reply: await place[method]!(...args.map((arg) => arg ?? undefined)) };
       } catch (error) {

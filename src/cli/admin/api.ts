@@ -31,7 +31,7 @@ export interface Answer {
 
 /** The gateway refused the call. */
 export class Refused extends Failure {
-  /** The problem as the gateway told it. Undefined: it told none. */
+  /** The problem document of the answer. Undefined: the answer has none. */
   readonly problem: unknown;
 
   constructor(lines: readonly string[], problem?: unknown) {

@@ -67,12 +67,15 @@ async function edit(
   client: Client,
   change: (fields: OverrideFields) => OverrideFields | undefined,
 ): Promise<Answer> {
-  const { override } = await callAdmin(access, countsOf(client, "override")).then(({ body }) => body, overrideTold);
+  const { override } = await callAdmin(access, countsOf(client, "override")).then(
+    ({ body }) => body,
+    overrideInProblem,
+  );
   return callAdmin(access, changeOf(client, change(fieldsOf(override) ?? {})));
 }
 
 /** The override in the answer that the counts cannot be read. */
-function overrideTold(error: unknown): { readonly override?: unknown } {
+function overrideInProblem(error: unknown): { readonly override?: unknown } {
   if (error instanceof Refused && isTable(error.problem) && "override" in error.problem) return error.problem;
   throw error;
 }

@@ -48,12 +48,12 @@ minify = true
 [observability]
 enabled = true
 
-# The Durable Object that counts for all places. It needs nothing but a Cloudflare account.
+# The Durable Object that counts for all locations. It needs nothing but a Cloudflare account.
 [[durable_objects.bindings]]
 name = "COUNTS"
 class_name = "HeadgateCounts"
 
-# The Durable Object that adds up what all places have counted: metrics and the console. It is called only if there is
+# The Durable Object that adds up what all locations have counted: metrics and the console. It is called only if there is
 # an ADMIN_TOKEN, or Cloudflare Access.
 [[durable_objects.bindings]]
 name = "STATS"

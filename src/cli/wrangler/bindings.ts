@@ -7,7 +7,7 @@ import { parseEnv } from "node:util";
 import { parseJson } from "../../config/bindings.ts";
 import { type Bound, boundIn, type WranglerConfig } from "./config-file.ts";
 
-export type Source = readonly [name: string, values: Readonly<Record<string, unknown>>];
+export type ValueSource = readonly [name: string, values: Readonly<Record<string, unknown>>];
 
 /** What the command line says about the bindings. */
 export interface BindingOptions {
@@ -24,7 +24,7 @@ export interface BindingSources {
    * In order of preference: `--var`, the environment, `.dev.vars`, env files, wrangler's file. `--env-file` replaces
    * `.dev.vars`. Without both, `.env` is read.
    */
-  readonly sources: readonly Source[];
+  readonly sources: readonly ValueSource[];
   readonly fromDevVars: NodeJS.Dict<string>;
   /** Env files that wrangler reads by default. It does not read them once it gets an `--env-file`. */
   readonly defaultEnvFiles: string[];
@@ -46,7 +46,7 @@ export function bindingSources(
   const fromFiles = Object.assign({}, ...[...givenEnvFiles, ...defaultEnvFiles].map(readEnvFile));
   const fromDevVars = givenEnvFiles.length === 0 && devVars ? readEnvFile(devVars) : {};
   const bound = boundIn(config, environmentName);
-  const sources: Source[] = [
+  const sources: ValueSource[] = [
     ["--var", vars],
     ["the environment", environment],
     [".dev.vars", fromDevVars],
@@ -57,7 +57,7 @@ export function bindingSources(
 }
 
 /** A text and its source. The first source that has it wins. An empty value counts as absent. */
-export function lookUp(sources: readonly Source[], name: string): { value: string; source: string } | undefined {
+export function lookUp(sources: readonly ValueSource[], name: string): { value: string; source: string } | undefined {
   for (const [source, values] of sources) {
     const value = values[name];
     if (typeof value === "string" && value !== "") return { value, source };
@@ -75,7 +75,7 @@ export interface NamedRedis {
 }
 
 /** The Redis of `UPSTASH_REDIS_REST_URL`, and those of `REDIS_NODES`. The Worker reports what is wrong with them. */
-export function namedRedis(sources: readonly Source[]): NamedRedis[] {
+export function namedRedis(sources: readonly ValueSource[]): NamedRedis[] {
   const central = lookUp(sources, "UPSTASH_REDIS_REST_URL");
   const nodes = sources.find(([, { REDIS_NODES }]) => REDIS_NODES !== undefined && REDIS_NODES !== "");
   return [
@@ -96,7 +96,7 @@ function nodesIn(value: unknown): Omit<NamedRedis, "source">[] {
 }
 
 /** The names of all bindings that say which Redis there is. */
-export function redisNames(sources: readonly Source[]): string[] {
+export function redisNames(sources: readonly ValueSource[]): string[] {
   const tokens = namedRedis(sources).map(({ tokenIn }) => tokenIn);
   return [...new Set(["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN", "REDIS_NODES", ...tokens])];
 }
@@ -105,7 +105,7 @@ export function redisNames(sources: readonly Source[]): string[] {
  * Every Redis in wrangler's file whose token is nowhere on this machine. The token is then a secret of the deployed
  * Worker, which cannot be read back. That it is missing here is not a mistake in the configuration.
  */
-export function deployedRedis(sources: readonly Source[]): NamedRedis[] {
+export function deployedRedis(sources: readonly ValueSource[]): NamedRedis[] {
   const file = sources.at(-1)![0];
   return namedRedis(sources).filter(({ source, tokenIn }) => {
     return source === file && lookUp(sources, tokenIn) === undefined;

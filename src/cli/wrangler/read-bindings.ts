@@ -10,8 +10,8 @@ import {
   bindingSources,
   deployedRedis,
   redisNames,
-  type Source,
   tokenMissing,
+  type ValueSource,
 } from "./bindings.ts";
 import { configPathIn, environmentsIn, namesIn, readConfigFile, type WranglerConfig } from "./config-file.ts";
 
@@ -83,7 +83,7 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
 
   const { sources: all, bound } = bindingSources(options, config, io.env);
   const names = new Set(redisNames(all));
-  const sources: Source[] = deployed
+  const sources: ValueSource[] = deployed
     ? [[name, { ...bound.vars, ...vars }]]
     : all.map(([source, values]) => [source, source === "the environment" ? only(names, values) : values]);
   const bindings = {
@@ -106,6 +106,6 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
   };
 }
 
-function only(names: ReadonlySet<string>, values: Source[1]): Source[1] {
+function only(names: ReadonlySet<string>, values: ValueSource[1]): ValueSource[1] {
   return Object.fromEntries(Object.entries(values).filter(([name, value]) => names.has(name) && value));
 }

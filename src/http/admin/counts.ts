@@ -16,7 +16,7 @@ export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls
       const numbers = { limit: written(limit.limit), remaining: written(remaining) };
       return { id: limit.id, ...(limit.unit && { unit: limit.unit }), ...numbers, resetAfterMs };
     });
-    // Of several places one may be silent: its limits are missing.
+    // Of several places one may have no answer: its limits are missing.
     const isWhole = decision.source !== "fallback" && limits.length === applied.policy.limits.length;
     return isWhole ? limits : undefined;
   }
@@ -28,7 +28,7 @@ export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls
       const view = (await editor?.newest())?.view;
       const limits = await look(c, client);
       const override = view?.client(policy.name, partition, Date.now())?.override ?? null;
-      // An operator who blocks a client needs its override, and this client may be why the store is silent.
+      // An operator who blocks a client needs its override, and this client may be why the store has no answer.
       return limits ? answer({ ...shownClient(client.applied), override, limits }) : unavailable(AWAY, { override });
     }),
   );

@@ -142,7 +142,7 @@ export function unpack(text: string): Explanation {
     const { policy, mode, unit } = policies[at]!;
     const wait = retryAfterMs !== null && { retryAfterMs };
     const [id, shadow] = [policy + suffix, mode === "shadow"];
-    const told = {
+    const status = {
       limit,
       algorithm: ALGORITHMS[algorithm]!,
       admitted: admitted === 1,
@@ -150,7 +150,7 @@ export function unpack(text: string): Explanation {
       ...wait,
       resetAfterMs,
     };
-    return { id, policy, ...told, shadow, ...(unit && { unit }) };
+    return { id, policy, ...status, shadow, ...(unit && { unit }) };
   });
   return {
     ...{ at: new Date(atMs).toISOString(), region, source, allowed: false, policies, limits },
@@ -174,8 +174,8 @@ function packLimit(
 ): PackedLimit {
   const suffix = limit.id.slice(policy.name.length);
   const written = (units: number) => toWritten(units, limit.unit);
-  const told = [admitted ? 1 : 0, written(remaining), retryAfterMs ?? null, resetAfterMs] as const;
-  return [at, suffix, written(limit.limit), ALGORITHMS.indexOf(limit.algorithm), ...told];
+  const status = [admitted ? 1 : 0, written(remaining), retryAfterMs ?? null, resetAfterMs] as const;
+  return [at, suffix, written(limit.limit), ALGORITHMS.indexOf(limit.algorithm), ...status];
 }
 
 /** What refused, then what has the smallest share left; policies in shadow last. */

@@ -3,10 +3,10 @@
 import type { TakeReply, TakeRequest } from "../../core/take.ts";
 import { askStore, lateReplyOf } from "../../store/failure.ts";
 import { StoreError } from "../../store/store.ts";
-import { beginCall, beginReset, endCall, endReset, isVoid, learn } from "../calls.ts";
+import { beginCall, endCall, forgetCounts, isVoid, learn, voidKeys } from "../calls.ts";
 import { decides } from "../replies.ts";
 import type { Background } from "../reply-source.ts";
-import { type Place, tellListener } from "./place.ts";
+import { attempt, type Place, tellListener } from "./place.ts";
 
 interface CallOptions {
   /** Keeps the isolate alive until it has learned from a late reply. */
@@ -26,61 +26,61 @@ interface CallOptions {
  */
 export async function callStore(place: Place, request: TakeRequest, options: CallOptions = {}): Promise<TakeReply> {
   const { store, memory, timing, listener } = place;
-  const { attempt } = place.ownErrors;
   const { background, budgetMs, needed, call = ++memory.last } = options;
   const sentAtMs = timing.nowMs();
-  let isAnswered = true;
-  attempt(() => beginCall(memory, request, call, sentAtMs, needed));
+  let mayComeLate = false;
+  attempt(place, () => beginCall(memory, request, call, sentAtMs, needed));
   try {
     const reply = await askStore(store, request, budgetMs);
-    attempt(() => {
+    attempt(place, () => {
       const tookMs = timing.nowMs() - sentAtMs;
       if (decides(request.flag)) memory.callMs = tookMs;
       listener?.storeCall("OK", tookMs);
     });
-    attempt(() => learn(memory, request, reply, call, sentAtMs, timing.nowMs()));
+    attempt(place, () => learn(memory, request, reply, call, sentAtMs, timing.nowMs()));
     return reply;
   } catch (error) {
     const { code } = error as StoreError;
-    attempt(() => listener?.storeCall(code, timing.nowMs() - sentAtMs));
+    attempt(place, () => listener?.storeCall(code, timing.nowMs() - sentAtMs));
     const late = lateReplyOf(error);
     if (!late) throw error;
-    isAnswered = false;
+    mayComeLate = true;
     const answer = hearLate(place, request, late.answer, call, sentAtMs);
     background?.waitUntil(answer);
     throw new StoreError("TIMEOUT", undefined, { ...late, answer, asked: request.keys, call });
   } finally {
-    attempt(() => endCall(memory, request, call, isAnswered));
+    attempt(place, () => endCall(memory, request, call, mayComeLate));
   }
 }
 
 /** @returns the late reply. undefined: none came, or a reset has removed what was charged: nothing is to be undone. */
 async function hearLate(
-  { memory, timing, ownErrors }: Place,
+  place: Place,
   request: TakeRequest,
   late: Promise<TakeReply | undefined>,
   call: number,
   sentAtMs: number,
 ): Promise<TakeReply | undefined> {
+  const { memory, timing } = place;
   const reply = await late;
-  ownErrors.attempt(() => endCall(memory, request, call, true));
+  attempt(place, () => endCall(memory, request, call, false));
   if (!reply || isVoid(memory, request.keys, call)) return undefined;
-  ownErrors.attempt(() => learn(memory, request, reply, call, sentAtMs, timing.nowMs()));
+  attempt(place, () => learn(memory, request, reply, call, sentAtMs, timing.nowMs()));
   return reply;
 }
 
 /** Forgets the counts of these keys. @throws {StoreError} */
 export async function resetKeys(place: Place, keys: readonly string[]): Promise<void> {
   const { store, memory } = place;
-  beginReset(memory, keys);
+  voidKeys(memory, keys);
   tellListener(place);
   try {
     await store.reset(keys);
-  } catch (error) {
-    beginReset(memory, keys);
-    throw error;
+  } finally {
+    // A reply that was on its way must not bring the old counts back. If the reset has failed, nobody knows whether it
+    // has removed what was charged meanwhile.
+    voidKeys(memory, keys);
+    tellListener(place);
   }
-  // A reply that was on its way must not bring the old counts back.
-  endReset(memory, keys);
-  tellListener(place);
+  forgetCounts(memory, keys);
 }

@@ -14,7 +14,7 @@ import {
   bookReply,
   callingLeases,
   longestCallMs,
-  refusalBesideLeases,
+  refusalOfRest,
   refusalWhilePaused,
   returnSpent,
   spendLeased,
@@ -22,9 +22,9 @@ import {
 import { callAfterMs, POLL_MS } from "../refusals.ts";
 import { type Background, ignoreStoreError, keepAlive, type SourcedReply } from "../reply-source.ts";
 import type { Now } from "../store-clock.ts";
-import { type DecisionBudget, decisionBudget } from "../timing.ts";
+import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
-import { nowAt, type Place, tellListener } from "./place.ts";
+import { attempt, nowAt, type Place, tellListener } from "./place.ts";
 import { beginReturns, type Returning, returningIn } from "./return-units.ts";
 
 /** After this many calls that admitted nothing, a request asks only for what it needs, as under `strict`. */
@@ -55,7 +55,7 @@ function answerNow(
   const now = nowAt(place);
   const admitted = spendLeased(place.memory, keys, now, isNew);
   if (!admitted) return refusedNow(place, keys, came, now);
-  if (admitted.isLow) for (const key of keys) renew(place, key, returning, now);
+  if (admitted.isLow) for (const key of keys) sendAhead(place, key, returning, now);
   if (admitted.isUnreturned) beginReturns(place, keys, returning);
   tellListener(place);
   return sourced(place, keys, admitted, "lease", returning);
@@ -63,7 +63,7 @@ function answerNow(
 
 /** @param came the last number that was given away when the request came. */
 function refusedNow(place: Place, keys: readonly KeyRequest[], came: number, now: Now): SourcedReply | undefined {
-  const refused = refusalBesideLeases(place.memory, keys, came, now);
+  const refused = refusalOfRest(place.memory, keys, came, now);
   if (refused) return { reply: refused.reply, source: refused.isKnown ? "cache" : place.store.kind };
   const reply = refusalWhilePaused(place.memory, keys, now);
   return reply && { reply, source: "lease" };
@@ -82,48 +82,38 @@ async function waitOrCall(
     const now = nowAt(place);
     const calling = callingLeases(memory, keys, now);
     const isCalling = calling.some((lease) => lease > 0);
-    const mayWaitMs = budget.waitMs(now.localAtMs);
-    if (isCalling && mayWaitMs <= 0) break;
-    const waitMs = Math.min(isCalling ? POLL_MS : callAfterMs(memory, keys, now), mayWaitMs);
+    const longestMs = mayWaitMs(budget, now.localAtMs);
+    if (isCalling && longestMs <= 0) break;
+    const waitMs = Math.min(isCalling ? POLL_MS : callAfterMs(memory, keys, now), longestMs);
     if (waitMs > 0) {
       const waiting = beginWaiting(memory, keys, now.localAtMs, calling);
       await timing.sleep(waitMs);
       endWaiting(memory, keys, waiting);
     } else {
       made++;
-      const answer = await takeFromStore(place, keys, returning, made < MAX_CALLS, budget);
-      if (answer) return answer;
+      const asking = askFor(memory, keys, made < MAX_CALLS, now);
+      const admitted = await send(place, keys, asking, returning, leftMs(budget, now.localAtMs));
+      if (admitted) return sourced(place, keys, admitted, store.kind, returning);
     }
     const answer = answerNow(place, keys, came, returning, false);
     if (answer) return answer;
   }
   const { background } = returning;
-  const budgetMs = budget.leftMs(timing.nowMs());
+  const budgetMs = leftMs(budget, timing.nowMs());
   return { reply: await callStore(place, { keys, flag: Flag.take }, { background, budgetMs }), source: store.kind };
 }
 
-/** @returns undefined: the request has no answer yet. Look at the memory again. */
-async function takeFromStore(
-  place: Place,
-  keys: readonly KeyRequest[],
-  returning: Returning,
-  isAhead: boolean,
-  budget: DecisionBudget,
-): Promise<SourcedReply | undefined> {
-  const { store, memory } = place;
-  const now = nowAt(place);
-  const asking = askFor(memory, keys, isAhead, now);
-  const admitted = await send(place, keys, asking, returning, budget.leftMs(now.localAtMs));
-  return admitted && sourced(place, keys, admitted, store.kind, returning);
-}
-
 /** Asks for more before the leased units run out. */
-function renew(place: Place, key: KeyRequest, returning: Returning, now: Now): void {
+function sendAhead(place: Place, key: KeyRequest, returning: Returning, now: Now): void {
   const asking = askAhead(place.memory, key, now);
   if (asking) returning.background.waitUntil(send(place, [key], asking, returning).catch(ignoreStoreError));
 }
 
-/** Makes the call and books the answer. The caller must keep it alive if the client goes away. @throws {StoreError} */
+/**
+ * Makes the call and books the reply. The caller must keep it alive if the client goes away.
+ *
+ * @returns undefined: the request has no answer yet. Look at the memory again. @throws {StoreError}
+ */
 async function send(
   place: Place,
   keys: readonly KeyRequest[],
@@ -131,7 +121,7 @@ async function send(
   returning: Returning,
   budgetMs?: number,
 ): Promise<Admitted | undefined> {
-  const { memory, timing, ownErrors } = place;
+  const { memory, timing } = place;
   const { call, asked, needed } = asking;
   const { background } = returning;
   let reply: TakeReply;
@@ -139,11 +129,11 @@ async function send(
     reply = await callStore(place, { keys: asked, flag: Flag.take }, { background, budgetMs, call, needed });
   } catch (error) {
     const late = lateReplyOf(error);
-    ownErrors.attempt(() => bookFailure(memory, keys, call, late !== undefined));
+    attempt(place, () => bookFailure(memory, keys, call, late !== undefined));
     beginReturns(place, keys, returning);
     tellListener(place);
     if (!late) throw error;
-    background.waitUntil(hearLate(place, asking, late.answer, returning));
+    background.waitUntil(bookLate(place, asking, late.answer, returning));
     // What has decided without the store settles what the request needed.
     throw new StoreError("TIMEOUT", undefined, {
       ...late,
@@ -156,7 +146,7 @@ async function send(
   return admitted;
 }
 
-async function hearLate(
+async function bookLate(
   place: Place,
   asking: Asking,
   late: Promise<TakeReply | undefined>,
@@ -164,7 +154,7 @@ async function hearLate(
 ): Promise<void> {
   const reply = await late;
   if (!reply) return;
-  place.ownErrors.attempt(() => bookLateReply(place.memory, asking, reply));
+  attempt(place, () => bookLateReply(place.memory, asking, reply));
   beginReturns(place, asking.asked, returning);
   tellListener(place);
 }

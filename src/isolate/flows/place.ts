@@ -3,7 +3,6 @@
 import type { Store } from "../../store/store.ts";
 import type { IsolateListener } from "../listener.ts";
 import type { Memory } from "../memory.ts";
-import type { OwnErrors } from "../own-errors.ts";
 import { type Now, nowBy } from "../store-clock.ts";
 import type { Timing } from "../timing.ts";
 
@@ -13,7 +12,11 @@ export interface Place {
   readonly timing: Timing;
   /** For how long a reply may refuse other requests, in milliseconds. */
   readonly trustedMs: () => number;
-  readonly ownErrors: OwnErrors;
+  /**
+   * Writes an exception of the isolate's own code to the console. It is a bug, and no failure of the store: nothing
+   * falls back, and no breaker hears of it. A shortcut that throws is skipped, and the store decides.
+   */
+  readonly reportBug: (error: unknown) => void;
   /** Absent: nobody listens. */
   readonly listener?: IsolateListener | undefined;
 }
@@ -23,10 +26,21 @@ export function nowAt({ memory, timing, trustedMs }: Place): Now {
   return nowBy(memory.clock, timing.nowMs(), trustedMs());
 }
 
+/** Runs code that no decision needs. undefined: it threw, and the console says so. */
+export function attempt<T>({ reportBug }: Place, work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    reportBug(error);
+    return undefined;
+  }
+}
+
 /** Tells the listener what has become of leased units. */
-export function tellListener({ memory, listener, ownErrors }: Place): void {
+export function tellListener(place: Place): void {
+  const { memory, listener } = place;
   if (!memory.events || memory.events.length === 0) return;
   const events = memory.events;
   memory.events = [];
-  for (const { key, event, units } of events) ownErrors.attempt(() => listener?.leaseUnits(key, event, units));
+  for (const { key, event, units } of events) attempt(place, () => listener?.leaseUnits(key, event, units));
 }

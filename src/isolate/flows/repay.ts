@@ -1,5 +1,6 @@
 /** Tells the store what it missed while it had no answer: debts, and slots that were not given back. */
 
+import type { Source } from "../../core/decision.ts";
 import { Flag } from "../../core/take.ts";
 import { failureOf } from "../../store/failure.ts";
 import { beginRepayment, endRepayment, refuseRepayment, undoRepayment } from "../debts.ts";
@@ -14,7 +15,7 @@ import type { Place } from "./place.ts";
  * memory or from leased units shows nothing about the store. A repayment must not be the probe of an open breaker
  * either: without a reply nobody knows whether it ran, and the debts would be lost.
  */
-export function repayAfter(place: Place, source: string, background: Background | undefined): void {
+export function repayAfter(place: Place, source: Source, background: Background | undefined): void {
   const { store, memory, timing } = place;
   if (source !== store.kind || store.breaker?.() === "open") return;
   const work = takeUnreleased(memory, timing.nowMs()).map((one) => release(place, one));

@@ -1,9 +1,9 @@
 /** Returns leased units that no request needs. The background of one request does it for all, for as long as it may. */
 
 import { Flag, type KeyRequest } from "../../core/take.ts";
+import type { LeaseName } from "../lease.ts";
 import {
   bookReturn,
-  type LeaseName,
   noteReturning,
   reviewAfterMs,
   takeUnused,

@@ -10,7 +10,6 @@ import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { chargedInVain, refusedGroups } from "../charged-in-vain.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
 import { takeAlone } from "../own-counts.ts";
-import { forgetRefusals } from "../replies.ts";
 import type { Background } from "../reply-source.ts";
 import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
 import { addUnreleased } from "../unreleased-slots.ts";
@@ -47,24 +46,11 @@ export function noteUnanswered(
   { notRun, timeout }: StoreFailure,
   options: NoteOptions,
 ): Noted {
-  const { slot, background, refusedGroups: refusedElsewhere } = options;
-  let owed: Added | undefined;
-  let charged: TakeReply | undefined;
-  const oweAll = () => {
-    if (decision.allowed) owed = owe(place, keys);
-  };
-  if (notRun) oweAll();
+  const { memory, timing } = place;
+  const { slot, background } = options;
   const asked = timeout?.asked ?? keys;
-  const late = timeout?.answer.then(async (reply) => {
-    if (!reply) return;
-    if (!reply.allowed) return oweAll();
-    charged = reply;
-    // Leased units that were reserved for the request are leased again.
-    if (decision.allowed) owe(place, lessAsked(keys, asked));
-    // The store has charged, but the request was refused here or elsewhere: the client must not pay.
-    const isKept = (group: number) => decision.allowed && !refusedElsewhere?.has(group);
-    await giveBack(place, chargedInVain(asked, reply, isKept), reply, slot);
-  });
+  const added = notRun && decision.allowed ? addDebts(memory, keys, timing.nowMs()) : undefined;
+  const late = timeout && hearLate(place, decision, keys, asked, timeout.answer, options);
   const atStore = slot && !notRun ? holdSlots(keys, options) : undefined;
   const release = async () => {
     // The release must reach the store after the take.
@@ -79,19 +65,48 @@ export function noteUnanswered(
   return {
     decision: isHeld ? { ...decision, hold: bothHolds(decision.hold, { ...atStore, release }) } : decision,
     async settle(request) {
-      settleAlone(place, request);
+      takeAlone(memory, request, nowAt(place), 0);
       const [excess, unused] = changesOf(request);
-      owe(place, excess);
-      await late;
-      if (owed) takeBackDebts(place.memory, unused, owed);
-      if (charged) {
-        const refused = refusedGroups(asked, charged);
-        const kept = asCharged(asked, charged).filter(({ group }) => !refused.has(group));
-        await giveBack(place, partsOf(unused, kept), charged, 0);
+      addDebts(memory, excess, timing.nowMs());
+      const known = (await late) ?? { added };
+      if (known.added) takeBackDebts(memory, unused, known.added);
+      if (known.charged) {
+        const refused = refusedGroups(asked, known.charged);
+        const kept = asCharged(asked, known.charged).filter(({ group }) => !refused.has(group));
+        await giveBack(place, unusedOf(unused, kept), known.charged, 0);
       }
       if (slotsOf(request.keys).length > 0) await release();
     },
   };
+}
+
+/** What is known in the end about a take without an answer. Nothing: the store may have charged it. */
+interface Known {
+  /** What was added to the debts: the store has surely not charged it. */
+  readonly added?: Added | undefined;
+  /** The late reply of the store, which has charged it. */
+  readonly charged?: TakeReply;
+}
+
+/** Waits for the answer that came too late, and makes good what was decided without it. */
+async function hearLate(
+  place: Place,
+  { allowed }: Decision,
+  keys: readonly KeyRequest[],
+  asked: readonly KeyRequest[],
+  answer: Promise<TakeReply | undefined>,
+  { slot, refusedGroups: refusedElsewhere }: NoteOptions,
+): Promise<Known> {
+  const { memory, timing } = place;
+  const reply = await answer;
+  if (!reply) return {};
+  if (!reply.allowed) return allowed ? { added: addDebts(memory, keys, timing.nowMs()) } : {};
+  // Leased units that were reserved for the request are leased again.
+  if (allowed) addDebts(memory, lessAsked(keys, asked), timing.nowMs());
+  // The store has charged, but the request was refused here or elsewhere: the client must not pay.
+  const isKept = (group: number) => allowed && !refusedElsewhere?.has(group);
+  await giveBack(place, chargedInVain(asked, reply, isKept), reply, slot);
+  return { charged: reply };
 }
 
 /**
@@ -100,29 +115,17 @@ export function noteUnanswered(
  * because of the store.
  */
 export async function settle(place: Place, request: TakeRequest, background?: Background): Promise<void> {
+  const { memory, timing } = place;
   try {
     await callStore(place, request, { background });
   } catch (error) {
     const { notRun } = failureOf(error);
     const [excess, unused] = changesOf(request);
-    settleAlone(place, { keys: [...excess, ...unused], flag: Flag.giveBack });
-    if (notRun) owe(place, excess);
+    takeAlone(memory, { keys: [...excess, ...unused], flag: Flag.giveBack }, nowAt(place), 0);
+    if (notRun) addDebts(memory, excess, timing.nowMs());
     const slots = slotsOf(request.keys);
-    if (slots.length > 0) addUnreleased(place.memory, slots, request.slot!, place.timing.nowMs());
+    if (slots.length > 0) addUnreleased(memory, slots, request.slot!, timing.nowMs());
   }
-}
-
-function owe({ memory, timing }: Place, keys: readonly KeyRequest[]): Added {
-  // Remembered counts lack what is owed: their waits would be too short.
-  forgetRefusals(
-    memory,
-    keys.flatMap(({ key, cost }) => (cost > 0 ? [key] : [])),
-  );
-  return addDebts(memory, keys, timing.nowMs());
-}
-
-function settleAlone(place: Place, request: TakeRequest): void {
-  takeAlone(place.memory, request, nowAt(place), 0);
 }
 
 /** What requests cost beyond what the store was asked for. */
@@ -144,7 +147,7 @@ function changesOf({ keys }: TakeRequest): [excess: KeyRequest[], unused: KeyReq
 }
 
 /** The part of each charge that was not used, without slots. */
-function partsOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[]): KeyRequest[] {
+function unusedOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[]): KeyRequest[] {
   return unused.flatMap(({ key, cost }) => {
     const one = charged.find((other) => other.key === key);
     return one ? [{ ...one, cost, limits: withoutSlots(one.limits) }] : [];

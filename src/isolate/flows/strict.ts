@@ -4,7 +4,7 @@ import type { TakeRequest } from "../../core/take.ts";
 import { beginWaiting, endWaiting } from "../calls.ts";
 import { callAfterMs, knownRefusal, refusedSince } from "../refusals.ts";
 import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
-import { decisionBudget } from "../timing.ts";
+import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
 
@@ -38,9 +38,9 @@ async function waitOrCall(
     const now = nowAt(place);
     const shared = refusedSince(memory, keys, came, now);
     if (shared) return { reply: shared, source: store.kind };
-    const waitMs = Math.min(callAfterMs(memory, keys, now), budget.waitMs(now.localAtMs));
+    const waitMs = Math.min(callAfterMs(memory, keys, now), mayWaitMs(budget, now.localAtMs));
     if (waitMs <= 0) {
-      const reply = await callStore(place, request, { background, budgetMs: budget.leftMs(now.localAtMs) });
+      const reply = await callStore(place, request, { background, budgetMs: leftMs(budget, now.localAtMs) });
       return { reply, source: store.kind };
     }
     const waiting = beginWaiting(memory, keys, now.localAtMs);

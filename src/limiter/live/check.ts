@@ -20,8 +20,8 @@ import {
   POLICY_ENTRIES,
   POLICY_FIELDS,
 } from "./fields.ts";
-import { problemsOf } from "./problems.ts";
 import { changePolicy } from "./view.ts";
+import { wrongValuesOf } from "./wrong-values.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
 export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
@@ -129,7 +129,7 @@ function checkField(name: string, field: Field, entry: Entry, path: string, poli
   const value = entry[name];
   const at = below(path, name);
   if (value === undefined) return [];
-  const problems = problemsOf(name, field, value, policy);
+  const problems = wrongValuesOf(name, field, value, policy);
   if (problems.length > 0) {
     return problems.map(({ id, expected, found }) => {
       if (id === undefined) return mistake(at, expected, found);
@@ -161,8 +161,8 @@ function numbered(limit: Limit, number: number | undefined): Limit {
 function fitMistakes(policy: Policy, change: (limit: Limit) => Limit, path: string): LiveMistake[] {
   const changed = { ...policy, limits: policy.limits.map(change) };
   const { mistakes = [] } = parsePolicies([writePolicy(changed)], "POLICIES");
-  return mistakes.map(({ path: place, expected, found }) => {
-    const [, index] = /\.limits\[(\d)\]/.exec(place) ?? [];
+  return mistakes.map(({ path: configured, expected, found }) => {
+    const [, index] = /\.limits\[(\d)\]/.exec(configured) ?? [];
     return { path: index === undefined ? path : `${path}.${policy.limits[Number(index)]!.id}`, expected, found };
   });
 }
@@ -179,7 +179,7 @@ function unknownFields(
   return unknown.map((name) => ({ path: below(path, name), expected, found: "an unknown field" }));
 }
 
-/** The place of a field. @param path empty: the value itself. */
+/** The path of a field. @param path empty: the value itself. */
 function below(path: string, name: string): string {
   return path ? `${path}.${name}` : name;
 }
@@ -188,7 +188,7 @@ function mistake(path: string, expected: string, found: unknown): LiveMistake {
   return { path, expected, found: describeValue(found) };
 }
 
-/** For what may hold a raw key: only its kind is told. */
+/** For what may hold a raw key: only its kind is shown. */
 function ofKind(path: string, expected: string, value: unknown): LiveMistake {
   const kind = value === null ? "null" : Array.isArray(value) ? "a list" : isTable(value) ? "a table" : undefined;
   const found = value === undefined ? "nothing" : (kind ?? `a ${typeof value}`);

@@ -8,7 +8,7 @@ import type { Numbers, Policy } from "../../core/policy.ts";
 import { hasPlan, withFactor, withNumbers } from "../numbers.ts";
 import type { LiveDocument, LiveOverride } from "./document.ts";
 import { type Entry, type Field, instantOf, type LivePolicy, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "./fields.ts";
-import { NO_FACTOR, type Problem, problemsOf } from "./problems.ts";
+import { NO_FACTOR, type WrongValue, wrongValuesOf } from "./wrong-values.ts";
 
 /** An entry that does nothing under the running configuration. It is kept in the document. */
 export interface Ignored {
@@ -180,7 +180,7 @@ function knownFields(
   for (const [name, field] of fields) {
     const value = entry[name];
     if (value === undefined) continue;
-    const problems: Reason[] = problemsOf(name, field, value, policy);
+    const problems: Reason[] = wrongValuesOf(name, field, value, policy);
     const numbers = field.is === "numbers" && isTable(value) ? fittingNumbers(value, policy, problems) : [];
     // A factor multiplies the client's own numbers, which stand before it in the table.
     const multiply = () => withFactor(withNumbers(policy, known.limits as Numbers | undefined), value as number);
@@ -194,7 +194,7 @@ function knownFields(
   return known;
 }
 
-type Reason = Pick<Problem, "id" | "reason">;
+type Reason = Pick<WrongValue, "id" | "reason">;
 
 /** The numbers that hold. @param problems those of the numbers; gets one more for each number that does not fit. */
 function fittingNumbers(numbers: Entry, policy: Policy, problems: Reason[]): [id: string, number: unknown][] {

@@ -16,7 +16,7 @@ const CALLS_AT_ONCE = 5;
 type Change = Pick<KeyRequest, "limits" | "atMs">;
 
 /** What one place has to settle. */
-interface Place {
+interface PlaceChanges {
   readonly settle: Settle;
   /** The number of the request if it holds slots there. */
   slot: number;
@@ -37,7 +37,7 @@ export async function settleCharges(
   unusedOf: (policy: string) => number,
   background: Background | undefined,
 ): Promise<void> {
-  const places = new Map<unknown, Place>();
+  const places = new Map<unknown, PlaceChanges>();
   /** What each key still gets back. */
   const unused = new Map<string, number>();
 

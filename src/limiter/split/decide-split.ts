@@ -117,13 +117,12 @@ export function createSplit(
       }
     }
     const [first] = unanswered;
-    const silent = unanswered.flatMap(({ part }) => part.keys);
     const charged = decision.allowed && { charges };
     return {
       decision,
       atMs: replies[0]?.reply.nowMs,
       ...charged,
-      ...(first && { failure: first.failure.code, silent }),
+      ...(first && { failure: first.failure.code, unanswered: unanswered.flatMap(({ part }) => part.keys) }),
     };
   }
 

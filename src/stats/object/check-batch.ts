@@ -2,7 +2,7 @@
 
 import { isTable } from "../../config/bindings.ts";
 import { isCount } from "../../core/algorithm.ts";
-import { Misuse } from "../../store/rejected.ts";
+import { WrongRequest } from "../../store/rejected.ts";
 import type { Batch, MinuteCounts } from "../batch.ts";
 import { MAX_CLIENTS } from "./counts.ts";
 
@@ -13,7 +13,7 @@ const MAX_OPEN_MS = 86_400_000;
 const SERIES = /^(?=.{3,200}$)[a-z][a-z_]*(?:\t[\x20-\x7e]*)+$/;
 const NAME = /^[\x20-\x7e]{1,64}$/;
 
-/** @throws {Misuse} with what was expected. */
+/** @throws {WrongRequest} with what was expected. */
 export function checkBatch(batch: Batch): void {
   const { isolate, number, minutes, open, openMs = 0 } = (batch ?? {}) as Partial<Batch>;
   expect(isName(isolate), "isolate", "a text of 1 to 64 characters");
@@ -53,5 +53,5 @@ function isName(value: unknown): value is string {
 }
 
 function expect(isSo: boolean, path: string, expected: string): asserts isSo {
-  if (!isSo) throw new Misuse(`HeadgateStats: ${path}: expected ${expected}`);
+  if (!isSo) throw new WrongRequest(`HeadgateStats: ${path}: expected ${expected}`);
 }

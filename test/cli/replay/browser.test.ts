@@ -24,7 +24,7 @@ it("is whole, accessible and on its own: light, dark and on a phone", async () =
   await page.goto(pathToFileURL(file).href);
   expect(await violations(page)).toEqual([]);
   await picture(page, "light");
-  // Two charts of all requests, four of policies, four of limits, one ladder.
+  // Two charts of all requests, four of policies, four of limits, one of candidates.
   expect(await page.getByRole("img").count()).toBe(2 + 4 + 4 + 1);
   const chart = page.getByRole("img", { name: "candidate.toml: all requests" });
   const refused = chart.locator(".refused");

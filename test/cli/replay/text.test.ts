@@ -51,10 +51,10 @@ number  refused    share  clients
   expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
 });
 
-it("leaves out rungs between two that are far apart, and says when no number is high enough", () => {
+it("leaves out candidates between two that are far apart, and says when no number is high enough", () => {
   const [{ suggested: _, ...suggestion }] = TWO.suggestions as [NonNullable<Summary["suggestions"]>[number]];
   const text = textReport({ ...TWO, suggestions: [suggestion] });
-  expect(text).toContain("api-1: no number of the ladder refuses less than 0.1 % (now 60)\n");
+  expect(text).toContain("api-1: no number that was tried refuses less than 0.1 % (now 60)\n");
   const rows = text.slice(text.indexOf("number  refused")).split("\n").slice(1, 10);
   expect(rows.map((row) => row.trim().split(" ")[0])).toEqual([
     "42",

@@ -10,6 +10,8 @@ export interface CountsWorker {
   readonly store: Store;
   /** For `describeStore`: changes the text of a row. Before the next take the object stops, and then reads it again. */
   damage(key: string, change: (text: string) => string): Promise<void>;
+  /** Where the Worker listens: it takes a list of calls, and gives a list of answers. */
+  readonly url: string;
   /** The id of workerd's process. */
   readonly pid: number;
   stop(): Promise<void>;
@@ -73,6 +75,7 @@ export async function startCountsWorker(objects?: string): Promise<CountsWorker>
       reset: (keys) => call("reset", keys),
       ping: () => call("ping"),
     },
+    url,
     pid,
     stop,
   };

@@ -209,20 +209,20 @@ class LimitCandidates {
   }
 
   summary(share: number): Suggestion {
-    const rungs = (this.#requests === 0 ? [] : this.#numbers).map((limit, position) => ({
+    const candidates = (this.#requests === 0 ? [] : this.#numbers).map((limit, position) => ({
       limit,
       requests: this.#requests,
       refused: this.#refusedBy[position]!,
       refusedClients: this.#refusedClients[position]!,
     }));
-    const suggested = rungs.find(({ requests, refused }) => refused / requests < share)?.limit;
+    const suggested = candidates.find(({ requests, refused }) => refused / requests < share)?.limit;
     return {
       policy: this.#policy,
       limit: this.#limit.id,
       present: toWritten(this.#limit.limit, this.#limit.unit),
       share,
       ...(suggested !== undefined && { suggested }),
-      rungs,
+      rungs: candidates,
     };
   }
 }

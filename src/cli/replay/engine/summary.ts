@@ -141,7 +141,7 @@ export interface Suggestion {
   readonly share: number;
   /** The smallest candidate that refuses less than that share. Absent: none does, or there were no requests. */
   readonly suggested?: number;
-  /** The candidates, by rising numbers. Empty: no request matched the policy. */
+  /** The candidates, by rising numbers; `--json` prints them under this name. Empty: no request matched the policy. */
   readonly rungs: readonly Candidate[];
 }
 

@@ -2,7 +2,7 @@
 
 import type { LogEntry } from "./format.ts";
 
-export interface Source {
+export interface LogSource {
   /** About the instant of its first entry. */
   readonly firstMs: number;
   batches(): AsyncIterable<readonly LogEntry[]>;
@@ -14,7 +14,7 @@ const BATCH = 1000;
  * The entries of all sources, always the earliest of their next entries. A source is opened when the others have
  * reached its beginning: a thousand files that follow each other are never open together.
  */
-export async function* merged(sources: readonly Source[]): AsyncGenerator<readonly LogEntry[]> {
+export async function* merged(sources: readonly LogSource[]): AsyncGenerator<readonly LogEntry[]> {
   const waiting = [...sources].sort((a, b) => b.firstMs - a.firstMs);
   const open: Cursor[] = [];
   let batch: LogEntry[] = [];
@@ -58,7 +58,7 @@ class Cursor {
   #entries: readonly LogEntry[] = [];
   #next = 0;
 
-  constructor(source: Source) {
+  constructor(source: LogSource) {
     this.#batches = source.batches()[Symbol.asyncIterator]();
   }
 

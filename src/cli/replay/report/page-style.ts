@@ -34,7 +34,7 @@ svg text{font-size:.75rem;fill:var(--m)}
 .curve{fill:none;stroke:var(--admitted);stroke-width:2px;vector-effect:non-scaling-stroke}
 .asked{fill:none;stroke:var(--refused);stroke-dasharray:4 4;vector-effect:non-scaling-stroke}
 .present{stroke:var(--m);stroke-dasharray:2 3}
-.rung{fill:var(--admitted)}
+.candidate{fill:var(--admitted)}
 .suggested{fill:var(--t);stroke:var(--t)}
 .key{list-style:none;display:flex;flex-wrap:wrap;gap:0 1.5rem;padding:0;margin:.5rem 0;font-size:.875rem}
 .key svg{display:inline-block;margin-right:.375rem}

@@ -264,7 +264,7 @@ function Suggestions({ id, suggestions }: { id: string; suggestions: readonly Su
         suggestion.rungs.length === 0 ? (
           <p>{suggestionText(suggestion)}</p>
         ) : (
-          <Suggested id={`${id}-ladder-${i}`} suggestion={suggestion} />
+          <Suggested id={`${id}-candidates-${i}`} suggestion={suggestion} />
         ),
       )}
     </>

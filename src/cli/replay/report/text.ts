@@ -137,23 +137,32 @@ function candidatesText(suggestion: Suggestion): string {
 const AROUND = 2;
 
 /** The candidates that a reader compares, and where others are left out. */
-function shownCandidates({ rungs, present, suggested }: Suggestion): readonly (Candidate | "gap")[] {
+function shownCandidates({ rungs: candidates, present, suggested }: Suggestion): readonly (Candidate | "gap")[] {
   // Candidates grow by a factor: the nearest one is the one with the nearest logarithm.
-  const distances = rungs.map(({ limit }) => Math.abs(Math.log(limit / present)));
+  const distances = candidates.map(({ limit }) => Math.abs(Math.log(limit / present)));
   const middles = [
     distances.indexOf(Math.min(...distances)),
-    suggested === undefined ? rungs.length - 1 : rungs.findIndex(({ limit }) => limit === suggested),
+    suggested === undefined ? candidates.length - 1 : candidates.findIndex(({ limit }) => limit === suggested),
   ];
-  const shown = rungs.flatMap((_, i) => (middles.some((middle) => Math.abs(middle - i) <= AROUND) ? [i] : []));
-  return shown.flatMap((i, at) => (at > 0 && i !== shown[at - 1]! + 1 ? ["gap" as const, rungs[i]!] : [rungs[i]!]));
+  const shown = candidates.flatMap((_, i) => (middles.some((middle) => Math.abs(middle - i) <= AROUND) ? [i] : []));
+  return shown.flatMap((i, at) =>
+    at > 0 && i !== shown[at - 1]! + 1 ? ["gap" as const, candidates[i]!] : [candidates[i]!],
+  );
 }
 
 /** What a suggestion says, for the page too. */
-export function suggestionText({ policy, limit, present, suggested, share: asked, rungs }: Suggestion): string {
+export function suggestionText({
+  policy,
+  limit,
+  present,
+  suggested,
+  share: asked,
+  rungs: candidates,
+}: Suggestion): string {
   const what = `${policy}, limit ${limit}`;
   const now = `now ${limitNumber(present)}`;
-  if (rungs.length === 0) return `${what}: no requests (${now})`;
-  if (suggested === undefined) return `${what}: no number of the ladder refuses less than ${share(asked)} (${now})`;
+  if (candidates.length === 0) return `${what}: no requests (${now})`;
+  if (suggested === undefined) return `${what}: no number that was tried refuses less than ${share(asked)} (${now})`;
   return `${what}: ${limitNumber(suggested)} refuses less than ${share(asked)} (${now})`;
 }
 

@@ -68,12 +68,17 @@ it("agrees at every candidate with a run of that limit alone, on ten logs", asyn
     const [policy] = present.settings.policies;
     const { limit: id, rungs, suggested } = suggestions![l % LIMITS.length]!;
     const limit = policy!.limits.find((one) => one.id === id)!;
-    for (const rung of rungs) {
-      const alone = withNumbers({ ...policy!, limits: [limit] }, { [id]: rung.limit });
+    for (const candidate of rungs) {
+      const alone = withNumbers({ ...policy!, limits: [limit] }, { [id]: candidate.limit });
       const settings = { ...present.settings, policies: [alone] };
       const { configurations } = await replay({ log: logOf(log), configurations: [{ name: "", settings }] });
       const { requests, refused, refusedClients } = configurations[0]!.policies[0]!;
-      expect(rung, `${id} as ${rung.limit}`).toEqual({ limit: rung.limit, requests, refused, refusedClients });
+      expect(candidate, `${id} as ${candidate.limit}`).toEqual({
+        limit: candidate.limit,
+        requests,
+        refused,
+        refusedClients,
+      });
     }
     expect(suggested).toBe(rungs.find(({ requests, refused }) => refused / requests < 0.01)?.limit);
   }

@@ -70,7 +70,7 @@ class HeadgateReader implements LineReader {
     if (this.#leases > 0) {
       notes.push(
         `${decisions(this.#leases)} came from leases. Their policies differ in the replay, also where the store ` +
-          "decided: units are charged when they are used, not when they are taken into stock, and no isolate pauses.",
+          "decided: units are charged when they are used, not when they are leased, and no isolate pauses.",
       );
     }
     if (this.#fallbacks > 0) {

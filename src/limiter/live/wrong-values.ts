@@ -1,4 +1,4 @@
-/** What is wrong with the value of a field: as whoever writes it is told, and as `GET /live` lists it. */
+/** What is wrong with the value of a field: as its writer reads it, and as `GET /live` lists it. */
 
 import { isTable } from "../../config/bindings.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
@@ -7,7 +7,7 @@ import { DOLLARS_EXPECTED, toUnits } from "../../core/units.ts";
 import { hasPlan } from "../numbers.ts";
 import { type Field, isOfKind } from "./fields.ts";
 
-export interface Problem {
+export interface WrongValue {
   /** Of numbers: the id of the one that is wrong. Absent: the whole value is. */
   readonly id?: string;
   readonly found: unknown;
@@ -19,14 +19,14 @@ export interface Problem {
 export const NO_FACTOR = "the limits multiplied by it do not fit";
 
 /** Whether numbers and factors fit the limits is another question: it takes too long for every reader. */
-export function problemsOf(name: string, field: Field, value: unknown, policy: Policy): Problem[] {
+export function wrongValuesOf(name: string, field: Field, value: unknown, policy: Policy): WrongValue[] {
   const isRight = field.is === "plan" ? hasPlan(policy, value) : isOfKind(field, value);
   if (!isRight) return [{ found: value, ...wordsOf(name, field, value, policy) }];
   if (field.is !== "numbers") return [];
-  return Object.entries(value as object).flatMap(([id, number]) => numberProblem(id, number, policy));
+  return Object.entries(value as object).flatMap(([id, number]) => wrongNumber(id, number, policy));
 }
 
-function numberProblem(id: string, number: unknown, { name, limits }: Policy): Problem[] {
+function wrongNumber(id: string, number: unknown, { name, limits }: Policy): WrongValue[] {
   const limit = limits.find((one) => one.id === id);
   if (!limit) {
     const expected = `the id of a limit of ${name}: ${limits.map((one) => one.id).join(", ")}`;
