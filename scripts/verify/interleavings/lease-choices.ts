@@ -1,7 +1,7 @@
 /**
- * Takes the place of src/isolate/lease-size.ts while the explorer runs (see replace.ts). How many units an isolate would
- * like to have follows there from rates and exponentials. Here it is a choice: the rest of the program must keep its
- * promises for every size, not only for good ones.
+ * Takes the place of src/isolate/lease-size.ts while the explorer runs (see replace.ts). There, rates and exponentials
+ * say how many units an isolate would like to have. Here it is a choice: the rest of the program must keep its promises
+ * for every size, not only for good ones.
  */
 
 import { algorithmOf } from "../../../src/core/algorithms.ts";

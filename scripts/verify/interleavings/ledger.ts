@@ -20,6 +20,8 @@ export interface Basis {
 
 interface Refusal {
   readonly basis: Basis | undefined;
+  /** The step of the store at which the isolate's own last reset had ended. */
+  readonly resetAt: number;
   readonly localMs: number;
   readonly nowMs: number;
   readonly trustedMs: number;
@@ -32,6 +34,8 @@ export class Ledger {
   /** Units of the present bucket that clients got with the store's consent, and without it. */
   #admitted = 0;
   #alone = 0;
+  /** Units that were charged in the present bucket whatever the limit says. */
+  #repaid = 0;
   /** Charges of the present bucket whose reply is on its way. */
   #onWay = 0;
   /** The most units that the limit has had in this bucket, and how often it began anew. */
@@ -40,6 +44,11 @@ export class Ledger {
   #begun = 1;
   /** A reply or a return was lost: the store may hold units that nobody has. */
   #isInDoubt = false;
+  /**
+   * The replies of calls that were on their way during a reset are void: what they have charged after it lapses with its
+   * window.
+   */
+  #isVoid = false;
   /** A reset beside other requests: leased units of other isolates may be missing at the store. */
   #isLoose = false;
   /** Isolates that have died. */
@@ -56,12 +65,17 @@ export class Ledger {
     this.#number = limit;
   }
 
+  get steps(): number {
+    return this.#steps;
+  }
+
   arrived(request: TakeRequest, reply: TakeReply, charged: number, nowMs: number): void {
     this.#roll(nowMs);
     this.#steps++;
     if (charged > 0) this.#charged = this.#steps;
     if (charged < 0) this.#cameBack = this.#steps;
     if (request.flag === Flag.take) this.#onWay += charged;
+    if (request.flag === Flag.chargeAnyway) this.#repaid += charged;
     for (const replies of reply.keys) this.#stepOf.set(replies, this.#steps);
   }
 
@@ -80,6 +94,11 @@ export class Ledger {
 
   doubted(): void {
     this.#isInDoubt = true;
+  }
+
+  /** A reset has ended while calls were on their way. */
+  voided(): void {
+    this.#isVoid = true;
   }
 
   died(): void {
@@ -101,6 +120,8 @@ export class Ledger {
     this.#admitted = 0;
     this.#alone = 0;
     this.#onWay = 0;
+    this.#repaid = 0;
+    this.#isVoid ||= isBesideOthers;
     this.#isLoose ||= isBesideOthers || this.stockIn(memories, nowMs) > 0;
   }
 
@@ -145,17 +166,18 @@ export class Ledger {
     if (!this.#isLoose && charged < held) {
       return `clients, stocks and messages hold ${held} units, and the store has charged ${charged}: some came back twice`;
     }
-    const explained = held + this.#alone;
-    if (isQuiet && !this.#isInDoubt && charged > explained) {
+    const explained = held + this.#alone + this.#repaid;
+    if (isQuiet && !this.#isInDoubt && !this.#isVoid && charged > explained) {
       return `the store has charged ${charged} units, and ${explained} are explained`;
     }
     return undefined;
   }
 
   /** A refusal that was told. @returns what is wrong. */
-  checkRefusal(decision: Decision, { basis, localMs, nowMs, trustedMs, look }: Refusal): string | undefined {
+  checkRefusal(decision: Decision, { basis, resetAt, localMs, nowMs, trustedMs, look }: Refusal): string | undefined {
     const step = basis && this.#stepOf.get(basis.replies);
     if (!basis || step === undefined) return undefined;
+    if (decision.source === "cache" && step < resetAt) return "refused from memory by counts from before the reset";
     const hasComeBack = this.#cameBack > step;
     if (decision.source === "cache" && look(nowMs).allowed) {
       if (!hasComeBack) return "refused from memory, and the store would have admitted: no unit came back meanwhile";
@@ -173,14 +195,14 @@ export class Ledger {
     return undefined;
   }
 
-  /** What of the account decides about later checks. @param seen the newest replies that isolates and messages hold. */
-  form(seen: readonly (readonly LimitReply[] | undefined)[]): string {
-    const relation = (replies: readonly LimitReply[] | undefined) => {
-      const step = replies && this.#stepOf.get(replies);
-      return step === undefined ? "-" : `${this.#charged <= step}${this.#cameBack > step}`;
-    };
-    const account = [this.#admitted, this.#alone, this.#onWay, this.#most, this.#begun, this.#died];
-    return `${account} ${this.#isInDoubt} ${this.#isLoose} ${seen.map(relation)}`;
+  /** The form of the step in which the store has replied this. */
+  stepOf(replies: readonly LimitReply[] | undefined): string {
+    return stepForm((replies && this.#stepOf.get(replies)) ?? 0);
+  }
+
+  form(): string {
+    const units = [this.#admitted, this.#alone, this.#onWay, this.#repaid, this.#most, this.#begun, this.#died];
+    return `${units} ${this.#isInDoubt} ${this.#isVoid} ${this.#isLoose} ${stepForm(this.#charged)} ${stepForm(this.#cameBack)}`;
   }
 
   #roll(nowMs: number): void {
@@ -190,9 +212,15 @@ export class Ledger {
     this.#admitted = 0;
     this.#alone = 0;
     this.#onWay = 0;
+    this.#repaid = 0;
     this.#begun = 1;
     this.#most = this.#number;
     this.#isInDoubt = false;
     this.#isLoose = false;
   }
+}
+
+/** Only the order of steps means anything: the form of a state renames them. */
+export function stepForm(step: number): string {
+  return `@${step}@`;
 }

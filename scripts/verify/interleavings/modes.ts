@@ -46,7 +46,7 @@ const NOTHING: Bounds = {
   changes: 0,
 };
 
-const STRICT: Mode = {
+export const STRICT: Mode = {
   name: "strict",
   isolates: 2,
   consistency: "strict",
@@ -57,38 +57,45 @@ const STRICT: Mode = {
   wishes: [0],
   bounds: { ...NOTHING, requests: 3, passes: 3, faults: 1 },
 };
-const FALLBACK: Mode = { ...STRICT, name: "fallback", onStoreFailure: "local" };
-const LEASED: Mode = { ...STRICT, name: "leased", consistency: "leased", limit: 4, costs: [1], wishes: [0, 2] };
+export const FALLBACK: Mode = { ...STRICT, name: "fallback", onStoreFailure: "local" };
+export const LEASED: Mode = { ...STRICT, name: "leased", consistency: "leased", limit: 4, costs: [1], wishes: [0, 2] };
 
-function bounded(mode: Mode, name: string, bounds: Partial<Bounds>, more: Partial<Mode> = {}): Mode {
+export function bounded(mode: Mode, name: string, bounds: Partial<Bounds>, more: Partial<Mode> = {}): Mode {
   return { ...mode, ...more, name: `${mode.name}, ${name}`, bounds: { ...NOTHING, ...bounds } };
 }
 
+const ALONE = { isolates: 1 };
+const ONES = { costs: [1] };
+
 /** Small enough for `npm test`. */
 export const QUICK: readonly Mode[] = [
-  bounded(STRICT, "quick", { requests: 2, passes: 2, faults: 1 }),
-  bounded(STRICT, "quick reset", { requests: 2, passes: 1, resets: 1 }),
-  bounded(FALLBACK, "quick", { requests: 2, passes: 1, faults: 1 }),
-  bounded(LEASED, "quick", { requests: 2, passes: 2 }),
+  bounded(STRICT, "one isolate, a fault", { requests: 2, passes: 1, faults: 1 }, { ...ALONE, ...ONES }),
+  bounded(STRICT, "two isolates, a reset", { requests: 2, resets: 1 }, ONES),
+  bounded(FALLBACK, "one isolate, a fault", { requests: 2, passes: 1, faults: 1 }, { ...ALONE, ...ONES }),
+  bounded(LEASED, "two isolates", { requests: 2, passes: 1 }),
 ];
 
 export const FULL: readonly Mode[] = [
-  bounded(STRICT, "faults", { requests: 3, passes: 3, faults: 1 }),
-  bounded(STRICT, "reset", { requests: 3, passes: 2, resets: 1 }),
-  bounded(STRICT, "death", { requests: 3, passes: 2, deaths: 1, ended: 1 }),
-  bounded(STRICT, "clock", { requests: 3, passes: 3, steps: 1 }),
-  bounded(STRICT, "numbers", { requests: 3, passes: 2, changes: 1 }),
-  bounded(STRICT, "three isolates", { requests: 3, passes: 2 }, { isolates: 3 }),
-  bounded(FALLBACK, "faults", { requests: 3, passes: 2, faults: 1 }),
-  bounded(FALLBACK, "two faults", { requests: 2, passes: 2, faults: 2 }),
-  bounded(FALLBACK, "reset", { requests: 2, passes: 2, faults: 1, resets: 1 }),
-  bounded(FALLBACK, "death", { requests: 3, passes: 1, faults: 1, deaths: 1 }),
-  bounded(LEASED, "plain", { requests: 3, passes: 3 }),
-  bounded(LEASED, "faults", { requests: 3, passes: 2, faults: 1 }),
-  bounded(LEASED, "reset", { requests: 3, passes: 2, resets: 1 }),
-  bounded(LEASED, "death", { requests: 3, passes: 2, deaths: 1 }),
-  bounded(LEASED, "clock", { requests: 3, passes: 2, steps: 1 }),
-  bounded(LEASED, "local", { requests: 2, passes: 2, faults: 1 }, { onStoreFailure: "local" }),
+  bounded(STRICT, "one isolate, a fault", { requests: 2, passes: 3, faults: 1 }, ALONE),
+  bounded(STRICT, "one isolate, three requests", { requests: 3, passes: 2 }, ALONE),
+  bounded(STRICT, "two isolates", { requests: 3, passes: 1 }),
+  bounded(STRICT, "two isolates, a fault", { requests: 2, passes: 2, faults: 1 }),
+  bounded(STRICT, "three isolates", { requests: 3, passes: 1 }, { ...ONES, isolates: 3 }),
+  bounded(STRICT, "two isolates, a reset", { requests: 2, passes: 1, resets: 1 }, ONES),
+  bounded(STRICT, "two isolates, a death", { requests: 2, passes: 2, deaths: 1 }, ONES),
+  bounded(STRICT, "one isolate, a request is ended", { requests: 3, passes: 1, ended: 1 }, ALONE),
+  bounded(STRICT, "one isolate, a clock steps back", { requests: 2, passes: 3, steps: 1 }, ALONE),
+  bounded(STRICT, "two isolates, another number", { requests: 2, passes: 1, changes: 1 }),
+  bounded(FALLBACK, "two isolates, a fault", { requests: 2, passes: 1, faults: 1 }),
+  bounded(FALLBACK, "one isolate, two faults", { requests: 2, passes: 2, faults: 2 }, { ...ALONE, ...ONES }),
+  bounded(FALLBACK, "one isolate, a fault", { requests: 3, passes: 1, faults: 1 }, { ...ALONE, ...ONES }),
+  bounded(FALLBACK, "one isolate, a reset", { requests: 2, passes: 1, faults: 1, resets: 1 }, { ...ALONE, ...ONES }),
+  bounded(LEASED, "two isolates", { requests: 2, passes: 3 }),
+  bounded(LEASED, "one isolate, three requests", { requests: 3, passes: 3 }, ALONE),
+  bounded(LEASED, "one isolate, a fault", { requests: 2, passes: 2, faults: 1 }, ALONE),
+  bounded(LEASED, "two isolates, a reset", { requests: 2, passes: 1, resets: 1 }),
+  bounded(LEASED, "two isolates, a death", { requests: 2, passes: 1, deaths: 1 }),
+  bounded(LEASED, "one isolate, a clock steps back", { requests: 2, passes: 2, steps: 1 }, ALONE),
 ];
 
 const policies = new Map<string, Policy>();

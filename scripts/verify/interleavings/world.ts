@@ -16,7 +16,7 @@ import { type Counts, createCounts } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
 import { Forms } from "./canonical.ts";
 import { leaseWish } from "./lease-choices.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, stepForm } from "./ledger.ts";
 import { type Bounds, type Mode, policyOf } from "./modes.ts";
 
 export const WINDOW_MS = 1_000;
@@ -38,6 +38,10 @@ export interface Flow {
   /** What it can keep across an await beside its request, see `#note`. */
   trace: object[];
   isTold: boolean;
+  /** Of a reset: the step of the store in which it has arrived. */
+  resetAt: number;
+  /** It was admitted without the store. */
+  isAlone: boolean;
   /** The last reply to a take of this flow. */
   heard: TakeReply | undefined;
 }
@@ -50,6 +54,12 @@ interface Home {
   readonly decider: Decider;
   /** Its clock less the store's clock. */
   offsetMs: number;
+  /** Units that it owes to the store, those of them that it has sent, and when it owed the first of them. */
+  owed: number;
+  repaid: number;
+  owesSinceMs: number;
+  /** The step of the store in which the last reset of this isolate has arrived. */
+  resetAt: number;
 }
 
 interface Message {
@@ -177,8 +187,15 @@ export class World {
         const home = this.#named(on);
         this.#say(`${home.name}: an operator resets the client`);
         this.#begin(home, "reset", async (flow) => {
-          await home.isolate.replies.reset([KEY]).catch(() => {});
           flow.isTold = true;
+          const isDone = await home.isolate.replies.reset([KEY]).then(
+            () => true,
+            () => false,
+          );
+          if (this.#messages.length > 0) this.#ledger.voided();
+          if (!isDone) return;
+          home.owed = home.repaid = 0;
+          home.resetAt = flow.resetAt;
         });
         break;
       }
@@ -226,7 +243,7 @@ export class World {
       default:
         this.#deliver(name, this.#messages.find(({ id }) => id === on)!);
     }
-    await new Promise((resolve) => setImmediate(resolve));
+    await this.#settled();
     this.#flows = this.#flows.filter((flow) => !flow.isTold || this.#isBusy(flow));
     if (written) this.#fail(`the isolate's own code threw: ${written}`);
     if (!this.#isEnding)
@@ -240,22 +257,29 @@ export class World {
       const flows = this.#flows.filter((flow) => flow.home === home);
       const ops = flows.map((flow) => [
         flow.name,
+        stepForm(flow.resetAt),
         String(flow.isTold),
         flow.trace,
         ...this.#messages.filter((one) => one.flow === flow).map((one) => [this.#messageForm(one, forms), one.sent]),
         ...this.#sleeps.filter((one) => one.flow === flow).map((one) => [forms.instant(one.wakesAtMs), one.begun]),
       ]);
-      const heard = this.#ledger.form([home.memory.records.get(KEY)?.replies]);
-      return `${forms.isolate(home.memory, ops)} ${home.offsetMs} ${heard}`;
+      const heard = `${this.#ledger.stepOf(home.memory.records.get(KEY)?.replies)} ${stepForm(home.resetAt)}`;
+      return `${forms.isolate(home.memory, ops)} ${home.offsetMs} ${home.owed} ${home.repaid} ${forms.instant(home.owesSinceMs)} ${heard}`;
     });
     const orphans = this.#messages.filter(({ flow }) => !flow).map((one) => this.#messageForm(one, forms));
-    return [
-      ...homes.sort(),
-      orphans.sort().join(),
+    const all = [
+      this.#ledger.form(),
       forms.plain(this.#counts.read(KEY) ?? []),
       JSON.stringify(this.#left),
       `${this.#limit} ${this.#nowMs % WINDOW_MS} ${leaseWish.units}`,
-    ].join("\n");
+      ...orphans.sort(),
+      ...homes,
+    ];
+    // Steps of the store are renamed in their order, too.
+    const steps = all.flatMap((one) => [...one.matchAll(/@(\d+)@/g)].map(([, step]) => Number(step)));
+    const ranks = new Map([...new Set(steps)].sort((a, b) => a - b).map((step, i) => [step, i]));
+    const renamed = all.map((one) => one.replace(/@(\d+)@/g, (_, step: string) => `s${ranks.get(Number(step))}`));
+    return [...renamed.slice(0, -homes.length), ...renamed.slice(-homes.length).sort()].join("\n");
   }
 
   /** Lets everything end that has begun, with answers to all calls. Then nothing may be held any more. */
@@ -269,21 +293,35 @@ export class World {
       else return this.#fail(`${this.#flows[0]?.home.name}: ${this.#flows[0]?.name} waits for nothing, for ever`);
       if (this.broken) return;
     }
+    for (const home of this.#homes) {
+      if (home.owed === home.repaid || this.#nowMs - home.owesSinceMs > WINDOW_MS / 2 || home.offsetMs !== 0) continue;
+      const { decision } = await this.#askAtLast(home, 1);
+      const isRepaid = home.repaid >= Math.min(home.owed, this.#limit);
+      if (decision?.source === "redis" && !isRepaid) return this.#fail("what the isolate owes is never repaid");
+      if (this.broken) return;
+    }
     const stock = this.#ledger.stockIn(this.#memories(), this.#nowMs);
     if (stock > 0) return this.#fail(`${stock} leased units are never returned`);
     this.#nowMs += 3 * WINDOW_MS + 15_000;
     this.#say("all windows end");
     for (const home of this.#homes) {
       this.#nowMs += 2 * WINDOW_MS;
-      const told = this.#request(home, this.#limit);
-      for (let steps = 0; steps < 60 && !told.decision; steps++) {
-        const [next] = this.choices().filter(([name]) => ["arrive", "reply", "late", "wake"].includes(name));
-        if (next) await this.apply(next);
-        else this.#pass();
-        if (this.broken) return;
-      }
+      const told = await this.#askAtLast(home, this.#limit);
+      if (this.broken) return;
       if (!told.decision?.allowed) return this.#fail("a full limit is refused although all windows have ended");
     }
+  }
+
+  async #askAtLast(home: Home, cost: number): Promise<{ decision?: Decision }> {
+    leaseWish.units = 0;
+    const told = this.#request(home, cost);
+    await this.#settled();
+    for (let steps = 0; steps < 60 && (!told.decision || this.#messages.length > 0) && !this.broken; steps++) {
+      const [next] = this.choices().filter(([name]) => ["arrive", "reply", "late", "wake"].includes(name));
+      if (next) await this.apply(next);
+      else this.#pass();
+    }
+    return told;
   }
 
   #request(home: Home, cost: number): { decision?: Decision } {
@@ -303,6 +341,9 @@ export class World {
       const word = decision.allowed ? "admitted" : `${decision.outcome}, wait ${decision.retryAfterMs ?? "not known"}`;
       this.#say(`${home.name}: ${flow.name} is ${word} (${decision.source})`);
       this.#note(flow, `told ${decision.outcome} ${decision.source}`);
+      const isOwed = answered.failure === "OVERLOADED" || mayLease;
+      flow.isAlone = decision.source === "fallback" && decision.allowed;
+      if (flow.isAlone && isOwed) this.#owe(home, cost);
       if (this.#isEnding) return;
       this.#ledger.told(decision, answered.atMs ?? 0, cost, this.#nowMs);
       if (!decision.allowed && decision.source !== "fallback") {
@@ -311,7 +352,7 @@ export class World {
         const isOwn = decision.source === "redis" && heard?.allowed === false;
         const localMs = this.#nowMs + home.offsetMs;
         const basis = isOwn ? { replies: heard.keys[0]!, receivedAtMs: localMs } : this.#ledger.basis(home.memory, KEY);
-        const refusal = { basis, localMs, nowMs: this.#nowMs, trustedMs: TRUSTED_MS, look };
+        const refusal = { basis, resetAt: home.resetAt, localMs, nowMs: this.#nowMs, trustedMs: TRUSTED_MS, look };
         this.#fail(this.#ledger.checkRefusal(decision, refusal));
       }
     });
@@ -319,7 +360,16 @@ export class World {
   }
 
   #begin(home: Home, name: string, work: (flow: Flow) => Promise<void>): void {
-    const flow: Flow = { id: ++this.#ids, home, name, trace: [], isTold: false, heard: undefined };
+    const flow: Flow = {
+      id: ++this.#ids,
+      home,
+      name,
+      trace: [],
+      isTold: false,
+      isAlone: false,
+      resetAt: 0,
+      heard: undefined,
+    };
     this.#flows.push(flow);
     this.#note(flow, "begin");
     running.run(flow, () => {
@@ -327,8 +377,16 @@ export class World {
     });
   }
 
+  #owe(home: Home, units: number): void {
+    if (home.owed === home.repaid) home.owesSinceMs = this.#nowMs;
+    home.owed += units;
+  }
+
   #deliver(name: string, message: Message): void {
     const { flow, home, words, request } = message;
+    const isFault = ["lose", "refuse", "break"].includes(name);
+    // What is not given back lapses with its window.
+    if (isFault && request?.flag === Flag.giveBack) this.#ledger.doubted();
     switch (name) {
       case "arrive":
         this.#arrive(message);
@@ -344,6 +402,7 @@ export class World {
       case "refuse":
         this.#left.faults--;
         this.#say(`${home.name}: ${words} is refused before it runs`);
+        if (request?.flag === Flag.chargeAnyway) home.repaid = Math.max(0, home.repaid - request.keys[0]!.cost);
         this.#endMessage(message, () => message.reject(new StoreError("OVERLOADED")));
         return;
       case "break":
@@ -359,7 +418,6 @@ export class World {
         this.#say(`${home.name}: the time for ${words} ends`);
         message.isLate = true;
         this.#note(flow!, "late");
-        this.#ledger.doubted();
         const answer = new Promise<TakeReply | undefined>((resolve) => {
           message.answerLate = resolve;
         });
@@ -372,6 +430,8 @@ export class World {
         return;
       case "reply":
         this.#say(`${home.name}: the reply to ${words} comes${message.isLate ? " late" : ""}`);
+        if (message.isLate && flow!.isAlone && message.reply?.allowed === false)
+          this.#owe(home, request!.keys[0]!.cost);
         this.#endMessage(message, () => (message.isLate ? message.answerLate : message.resolve)(message.reply));
         return;
       default:
@@ -392,7 +452,9 @@ export class World {
     } else {
       this.#counts.write(KEY, undefined);
       this.#say(`store: the reset of ${home.name} arrives`);
-      this.#ledger.reset(this.#nowMs, this.#flows.length > 1 || this.#messages.length > 1, this.#memories());
+      const others = this.#homes.filter((one) => one !== home).map(({ memory }) => memory);
+      this.#ledger.reset(this.#nowMs, this.#flows.length > 1 || this.#messages.length > 1, others);
+      if (message.flow) message.flow.resetAt = this.#ledger.steps;
     }
     if (!message.flow) this.#remove(message);
   }
@@ -431,7 +493,14 @@ export class World {
 
   #home(name: string): Home {
     const memory = newMemory(BUDGET_MS);
-    const home: { -readonly [K in keyof Home]?: Home[K] } = { name, memory, offsetMs: 0 };
+    const home: { -readonly [K in keyof Home]?: Home[K] } = {
+      name,
+      memory,
+      offsetMs: 0,
+      owed: 0,
+      repaid: 0,
+      owesSinceMs: 0,
+    };
     const link: Store = {
       kind: "redis",
       keySecret: "none",
@@ -463,6 +532,11 @@ export class World {
   #send(request: TakeRequest | undefined, budgetMs: number): Promise<TakeReply | undefined> {
     const flow = running.getStore()!;
     const sent = this.#note(flow, "call");
+    if (request?.flag === Flag.chargeAnyway) {
+      flow.home.repaid += request.keys[0]!.cost;
+      const { owed, repaid } = flow.home;
+      if (repaid > owed) this.#fail(`the isolate has repaid ${repaid} units, and it owed ${owed}`);
+    }
     return new Promise((resolve, reject) => {
       this.#messages.push({
         id: ++this.#ids,
@@ -495,6 +569,11 @@ export class World {
       flow.trace = this.#mode.consistency === "leased" ? [...flow.trace, { event }] : [{ event }];
     else if (this.#mode.consistency === "leased" && event !== "sleep") flow.trace.push({ event });
     return entry;
+  }
+
+  /** Every flow waits at an operation of this world. */
+  async #settled(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   #mayPass(): boolean {
@@ -543,8 +622,8 @@ export class World {
   #messageForm({ words, state, isLate, reply, request, budgetEndsAtMs }: Message, forms: Forms): string {
     const budget = isLate || !request ? "" : forms.instant(budgetEndsAtMs);
     const at = request?.atMs ? forms.instant(request.atMs) : "";
-    const told = reply ? `${forms.plain(reply)} ${this.#ledger.form([reply.keys[0]])}` : "";
-    return `${words} ${at} ${state} ${isLate} ${budget} ${told} ${request?.keys[0]!.limits[0]!.limit}`;
+    const told = reply ? `${forms.plain(reply)} ${this.#ledger.stepOf(reply.keys[0])}` : "";
+    return `${words} ${at} ${state} ${isLate} ${budget} ${told} ${request?.keys[0]?.limits[0]?.limit}`;
   }
 
   #memories(): Memory[] {
