@@ -45,8 +45,8 @@ export class Ledger {
   /** A reply or a return was lost: the store may hold units that nobody has. */
   #isInDoubt = false;
   /**
-   * The replies of calls that were on their way during a reset are void: what they have charged after it lapses with its
-   * window.
+   * The replies of calls that were on their way during a reset are void: what they have charged after it lapses with
+   * its window.
    */
   #isVoid = false;
   /** A reset beside other requests: leased units of other isolates may be missing at the store. */

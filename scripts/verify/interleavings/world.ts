@@ -453,7 +453,7 @@ export class World {
       this.#counts.write(KEY, undefined);
       this.#say(`store: the reset of ${home.name} arrives`);
       const others = this.#homes.filter((one) => one !== home).map(({ memory }) => memory);
-      this.#ledger.reset(this.#nowMs, this.#flows.length > 1 || this.#messages.length > 1, others);
+      this.#ledger.reset(this.#nowMs, this.#flows.some(({ isTold }) => !isTold) || this.#messages.length > 1, others);
       if (message.flow) message.flow.resetAt = this.#ledger.steps;
     }
     if (!message.flow) this.#remove(message);
