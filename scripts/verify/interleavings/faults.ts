@@ -23,6 +23,7 @@ const FALLBACK_FAULTS = bounded(
 );
 const FALLBACK_RESET = bounded(FALLBACK, "reset", { requests: 2, passes: 1, faults: 1, resets: 1 }, ALONE);
 const LEASED_PLAIN = bounded(LEASED, "one isolate", { requests: 3, passes: 4 }, ALONE);
+const LEASED_RESERVED = bounded(LEASED, "reserved", { requests: 3 }, { ...ALONE, costs: [1, 2] });
 const LEASED_RESET = bounded(LEASED, "reset", { requests: 3, resets: 1 }, { ...ALONE, wishes: [2] });
 const STRICT_TRUST = bounded(STRICT, "trust", { requests: 2, passes: 4, resets: 1 }, { costs: [2] });
 const FALLBACK_REPAID = bounded(FALLBACK, "three requests", { requests: 3, faults: 1 }, { ...ALONE, costs: [1] });
@@ -101,7 +102,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: "reserved units are put back although they were spent",
-    mode: LEASED_PLAIN,
+    mode: LEASED_RESERVED,
     file: "isolate/leased-takes.ts",
     was: "const back = allowed && !hasLostUnits ? [] : one.reserved;",
     is: "const back = one.reserved;",

@@ -9,8 +9,8 @@ import { type Memory, recordOf } from "../../../src/isolate/memory.ts";
 import type { Mode } from "./modes.ts";
 
 const WINDOW_MS = 1_000;
-/** Waits may be longer than the truth by what an isolate does not know of the store's clock. */
-const CLOCK_ERROR_MS = 70;
+/** Waits may be longer than the truth by what an isolate does not know of the store's clock: by a slow round trip. */
+const CLOCK_ERROR_MS = 150;
 
 /** The reply by which an isolate refuses. */
 export interface Basis {
@@ -101,6 +101,11 @@ export class Ledger {
     this.#isVoid = true;
   }
 
+  /** Leased units are spent although a reset has removed their charge. */
+  loosen(): void {
+    this.#isLoose = true;
+  }
+
   died(): void {
     this.#died++;
     this.#isInDoubt = true;
@@ -138,12 +143,13 @@ export class Ledger {
     return record && record.call > 0 ? { replies: record.replies, receivedAtMs: record.receivedAtMs } : undefined;
   }
 
-  /** Leased units of the present bucket, with those that are reserved for requests. */
-  stockIn(memories: readonly Memory[], nowMs: number): number {
+  /** Leased units of the present bucket, with those that are reserved. @param sinceReset only of leases since it began. */
+  stockIn(memories: readonly Memory[], nowMs: number, sinceReset = false): number {
     let sum = 0;
     for (const { records } of memories) {
-      for (const { leases } of records.values()) {
-        for (const { units, asks } of leases ?? []) {
+      for (const { leases, reset } of records.values()) {
+        for (const { units, asks, number } of leases ?? []) {
+          if (sinceReset && number <= reset) continue;
           const reserved = [...(asks?.values() ?? [])].flatMap((ask) => ask.reserved);
           for (const one of [...units, ...reserved]) {
             const isPresent = Math.floor(one.chargedAtMs / WINDOW_MS) === Math.floor(nowMs / WINDOW_MS);

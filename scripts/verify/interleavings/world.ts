@@ -54,6 +54,8 @@ interface Home {
   readonly decider: Decider;
   /** Its clock less the store's clock. */
   offsetMs: number;
+  /** Its clock was set back, and no call since has shown it. Until then it cannot know. */
+  isStepped: boolean;
   /** Units that it owes to the store, those of them that it has sent, and when it owed the first of them. */
   owed: number;
   repaid: number;
@@ -212,6 +214,7 @@ export class World {
       case "step":
         left.steps--;
         this.#named(on).offsetMs -= STEP_MS;
+        this.#named(on).isStepped = true;
         this.#say(`${on}: the clock is set back by ${STEP_MS} ms`);
         break;
       case "change":
@@ -264,7 +267,7 @@ export class World {
         ...this.#sleeps.filter((one) => one.flow === flow).map((one) => [forms.instant(one.wakesAtMs), one.begun]),
       ]);
       const heard = `${this.#ledger.stepOf(home.memory.records.get(KEY)?.replies)} ${stepForm(home.resetAt)}`;
-      return `${forms.isolate(home.memory, ops)} ${home.offsetMs} ${home.owed} ${home.repaid} ${forms.instant(home.owesSinceMs)} ${heard}`;
+      return `${forms.isolate(home.memory, ops)} ${home.offsetMs} ${home.isStepped} ${home.owed} ${home.repaid} ${forms.instant(home.owesSinceMs)} ${heard}`;
     });
     const orphans = this.#messages.filter(({ flow }) => !flow).map((one) => this.#messageForm(one, forms));
     const all = [
@@ -346,7 +349,7 @@ export class World {
       if (flow.isAlone && isOwed) this.#owe(home, cost);
       if (this.#isEnding) return;
       this.#ledger.told(decision, answered.atMs ?? 0, cost, this.#nowMs);
-      if (!decision.allowed && decision.source !== "fallback") {
+      if (!decision.allowed && decision.source !== "fallback" && !home.isStepped) {
         const look = (atMs: number) => this.#look(keys[0]!.request, atMs);
         const { heard } = flow;
         const isOwn = decision.source === "redis" && heard?.allowed === false;
@@ -430,6 +433,8 @@ export class World {
         return;
       case "reply":
         this.#say(`${home.name}: the reply to ${words} comes${message.isLate ? " late" : ""}`);
+        // What the isolate has leased during its own reset lapses with its window.
+        if (!request && this.#ledger.stockIn([home.memory], this.#nowMs) > 0) this.#ledger.voided();
         if (message.isLate && flow!.isAlone && message.reply?.allowed === false)
           this.#owe(home, request!.keys[0]!.cost);
         this.#endMessage(message, () => (message.isLate ? message.answerLate : message.resolve)(message.reply));
@@ -454,6 +459,8 @@ export class World {
       this.#say(`store: the reset of ${home.name} arrives`);
       const others = this.#homes.filter((one) => one !== home).map(({ memory }) => memory);
       this.#ledger.reset(this.#nowMs, this.#flows.some(({ isTold }) => !isTold) || this.#messages.length > 1, others);
+      // Units that the isolate has leased since the reset began go when it ends.
+      if (this.#ledger.stockIn([home.memory], this.#nowMs, true) > 0) this.#ledger.loosen();
       if (message.flow) message.flow.resetAt = this.#ledger.steps;
     }
     if (!message.flow) this.#remove(message);
@@ -462,6 +469,7 @@ export class World {
   #endMessage(message: Message, answer: () => void): void {
     this.#remove(message);
     this.#ledger.heard(message.reply, message.request);
+    message.home.isStepped = false;
     if (message.request?.flag === Flag.take && !message.isLate) message.flow!.heard = message.reply;
     this.#note(message.flow!, message.isLate ? "late reply" : "reply");
     answer();
@@ -497,6 +505,7 @@ export class World {
       name,
       memory,
       offsetMs: 0,
+      isStepped: false,
       owed: 0,
       repaid: 0,
       owesSinceMs: 0,
@@ -563,7 +572,7 @@ export class World {
    */
   #note(flow: Flow, event: string): object {
     const { last, callMs } = flow.home.memory;
-    const entry = { event, atMs: this.#nowMs, last, callMs };
+    const entry = { event, atMs: this.#nowMs + flow.home.offsetMs, last, callMs };
     if (this.#mode.bounds.steps > 0 || event === "begin") flow.trace.push(entry);
     else if (event.startsWith("told"))
       flow.trace = this.#mode.consistency === "leased" ? [...flow.trace, { event }] : [{ event }];
