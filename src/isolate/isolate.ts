@@ -17,7 +17,7 @@ import { type Noted, type NoteOptions, noteUnanswered, settle } from "./flows/se
 import { refusalUnderStrict, takeStrict } from "./flows/strict.ts";
 import { lookedAt } from "./leased-takes.ts";
 import type { IsolateListener } from "./listener.ts";
-import { newMemory, type SlotKey } from "./memory.ts";
+import { type Memory, newMemory, type SlotKey } from "./memory.ts";
 import { takeAlone } from "./own-counts.ts";
 import { knownBeside, TRUSTED_ALONE_MS } from "./refusals.ts";
 import { type Background, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
@@ -35,6 +35,8 @@ export interface IsolateOptions {
   readonly trustedMs?: (() => number) | undefined;
   /** Absent: nobody listens. */
   readonly listener?: IsolateListener | undefined;
+  /** What the isolate knows. Only the explorer of scripts/verify looks into it. Default: nothing yet. */
+  readonly memory?: Memory | undefined;
 }
 
 export interface Isolate {
@@ -76,9 +78,12 @@ export function isolateOf(store: Store, options?: IsolateOptions): Isolate | und
 export function createIsolate(
   store: Store,
   timing: Timing = LOCAL_TIMING,
-  { trustedMs = () => TRUSTED_ALONE_MS, listener }: IsolateOptions = {},
+  {
+    trustedMs = () => TRUSTED_ALONE_MS,
+    listener,
+    memory = newMemory(store.timeoutMs, listener !== undefined),
+  }: IsolateOptions = {},
 ): Isolate {
-  const memory = newMemory(store.timeoutMs, listener !== undefined);
   // Every request may meet the same bug.
   const reportBug = createThrown("a bug in headgate, please report it; the store decides without this isolate", 1);
   const place: Place = { store, memory, timing, trustedMs, reportBug, listener };

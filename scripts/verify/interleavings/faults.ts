@@ -1,0 +1,138 @@
+/**
+ * Faults that are planted one at a time, to test the explorer. Attacks on this program have found faults like them.
+ * Each must be found within the bounds of its mode.
+ */
+
+import { bounded, FALLBACK, LEASED, type Mode, STRICT } from "./modes.ts";
+import type { Fault } from "./replace.ts";
+
+interface Planted extends Fault {
+  readonly mode: Mode;
+}
+
+// Small bounds: the explorer finds the fault in seconds.
+const ALONE = { isolates: 1 };
+const STRICT_ALONE = bounded(STRICT, "one isolate", { requests: 2, passes: 3 }, ALONE);
+const STRICT_RESET = bounded(STRICT, "reset", { requests: 2, passes: 1, resets: 1 }, ALONE);
+const FALLBACK_ALONE = bounded(FALLBACK, "one isolate", { requests: 2, passes: 2, faults: 1 }, ALONE);
+const FALLBACK_FAULTS = bounded(
+  FALLBACK,
+  "two faults",
+  { requests: 3, passes: 1, faults: 2 },
+  { ...ALONE, costs: [1] },
+);
+const FALLBACK_RESET = bounded(FALLBACK, "reset", { requests: 2, passes: 1, faults: 1, resets: 1 }, ALONE);
+const LEASED_PLAIN = bounded(LEASED, "one isolate", { requests: 3, passes: 4 }, ALONE);
+const LEASED_RESERVED = bounded(LEASED, "reserved", { requests: 3 }, { ...ALONE, costs: [1, 2] });
+const LEASED_RESET = bounded(LEASED, "reset", { requests: 3, resets: 1 }, { ...ALONE, wishes: [2] });
+const STRICT_TRUST = bounded(STRICT, "trust", { requests: 2, passes: 4, resets: 1 }, { costs: [2] });
+const FALLBACK_REPAID = bounded(FALLBACK, "three requests", { requests: 3, faults: 1 }, { ...ALONE, costs: [1] });
+const LEASED_FAULTS = bounded(LEASED, "faults", { requests: 3, passes: 2, faults: 1 }, ALONE);
+
+export const FAULTS: readonly Planted[] = [
+  {
+    name: "a late reply is not heard",
+    mode: STRICT_ALONE,
+    file: "isolate/flows/settle.ts",
+    was: "await giveBack(place, chargedInVain(asked, reply, isKept), reply, slot);",
+    is: "",
+  },
+  {
+    name: "what a late reply shows as charged is given back although the request was admitted",
+    mode: FALLBACK_ALONE,
+    file: "isolate/flows/settle.ts",
+    was: "const isKept = (group: number) => allowed &&",
+    is: "const isKept = (group: number) => !allowed &&",
+  },
+  {
+    name: "a reset lets replies of earlier calls live",
+    mode: STRICT_RESET,
+    file: "isolate/calls.ts",
+    was: "  record.reset = reset;\n",
+    is: "",
+  },
+  {
+    name: "a reset forgets the leased units",
+    mode: LEASED_RESET,
+    file: "isolate/calls.ts",
+    was: "  record.leases = undefined;\n",
+    is: "",
+  },
+  {
+    name: "a reset forgets the debts",
+    mode: FALLBACK_RESET,
+    file: "isolate/calls.ts",
+    was: "    record.own = undefined;\n",
+    is: "    memory.owing.add(key);\n",
+  },
+  {
+    name: "a refusal is trusted too long",
+    mode: STRICT_TRUST,
+    file: "isolate/refusals.ts",
+    was: "if (!known || localAtMs - known.receivedAtMs >= trustedMs) return undefined;",
+    is: "if (!known) return undefined;",
+  },
+  {
+    name: "the end of a bucket is missed: leased units are spent after it",
+    mode: LEASED_PLAIN,
+    file: "isolate/leases.ts",
+    was: "for (const { units, endsAtMs } of all) if (endsAtMs > latestMs) sum += units;",
+    is: "for (const { units } of all) sum += units;",
+  },
+  {
+    name: "a refusal holds beyond the end of its bucket",
+    mode: STRICT_ALONE,
+    file: "isolate/refusals.ts",
+    was: "const latest = at(latestMs);",
+    is: "const latest = at(earliestMs);",
+  },
+  {
+    name: "a debt is repaid twice",
+    mode: FALLBACK_REPAID,
+    file: "isolate/flows/repay.ts",
+    was: "  endRepayment(memory, number);\n}",
+    is: "  undoRepayment(memory, number, nowMs);\n}",
+  },
+  {
+    name: "a failed repayment of unknown outcome is charged again",
+    mode: FALLBACK_FAULTS,
+    file: "isolate/flows/repay.ts",
+    was: "if (!notRun && !(await timeout?.answer)) return;",
+    is: "if (!notRun && !(await timeout?.answer)) return undoRepayment(memory, number, nowMs);",
+  },
+  {
+    name: "reserved units are put back although they were spent",
+    mode: LEASED_RESERVED,
+    file: "isolate/leased-takes.ts",
+    was: "const back = allowed && !hasLostUnits ? [] : one.reserved;",
+    is: "const back = one.reserved;",
+  },
+  {
+    name: "leased units are returned and kept",
+    mode: LEASED_PLAIN,
+    file: "isolate/leased-returns.ts",
+    was: "  lease.units = kept;\n",
+    is: "",
+  },
+  {
+    name: "the units of a late lease are booked with those that the request needed",
+    mode: LEASED_FAULTS,
+    file: "isolate/leased-takes.ts",
+    was: "book(memory, found, keys[k]!, nowMs, { charged: allowed ? ahead : 0, leased: ahead, back: [] });",
+    is: "book(memory, found, keys[k]!, nowMs, { charged: allowed ? ahead : 0, leased: ahead + 1, back: [] });",
+  },
+  {
+    name: "units are returned to no one: a background ends before the units are due",
+    mode: LEASED_PLAIN,
+    file: "isolate/flows/return-units.ts",
+    was: "await Promise.all(unused.map((one) => returnToStore(place, name, one)));",
+    is: "",
+  },
+  {
+    name: "a charge of unknown outcome is owed",
+    mode: FALLBACK_ALONE,
+    file: "isolate/flows/settle.ts",
+    was: "const added = notRun && decision.allowed ?",
+    is: "const added = decision.allowed ?",
+  },
+];

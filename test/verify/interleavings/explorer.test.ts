@@ -1,0 +1,30 @@
+// The explorer of scripts/verify in a process of its own, because it replaces modules while they load.
+
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const EXPLORER = fileURLToPath(new URL("../../../scripts/verify/interleavings/main.ts", import.meta.url));
+
+const explore = (...options: string[]) => promisify(execFile)(process.execPath, [EXPLORER, ...options]);
+
+it("every interleaving within small bounds is as promised", async () => {
+  const { stdout } = await explore("--quick");
+  expect(stdout.trim().split("\n").at(-1)).toMatch(/^\d+ distinct states, \d+ executions$/);
+});
+
+it.each(["a reset forgets the debts", "leased units are returned and kept"])(
+  "finds a planted fault: %s",
+  async (name) => {
+    const { stdout } = await explore("--fault", name);
+    expect(stdout).toMatch(/^found after \d+ choices/);
+  },
+);
+
+it("tells a story again from its choices", async () => {
+  const choices = '[["request","A",1,0],["arrive",2],["reply",2]]';
+  const { stdout } = await explore("--mode", "strict, one isolate, a fault", "--choices", choices);
+  expect(stdout).toContain("A: the request of cost 1 is admitted (redis)");
+  expect(stdout).toMatch(/as promised\n$/);
+});
