@@ -143,7 +143,7 @@ export class Ledger {
     return record && record.call > 0 ? { replies: record.replies, receivedAtMs: record.receivedAtMs } : undefined;
   }
 
-  /** Leased units of the present bucket, with those that are reserved. @param sinceReset only of leases since it began. */
+  /** Leased units of the present bucket, and those that are reserved. @param sinceReset only leases since it began. */
   stockIn(memories: readonly Memory[], nowMs: number, sinceReset = false): number {
     let sum = 0;
     for (const { records } of memories) {
