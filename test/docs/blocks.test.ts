@@ -253,7 +253,10 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/store/storage-schema.test.ts": 2 },
   "docs/stores.md": { "test/examples/examples.test.ts": 3 },
-  "docs/verification.md": { "test/verify/histories/history.test.ts": 2 },
+  "docs/verification.md": {
+    "test/verify/histories/history.test.ts": 2,
+    "test/verify/interleavings/explorer.test.ts": 1,
+  },
   "examples/README.md": { "scripts/check/test-examples.ts": 1 },
   "lua/README.md": { "test/redis/script.test.ts": 1 },
   "test/README.md": { "test/docs/blocks.test.ts": 1 },

@@ -59,7 +59,8 @@ it("is read and checked as docs/verification.md shows it, by options that exist"
   expect(writeHistory(history)).toBe(block("json"));
 
   const program = readFileSync(new URL("../../../scripts/verify/histories/main.ts", import.meta.url), "utf8");
-  const options = [...block("sh").matchAll(/--([a-z]+)/g)].map(([, name]) => name!);
+  const commands = page.split("## Histories\n")[1]!.split("```sh\n")[1]!.split("```")[0]!;
+  const options = [...commands.matchAll(/--([a-z]+)/g)].map(([, name]) => name!);
   expect(options).toEqual(["quick", "out", "check"]);
   for (const name of options) expect(program).toContain(`    ${name}: { type:`);
 });

@@ -1,9 +1,11 @@
 // The explorer of scripts/verify in a process of its own, because it replaces modules while they load.
 
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
+import { FULL } from "../../../scripts/verify/interleavings/modes.ts";
 
 const EXPLORER = fileURLToPath(new URL("../../../scripts/verify/interleavings/main.ts", import.meta.url));
 
@@ -27,4 +29,14 @@ it("tells a story again from its choices", async () => {
   const { stdout } = await explore("--mode", "strict, one isolate, a fault", "--choices", choices);
   expect(stdout).toContain("A: the request of cost 1 is admitted (redis)");
   expect(stdout).toMatch(/as promised\n$/);
+});
+
+it("knows the options and the modes that docs/verification.md names", () => {
+  const page = readFileSync(new URL("../../../docs/verification.md", import.meta.url), "utf8");
+  const program = readFileSync(EXPLORER, "utf8");
+  const commands = page.split("```sh\n")[1]!.split("```")[0]!;
+  const options = [...commands.matchAll(/--([a-z]+)/g)].map(([, name]) => name!);
+  expect(options).toEqual(["quick", "faults", "mode", "choices"]);
+  for (const name of options) expect(program).toContain(`    ${name}: { type:`);
+  expect(FULL.map(({ name }) => name)).toContain(/--mode '([^']+)'/.exec(commands)![1]);
 });
