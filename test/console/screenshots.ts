@@ -24,6 +24,7 @@ try {
   // Nearly as many as the limit of a minute allows, under the limit of a second.
   for (let second = 0; second < 15; second++) {
     for (let n = 0; n < 39; n++) await gateway.send("/v1/search", CLIENT);
+    // In real time: the gateway that is shown has its own clock, and counts by the second.
     await sleep(1_000);
   }
   const sizes = [

@@ -221,8 +221,8 @@ function earliestOf(open: readonly Call[]): number | undefined {
 }
 
 /**
- * Instants at which a call without a reply can have left different counts, as far as any reply can show it. Between two
- * of them nothing differs: the earliest and the latest stand for all.
+ * The instants to try for a call without a reply. At any other instant it would have left counts that no reply can tell
+ * from those of one of these.
  */
 function instantsOf({ keys }: TakeRequest, fromMs: number, toMs: number, telling: readonly number[]): number[] {
   if (fromMs > toMs) return [];

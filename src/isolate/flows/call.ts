@@ -53,7 +53,10 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
   }
 }
 
-/** @returns the late reply. undefined: none came, or a reset has removed what was charged: nothing is to be undone. */
+/**
+ * @returns the late reply. undefined: none came, or the key was reset since, and nothing is to be undone: the reset has
+ * removed the charge. If the call arrived after the reset, its units lapse with their window.
+ */
 async function hearLate(
   place: Place,
   request: TakeRequest,

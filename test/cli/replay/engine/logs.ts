@@ -1,7 +1,9 @@
 // Logs in memory, and what is replayed over them, for tests of the engine.
 
-import type { Configuration } from "../../../../src/cli/replay/engine/configuration-run.ts";
+import { Clients } from "../../../../src/cli/replay/engine/clients.ts";
+import type { Configuration, RunOptions } from "../../../../src/cli/replay/engine/configuration-run.ts";
 import { type ReplayInput, replay } from "../../../../src/cli/replay/engine/replay.ts";
+import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
 import type { LogEntry, Needed, RecordedTake } from "../../../../src/cli/replay/log/format.ts";
 import { type Bindings, parseSettings } from "../../../../src/config/settings.ts";
 import { partitionHasher } from "../../../../src/partition/hash.ts";
@@ -22,6 +24,16 @@ export const API = { name: "api", limits: [{ limit: 10, window: "1m" }] };
 
 /** The name of a client in the report. */
 export const hashOf = (ip: string) => partitionHasher(SECRET, "")({ kind: "ip", values: [ip] });
+
+/** What one configuration needs beside itself to run over a log that lacks nothing. */
+export const runOptions = (clients = new Clients()): RunOptions => ({
+  carried: { lacks: () => undefined },
+  isRecorded: false,
+  absent: [],
+  axis: new TimeAxis(),
+  clients,
+  secretOfRun: "",
+});
 
 export interface LogOptions {
   /** What the log does not have, with the field that it would need. */

@@ -6,8 +6,7 @@ import { describe, expect, it } from "vitest";
 import { Clients } from "../../../../src/cli/replay/engine/clients.ts";
 import { ConfigurationRun } from "../../../../src/cli/replay/engine/configuration-run.ts";
 import { replay } from "../../../../src/cli/replay/engine/replay.ts";
-import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
-import { API, configuration, logOf, recordedAt, requestAt, START_MS } from "./logs.ts";
+import { API, configuration, logOf, recordedAt, requestAt, runOptions, START_MS } from "./logs.ts";
 
 /** After collecting what nobody needs any more. */
 function heapBytes(): number {
@@ -45,15 +44,7 @@ describe("clients and paths that are kept", () => {
   it("keep no queries in memory of which the paths are remembered", async () => {
     const queryBytes = 100_000;
     const { settings } = configuration([API]);
-    const options = {
-      carried: { lacks: () => undefined },
-      isRecorded: false,
-      absent: [],
-      axis: new TimeAxis(),
-      clients: new Clients(),
-      secretOfRun: "",
-    };
-    const run = new ConfigurationRun({ name: "", settings }, options);
+    const run = new ConfigurationRun({ name: "", settings }, runOptions());
     const before = heapBytes();
     for (let i = 0; i < 200; i++) {
       const url = ["https://api.example.com/things/", `${i}`, "?", "q".repeat(queryBytes)].join("");

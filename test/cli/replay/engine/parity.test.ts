@@ -2,9 +2,7 @@
 
 import fc from "fast-check";
 import { afterEach, expect, it, vi } from "vitest";
-import { Clients } from "../../../../src/cli/replay/engine/clients.ts";
 import { ConfigurationRun } from "../../../../src/cli/replay/engine/configuration-run.ts";
-import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
 import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
 import { parsePolicies } from "../../../../src/config/policies.ts";
 import type { Settings } from "../../../../src/config/settings.ts";
@@ -20,7 +18,7 @@ import { partitionHasher } from "../../../../src/partition/hash.ts";
 import { memoryLive } from "../../../../src/store/live.ts";
 import { memoryStore } from "../../../../src/store/memory.ts";
 import { draws } from "../../../support/cases/draws.ts";
-import { configuration, requestAt, SECRET, START_MS } from "./logs.ts";
+import { configuration, requestAt, runOptions, SECRET, START_MS } from "./logs.ts";
 
 const IPS = ["192.0.2.1", "192.0.2.2", "2001:db8::1"];
 const USERS = ["ann", "bob"];
@@ -132,18 +130,10 @@ it("admits and refuses what the limiter admits and refuses", async () => {
 type Outcome = readonly [allowed: boolean, refusedBy: readonly string[]];
 
 function replayed(settings: Settings, entries: readonly LogEntry[], live: LiveDocument | undefined): Outcome[] {
-  const [axis, clients] = [new TimeAxis(), new Clients()];
-  const options = {
-    carried: { lacks: () => undefined },
-    isRecorded: false,
-    absent: [],
-    axis,
-    clients,
-    secretOfRun: "",
-  };
+  const options = runOptions();
   const run = new ConfigurationRun({ name: "", settings, ...(live && { live }) }, options);
   return entries.map((entry, request) => {
-    run.decide(entry, request, entry.atMs, axis.stepOf(entry.atMs));
+    run.decide(entry, request, entry.atMs, options.axis.stepOf(entry.atMs));
     const refusing = run.takes.filter(({ refused }) => refused);
     return [run.allowed, refusing.map((take) => take.run.policy.name)];
   });

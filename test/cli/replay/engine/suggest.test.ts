@@ -6,13 +6,12 @@ import { Clients } from "../../../../src/cli/replay/engine/clients.ts";
 import { ConfigurationRun } from "../../../../src/cli/replay/engine/configuration-run.ts";
 import { replay } from "../../../../src/cli/replay/engine/replay.ts";
 import { Suggesting } from "../../../../src/cli/replay/engine/suggest.ts";
-import { TimeAxis } from "../../../../src/cli/replay/engine/timeline.ts";
 import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
 import { renderReport } from "../../../../src/cli/replay/report/page.tsx";
 import { textReport } from "../../../../src/cli/replay/report/text.ts";
 import { withNumbers } from "../../../../src/limiter/numbers.ts";
 import { firstOf } from "../../../support/cases/draws.ts";
-import { configuration, logOf, recordedAt, requestAt, START_MS } from "./logs.ts";
+import { configuration, logOf, recordedAt, requestAt, runOptions, START_MS } from "./logs.ts";
 
 const CLIENTS = 12;
 
@@ -105,16 +104,8 @@ it("says that no request matched a policy, the same in all reports", async () =>
 });
 
 it("keeps the number of a client for which a candidate counts", () => {
-  const [clients, axis] = [new Clients(0), new TimeAxis()];
-  const options = {
-    carried: { lacks: () => undefined },
-    isRecorded: false,
-    absent: [],
-    axis,
-    clients,
-    secretOfRun: "",
-  };
-  const run = new ConfigurationRun(present, options);
+  const clients = new Clients(0);
+  const run = new ConfigurationRun(present, runOptions(clients));
   const suggesting = new Suggesting(run, 0.01, clients);
   run.decide(requestAt(0, { ip: "192.0.2.1" }), 0, START_MS, 0);
   suggesting.decide(requestAt(0), 0, START_MS);
