@@ -15,6 +15,24 @@ it("a slot of a request that was refused without an answer is given back after i
   expect(held.releases()).toHaveLength(0);
   await held.calls[0]!.arrive();
   expect(held.releases().map(({ request }) => request.slot)).toEqual([held.calls[0]!.request.slot]);
+  await held.releases()[0]!.arrive();
+  expect(held.releases(), "one call is enough").toHaveLength(1);
+});
+
+it("a slot of a late reply that could not be given back is given back as soon as the store answers", async () => {
+  const limiter = held.limiterOf([SLOTS], { onStoreFailure: "deny" });
+  const [refused] = await held.send(limiter, 1);
+  held.calls[0]!.timeout();
+  await refused;
+  await held.calls[0]!.arrive();
+  held.calls[1]!.break();
+  await new Promise(setImmediate);
+  const next = limiter.take("a", { background });
+  await (await held.nextCall(2)).arrive();
+  await next;
+  await held.nextCall(3);
+  const { slot } = held.calls[0]!.request;
+  expect(held.releases().map(({ request }) => request.slot)).toEqual([slot, slot]);
 });
 
 it.each(["local", "allow"] as const)(

@@ -4,13 +4,14 @@
  * is never merged by less than everything that it depends on.
  */
 
+import type { Slots } from "../../../src/core/concurrency.ts";
 import type { Memory } from "../../../src/isolate/memory.ts";
 
 /** Instants in ms since the epoch, by any clock. The offset of each clock is part of the form. */
 const INSTANTS = new Set(
   (
     "atMs receivedAtMs storeAtMs newestMs chargedAtMs bucketAtMs endsAtMs reviewedAtMs firstAtMs lastAtMs " +
-    "worthlessToMs repliedAtMs pausedUntilMs returnsUntilMs freeAtMs resetAtMs newestAtMs nowMs"
+    "worthlessToMs repliedAtMs pausedUntilMs returnsUntilMs freeAtMs resetAtMs newestAtMs nowMs decidedAtMs"
   ).split(" "),
 );
 /** Numbers of the memory's one sequence. */
@@ -23,7 +24,7 @@ const PLAIN = new Set(
     "clock offset low high callMs forgottenMs records owing keysPerRepayment slots cost limits replies " +
     "hasSettled mayRefuse isBegun leases pending own values debt units needed isCounted span record kind limit " +
     "windowMs bucketMs buckets count counts scope refused view inFlight timeoutMs used charged left isShort " +
-    "event reply isLate ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs"
+    "failure event reply isLate isVoid ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs"
   ).split(" "),
 );
 /**
@@ -37,7 +38,10 @@ const LEFT_OUT = new Set(
 /** Everything that a form is made relative to. */
 export class Forms {
   readonly #nowMs: number;
-  #numbers: number[] = [];
+  /** The numbers of each place's memory. */
+  #numbers: number[][] = [];
+  /** The place whose numbers are meant. */
+  #place = 0;
 
   constructor(nowMs: number) {
     this.#nowMs = nowMs;
@@ -48,14 +52,33 @@ export class Forms {
   }
 
   /**
-   * The form of one isolate. @param traces what its flows have seen, with numbers of the memory as `[number]`.
+   * The form of one isolate. @param memories one for each place. @param traces what its flows have seen: a field `seen`
+   * has numbers of each of these memories.
    */
-  isolate(memory: Memory, traces: readonly unknown[]): string {
-    this.#numbers = [];
-    const text = `${this.#of(memory, "")} ${this.#of(traces, "")}`;
-    const ranks = new Map([...new Set(this.#numbers)].sort((a, b) => a - b).map((one, i) => [one, i + 1]));
-    ranks.set(0, 0);
-    return text.replace(/#(\d+)#/g, (_, number: string) => `n${ranks.get(Number(number))}`);
+  isolate(memories: readonly Memory[], traces: readonly unknown[]): string {
+    this.#numbers = memories.map(() => []);
+    const text = `${this.#byPlace(memories)} ${this.#of(traces, "")}`;
+    const ranks = this.#numbers.map((all) => {
+      return new Map([...new Set(all)].sort((a, b) => a - b).map((one, i) => [one, i + 1]));
+    });
+    return text.replace(/#(\d+):(\d+)#/g, (_, place: string, number: string) => {
+      return number === "0" ? "n0" : `n${ranks[Number(place)]!.get(Number(number))}`;
+    });
+  }
+
+  #byPlace(values: readonly unknown[]): string {
+    const texts = values.map((one, place) => {
+      this.#place = place;
+      return this.#of(one, "");
+    });
+    this.#place = 0;
+    return texts.join();
+  }
+
+  /** By slot: when it lapses. */
+  slots(slots: Slots): string {
+    const kept = [...slots].filter(([, atMs]) => atMs > this.#nowMs).sort(([one], [other]) => one - other);
+    return `{${kept.map(([slot, atMs]) => `${slotForm(slot)}:${this.instant(atMs)}`).join()}}`;
   }
 
   plain(value: unknown): string {
@@ -63,23 +86,25 @@ export class Forms {
   }
 
   #number(value: number): string {
-    if (value > 0) this.#numbers.push(value);
-    return `#${value}#`;
+    if (value > 0) this.#numbers[this.#place]?.push(value);
+    return `#${this.#place}:${value}#`;
   }
 
   #of(value: unknown, name: string): string {
     if (typeof value === "number") {
       if (NUMBERS.has(name)) return this.#number(value);
+      if (name === "slot") return slotForm(value);
       if (INSTANTS.has(name)) return this.instant(value);
       return String(round(value));
     }
     if (typeof value !== "object" || value === null) return String(value);
     if (Array.isArray(value)) return `[${value.map((one) => this.#of(one, name)).join()}]`;
     if (value instanceof Set) return `{${[...value].map((one) => this.#of(one, name)).join()}}`;
+    if (value instanceof Map && name === "slotsOfLimit") return this.slots(value as Slots);
     if (value instanceof Map) {
       const entries = [...value].map(([key, one]) => {
         const text = BY_NUMBER.has(name) ? this.#number(key) : String(key);
-        return `${text}:${typeof one === "number" ? this.instant(one) : this.#of(one, "")}`;
+        return `${text}:${typeof one === "number" ? this.instant(one) : this.#of(one, name === "values" ? "slotsOfLimit" : "")}`;
       });
       // The order of keys means nothing, that of numbers is the order in which they began.
       return `{${(BY_NUMBER.has(name) ? entries : entries.sort()).join()}}`;
@@ -98,7 +123,8 @@ export class Forms {
         continue;
       }
       // The number of a bucket or window.
-      if (name === "newest") {
+      if (name === "seen") parts.push(`seen:${this.#byPlace(one as readonly unknown[])}`);
+      else if (name === "newest") {
         const lengthMs = (value.bucketMs ?? value.windowMs) as number;
         parts.push(`newest:${(one as number) - Math.floor(this.#nowMs / lengthMs)}`);
       } else if (INSTANTS.has(name) || NUMBERS.has(name) || BY_NUMBER.has(name) || PLAIN.has(name)) {
@@ -107,6 +133,11 @@ export class Forms {
     }
     return parts.sort().join();
   }
+}
+
+/** Slots are renamed in the order in which they were given. */
+export function slotForm(slot: number): string {
+  return slot === 0 ? "0" : `@slot:${slot}@`;
 }
 
 /** Drifts of clocks are far smaller than 1 ms: what is told and decided is in whole ms. */

@@ -3,7 +3,20 @@
  * Each must be found within the bounds of its mode.
  */
 
-import { bounded, FALLBACK, LEASED, type Mode, STRICT } from "./modes.ts";
+import {
+  bounded,
+  FALLBACK,
+  LEASED,
+  LEASED_SLIDING,
+  LEASED_TWO,
+  type Mode,
+  RESERVATIONS,
+  SLIDING,
+  SLOTS,
+  SPLIT,
+  STRICT,
+  STRICT_TWO,
+} from "./modes.ts";
 import type { Fault } from "./replace.ts";
 
 interface Planted extends Fault {
@@ -28,6 +41,22 @@ const LEASED_RESET = bounded(LEASED, "reset", { requests: 3, resets: 1 }, { ...A
 const STRICT_TRUST = bounded(STRICT, "trust", { requests: 2, passes: 4, resets: 1 }, { costs: [2] });
 const FALLBACK_REPAID = bounded(FALLBACK, "three requests", { requests: 3, faults: 1 }, { ...ALONE, costs: [1] });
 const LEASED_FAULTS = bounded(LEASED, "faults", { requests: 3, passes: 2, faults: 1 }, ALONE);
+
+const STRICT_BOTH = bounded(STRICT_TWO, "one isolate", { requests: 2 }, ALONE);
+const LEASED_BOTH = bounded(LEASED_TWO, "one isolate", { requests: 3 }, ALONE);
+const LEASED_BUCKETS = bounded(LEASED_SLIDING, "one isolate", { requests: 2, passes: 4 }, ALONE);
+const STRICT_BUCKETS = bounded(SLIDING, "one isolate", { requests: 2, passes: 3 }, ALONE);
+
+const SPLIT_ALONE = bounded(SPLIT, "one isolate", { requests: 2, faults: 1 }, ALONE);
+const SPLIT_PASSES = bounded(SPLIT, "time passes", { requests: 1, passes: 1 }, ALONE);
+const SPLIT_TRUST = bounded(SPLIT, "trust", { requests: 3, passes: 1, resets: 1 }, { costs: [2], asked: [[0]] });
+const SLOTS_ALONE = bounded(SLOTS, "one isolate", { requests: 1, passes: 1, faults: 1 }, ALONE);
+const RESERVED_ALONE = bounded(
+  RESERVATIONS,
+  "one isolate",
+  { requests: 2, faults: 1 },
+  { ...ALONE, acts: ["settle 1", "settle 3"] },
+);
 
 export const FAULTS: readonly Planted[] = [
   {
@@ -69,8 +98,8 @@ export const FAULTS: readonly Planted[] = [
     name: "a refusal is trusted too long",
     mode: STRICT_TRUST,
     file: "isolate/refusals.ts",
-    was: "if (!known || localAtMs - known.receivedAtMs >= trustedMs) return undefined;",
-    is: "if (!known) return undefined;",
+    was: "localAtMs - known.receivedAtMs >= (most === undefined ? trustedMs : Math.min(most, trustedMs))",
+    is: "false",
   },
   {
     name: "the end of a bucket is missed: leased units are spent after it",
@@ -134,5 +163,110 @@ export const FAULTS: readonly Planted[] = [
     file: "isolate/flows/settle.ts",
     was: "const added = notRun && decision.allowed ?",
     is: "const added = decision.allowed ?",
+  },
+  {
+    name: "a refused request is charged to the policies that would admit it",
+    mode: STRICT_BOTH,
+    file: "core/take.ts",
+    was: "const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);",
+    is: "const admitted = !checked[k]!.checks.some(({ refused }) => refused) && group === ENFORCED;",
+  },
+  {
+    name: "leased units of one policy suffice for a request of two",
+    mode: LEASED_BOTH,
+    file: "isolate/leased-takes.ts",
+    was: "const suffices = leases.every(",
+    is: "const suffices = leases.some(",
+  },
+  {
+    name: "units come back to the present bucket, not to their own",
+    mode: LEASED_BUCKETS,
+    file: "core/sliding-window.ts",
+    was: "const age = record.newest - Math.floor(atMs / record.bucketMs);",
+    is: "const age = 0;",
+  },
+  {
+    name: "at the end of a bucket its units are forgotten",
+    mode: STRICT_BUCKETS,
+    file: "core/sliding-window.ts",
+    was: "(age >= passed ? record.counts[age - passed]! : 0)",
+    is: "(age > passed ? record.counts[age - passed]! : 0)",
+  },
+  {
+    name: "units are not given back when another place refuses",
+    mode: SPLIT_ALONE,
+    file: "limiter/split/decide-split.ts",
+    was: "const undone = replies.map((reply) => undo(reply, isKept, slot));",
+    is: "const undone = [];",
+  },
+  {
+    name: "units are given back twice when another place refuses",
+    mode: SPLIT_ALONE,
+    file: "limiter/split/decide-split.ts",
+    was: "const undone = replies.map((reply) => undo(reply, isKept, slot));",
+    is: "const undone = [...replies, ...replies].map((reply) => undo(reply, isKept, slot));",
+  },
+  {
+    name: "units are given back to the place that has refused",
+    mode: SPLIT_ALONE,
+    file: "limiter/split/parts.ts",
+    was: "const keys = chargedInVain(requests, reply, isKept).flatMap(",
+    is: "const keys = requests.filter(({ group }) => !isKept(group)).flatMap(",
+  },
+  {
+    name: "the late reply of a place is not heard after a refusal",
+    mode: SPLIT_PASSES,
+    file: "limiter/split/decide-split.ts",
+    was: "const noted = part.isolate.note(decision, part.requests, failure, options);",
+    is: "if (!decision.allowed) continue;\nconst noted = part.isolate.note(decision, part.requests, failure, options);",
+  },
+  {
+    name: "a request is admitted although the place of a policy with deny is silent",
+    mode: SPLIT_ALONE,
+    file: "limiter/split/decide-split.ts",
+    was: "const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => part.keys.some(denies));",
+    is: "const isDenied = false;",
+  },
+  {
+    name: "a refusal by one of several places is trusted as long as one by a place alone",
+    mode: SPLIT_TRUST,
+    file: "limiter/stores/split-store.ts",
+    was: "const trustedMs = () => TRUSTED_MS;",
+    is: "const trustedMs = () => 5_000;",
+  },
+  {
+    name: "a lost release is forgotten",
+    mode: SLOTS_ALONE,
+    file: "isolate/slots.ts",
+    was: "releaseLater?.(slotKeys, slot);",
+    is: "",
+  },
+  {
+    name: "a slot is released twice",
+    mode: SLOTS_ALONE,
+    file: "isolate/flows/settle.ts",
+    was: "if (decision.allowed || !known?.charged) await",
+    is: "await",
+  },
+  {
+    name: "a late slot is kept",
+    mode: SLOTS_ALONE,
+    file: "isolate/flows/settle.ts",
+    was: "chargedInVain(asked, reply, isKept), reply, slot);",
+    is: "chargedInVain(asked, reply, isKept), reply, 0);",
+  },
+  {
+    name: "a settlement of unknown outcome is sent again",
+    mode: RESERVED_ALONE,
+    file: "isolate/flows/settle.ts",
+    was: "if (notRun) addDebts(memory, excess, timing.nowMs());",
+    is: "addDebts(memory, excess, timing.nowMs());",
+  },
+  {
+    name: "a settlement returns one unit too many",
+    mode: RESERVED_ALONE,
+    file: "limiter/reserve/settlement.ts",
+    was: "const back = Math.min(left, cost);",
+    is: "const back = Math.min(left + 1, cost);",
   },
 ];

@@ -1,232 +1,296 @@
 /**
- * What has happened, by an account of its own: it is filled from the messages and the answers, and compared with the
- * counts of the store and with the memories of the isolates.
+ * What has happened to one cell, by an account of its own: it is filled from the messages and the answers, and compared
+ * with the counts of the store and with the memories of the isolates. Units are booked in the bucket in which the store
+ * has charged them.
  */
 
-import type { Decision } from "../../../src/core/decision.ts";
-import { Flag, type LimitReply, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
-import { type Memory, recordOf } from "../../../src/isolate/memory.ts";
-import type { Mode } from "./modes.ts";
+import { Flag, type LimitReply } from "../../../src/core/take.ts";
+import type { Memory } from "../../../src/isolate/memory.ts";
+import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
+import type { ModePolicy } from "./modes.ts";
+import { type Promised, promisedBy } from "./promises.ts";
 
-const WINDOW_MS = 1_000;
-/** Waits may be longer than the truth by what an isolate does not know of the store's clock: by a slow round trip. */
-const CLOCK_ERROR_MS = 150;
-
-/** The reply by which an isolate refuses. */
-export interface Basis {
-  readonly replies: readonly LimitReply[];
-  readonly receivedAtMs: number;
-}
-
-interface Refusal {
-  readonly basis: Basis | undefined;
-  /** The step of the store at which the isolate's own last reset had ended. */
-  readonly resetAt: number;
-  readonly localMs: number;
-  readonly nowMs: number;
-  readonly trustedMs: number;
-  look(atMs: number): TakeReply;
+/** The units of one bucket. */
+interface Bucket {
+  /** Units that clients got with the store's consent, and without it. */
+  admitted: number;
+  alone: number;
+  /** Units that were charged whatever the limit says. */
+  repaid: number;
+  /** Charges whose reply is on its way. */
+  onWay: number;
+  /** Units that the store may hold and nobody has: a reply or a return was lost, or an isolate has forgotten them. */
+  lapsed: number;
+  /** Units that somebody may have, or give back, although a reset has removed their charge. */
+  loose: number;
+  /** The most units that the limit has had. */
+  most: number;
 }
 
 export class Ledger {
+  readonly bucketMs: number;
+  /** So many buckets count: the present one, and those before it. */
+  readonly kept: number;
+  readonly #index: number;
+  readonly #key: string;
   readonly #isolates: number;
-  #bucket = 0;
-  /** Units of the present bucket that clients got with the store's consent, and without it. */
-  #admitted = 0;
-  #alone = 0;
-  /** Units that were charged in the present bucket whatever the limit says. */
-  #repaid = 0;
-  /** Charges of the present bucket whose reply is on its way. */
-  #onWay = 0;
-  /** The most units that the limit has had in this bucket, and how often it began anew. */
-  #most: number;
+  readonly #isShadow: boolean;
+  readonly #promised: Promised;
+  /** The newest first. */
+  #buckets: Bucket[] = [];
+  #newest = 0;
+  /** What was admitted, and when: only if the promise is about any span of time. */
+  #admissions: { readonly atMs: number; readonly units: number }[] = [];
   #number: number;
+  /** How often the present bucket began anew. */
   #begun = 1;
-  /** A reply or a return was lost: the store may hold units that nobody has. */
-  #isInDoubt = false;
-  /**
-   * The replies of calls that were on their way during a reset are void: what they have charged after it lapses with
-   * its window.
-   */
-  #isVoid = false;
-  /** A reset beside other requests: leased units of other isolates may be missing at the store. */
-  #isLoose = false;
   /** Isolates that have died. */
   #died = 0;
-  /** Steps of the store. Units were charged or came back in the last of them. */
+  /** Steps of the store. Units were charged, came back or were reset in the last of them. */
   #steps = 0;
   #charged = 0;
   #cameBack = 0;
+  #reset = 0;
   readonly #stepOf = new WeakMap<readonly LimitReply[], number>();
 
-  constructor({ isolates, limit }: Mode) {
+  /** @param index of the cell. */
+  constructor(index: number, rules: ModePolicy, isolates: number) {
+    this.#promised = promisedBy(rules.algorithm);
+    this.bucketMs = this.#promised.bucketMs;
+    this.kept = this.#promised.kept;
+    this.#index = index;
+    this.#key = rules.name;
     this.#isolates = isolates;
-    this.#most = limit;
-    this.#number = limit;
+    this.#isShadow = rules.mode === "shadow";
+    this.#number = rules.limit;
   }
 
   get steps(): number {
     return this.#steps;
   }
 
-  arrived(request: TakeRequest, reply: TakeReply, charged: number, nowMs: number): void {
+  bucketOf(atMs: number): number {
+    return Math.floor(atMs / this.bucketMs);
+  }
+
+  /**
+   * A call has arrived. @param allowed what the store replies. @param charged by bucket, the newest first: the units
+   * that the call has charged.
+   */
+  arrived(
+    flag: Flag,
+    allowed: boolean,
+    replies: readonly LimitReply[],
+    charged: readonly number[],
+    nowMs: number,
+  ): void {
     this.#roll(nowMs);
     this.#steps++;
-    if (charged > 0) this.#charged = this.#steps;
-    if (charged < 0) this.#cameBack = this.#steps;
-    if (request.flag === Flag.take) this.#onWay += charged;
-    if (request.flag === Flag.chargeAnyway) this.#repaid += charged;
-    for (const replies of reply.keys) this.#stepOf.set(replies, this.#steps);
+    if (charged.some((units) => units > 0)) this.#charged = this.#steps;
+    if (charged.some((units) => units < 0)) this.#cameBack = this.#steps;
+    const [present] = this.#buckets;
+    if (flag === Flag.take && allowed) present!.onWay += charged[0]!;
+    if (flag === Flag.chargeAnyway) present!.repaid += charged[0]!;
+    this.#stepOf.set(replies, this.#steps);
   }
 
-  /** A reply is heard no more. */
-  lost(reply: TakeReply | undefined, request: TakeRequest | undefined): void {
-    this.#isInDoubt = true;
-    this.heard(reply, request);
+  /** The reply to an admitted take is on its way no more. @param atMs when the store decided. */
+  heard(replies: readonly LimitReply[], atMs: number, cost: number): void {
+    const bucket = this.isFromBeforeReset(replies) ? undefined : this.#bucketAt(atMs);
+    if (bucket) bucket.onWay -= cost;
   }
 
-  /** A reply is on its way no more. */
-  heard(reply: TakeReply | undefined, request: TakeRequest | undefined): void {
-    if (!reply?.allowed || request?.flag !== Flag.take) return;
-    const [key] = request.keys;
-    if (Math.floor(reply.nowMs / WINDOW_MS) === this.#bucket) this.#onWay = Math.max(0, this.#onWay - key!.cost);
+  /** Units of admitted requests come back. @param atMs an instant of their bucket. */
+  settled(units: number, atMs: number, isAlone: boolean): void {
+    const bucket = this.#bucketAt(atMs);
+    if (!bucket) return;
+    if (isAlone) bucket.alone -= units;
+    else bucket.admitted -= units;
   }
 
-  doubted(): void {
-    this.#isInDoubt = true;
+  /** Nobody has these units, and they may not come back. @param atMs an instant of their bucket. */
+  lapse(units: number, atMs: number, replies?: readonly LimitReply[]): void {
+    const bucket = replies && this.isFromBeforeReset(replies) ? undefined : this.#bucketAt(atMs);
+    if (bucket) bucket.lapsed += units;
   }
 
-  /** A reset has ended while calls were on their way. */
-  voided(): void {
-    this.#isVoid = true;
+  /** The stock of an isolate is forgotten. */
+  forget(memory: Memory, nowMs: number): void {
+    this.#roll(nowMs);
+    for (const [age, units] of this.stockIn([memory]).entries()) this.#buckets[age]!.lapsed += units;
   }
 
-  /** Leased units are spent although a reset has removed their charge. */
-  loosen(): void {
-    this.#isLoose = true;
-  }
-
-  died(): void {
+  /** An isolate has died. */
+  died(memory: Memory, nowMs: number): void {
     this.#died++;
-    this.#isInDoubt = true;
+    this.forget(memory, nowMs);
   }
 
   changed(limit: number, nowMs: number): void {
     this.#roll(nowMs);
-    this.#most = Math.max(this.#most, limit);
+    const [present] = this.#buckets;
+    present!.most = Math.max(present!.most, limit);
     if (limit > this.#number) this.#cameBack = ++this.#steps;
     this.#number = limit;
   }
 
-  reset(nowMs: number, isBesideOthers: boolean, memories: readonly Memory[]): void {
+  /**
+   * A reset has arrived. @param memories of the other isolates. @param own of the isolate that resets: what it leases
+   * meanwhile goes when the reset ends. @param returns units on their way back, with an instant of their bucket.
+   */
+  reset(
+    nowMs: number,
+    memories: readonly Memory[],
+    own: Memory,
+    returns: readonly { units: number; atMs: number }[],
+  ): void {
     this.#roll(nowMs);
-    this.#cameBack = ++this.#steps;
+    this.#reset = this.#cameBack = ++this.#steps;
     this.#begun++;
-    this.#admitted = 0;
-    this.#alone = 0;
-    this.#onWay = 0;
-    this.#repaid = 0;
-    this.#isVoid ||= isBesideOthers;
-    this.#isLoose ||= isBesideOthers || this.stockIn(memories, nowMs) > 0;
+    const [stock, since] = [this.stockIn(memories), this.stockIn([own], true)];
+    this.#buckets = this.#buckets.map(({ onWay, loose }, age) => {
+      return { ...this.#newBucket(), loose: loose + onWay + stock[age]! + since[age]! };
+    });
+    for (const { units, atMs } of returns) {
+      const bucket = this.#bucketAt(atMs);
+      if (bucket) bucket.loose += units;
+    }
+    this.#admissions = [];
   }
 
-  told(decision: Decision, atMs: number, cost: number, nowMs: number): void {
+  /** A request was admitted. @param replies by which the store has admitted it. undefined: it spent leased units. */
+  admit(
+    units: number,
+    { source, reply }: SourcedReply,
+    nowMs: number,
+    replies: readonly LimitReply[] | undefined,
+  ): void {
     this.#roll(nowMs);
-    if (!decision.allowed) return;
-    const bucket = Math.floor((decision.source === "lease" ? nowMs : atMs) / WINDOW_MS);
-    if (decision.source === "fallback") this.#alone += cost;
-    else if (bucket === this.#bucket) this.#admitted += cost;
+    const isLeased = source === "lease";
+    if (!isLeased && replies && this.isFromBeforeReset(replies)) return;
+    const atMs = isLeased ? nowMs : reply.nowMs;
+    const bucket = this.#bucketAt(atMs);
+    if (bucket) bucket.admitted += units;
+    if (this.#promised.spans.length > 0) this.#admissions.push({ atMs, units });
   }
 
-  basis(memory: Memory, key: string): Basis | undefined {
-    const record = recordOf(memory, key);
-    return record && record.call > 0 ? { replies: record.replies, receivedAtMs: record.receivedAtMs } : undefined;
+  /** A request was admitted without the store. */
+  admitAlone(units: number, nowMs: number): void {
+    this.#roll(nowMs);
+    this.#buckets[0]!.alone += units;
   }
 
-  /** Leased units of the present bucket, and those that are reserved. @param sinceReset only leases since it began. */
-  stockIn(memories: readonly Memory[], nowMs: number, sinceReset = false): number {
-    let sum = 0;
+  /**
+   * Leased units, and those that are reserved, by bucket, the newest first. @param sinceReset only leases since it
+   * began.
+   */
+  stockIn(memories: readonly Memory[], sinceReset = false): number[] {
+    const sums = new Array<number>(this.kept).fill(0);
     for (const { records } of memories) {
-      for (const { leases, reset } of records.values()) {
-        for (const { units, asks, number } of leases ?? []) {
-          if (sinceReset && number <= reset) continue;
-          const reserved = [...(asks?.values() ?? [])].flatMap((ask) => ask.reserved);
-          for (const one of [...units, ...reserved]) {
-            const isPresent = Math.floor(one.chargedAtMs / WINDOW_MS) === Math.floor(nowMs / WINDOW_MS);
-            if (isPresent) sum += one.units;
-          }
-        }
+      const { leases = [], reset = 0 } = records.get(this.#key) ?? {};
+      for (const { units, asks, number } of leases) {
+        if (sinceReset && number <= reset) continue;
+        for (const one of units) this.#add(sums, one);
+        for (const { reserved } of asks?.values() ?? []) for (const one of reserved) this.#add(sums, one);
       }
     }
-    return sum;
+    return sums;
   }
 
-  /** @param isQuiet no call is on its way, and no request waits. @returns what is wrong. */
-  check(nowMs: number, memories: readonly Memory[], charged: number, isQuiet: boolean): string | undefined {
+  /** The stock of the present bucket. */
+  presentStock(memories: readonly Memory[], nowMs: number): number {
     this.#roll(nowMs);
-    const most = this.#most * this.#begun;
-    if (this.#admitted > most) return `${this.#admitted} units were admitted in one window, and ${most} are the most`;
-    const mostAlone = this.#most * (this.#isolates + this.#died) * this.#begun;
-    if (this.#alone > mostAlone) return `${this.#alone} units were admitted alone, and ${mostAlone} are the most`;
-    const held = this.#admitted + this.stockIn(memories, nowMs) + this.#onWay;
-    if (!this.#isLoose && charged < held) {
-      return `clients, stocks and messages hold ${held} units, and the store has charged ${charged}: some came back twice`;
-    }
-    const explained = held + this.#alone + this.#repaid;
-    if (isQuiet && !this.#isInDoubt && !this.#isVoid && charged > explained) {
-      return `the store has charged ${charged} units, and ${explained} are explained`;
+    return this.stockIn(memories)[0]!;
+  }
+
+  #add(sums: number[], { chargedAtMs, units }: { readonly chargedAtMs: number; readonly units: number }): void {
+    const age = this.#newest - this.bucketOf(chargedAtMs);
+    if (age >= 0 && age < this.kept) sums[age]! += units;
+  }
+
+  /**
+   * @param charged the counts of the store by bucket, the newest first. @param isQuiet no call is on its way, and no
+   * request waits. @returns what is wrong.
+   */
+  check(nowMs: number, memories: readonly Memory[], charged: readonly number[], isQuiet: boolean): string | undefined {
+    this.#roll(nowMs);
+    const broken = this.#promised.broken(this.#buckets, this.#admissions);
+    if (broken) return broken;
+    const [{ alone, most }] = this.#buckets as [Bucket];
+    const mostAlone = this.#isShadow ? Infinity : most * (this.#isolates + this.#died) * this.#begun;
+    if (alone > mostAlone) return `${alone} units were admitted alone, and ${mostAlone} are the most`;
+    const stock = this.stockIn(memories);
+    for (const [age, bucket] of this.#buckets.entries()) {
+      const counted = charged[age]!;
+      const held = bucket.admitted + stock[age]! + bucket.onWay;
+      if (counted < held - bucket.loose) {
+        return `clients, stocks and messages hold ${held} units, and the store has charged ${counted}: some came back twice`;
+      }
+      const explained = held + bucket.alone + bucket.repaid + bucket.lapsed;
+      // An isolate that notices a reset forgets units, too.
+      if (isQuiet && bucket.loose === 0 && counted > explained) {
+        return `the store has charged ${counted} units, and ${explained} are explained`;
+      }
     }
     return undefined;
   }
 
-  /** A refusal that was told. @returns what is wrong. */
-  checkRefusal(decision: Decision, { basis, resetAt, localMs, nowMs, trustedMs, look }: Refusal): string | undefined {
-    const step = basis && this.#stepOf.get(basis.replies);
-    if (!basis || step === undefined) return undefined;
-    if (decision.source === "cache" && step < resetAt) return "refused from memory by counts from before the reset";
-    const hasComeBack = this.#cameBack > step;
-    if (decision.source === "cache" && look(nowMs).allowed) {
-      if (!hasComeBack) return "refused from memory, and the store would have admitted: no unit came back meanwhile";
-      if (localMs - basis.receivedAtMs >= trustedMs) return "refused from memory by a reply that is too old";
-    }
-    const { retryAfterMs } = decision;
-    if (retryAfterMs === undefined || decision.source === "lease") return undefined;
-    if (this.#charged <= step && !look(nowMs + retryAfterMs).allowed) {
-      return `told to wait ${retryAfterMs} ms, and alone it would be refused then`;
-    }
-    const soonerMs = retryAfterMs - CLOCK_ERROR_MS;
-    if (soonerMs > 0 && !hasComeBack && look(nowMs + soonerMs).allowed) {
-      return `told to wait ${retryAfterMs} ms, and it would be admitted ${CLOCK_ERROR_MS} ms earlier`;
-    }
-    return undefined;
+  /** Whether units came back after this step. */
+  hasComeBackSince(step: number): boolean {
+    return this.#cameBack > step;
+  }
+
+  /** Whether units were charged after this step. */
+  wasChargedSince(step: number): boolean {
+    return this.#charged > step;
+  }
+
+  /** The step in which the store has replied this. undefined: it has not. */
+  stepIn(replies: readonly LimitReply[]): number | undefined {
+    return this.#stepOf.get(replies);
   }
 
   /** The form of the step in which the store has replied this. */
   stepOf(replies: readonly LimitReply[] | undefined): string {
-    return stepForm((replies && this.#stepOf.get(replies)) ?? 0);
+    return stepForm(this.#index, (replies && this.#stepOf.get(replies)) ?? 0);
   }
 
-  form(): string {
-    const units = [this.#admitted, this.#alone, this.#onWay, this.#repaid, this.#most, this.#begun, this.#died];
-    return `${units} ${this.#isInDoubt} ${this.#isVoid} ${this.#isLoose} ${stepForm(this.#charged)} ${stepForm(this.#cameBack)}`;
+  form(nowMs: number): string {
+    const buckets = this.#buckets.map(({ admitted, alone, onWay, repaid, lapsed, loose, most }) => {
+      return [admitted, alone, onWay, repaid, lapsed, loose, most].join();
+    });
+    const admissions = this.#admissions.map(({ atMs, units }) => `${atMs - nowMs}:${units}`).sort();
+    const steps = [this.#charged, this.#cameBack, this.#reset].map((step) => stepForm(this.#index, step));
+    return `${buckets.join(";")} ${this.#begun} ${this.#died} ${admissions} ${steps}`;
+  }
+
+  /** Whether a reset has removed what was charged with this reply. */
+  isFromBeforeReset(replies: readonly LimitReply[]): boolean {
+    return (this.#stepOf.get(replies) ?? 0) < this.#reset;
+  }
+
+  #bucketAt(atMs: number): Bucket | undefined {
+    return this.#buckets[this.#newest - this.bucketOf(atMs)];
+  }
+
+  #newBucket(): Bucket {
+    return { admitted: 0, alone: 0, repaid: 0, onWay: 0, lapsed: 0, loose: 0, most: this.#number };
   }
 
   #roll(nowMs: number): void {
-    const bucket = Math.floor(nowMs / WINDOW_MS);
-    if (bucket === this.#bucket) return;
-    this.#bucket = bucket;
-    this.#admitted = 0;
-    this.#alone = 0;
-    this.#onWay = 0;
-    this.#repaid = 0;
+    const newest = this.bucketOf(nowMs);
+    if (newest === this.#newest) return;
+    const passed = Math.min(this.kept, newest - this.#newest);
+    const begun = Array.from({ length: passed }, () => this.#newBucket());
+    this.#buckets = [...begun, ...this.#buckets].slice(0, this.kept);
+    this.#newest = newest;
     this.#begun = 1;
-    this.#most = this.#number;
-    this.#isInDoubt = false;
-    this.#isLoose = false;
+    const oldestMs = nowMs - this.#promised.rememberedMs;
+    this.#admissions = this.#admissions.filter(({ atMs }) => atMs > oldestMs);
   }
 }
 
-/** Only the order of steps means anything: the form of a state renames them. */
-export function stepForm(step: number): string {
-  return `@${step}@`;
+/** Only the order of the steps of a cell means anything: the form of a state renames them. */
+export function stepForm(cell: number, step: number): string {
+  return `@${cell}:${step}@`;
 }

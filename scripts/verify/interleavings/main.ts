@@ -91,7 +91,7 @@ async function exploreOne(mode: Mode): Promise<void> {
   const { explore } = await import("./search.ts");
   const beganAt = performance.now();
   const { states, executions, depth, wrong } = await explore(mode, {
-    mergeTest: values.quick ? 20 : 200,
+    mergeTest: values.quick ? 40 : 200,
     onProgress: (...[s, e, d]) => {
       if (s % 20_000 === 0) process.stderr.write(`${mode.name}: ${s} states, ${e} executions, depth ${d}\n`);
     },
@@ -123,9 +123,10 @@ async function plant(name: string): Promise<void> {
 async function tellAgain(choices: Parameters<World["run"]>[0]): Promise<void> {
   replaceSources();
   const { World: Replaced } = await import("./world.ts");
+  const { end } = await import("./ending.ts");
   const world = new Replaced(modes.find(({ name }) => name === values.mode)!);
   await world.run(choices);
-  if (!world.broken) await world.end();
+  if (!world.broken) await end(world);
   for (const line of world.story) console.log(line);
   console.log(world.broken ?? "as promised");
   process.exit(world.broken ? 1 : 0);

@@ -1,8 +1,10 @@
 /** Breadth first over all choices: the first counterexample is a shortest one. */
 
 import { hash } from "node:crypto";
+import { end } from "./ending.ts";
 import type { Mode } from "./modes.ts";
-import { type Choice, World } from "./world.ts";
+import type { Choice } from "./parts.ts";
+import { World } from "./world.ts";
 
 export interface Found {
   readonly states: number;
@@ -76,7 +78,7 @@ export async function explore(
         const after = { before: path, choice };
         seen.set(form, after);
         next.push({ path: after, choices: world.choices() });
-        await world.end();
+        await end(world);
         if (world.broken) return found(counterexample(world, all));
         if (seen.size % 500 === 0) onProgress?.(seen.size, executions, depth + 1);
         if (seen.size >= mostStates) return found(undefined, false);

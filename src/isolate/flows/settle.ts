@@ -53,9 +53,9 @@ export function noteUnanswered(
   const late = timeout && hearLate(place, decision, keys, asked, timeout.answer, options);
   const atStore = slot && !notRun ? holdSlots(keys, options) : undefined;
   const release = async () => {
-    // The release must reach the store after the take.
-    await late;
-    await atStore?.release();
+    // The release must reach the store after the take. A late charge of a refused request has given its slots back.
+    const known = await late;
+    if (decision.allowed || !known?.charged) await atStore?.release();
   };
   const isHeld = atStore && decision.allowed;
   if (!isHeld && (atStore || late)) {
@@ -154,7 +154,17 @@ function unusedOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[])
   });
 }
 
-/** Gives back what a late reply shows as charged. If that fails, the units lapse with their window. */
+/**
+ * Gives back what a late reply shows as charged. If that fails, the units lapse with their window, and slots are given
+ * back later.
+ */
 async function giveBack(place: Place, keys: readonly KeyRequest[], { nowMs }: TakeReply, slot: number): Promise<void> {
-  if (keys.length > 0) await callStore(place, { keys, flag: Flag.giveBack, atMs: nowMs, slot }).catch(failureOf);
+  if (keys.length === 0) return;
+  try {
+    await callStore(place, { keys, flag: Flag.giveBack, atMs: nowMs, slot });
+  } catch (error) {
+    failureOf(error);
+    const slots = slotsOf(keys);
+    if (slot && slots.length > 0) addUnreleased(place.memory, slots, slot, place.timing.nowMs());
+  }
 }

@@ -16,13 +16,18 @@ it("every interleaving within small bounds is as promised", async () => {
   expect(stdout.trim().split("\n").at(-1)).toMatch(/^\d+ distinct states, \d+ executions$/);
 });
 
-it.each(["a reset forgets the debts", "leased units are returned and kept"])(
-  "finds a planted fault: %s",
-  async (name) => {
-    const { stdout } = await explore("--fault", name);
-    expect(stdout).toMatch(/^found after \d+ choices/);
-  },
-);
+it.each([
+  "a reset forgets the debts",
+  "leased units are returned and kept",
+  "leased units of one policy suffice for a request of two",
+  "at the end of a bucket its units are forgotten",
+  "the late reply of a place is not heard after a refusal",
+  "a late slot is kept",
+  "a settlement of unknown outcome is sent again",
+])("finds a planted fault: %s", async (name) => {
+  const { stdout } = await explore("--fault", name);
+  expect(stdout).toMatch(/^found after \d+ choices/);
+});
 
 it("tells a story again from its choices", async () => {
   const choices = '[["request","A",1,0],["arrive",2],["reply",2]]';

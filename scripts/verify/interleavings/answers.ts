@@ -1,0 +1,63 @@
+/** What an isolate answers to a decider about one place, and whether a refusal from memory is one that is promised. */
+
+import { ENFORCED, type KeyRequest } from "../../../src/core/take.ts";
+import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
+import { nowBy } from "../../../src/isolate/store-clock.ts";
+import { lookAt } from "./cells.ts";
+import type { Basis, FlowPlace, HomePlace } from "./parts.ts";
+import type { Scene } from "./scene.ts";
+
+/** @param kept of the flow whose decider is answered. */
+export function noteAnswer(
+  scene: Scene,
+  at: HomePlace,
+  kept: FlowPlace,
+  keys: readonly KeyRequest[],
+  answer: SourcedReply,
+): void {
+  const { source, reply } = answer;
+  const { nowMs, trustedMs } = scene;
+  const localMs = nowMs + at.home.offsetMs;
+  const { earliestMs = 0, latestMs } = nowBy(at.memory.clock, localMs, trustedMs);
+  kept.answer = answer;
+  kept.bases = new Map(
+    keys.map((key, k): [string, Basis] => {
+      const cell = scene.cell(at.index, key.key);
+      const { ledger } = cell;
+      const known = knownAbout(at, kept, key.key, source);
+      const step = known && ledger.stepIn(known.replies);
+      const isRefused = key.group === ENFORCED && reply.keys[k]!.some(({ refused }) => refused);
+      if (
+        source === "cache" &&
+        !cell.slots &&
+        isRefused &&
+        known &&
+        step !== undefined &&
+        !at.isStepped &&
+        !scene.isEnding
+      ) {
+        const isOld = localMs - (known.receivedAtMs ?? localMs) >= trustedMs;
+        if (step < at.home.accounts[cell.index]!.resetAt) {
+          scene.fail("refused from memory by counts from before the reset");
+        } else if (lookAt(cell, key, nowMs).allowed) {
+          if (!ledger.hasComeBackSince(step)) {
+            scene.fail("refused from memory, and the store would have admitted: no unit came back meanwhile");
+          }
+          if (isOld) scene.fail("refused from memory by a reply that is too old");
+        }
+      }
+      const sinceMs = source === "redis" ? (known?.storeAtMs ?? 0) : nowMs - (latestMs - earliestMs);
+      return [key.key, { step, sinceMs }];
+    }),
+  );
+}
+
+/** The reply about a key by which an isolate has answered: its own, or what it remembers. */
+function knownAbout({ memory }: HomePlace, { heard }: FlowPlace, key: string, source: string) {
+  if (source === "redis" && heard?.reply.allowed === false) {
+    const k = heard.request.keys.findIndex((one) => one.key === key);
+    if (k >= 0) return { replies: heard.reply.keys[k]!, receivedAtMs: undefined, storeAtMs: heard.reply.nowMs };
+  }
+  const record = memory.records.get(key);
+  return record && record.call > 0 ? record : undefined;
+}

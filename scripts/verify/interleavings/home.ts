@@ -1,0 +1,94 @@
+/** An isolate: a memory for each place under the flows that ship, on a clock and timers of the explorer. */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
+import { createIsolate, type Isolate, type IsolateOptions, isolateOf } from "../../../src/isolate/isolate.ts";
+import { newMemory } from "../../../src/isolate/memory.ts";
+import { TRUSTED_ALONE_MS } from "../../../src/isolate/refusals.ts";
+import type { ReplySource, SourcedReply } from "../../../src/isolate/reply-source.ts";
+import { createDecideOnce } from "../../../src/limiter/decide-once.ts";
+import { splitOf } from "../../../src/limiter/split/split.ts";
+import { splitStore } from "../../../src/limiter/stores/split-store.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { noteAnswer } from "./answers.ts";
+import { send } from "./network.ts";
+import type { Flow, Home, HomePlace } from "./parts.ts";
+import { type Scene, TRUSTED_PART } from "./scene.ts";
+
+export const BUDGET_MS = 50;
+
+/** The flow whose code runs. */
+const running = new AsyncLocalStorage<Flow>();
+
+export function begin(scene: Scene, home: Home, name: string, work: (flow: Flow) => Promise<void>): void {
+  scene.begin(home, name, work, (flow, go) => running.run(flow, go));
+}
+
+/** A flow does something more. */
+export function goOn(scene: Scene, flow: Flow, work: () => Promise<void>): void {
+  running.run(flow, () => {
+    work().catch((error: unknown) => scene.fail(`a request in flight was rejected: ${String(error)}`));
+  });
+}
+
+export function newHome(scene: Scene, name: string): Home {
+  const accounts = scene.cells.map(() => ({ owed: 0, repaid: 0, debtsSent: 0, owesSinceMs: 0, resetAt: 0 }));
+  const places: HomePlace[] = [];
+  const home: { -readonly [K in keyof Home]?: Home[K] } = { name, places, accounts, offsetMs: 0 };
+  const nowMs = () => scene.nowMs + home.offsetMs!;
+  const sleepAt = (place: number) => (ms: number) =>
+    new Promise<void>((wake) => {
+      const flow = running.getStore()!;
+      const begun = scene.note(flow, "sleep");
+      const wakesAtMs = scene.nowMs + Math.max(1, Math.ceil(ms));
+      scene.sleeps.push({ id: scene.nextId(), flow, place, begun, wakesAtMs, wake });
+    });
+  const links = scene.places.map((_, index) => {
+    const call = (request: TakeRequest | undefined, budgetMs: number) =>
+      send(scene, running.getStore()!, places[index]!, request, budgetMs);
+    const memory = newMemory(BUDGET_MS);
+    places.push({ home: home as Home, index, memory, isStepped: false });
+    const store: Store = {
+      kind: "redis",
+      keySecret: "none",
+      timeoutMs: BUDGET_MS,
+      take: (request, _nowMs, budgetMs = BUDGET_MS) => call(request, budgetMs) as Promise<TakeReply>,
+      reset: async () => void (await call(undefined, BUDGET_MS)),
+      ping: async () => {},
+    };
+    const isolate = ({ trustedMs = () => TRUSTED_ALONE_MS }: IsolateOptions = {}) => {
+      const options = { memory, trustedMs: () => trustedMs() * TRUSTED_PART };
+      return noting(scene, places[index]!, createIsolate(store, { nowMs, sleep: sleepAt(index) }, options));
+    };
+    return { ...store, isolate };
+  });
+  // As src/limiter/run.ts does.
+  const store = splitStore(links, (key) => scene.cells.find((cell) => cell.key === key)!.place);
+  home.decider = splitOf(store) ?? createDecideOnce(store, isolateOf(store));
+  return home as Home;
+}
+
+/** Notes what a decider is answered about a place: it may keep it while it waits for another place. */
+function noting(scene: Scene, at: HomePlace, isolate: Isolate): Isolate {
+  const kept = () => running.getStore()!.places[at.index]!;
+  function noted<T extends SourcedReply | undefined>(answer: T, { keys }: TakeRequest): T {
+    if (answer) noteAnswer(scene, at, kept(), keys, answer);
+    return answer;
+  }
+  async function take(...all: Parameters<ReplySource["take"]>): Promise<SourcedReply> {
+    const [request] = all;
+    if (request.flag !== Flag.take) return await isolate.replies.take(...all);
+    try {
+      return noted(await isolate.replies.take(...all), request);
+    } catch (error) {
+      kept().answer = "";
+      throw error;
+    }
+  }
+  return {
+    ...isolate,
+    refusal: (request, ...more) => noted(isolate.refusal(request, ...more), request),
+    beside: (request) => noted(isolate.beside(request), request),
+    replies: { ...isolate.replies, take },
+  };
+}

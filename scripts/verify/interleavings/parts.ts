@@ -1,0 +1,146 @@
+/** What an execution is made of. Plain data. */
+
+import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
+import type { Memory } from "../../../src/isolate/memory.ts";
+import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
+import type { Decider } from "../../../src/limiter/decide.ts";
+import type { Cell } from "./cells.ts";
+
+export type Choice = readonly [name: string, ...on: (number | string)[]];
+
+/** What an isolate keeps of one place. */
+export interface HomePlace {
+  readonly home: Home;
+  /** The position in the list of places. */
+  readonly index: number;
+  readonly memory: Memory;
+  /** The clock was set back, and no call to this place has shown it since. Until then the isolate cannot know. */
+  isStepped: boolean;
+}
+
+/** What an isolate owes to a cell. */
+export interface Account {
+  /** Units that it owes to the store, those of them that it has sent, and when it owed the first of them. */
+  owed: number;
+  repaid: number;
+  /** Those of them that were debts when they were sent. The others are what settlements have charged at once. */
+  debtsSent: number;
+  owesSinceMs: number;
+  /** The step of the cell in which the last reset of this isolate has arrived. */
+  resetAt: number;
+}
+
+export interface Home {
+  readonly name: string;
+  readonly places: readonly HomePlace[];
+  readonly decider: Decider;
+  /** By the index of the cell. */
+  readonly accounts: readonly Account[];
+  /** Its clock less the clock of the stores. */
+  offsetMs: number;
+}
+
+/** Units that a request in flight has charged. */
+export interface Charged {
+  readonly cell: Cell;
+  /** Less those that were given back. */
+  units: number;
+  /** An instant of their bucket, ms since the epoch. */
+  readonly atMs: number;
+  /** In the isolate's own counters. */
+  readonly isAlone: boolean;
+  /** A reset has removed the charge. */
+  isReset: boolean;
+  /** The `debtsSent` of the isolate when it owed these. undefined: it does not owe them. */
+  owedAfter: number | undefined;
+}
+
+/** An admitted request that has not ended, and what it may do. */
+export interface Held {
+  /** What it is doing. */
+  readonly acting: string[];
+  /** The units with which it is settled. */
+  settlesWith: number | undefined;
+  renew?: (() => Promise<unknown>) | undefined;
+  release?: (() => Promise<unknown>) | undefined;
+  extend?: (() => Promise<unknown>) | undefined;
+  settle?: ((used: number) => Promise<unknown>) | undefined;
+}
+
+/** A request, a reset or a settlement, with everything that it does in the background. */
+export interface Flow {
+  readonly id: number;
+  readonly home: Home;
+  readonly name: string;
+  /** What it can keep across an await beside its request, see `note`. */
+  trace: { readonly event: string }[];
+  isTold: boolean;
+  /** Of a reset, by cell: the step of the cell in which it has arrived. */
+  readonly resetAt: number[];
+  /** The cells for which it was admitted without their store. */
+  alone: readonly Cell[];
+  /** What it keeps of each place until its answer is told. */
+  places: FlowPlace[];
+  /** Its number at the stores. 0: it holds no slots. */
+  slot: number;
+  /** The oldest first. */
+  readonly charged: Charged[];
+  /** undefined: it holds nothing. */
+  held: Held | undefined;
+  /** It was refused, or has begun to release or settle what it holds. */
+  isOver: boolean;
+  /** Nobody will ever release or settle what it holds. */
+  isForgotten: boolean;
+}
+
+/** What an answer about one key is made by. */
+export interface Basis {
+  /** The step of the cell in which the store has replied it. undefined: not known. */
+  readonly step: number | undefined;
+  /** A wait that is told now may be computed from any instant since this one, in ms by the store's clock. */
+  readonly sinceMs: number;
+}
+
+/** What a flow keeps of one place. */
+export interface FlowPlace {
+  /** The last reply of the store to a take. After no answer: the late one. */
+  heard?: { readonly request: TakeRequest; readonly reply: TakeReply };
+  /** What the isolate has answered to the decider. "": it has no answer. */
+  answer?: SourcedReply | "";
+  /** What that answer is made by, key by key. */
+  bases?: ReadonlyMap<string, Basis>;
+  /** A take was surely not run. */
+  isNotRun?: boolean;
+}
+
+export interface Sleep {
+  readonly id: number;
+  readonly flow: Flow;
+  /** The position of the place for which it waits. */
+  readonly place: number;
+  readonly begun: object;
+  readonly wakesAtMs: number;
+  wake(): void;
+}
+
+export interface Message {
+  readonly id: number;
+  /** undefined: nobody waits for the reply any more. */
+  flow: Flow | undefined;
+  /** Whose message it is, and to which place it goes. */
+  readonly at: HomePlace;
+  readonly words: string;
+  /** When it was sent: the flow keeps it until the reply. */
+  readonly sent: object;
+  /** undefined: a reset of all keys of the place. */
+  readonly request: TakeRequest | undefined;
+  readonly budgetEndsAtMs: number;
+  state: "sent" | "arrived" | "lost";
+  isLate: boolean;
+  /** Nobody books what the reply says: it was lost, or a reset of the isolate has begun or ended meanwhile. */
+  isVoid: boolean;
+  reply: TakeReply | undefined;
+  resolve(reply: TakeReply | undefined): void;
+  reject(error: unknown): void;
+  answerLate(reply: TakeReply | undefined): void;
+}

@@ -1,0 +1,117 @@
+/** A request of a client, and a reset of an operator: what an isolate does, and what its answer is checked for. */
+
+import { isConcurrency } from "../../../src/core/concurrency.ts";
+import type { Decision } from "../../../src/core/decision.ts";
+import { Flag, keysOfRequest, type LimitReply } from "../../../src/core/take.ts";
+import type { Background } from "../../../src/isolate/reply-source.ts";
+import type { Answered } from "../../../src/limiter/decide.ts";
+import { failureOf } from "../../../src/store/failure.ts";
+import { type Cell, lookAt, policyKeysOf, unitsIn } from "./cells.ts";
+import { charge, oweAlone } from "./charged.ts";
+import { beginHolding } from "./held.ts";
+import { begin } from "./home.ts";
+import { leaseWish } from "./lease-choices.ts";
+import { voidBooks } from "./network.ts";
+import type { Flow, FlowPlace, Home } from "./parts.ts";
+import { type KnownCell, wrongWait } from "./refusal.ts";
+import type { Scene } from "./scene.ts";
+
+/** @returns the decision, as soon as it is told. */
+export function beginRequest(scene: Scene, home: Home, cost: number, cells: readonly Cell[]): { decision?: Decision } {
+  const keys = policyKeysOf(cells, cost);
+  const told: { decision?: Decision } = {};
+  const wish = leaseWish.units > 0 ? `, and the isolate would like ${leaseWish.units} units ahead` : "";
+  const about = scene.cells.length > 1 ? ` of ${cells.map(({ key }) => key).join(" and ")}` : "";
+  scene.say(`${home.name}: a request comes, cost ${cost}${about}${wish}`);
+  begin(scene, home, `the request of cost ${cost}${about}`, async (flow) => {
+    const background: Background = { waitUntil: (work) => void work.catch(() => {}) };
+    const mayLease = keys.every(({ policy }) => policy.consistency === "leased");
+    flow.slot = cells.some(({ slots }) => slots) ? scene.nextSlot() : 0;
+    for (const { slots } of cells) slots?.begin(flow.slot, flow);
+    const { slot } = flow;
+    const answered = await home.decider.decide(keys, { flag: Flag.take, slot, background, mayLease });
+    const { decision } = answered;
+    flow.isTold = true;
+    told.decision = decision;
+    const word = decision.allowed ? "admitted" : `${decision.outcome}, wait ${decision.retryAfterMs ?? "not known"}`;
+    scene.say(`${home.name}: ${flow.name} is ${word} (${decision.source})`);
+    const { places } = flow;
+    book(scene, flow, cells, answered, cost, "told");
+    flow.isOver = !decision.allowed;
+    flow.isForgotten = scene.isEnding;
+    if (scene.isEnding) return;
+    if (decision.allowed) {
+      const booked = (more: Answered, units: number) => {
+        const charged = cells.filter((cell) => !cell.slots);
+        scene.say(`${home.name}: its extension is ${more.decision.outcome} (${more.decision.source})`);
+        book(scene, flow, charged, more, units, "extended");
+      };
+      beginHolding(scene, flow, cells, answered, background, booked);
+    }
+    const isStepped = cells.some(({ place }) => home.places[place]!.isStepped);
+    const { allowed, retryAfterMs, source } = decision;
+    if (allowed || retryAfterMs === undefined || source === "fallback" || source === "lease" || isStepped) return;
+    // Nobody can know when a slot is free.
+    if (decision.limits.some(({ limit, admitted }) => isConcurrency(limit) && !admitted)) return;
+    const known = cells.flatMap((cell, k): KnownCell[] => {
+      if (cell.slots) return [];
+      const { request } = keys[k]!;
+      const { step, sinceMs = 0 } = places[cell.place]!.bases?.get(cell.key) ?? {};
+      // A step of the clock that is shorter than a round trip is not noticed.
+      const errorMs = scene.nowMs - sinceMs - home.offsetMs + 1;
+      return [{ step, errorMs, ledger: cell.ledger, look: (atMs) => lookAt(cell, request, atMs).allowed }];
+    });
+    scene.fail(wrongWait(retryAfterMs, known, scene.nowMs));
+  });
+  return told;
+}
+
+/** Books an answer: what the request and its isolate have charged. @param event `told` or `extended`. */
+function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answered, cost: number, event: string): void {
+  const { decision, failure, atMs: decidedAtMs } = answered;
+  const { allowed, outcome, source, shadow } = decision;
+  const { places, home } = flow;
+  const isKept = ({ key }: Cell) => allowed && !shadow.some(({ policy, admitted }) => policy.name === key && !admitted);
+  const kept = cells.filter(isKept);
+  flow.alone = kept.filter(({ place }) => places[place]!.answer === "");
+  const alone = flow.alone.length > 0 && { failure, ...scene.seenBy(flow) };
+  const holds = scene.mode.acts.length > 0 && allowed;
+  const about = `${event} ${outcome} ${source} ${kept.map(({ index }) => index)}`;
+  scene.note(flow, about, holds ? { decidedAtMs, ...alone } : {});
+  const isLeased = cells.every(({ rules }) => rules.consistency === "leased");
+  for (const cell of kept) {
+    const { answer, isNotRun } = places[cell.place]!;
+    const { mode, onStoreFailure } = cell.rules;
+    const isAlone = flow.alone.includes(cell);
+    const replies = source === "redis" ? heardAbout(places, cell) : undefined;
+    const isReset = replies !== undefined && cell.ledger.isFromBeforeReset(replies);
+    charge(flow, cell, cost, { atMs: isAlone ? scene.nowMs : (decidedAtMs ?? scene.nowMs), isAlone, isReset });
+    if (isAlone) {
+      if (isNotRun || isLeased) oweAlone(scene, flow, cell);
+      cell.slots?.toldAlone(flow, scene.nowMs);
+      if (mode !== "shadow" && onStoreFailure === "deny") scene.fail(`admitted without the place of ${cell.key}`);
+    }
+    if (scene.isEnding) continue;
+    const units = unitsIn(cell, cost);
+    if (answer) cell.ledger.admit(units, answer, scene.nowMs, heardAbout(places, cell));
+    else cell.ledger.admitAlone(units, scene.nowMs);
+  }
+  flow.places = home.places.map(() => ({}));
+}
+
+/** What the last reply to a take of this flow says about a cell. undefined: it was not asked about it. */
+function heardAbout(places: readonly FlowPlace[], { place, key }: Cell): readonly LimitReply[] | undefined {
+  const { heard } = places[place]!;
+  const k = heard?.request.keys.findIndex((one) => one.key === key) ?? -1;
+  return heard?.reply.keys[k];
+}
+
+export function beginReset(scene: Scene, home: Home): void {
+  scene.say(`${home.name}: an operator resets the client`);
+  begin(scene, home, "reset", async (flow) => {
+    flow.isTold = true;
+    for (const place of home.places) voidBooks(scene, place);
+    const keys = policyKeysOf(scene.cells, 1).map(({ request }) => request);
+    await home.decider.reset(keysOfRequest({ keys, flag: Flag.take })).catch(failureOf);
+  });
+}
