@@ -22,13 +22,16 @@ import { money } from "./parts/money.ts";
 import { redisCost } from "./parts/redis.ts";
 import { scale } from "./parts/scale.ts";
 import { size } from "./parts/size.ts";
+import { tcp } from "./parts/tcp.ts";
 import { truth } from "./parts/truth.ts";
 import { describeMachine } from "./support/machine.ts";
 import { keep, kept, PARTS, type PartName, writePage } from "./support/page.ts";
 import type { Part, Section } from "./support/part.ts";
 import { showBlocks, targetRows } from "./support/show.ts";
 
-const RUN: Readonly<Record<PartName, Part>> = { redis: redisCost, latency, truth, size, first, features, scale, money };
+const RUN: Readonly<Record<PartName, Part>> = {
+  ...{ redis: redisCost, tcp, latency, truth, size, first, features, scale, money },
+};
 const REPEAT = 3;
 /** The traces of this part count requests, and take minutes of real time. */
 const ONCE = "truth";

@@ -8,7 +8,7 @@ import { chartOf, markdownTable, noiseOf, showBlocks, targetRows } from "./show.
 import { summaryOf, TOP_CHARTS } from "./summary.ts";
 
 /** In the order of the page. */
-export const PARTS = ["redis", "latency", "truth", "size", "first", "features", "scale", "money"] as const;
+export const PARTS = ["redis", "tcp", "latency", "truth", "size", "first", "features", "scale", "money"] as const;
 export type PartName = (typeof PARTS)[number];
 
 const DOCS = new URL("../../docs/", import.meta.url);

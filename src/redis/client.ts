@@ -1,26 +1,38 @@
-/** One Redis over Upstash's REST protocol. It knows commands and failures, and nothing about rate limits. */
+/** What a store needs of one Redis, however it is reached. It knows commands and failures, and no rate limits. */
 
-import { Redis } from "@upstash/redis/cloudflare";
-import { type LateAnswer, OutOfTime, withinBudget } from "../time-budget.ts";
+import { type LateAnswer, OutOfTime } from "../time-budget.ts";
 
-export interface RedisOptions {
-  /** Base URL of the REST service, `https://…` or `http://…`. */
-  readonly url: string;
-  /** Its bearer token. */
-  readonly token: string;
+/** The commands that a store sends. Each is sent once: a charge that is sent again may be charged twice. */
+export interface Commands {
+  evalsha(sha1: string, keys: string[], args: (string | number)[]): Promise<unknown>;
+  eval(text: string, keys: string[], args: (string | number)[]): Promise<unknown>;
+  del(...keys: string[]): Promise<unknown>;
+  hset(key: string, fields: Record<string, number>): Promise<unknown>;
+  ping(): Promise<unknown>;
+}
+
+/** One Redis: over HTTP (rest.ts), or through a client that the program has (command.ts). */
+export interface RedisClient {
+  /** Whether scripts are sent in the variant for Upstash until Redis refuses it. */
+  readonly isUpstash: boolean;
   /**
-   * Time budget of one call in milliseconds, connection included. Time in which this isolate is too busy to read an
-   * answer hardly counts (time-budget.ts).
+   * Runs `work`, whose commands share one time budget. When the budget is spent, the commands go on for a second budget
+   * and 2 s: a late answer still says what was charged (`RedisError.timeout`).
+   *
+   * @param budgetMs milliseconds; default: the budget that the client was made with.
+   * @throws {RedisError} for every failure.
    */
-  readonly timeoutMs: number;
+  run<T>(work: (redis: Commands) => Promise<T>, budgetMs?: number): Promise<T>;
+  /** The first word of an error that Redis has replied, or a word of `TEXTS`. undefined: it is not Redis's error. */
+  replyOf(error: unknown): string | undefined;
 }
 
 /**
- * A failed call. The error text of `@upstash/redis` contains the whole command with its keys: nothing of that text is
- * kept. `reply`, only with code `REPLY`, is the first word of Redis's error (`NOSCRIPT`, `READONLY`, …).
+ * A failed call. The error of a client may contain the whole command with its keys: nothing of its text is kept.
+ * `reply`, only with code `REPLY`, is the first word of Redis's error (`NOSCRIPT`, `READONLY`, …).
  */
 export class RedisError extends Error {
-  readonly code: "TIMEOUT" | "NETWORK" | "SUBREQUESTS" | "MALFORMED_REPLY" | "REPLY";
+  readonly code: "TIMEOUT" | "OFFLINE" | "NETWORK" | "SUBREQUESTS" | "MALFORMED_REPLY" | "REPLY";
   readonly reply: string | undefined;
   /** Only with code `TIMEOUT`. */
   readonly timeout: LateAnswer<unknown> | undefined;
@@ -34,59 +46,15 @@ export class RedisError extends Error {
   }
 }
 
-/**
- * Runs `work` with a client whose requests share one time budget. The client sends each request once: a charge that is
- * sent again may be charged twice.
- *
- * When the budget is spent, the requests go on for a second budget and 2 s: a late answer still says what was charged
- * (`RedisError.timeout`).
- *
- * @param budgetMs milliseconds; default `options.timeoutMs`.
- * @throws {RedisError} for every failure.
- */
-export async function withRedis<T>(
-  options: RedisOptions,
-  work: (redis: Redis) => Promise<T>,
-  budgetMs: number = options.timeoutMs,
-): Promise<T> {
-  const requests = new AbortController();
-  const redis = new Redis({
-    url: options.url,
-    token: options.token,
-    retry: { retries: 0 },
-    // A function: the client turns the abort of a plain signal into a reply with status 200.
-    signal: () => requests.signal,
-    enableAutoPipelining: false,
-    enableTelemetry: false,
-    readYourWrites: false,
-    automaticDeserialization: false,
-    // Replies are integers and status lines, which need no base64.
-    responseEncoding: false,
-  });
-  try {
-    return await withinBudget(work(redis), {
-      budgetMs,
-      timeoutMs: options.timeoutMs,
-      abort: () => requests.abort(),
-    });
-  } catch (error) {
-    throw redisErrorOf(error);
-  }
-}
-
-function redisErrorOf(error: unknown): RedisError {
+/** What every client has in common. @param codeOf the code of an error that is no reply of Redis. */
+export function redisErrorOf(
+  error: unknown,
+  replyOf: RedisClient["replyOf"],
+  codeOf: (error: unknown) => RedisError["code"],
+): RedisError {
   if (error instanceof OutOfTime) return new RedisError("TIMEOUT", undefined, error.late);
-  // Cloudflare's error for a request that has made all the calls it may make. This call was not sent.
-  if (error instanceof Error && /^too many subrequests/i.test(error.message)) return new RedisError("SUBREQUESTS");
   const reply = replyOf(error);
-  if (reply !== undefined) return new RedisError("REPLY", reply);
-  // The TypeErrors are what the client throws for the body `null` and for a body without the fields it expects.
-  const malformed =
-    error instanceof Error &&
-    /^(UpstashJSONParseError|TypeError: (Request did not|Cannot (read|destructure)))/.test(
-      `${error.name}: ${error.message}`,
-    );
-  return new RedisError(malformed ? "MALFORMED_REPLY" : "NETWORK");
+  return reply === undefined ? new RedisError(codeOf(error)) : new RedisError("REPLY", reply);
 }
 
 /**
@@ -108,11 +76,9 @@ const TEXTS: readonly (readonly [text: RegExp, reply: string])[] = [
   [/^ERR (Error running script|.*user_script)/, "SCRIPT"],
 ];
 
-/** The first word of an error reply, or a word of `TEXTS`; `ERR`: no such word; undefined: not an error reply. */
-export function replyOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || error.name !== "UpstashError") return undefined;
-  // The client appends the whole command.
-  const text = error.message.split(", command was: ", 1)[0]!.replace(WRAPPED, "$1");
+/** The first word of an error's text, or a word of `TEXTS`. undefined: the text has no such word. */
+export function firstWord(error: string): string | undefined {
+  const text = error.replace(WRAPPED, "$1");
   const known = TEXTS.find(([pattern]) => pattern.test(text));
-  return known?.[1] ?? /^([A-Z]{3,16}) /.exec(text)?.[1] ?? "ERR";
+  return known?.[1] ?? /^([A-Z]{3,16}) /.exec(text)?.[1];
 }

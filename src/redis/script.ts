@@ -1,7 +1,6 @@
 /** Runs the script of lua/ on a Redis: EVALSHA, and EVAL if Redis does not know the script. Chooses its variant. */
 
-import type { Redis } from "@upstash/redis/cloudflare";
-import { type RedisOptions, replyOf, withRedis } from "./client.ts";
+import type { Commands, RedisClient } from "./client.ts";
 
 /** A script as it is sent, and its SHA-1 in hexadecimal. */
 interface Script {
@@ -10,45 +9,37 @@ interface Script {
 }
 
 /**
- * On Upstash a script without `flags=allow-key-locking` locks the whole database; Redis refuses that flag. A host name
- * under upstash.io gets the variant with the flag. If the service refuses the flag, the plain variant replaces it.
+ * On Upstash a script without `flags=allow-key-locking` locks the whole database; Redis refuses that flag. If the
+ * service refuses the flag, the plain variant replaces the one for Upstash.
  *
  * @returns a function that runs the script and returns its reply; it throws `RedisError`.
  */
 export function scriptRunner(
-  options: RedisOptions,
+  { isUpstash, run, replyOf }: RedisClient,
   variants: { readonly plain: Script; readonly keyLocking: Script },
 ): (keys: string[], args: (string | number)[], budgetMs?: number) => Promise<unknown> {
-  let script = /(^|\.)upstash\.io$/.test(new URL(options.url).hostname) ? variants.keyLocking : variants.plain;
+  let script = isUpstash ? variants.keyLocking : variants.plain;
+
+  /** EVALSHA. If Redis does not know the script, nothing ran: then EVAL, once. */
+  async function evaluate(redis: Commands, keys: string[], args: (string | number)[]): Promise<unknown> {
+    const { text, sha1 } = script;
+    try {
+      return await redis.evalsha(sha1, keys, args);
+    } catch (error) {
+      if (replyOf(error) !== "NOSCRIPT") throw error;
+      return await redis.eval(text, keys, args);
+    }
+  }
 
   return (keys, args, budgetMs) =>
-    withRedis(
-      options,
-      async (redis) => {
-        try {
-          return await evaluate(redis, script, keys, args);
-        } catch (error) {
-          if (replyOf(error) !== "UNEXPECTED_FLAG") throw error;
-          // The script was refused before it ran: running it again charges once.
-          script = variants.plain;
-          return await evaluate(redis, script, keys, args);
-        }
-      },
-      budgetMs,
-    );
-}
-
-/** EVALSHA. If Redis does not know the script, nothing ran: then EVAL, once. */
-async function evaluate(
-  redis: Redis,
-  { text, sha1 }: Script,
-  keys: string[],
-  args: (string | number)[],
-): Promise<unknown> {
-  try {
-    return await redis.evalsha(sha1, keys, args);
-  } catch (error) {
-    if (replyOf(error) !== "NOSCRIPT") throw error;
-    return await redis.eval(text, keys, args);
-  }
+    run(async (redis) => {
+      try {
+        return await evaluate(redis, keys, args);
+      } catch (error) {
+        if (replyOf(error) !== "UNEXPECTED_FLAG") throw error;
+        // The script was refused before it ran: running it again charges once.
+        script = variants.plain;
+        return await evaluate(redis, keys, args);
+      }
+    }, budgetMs);
 }

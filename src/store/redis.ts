@@ -1,20 +1,27 @@
-/** One Redis as a store: runs lua/take.lua and lua/live.lua over HTTP. */
+/** One Redis as a store: runs lua/take.lua and lua/live.lua, over HTTP or through a client that the program has. */
 
 import { isHttpUrl } from "../config/bindings.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { EARLIER_LIVE_KEYS, ENFORCED, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, LIVE_KEY } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
 import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { RedisError, type RedisOptions, withRedis } from "../redis/client.ts";
+import { type RedisClient, RedisError } from "../redis/client.ts";
+import { commandClient, type RedisCommand } from "../redis/command.ts";
+import { restClient } from "../redis/rest.ts";
 import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
+import { storeErrorOf } from "./failure.ts";
 import type { LiveStorage, LiveText } from "./live.ts";
 import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "./store.ts";
 
+export type { RedisCommand };
+
 /** Which Redis, and how long a call may take: see `RedisStoreOptions`. */
 interface RedisPlaceOptions {
-  readonly url: string;
-  readonly token: string;
+  readonly url?: string;
+  readonly token?: string;
+  readonly command?: RedisCommand;
+  readonly keySecret?: string;
   readonly timeoutMs?: number;
 }
 
@@ -23,26 +30,21 @@ interface RedisPlaceOptions {
  *
  * No I/O until the first take: may be called at module scope.
  *
- * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or
- * if `timeoutMs` is not a positive integer.
+ * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, if
+ * `keySecret` has less than 16 characters, if both or none of `url` and `command` are given, or if `timeoutMs` is not a
+ * positive integer.
  */
-export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: RedisPlaceOptions): Store {
-  // With a bad URL every call would fail like a broken network.
-  if (!isHttpUrl(url)) {
-    throw new TypeError("redisStore: url must be an http(s) URL without credentials (the REST URL, not redis://)");
-  }
-  if (typeof token !== "string" || !/^\S+$/.test(token)) {
-    throw new TypeError("redisStore: token must not be empty, and hold no white space");
-  }
+export function redisPlace(options: RedisPlaceOptions): Store {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
     throw new TypeError(`redisStore: timeoutMs must be a positive integer, found ${String(timeoutMs)}`);
   }
-  const options = { url, token, timeoutMs };
-  const run = scriptRunner(options, { plain: TAKE, keyLocking: TAKE_KEY_LOCKING });
+  const { client, keySecret } = reach(options, timeoutMs);
+  const run = scriptRunner(client, { plain: TAKE, keyLocking: TAKE_KEY_LOCKING });
 
   return {
     kind: "redis",
-    keySecret: token,
+    keySecret,
     timeoutMs,
 
     async take(request, nowMs = 0, budgetMs) {
@@ -53,16 +55,45 @@ export function redisPlace({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Redis
     },
 
     async reset(keys) {
-      if (keys.length > 0) await withRedis(options, (redis) => redis.del(...keys)).catch(asStoreError);
+      if (keys.length > 0) await client.run((redis) => redis.del(...keys)).catch(asStoreError);
     },
 
     async ping() {
-      const answer = await withRedis(options, (redis) => redis.ping()).catch(asStoreError);
+      const answer = await client.run((redis) => redis.ping()).catch(asStoreError);
       if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
     },
 
-    live: redisLive(options),
+    live: redisLive(client),
   };
+}
+
+/** The client of this Redis, and the secret for hashing client keys. */
+function reach(
+  { url, token, command, keySecret }: RedisPlaceOptions,
+  timeoutMs: number,
+): { readonly client: RedisClient; readonly keySecret: string } {
+  if (command !== undefined) {
+    if (url !== undefined || token !== undefined) {
+      throw new TypeError("redisStore: expected either command and keySecret, or url and token, found both");
+    }
+    if (typeof keySecret !== "string" || keySecret.length < 16) {
+      const found = keySecret === undefined ? "nothing" : "a value that is not shown";
+      throw new TypeError(`redisStore: keySecret must have at least 16 characters beside command, found ${found}`);
+    }
+    return { client: commandClient({ command, timeoutMs }), keySecret };
+  }
+  // With a bad URL every call would fail like a broken network.
+  if (!isHttpUrl(url)) {
+    const instead = "the REST URL, not redis://; over TCP give a command";
+    throw new TypeError(`redisStore: url must be an http(s) URL without credentials (${instead})`);
+  }
+  if (typeof token !== "string" || !/^\S+$/.test(token)) {
+    throw new TypeError("redisStore: token must not be empty, and hold no white space");
+  }
+  if (keySecret !== undefined) {
+    throw new TypeError("redisStore: keySecret belongs to command; beside url and token give it to createLimiter");
+  }
+  return { client: restClient({ url, token, timeoutMs }), keySecret: token };
 }
 
 /** ARGV of lua/take.lua. */
@@ -107,8 +138,8 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
 }
 
 /** The live document: runs lua/live.lua. */
-function redisLive(options: RedisOptions): LiveStorage {
-  const run = scriptRunner(options, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
+function redisLive(client: RedisClient): LiveStorage {
+  const run = scriptRunner(client, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
 
   function at(key: string): Required<Pick<LiveStorage, "read" | "write" | "leave">> {
     /** The mark of the text that was read or written last. */
@@ -133,7 +164,7 @@ function redisLive(options: RedisOptions): LiveStorage {
         return written;
       },
       async leave() {
-        await withRedis(options, (redis) => redis.hset(key, { moved: 1 })).catch(asStoreError);
+        await client.run((redis) => redis.hset(key, { moved: 1 })).catch(asStoreError);
       },
     };
   }
@@ -150,7 +181,7 @@ function decodeLive(reply: unknown): [version: number, mark?: unknown, text?: un
 
 /** @param decode reads a reply that arrives after its budget. Absent: such a reply says nothing of use. */
 function asStoreError(error: unknown, decode?: (reply: unknown) => unknown): never {
-  if (!(error instanceof RedisError)) throw error;
+  if (!(error instanceof RedisError)) throw storeErrorOf(error);
   const { code, reply, timeout } = error;
   if (timeout && decode) {
     // No reply, or not one of the script: nothing is known.

@@ -58,7 +58,9 @@ export type StoreErrorCode =
   | "OPEN"
   /** No reply within the time budget. */
   | "TIMEOUT"
-  /** The connection failed, or broke before the reply. */
+  /** There is no connection to the store: the call was not sent. */
+  | "OFFLINE"
+  /** The connection failed, or broke before the reply: the take may have run. */
   | "NETWORK"
   /** The store has refused the call because it has too many: the take did not run. */
   | "OVERLOADED"
@@ -84,7 +86,7 @@ export type StoreErrorCode =
 const OF_OTHER_NODES = "CROSSSLOT MOVED ASK TRYAGAIN";
 /** Refused before the command ran: nothing was charged. */
 const BEFORE_IT_RAN =
-  "OPEN OVERLOADED REJECTED SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
+  "OPEN OFFLINE OVERLOADED REJECTED SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
 /** Refused at the first read (a stale replica) or the first write: nothing was charged (lua/take.lua sees to it). */
 const BEFORE_IT_WROTE = "MASTERDOWN READONLY OOM MISCONF NOREPLICAS";
 

@@ -1,11 +1,12 @@
 // After the budget of a call: when the service has failed, and when only this isolate was too busy to read the answer.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { RedisError } from "../../src/redis/client.ts";
 
 const BUDGET_MS = 250;
 /** How much longer a busy isolate waits for an answer. */
 const LATE_ANSWER_MS = 2_000;
-let client: typeof import("../../src/redis/client.ts");
+let client: typeof import("../../src/redis/rest.ts");
 /** Answers the one request. */
 let answer: () => void;
 
@@ -13,7 +14,7 @@ beforeEach(async () => {
   vi.useFakeTimers({ now: 1_700_000_000_000 });
   // What an isolate knows of itself begins anew.
   vi.resetModules();
-  client = await import("../../src/redis/client.ts");
+  client = await import("../../src/redis/rest.ts");
   vi.stubGlobal("fetch", (_url: string, { signal }: { signal: AbortSignal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     signal.addEventListener("abort", () => reject(signal.reason));
@@ -31,13 +32,14 @@ async function spent(isBusy: boolean): Promise<{ hasFailed: boolean | undefined 
   const known: { hasFailed: boolean | undefined } = { hasFailed: undefined };
   const options = { url: "https://redis.example", token: "t", timeoutMs: BUDGET_MS };
   const failure = client
-    .withRedis(options, (redis) => redis.ping())
-    .catch((error: InstanceType<typeof client.RedisError>) => error);
+    .restClient(options)
+    .run((redis) => redis.ping())
+    .catch((error: RedisError) => error);
   await vi.advanceTimersByTimeAsync(BUDGET_MS - 1);
   // A late timer is looked at again a little later.
   if (isBusy) vi.setSystemTime(Date.now() + 400);
   await vi.advanceTimersByTimeAsync(isBusy ? 51 : 1);
-  const { code, timeout } = (await failure) as InstanceType<typeof client.RedisError>;
+  const { code, timeout } = (await failure) as RedisError;
   expect(code).toBe("TIMEOUT");
   void timeout!.hasFailed.then((hasFailed) => {
     known.hasFailed = hasFailed;

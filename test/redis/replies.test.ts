@@ -5,7 +5,8 @@
 // documentation (2026-11). test/store/redis-states.test.ts provokes the replies that Redis 7.0 can be made to give.
 
 import { describe, expect, it } from "vitest";
-import { replyOf } from "../../src/redis/client.ts";
+import { commandClient } from "../../src/redis/command.ts";
+import { replyOf } from "../../src/redis/rest.ts";
 import { StoreError } from "../../src/store/store.ts";
 
 const SHA1 = "5332031c6b470dc5a0dd9b4bf2030dea6d65de91";
@@ -124,5 +125,43 @@ describe("one command is at fault, and may have written: the breaker stays close
   )("%s", (text, reply) => {
     expect(replyOf(said(text))).toBe(reply);
     expect(asStored(reply)).toMatchObject({ notRun: false, isReply: true });
+  });
+});
+
+describe("over TCP, what clients say of themselves: test/store/redis-tcp-faults.test.ts has the clients", () => {
+  const asked = (thrown: unknown) => {
+    const command = () => Promise.reject(thrown);
+    return commandClient({ command, timeoutMs: 30_000 }).run((redis) => redis.ping());
+  };
+  const REDIRECTED = "Too many Cluster redirections";
+
+  it.each<[text: string, code: string, reply: string | undefined]>([
+    ["Stream isn't writeable and enableOfflineQueue options is false", "OFFLINE", undefined],
+    ["Cluster isn't ready and enableOfflineQueue options is false", "OFFLINE", undefined],
+    ["The client is offline", "OFFLINE", undefined],
+    ["The client is closed", "OFFLINE", undefined],
+    ["The queue is full", "OFFLINE", undefined],
+    ["All the root nodes are unavailable", "OFFLINE", undefined],
+    ["Connection is closed.", "NETWORK", undefined],
+    ['Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest"', "NETWORK", undefined],
+    ["Socket closed unexpectedly", "NETWORK", undefined],
+    ["read ECONNRESET", "NETWORK", undefined],
+    ["", "NETWORK", undefined],
+    [REDIRECTED, "REPLY", "MOVED"],
+    [`${REDIRECTED}. Last error: ReplyError: TRYAGAIN Multiple keys request`, "REPLY", "TRYAGAIN"],
+    [`${REDIRECTED}. Last error: Error: Connection is closed.`, "NETWORK", undefined],
+    [redis62(READONLY), "REPLY", "READONLY"],
+    ["NOAUTH Authentication required.", "REPLY", "UNAUTHORIZED"],
+  ])("%j", async (text, code, reply) => {
+    await expect(asked(new Error(text))).rejects.toMatchObject({ name: "RedisError", code, reply });
+  });
+
+  it.each(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])("an error with the code %s: nothing was sent", async (code) => {
+    await expect(asked(Object.assign(new Error(), { code }))).rejects.toMatchObject({ code: "OFFLINE" });
+  });
+
+  it("a mistake in `command` stays what it is", async () => {
+    const mistake = new TypeError("client.call is not a function");
+    await expect(asked(mistake)).rejects.toBe(mistake);
   });
 });

@@ -2,6 +2,7 @@
 
 import { expect, it, vi } from "vitest";
 import { RedisError } from "../../src/redis/client.ts";
+import { restClient } from "../../src/redis/rest.ts";
 import { scriptRunner } from "../../src/redis/script.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
@@ -25,7 +26,7 @@ async function serverThatSays(...replies: object[]) {
   return { url, asked };
 }
 
-const runnerAt = (url: string) => scriptRunner({ url, token: "t", timeoutMs: 30_000 }, variants);
+const runnerAt = (url: string) => scriptRunner(restClient({ url, token: "t", timeoutMs: 30_000 }), variants);
 
 it("runs a known script with one call, keys and arguments as they are", async () => {
   const { url, asked } = await serverThatSays({ result: [1, 2] });

@@ -5,7 +5,7 @@ import { reportBreaker, withBreaker } from "../../isolate/breaker.ts";
 import { isolateOf, withIsolate } from "../../isolate/isolate.ts";
 import type { ListenerOf } from "../../isolate/listener.ts";
 import { TRUSTED_ALONE_MS } from "../../isolate/refusals.ts";
-import { redisPlace } from "../../store/redis.ts";
+import { type RedisCommand, redisPlace } from "../../store/redis.ts";
 import { DEFAULT_TIMEOUT_MS, type Store } from "../../store/store.ts";
 import type { Decider } from "../decide.ts";
 import { createDecideOnce } from "../decide-once.ts";
@@ -14,28 +14,49 @@ import { createSplit, TRUSTED_MS } from "../split/decide-split.ts";
 import type { StoreWithSplit } from "../split/split.ts";
 import { REMOTE_STORE_TYPES, type RemoteStoreOptions } from "./remote-store.ts";
 
-/** Options of `redisStore`. */
-export interface RedisStoreOptions extends RemoteStoreOptions {
+/** `redisStore` over HTTP. */
+export interface RedisRestOptions extends RemoteStoreOptions {
   /** Base URL of the REST service: Upstash's, or a serverless-redis-http in front of any Redis. */
   readonly url: string;
   /** The bearer token of the REST service. */
   readonly token: string;
 }
 
-const OPTION_TYPES: Readonly<Record<keyof RedisStoreOptions, string>> = {
+/** `redisStore` over TCP, through a client that the program has. */
+export interface RedisCommandOptions extends RemoteStoreOptions {
+  /**
+   * Sends a command. The client must send it at most once and must not keep it for later: a charge that is sent twice
+   * is charged twice. docs/redis.md has the options for ioredis and node-redis, on one Redis, Sentinel and Cluster.
+   */
+  readonly command: RedisCommand;
+  /**
+   * The secret for hashing client keys, at least 16 characters, if `createLimiter` gets none. Another secret starts all
+   * counts anew.
+   */
+  readonly keySecret: string;
+}
+
+/** Options of `redisStore`: a REST service, or a client that the program has. */
+export type RedisStoreOptions = RedisRestOptions | RedisCommandOptions;
+
+const OPTION_TYPES: Readonly<Record<keyof (RedisRestOptions & RedisCommandOptions), string>> = {
   url: "string",
   token: "string",
+  command: "function",
+  keySecret: "string",
   ...REMOTE_STORE_TYPES,
 };
 
 /**
- * The store for production: one Redis for all regions, over HTTP. Every decision is one call of one atomic script,
- * which reads the clock of Redis: the count is exact over all regions. What one true window can hold depends on the
- * algorithm (docs/algorithms.md). For 5 s after a reply, a refusal that the reply makes certain needs no call.
+ * The store for production: one Redis for all regions, over HTTP, or over TCP through a client that the program has.
+ * Every decision is one call of one atomic script, which reads the clock of Redis: the count is exact over all regions.
+ * What one true window can hold depends on the algorithm (docs/algorithms.md). For 5 s after a reply, a refusal that
+ * the reply makes certain needs no call.
  *
  * There is no I/O until the first take: it may be called at module scope.
  *
- * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, or
+ * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, if
+ * `keySecret` has less than 16 characters or stands beside `url`, if both or none of `url` and `command` are given, or
  * if `timeoutMs` is not a positive integer; for an unknown option, or an option of a wrong type.
  */
 export function redisStore(options: RedisStoreOptions): Store {

@@ -10,6 +10,8 @@ import { freePort, type RedisServer, startRedisServer } from "../../../scripts/m
 export interface RedisCluster {
   /** The REST service's URL and token. */
   readonly rest: { readonly url: string; readonly token: string };
+  /** The ports of the masters. */
+  readonly ports: readonly number[];
   /** Every call to the REST service, in order: the command's name, and the first word of the error if it failed. */
   readonly calls: string[];
   /** The REST service answers every command with this error, and runs none. Undefined: it works again. */
@@ -54,6 +56,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     rest: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: "cluster" },
+    ports: servers.map(({ port }) => port),
     calls,
     fail: (error) => {
       failure = error;

@@ -1,33 +1,36 @@
 // One Redis over REST: one attempt, within the time budget. An error shows only the kind of failure.
 
 import { expect, inject, it, vi } from "vitest";
-import { RedisError, type RedisOptions, replyOf, withRedis } from "../../src/redis/client.ts";
+import { type RedisClient, RedisError } from "../../src/redis/client.ts";
+import { type RestOptions, replyOf, restClient } from "../../src/redis/rest.ts";
 import { leaksIn } from "../support/gateway/leaks.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
 /** An answer later than a budget of 20 ms, also where the timer of the budget is late because the machine is busy. */
 const LATE_MS = 500;
 
-const live = (): RedisOptions => ({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
+const live = (): RestOptions => ({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
 
-async function failureOf(options: RedisOptions, work: Parameters<typeof withRedis>[1]): Promise<RedisError> {
-  const error: unknown = await withRedis(options, work).catch((error) => error);
+async function failureOf(options: RestOptions, work: Parameters<RedisClient["run"]>[0]): Promise<RedisError> {
+  const error: unknown = await restClient(options)
+    .run(work)
+    .catch((error) => error);
   if (!(error instanceof RedisError)) throw new Error("expected a RedisError, found another outcome");
   return error;
 }
 
 it("hands on what the work returns", async () => {
-  expect(await withRedis(live(), (redis) => redis.ping())).toBe("PONG");
-  expect(await withRedis(live(), async () => 7)).toBe(7);
+  expect(await restClient(live()).run((redis) => redis.ping())).toBe("PONG");
+  expect(await restClient(live()).run(async () => 7)).toBe(7);
 });
 
 it("keeps texts as they are: no base64, no JSON", async () => {
-  expect(await withRedis(live(), (redis) => redis.echo('{"a":1}'))).toBe('{"a":1}');
+  expect(await restClient(live()).run((redis) => redis.eval("return ARGV[1]", [], ['{"a":1}']))).toBe('{"a":1}');
 });
 
 it("sends one request with nothing but the token and the command", async () => {
   const { url, requests } = await startOrigin((_request, response) => response.end('{"result":"PONG"}'));
-  await withRedis({ url, token: "secret", timeoutMs: 30_000 }, (redis) => redis.ping());
+  await restClient({ url, token: "secret", timeoutMs: 30_000 }).run((redis) => redis.ping());
   expect(requests).toHaveLength(1);
   const { authorization, ...headers } = requests[0]!.headers;
   expect(authorization).toBe("Bearer secret");
@@ -80,9 +83,9 @@ it("gives up a request that has no answer 2 s after its time", async () => {
 
 it("may be given less time than its client has", async () => {
   const { url } = await startOrigin(() => {});
-  const error: unknown = await withRedis({ url, token: "t", timeoutMs: 30_000 }, (redis) => redis.ping(), 20).catch(
-    (error) => error,
-  );
+  const error: unknown = await restClient({ url, token: "t", timeoutMs: 30_000 })
+    .run((redis) => redis.ping(), 20)
+    .catch((error) => error);
   expect((error as RedisError).code).toBe("TIMEOUT");
 });
 
@@ -91,7 +94,7 @@ it("gives each piece of work a time of its own", async () => {
     if (headers.authorization !== "Bearer silent") response.end('{"result":"PONG"}');
   });
   expect((await failureOf({ url, token: "silent", timeoutMs: 50 }, (redis) => redis.ping())).code).toBe("TIMEOUT");
-  expect(await withRedis({ url, token: "t", timeoutMs: 30_000 }, (redis) => redis.ping())).toBe("PONG");
+  expect(await restClient({ url, token: "t", timeoutMs: 30_000 }).run((redis) => redis.ping())).toBe("PONG");
 });
 
 it("never writes to the console", async () => {

@@ -1,0 +1,68 @@
+/** One Redis over Upstash's REST protocol. */
+
+import { Redis } from "@upstash/redis/cloudflare";
+import { withinBudget } from "../time-budget.ts";
+import { firstWord, type RedisClient, type RedisError, redisErrorOf } from "./client.ts";
+
+export interface RestOptions {
+  /** Base URL of the REST service, `https://…` or `http://…`. */
+  readonly url: string;
+  /** Its bearer token. */
+  readonly token: string;
+  /**
+   * Time budget of one call in milliseconds, connection included. Time in which this isolate is too busy to read an
+   * answer hardly counts (time-budget.ts).
+   */
+  readonly timeoutMs: number;
+}
+
+/**
+ * On Upstash a script without `flags=allow-key-locking` locks the whole database. A host name under upstash.io gets the
+ * variant with the flag.
+ */
+export function restClient({ url, token, timeoutMs }: RestOptions): RedisClient {
+  return {
+    isUpstash: /(^|\.)upstash\.io$/.test(new URL(url).hostname),
+    async run(work, budgetMs = timeoutMs) {
+      const requests = new AbortController();
+      const redis = new Redis({
+        url,
+        token,
+        retry: { retries: 0 },
+        // A function: the client turns the abort of a plain signal into a reply with status 200.
+        signal: () => requests.signal,
+        enableAutoPipelining: false,
+        enableTelemetry: false,
+        readYourWrites: false,
+        automaticDeserialization: false,
+        // Replies are integers and status lines, which need no base64.
+        responseEncoding: false,
+      });
+      try {
+        return await withinBudget(work(redis), { budgetMs, timeoutMs, abort: () => requests.abort() });
+      } catch (error) {
+        throw redisErrorOf(error, replyOf, codeOf);
+      }
+    },
+    replyOf,
+  };
+}
+
+function codeOf(error: unknown): RedisError["code"] {
+  // Cloudflare's error for a request that has made all the calls it may make. This call was not sent.
+  if (error instanceof Error && /^too many subrequests/i.test(error.message)) return "SUBREQUESTS";
+  // The TypeErrors are what the client throws for the body `null` and for a body without the fields it expects.
+  const malformed =
+    error instanceof Error &&
+    /^(UpstashJSONParseError|TypeError: (Request did not|Cannot (read|destructure)))/.test(
+      `${error.name}: ${error.message}`,
+    );
+  return malformed ? "MALFORMED_REPLY" : "NETWORK";
+}
+
+/** `ERR`: an error reply without a first word. */
+export function replyOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.name !== "UpstashError") return undefined;
+  // The client appends the whole command.
+  return firstWord(error.message.split(", command was: ", 1)[0]!) ?? "ERR";
+}

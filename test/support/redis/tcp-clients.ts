@@ -1,0 +1,85 @@
+// The clients of docs/tcp.md, made by the blocks of that page: what the page shows is what the tests use.
+
+import { readFileSync } from "node:fs";
+import { transformSync } from "esbuild";
+import * as ioredis from "ioredis";
+import * as nodeRedis from "redis";
+import type { RedisCommandOptions } from "../../../src/limiter/stores/redis-store.ts";
+
+export interface TcpClient {
+  readonly command: RedisCommandOptions["command"];
+  /** What the block does when the breaker opens or closes. */
+  readonly onBreakerChange: NonNullable<RedisCommandOptions["onBreakerChange"]>;
+  close(): Promise<void>;
+}
+
+/** The clients by what makes them in their block. */
+export const CLIENTS = {
+  ioredis: 'new Redis("',
+  "node-redis": "createClient(",
+  "ioredis, Sentinel": "new Redis({",
+  "node-redis, Sentinel": "createSentinel(",
+  "ioredis, Cluster": "new Cluster(",
+  "node-redis, Cluster": "createCluster(",
+} as const;
+export type ClientName = keyof typeof CLIENTS;
+
+const PAGE = readFileSync(new URL("../../../docs/tcp.md", import.meta.url), "utf8");
+export const BLOCKS = [...PAGE.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
+
+/**
+ * Begins to connect as the block does, to a Redis, a Sentinel or a node of a cluster on this port.
+ *
+ * @param options what the block does not say.
+ */
+export function clientAs(name: ClientName, port: number, options: object = {}): TcpClient {
+  const block = BLOCKS.find((text) => text.includes(CLIENTS[name]))!;
+  const text = block.replace(/^import .*\n/gm, "").replace(/\b(6379|26379|7000)\b/g, String(port));
+  const { code } = transformSync(text.replace("export const", "const"), { loader: "ts" });
+  let store: RedisCommandOptions | undefined;
+  const redisStore = (given: RedisCommandOptions) => {
+    store = given;
+  };
+  const withOptions = <T extends object>(given: T): T => ({ ...given, ...options });
+  const scope = {
+    redisStore,
+    createLimiter() {},
+    Redis: class extends ioredis.Redis {
+      constructor(...given: object[]) {
+        super(...([...given.slice(0, -1), withOptions(given.at(-1)!)] as [never]));
+      }
+    },
+    Cluster: class extends ioredis.Cluster {
+      constructor(nodes: ioredis.ClusterNode[], given: object) {
+        super(nodes, withOptions(given));
+      }
+    },
+    createClient: (given: object) => nodeRedis.createClient(withOptions(given)),
+    createSentinel: (given: nodeRedis.RedisSentinelOptions) => nodeRedis.createSentinel(withOptions(given)),
+    createCluster: (given: nodeRedis.RedisClusterOptions) => nodeRedis.createCluster(withOptions(given)),
+    process: { env: { KEY_SECRET: "a secret for tests" } },
+    console: { error() {}, warn() {} },
+  };
+  const run = new Function(...Object.keys(scope), `${code}; return redis;`);
+  const redis = run(...Object.values(scope)) as { disconnect(): unknown; destroy?(): unknown };
+  const { command, onBreakerChange = () => {} } = store!;
+  const close = async () => void (await (redis.destroy ?? redis.disconnect).call(redis));
+  return { command, onBreakerChange, close };
+}
+
+/** Keys in hash slots of each third of a cluster. */
+const EVERYWHERE = ["a", "b", "c"];
+
+/** The same. Resolves when Redis answers, or every node of a cluster. */
+export async function connectAs(...args: Parameters<typeof clientAs>): Promise<TcpClient> {
+  const client = clientAs(...args);
+  // Clients connect in their own time, and no event says that all nodes are reached: ask until they are.
+  const deadlineAt = Date.now() + 30_000;
+  for (;;) {
+    const answers = EVERYWHERE.map((key) => client.command(["GET", key], key));
+    const failed = (await Promise.allSettled(answers)).find((one) => one.status === "rejected");
+    if (!failed) return client;
+    if (Date.now() > deadlineAt) throw new Error(`expected ${args[0]} to connect, found ${failed.reason}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
