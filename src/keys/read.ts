@@ -7,11 +7,18 @@ import type { RequestHead } from "./request-head.ts";
 const PSEUDO_ADDRESS = /^2[45]\d\./;
 
 /**
+ * Reads the client's address. @param platform what the platform passed beside the request. It may know the connection.
+ */
+export type ReadAddress = (request: RequestHead, platform?: unknown) => string | null | undefined;
+
+/**
  * The client's address as Cloudflare saw it; the IPv6 address beside it if Cloudflare made a pseudo IPv4 address of
  * that one. X-Forwarded-For and similar fields are never read: clients write them.
  */
-export function addressText(headers: RequestHead["headers"]): string | null {
-  const text = headers.get("CF-Connecting-IP");
+export function addressText(
+  headers: RequestHead["headers"],
+  text: string | null = headers.get("CF-Connecting-IP"),
+): string | null {
   if (text === null || !PSEUDO_ADDRESS.test(countedAddress(text) ?? "")) return text;
   const beside = headers.get("CF-Connecting-IPv6");
   return beside !== null && countedAddress(beside) ? beside : text;

@@ -7,6 +7,7 @@
 import type { ClientKey } from "../partition/hash.ts";
 import { normalizeHost } from "../pattern/text.ts";
 import { countedAddress } from "./address.ts";
+import { claimText, countedClaim, withoutIssuer } from "./claims.ts";
 import { addressText, bearerToken, cookieValue, edgeProperty, queryValue } from "./read.ts";
 import type { RequestHead } from "./request-head.ts";
 
@@ -14,18 +15,26 @@ interface SourceForm {
   /** What follows the source and a colon, as a regular expression. Absent: nothing follows. */
   readonly name?: string;
   /** The form in which a value is counted; empty or undefined: not a value of this source. Absent: counted as it is. */
-  readonly counted?: (value: string) => string | undefined;
+  readonly counted?: (value: string, ipv6Prefix?: number) => string | undefined;
   /** What a caller of the library has to give, for error texts. Absent: any text that is not empty. */
   readonly expected?: string;
+  /** The plan that a counted value names. Absent: the value itself. */
+  readonly planOf?: (value: string) => string;
 }
 
-const FIELD_NAME = "[!#$%&'*.^_`|~0-9A-Za-z-]+";
+export const FIELD_NAME = "[!#$%&'*.^_`|~0-9A-Za-z-]+";
 const trim = (value: string) => value.trim();
 
 /** In the order in which error texts name the sources. */
 export const KEY_SOURCES = {
   ip: { counted: countedAddress, expected: "an IPv4 or IPv6 address" },
   bearer: { counted: trim },
+  jwt: {
+    name: "[^\\s+]+",
+    counted: countedClaim,
+    expected: 'the issuer, a space and the claim, for example "https://id.example.com ann"',
+    planOf: withoutIssuer,
+  },
   header: { name: FIELD_NAME, counted: trim },
   cookie: { name: FIELD_NAME, counted: trim },
   query: { name: "[^+]+" },
@@ -44,6 +53,7 @@ type ReadSource = (request: RequestHead, name: string, region: () => string) => 
 export const KEY_READERS: Readonly<Record<KeySource, ReadSource>> = {
   ip: ({ headers }) => addressText(headers),
   bearer: ({ headers }) => bearerToken(headers),
+  jwt: claimText,
   header: ({ headers }, name) => headers.get(name),
   cookie: ({ headers }, name) => cookieValue(headers, name),
   query: queryValue,
@@ -58,7 +68,7 @@ interface SourceDescription {
   /** The source in words for people. The name follows, if there is one. */
   readonly words: string;
   /** Who sets the value. The client's own values can change with every request: each is a new partition. */
-  readonly chosenBy: "client" | "edge" | "operator";
+  readonly chosenBy: "client" | "edge" | "issuer" | "operator";
   /** Every client's request presents it: kinds after it in a list are not used. */
   readonly isAlwaysPresent?: true;
 }
@@ -66,6 +76,7 @@ interface SourceDescription {
 export const KEY_DESCRIPTIONS: Readonly<Record<KeySource, SourceDescription>> = {
   ip: { words: "address", chosenBy: "edge", isAlwaysPresent: true },
   bearer: { words: "bearer token", chosenBy: "client" },
+  jwt: { words: "verified claim", chosenBy: "issuer" },
   header: { words: "header", chosenBy: "client" },
   cookie: { words: "cookie", chosenBy: "client" },
   query: { words: "query", chosenBy: "client" },
@@ -93,9 +104,9 @@ export function formOf(part: string): SourceForm {
 }
 
 /** The form in which a value is counted. Empty or undefined: not a value of that part. */
-export function countedValue(part: string, value: string): string | undefined {
+export function countedValue(part: string, value: string, ipv6Prefix: number): string | undefined {
   const { counted } = formOf(part);
-  return counted ? counted(value) : value;
+  return counted ? counted(value, ipv6Prefix) : value;
 }
 
 function countedHost(text: string): string | undefined {

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { clientKey } from "../../src/http/key.ts";
+import { noteClaims } from "../../src/keys/claims.ts";
 import { formOf, KEY_SOURCES } from "../../src/keys/sources.ts";
 import { keyByHand } from "../../src/limiter/key-by-hand.ts";
 
@@ -11,6 +12,7 @@ const request = new Request("https://gate.example/?name=q", {
   headers: { "CF-Connecting-IP": "192.0.2.1", Authorization: "Bearer t", name: "h", Cookie: "name=c" },
 });
 Object.defineProperty(request, "cf", { value: { country: "DE", asn: 64496 } });
+noteClaims(request, { issuer: "https://id.example.com", values: new Map([["name", "ann"]]) });
 
 const written = (name: string) =>
   Object.keys(KEY_SOURCES).map((source) => (formOf(source).name ? `${source}:${name}` : source));
@@ -26,7 +28,7 @@ describe.each(written("name"))("the source %s", (kind) => {
   it("is read from a request, and names the same client when it is given by hand", () => {
     const key = clientKey([kind], request, () => "eu");
     expect(key).toMatchObject({ kind, values: [expect.stringMatching(/./)] });
-    expect(keyByHand(policies[0]!, { kind, key: key.values })).toEqual(key);
+    expect(keyByHand(policies[0]!, { kind, key: key.values }, 64)).toEqual(key);
   });
 });
 
